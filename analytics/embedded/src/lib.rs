@@ -1,0 +1,1 @@
+//! ClickHouse in a process of our own, behind its own HTTP interface.

@@ -1,0 +1,1 @@
+//! Questions about events, answered by ClickHouse.

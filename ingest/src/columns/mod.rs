@@ -1,0 +1,1 @@
+//! Events as columns, sorted by the table's key and written as ClickHouse `Native` blocks.

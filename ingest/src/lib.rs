@@ -1,0 +1,20 @@
+//! From the bytes of a request to rows in ClickHouse: the write path.
+//!
+//! ```text
+//! parse ─▶ admit ─▶ record ─▶ spool ─▶ pipeline ─▶ columns ─▶ ClickHouse
+//! ```
+//!
+//! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to a tape),
+//! [`admit`] (verdicts and durable records), [`record`] (the durable form), [`spool`] (the log that
+//! makes them durable), [`pipeline`] (consumers of the log, and the ClickHouse writer), [`columns`]
+//! (rows as `Native` blocks).
+//!
+//! Knows no axum and no sqlx. Never reads a clock: callers pass the time.
+
+pub mod admit;
+pub mod columns;
+pub mod model;
+pub mod parse;
+pub mod pipeline;
+pub mod record;
+pub mod spool;

@@ -1,0 +1,1 @@
+//! Request bytes to a simd-json tape, with reused buffers.

@@ -1,0 +1,1 @@
+//! The durable form of admitted events: what a spool frame holds.

@@ -1,0 +1,1 @@
+//! A segmented append-only log with group commit: what makes an acknowledged event durable.

@@ -1,0 +1,1 @@
+//! What a running server holds, and how it is put together.

@@ -1,0 +1,1 @@
+//! Starts and watches the embedded PostgreSQL and ClickHouse.

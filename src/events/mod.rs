@@ -1,0 +1,1 @@
+//! `/events/*`: tracking, querying and aggregating behavioural events.

@@ -1,0 +1,1 @@
+//! Accept loop, layers, the one error envelope, body and query readers, pages, OpenAPI, health.

@@ -1,0 +1,1 @@
+//! Values every area speaks: ids, clock, timestamps, JSON bounds, errors. No I/O.

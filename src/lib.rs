@@ -1,0 +1,18 @@
+//! Millrace: a customer-engagement platform in one program.
+//!
+//! One folder per area, named after the first word of its URLs, plus the kit they share. Inside an
+//! area: `api` (HTTP) → `ops` (transactions) → `store` (SQL) → `model` (rules). Down is free, up never.
+
+pub mod app;
+pub mod auth;
+pub mod cli;
+pub mod config;
+pub mod db;
+pub mod engines;
+pub mod events;
+pub mod http;
+pub mod kernel;
+pub mod router;
+pub mod shutdown;
+pub mod telemetry;
+pub mod users;

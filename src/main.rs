@@ -1,0 +1,3 @@
+//! The `millrace` program.
+
+fn main() {}

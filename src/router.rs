@@ -1,0 +1,1 @@
+//! Every route of the service, with its body limit.

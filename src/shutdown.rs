@@ -1,0 +1,1 @@
+//! Stops the service in order.

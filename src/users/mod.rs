@@ -1,0 +1,1 @@
+//! `/users/*`: profiles, and the events of a profile.

@@ -35,7 +35,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 pub use encode::BatchBuilder;
-pub use view::{EventView, NumberBuffer, Numbers, OrderView};
+pub use view::{EventView, NumberBuffer, Numbers, NumbersIter, OrderView};
 
 /// Version written into the first byte of every batch.
 const FORMAT_VERSION: u8 = 1;

@@ -39,8 +39,8 @@ pub struct EventView<'a> {
 
 impl<'a> EventView<'a> {
     /// Numeric leaves of the properties by dot path.
-    pub fn numbers(&self) -> Numbers<'a> {
-        self.numbers
+    pub fn numbers(&self) -> NumbersIter<'a> {
+        self.numbers.into_iter()
     }
 }
 
@@ -59,21 +59,30 @@ pub struct OrderView<'a> {
     pub base_currency: &'a str,
 }
 
-/// Numeric leaves of an event's properties: an iterator of (dot path, value).
+/// Numeric leaves of an event's properties.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Numbers<'a> {
     pub(super) table: &'a [u8],
     pub(super) paths: &'a str,
 }
 
-impl Numbers<'_> {
-    /// True when no leaf is left.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+impl<'a> IntoIterator for Numbers<'a> {
+    type Item = (&'a str, f64);
+    type IntoIter = NumbersIter<'a>;
+
+    fn into_iter(self) -> NumbersIter<'a> {
+        NumbersIter { table: self.table, paths: self.paths }
     }
 }
 
-impl<'a> Iterator for Numbers<'a> {
+/// Iterator of (dot path, value).
+#[derive(Debug, Clone)]
+pub struct NumbersIter<'a> {
+    table: &'a [u8],
+    paths: &'a str,
+}
+
+impl<'a> Iterator for NumbersIter<'a> {
     type Item = (&'a str, f64);
 
     fn next(&mut self) -> Option<(&'a str, f64)> {
@@ -92,7 +101,7 @@ impl<'a> Iterator for Numbers<'a> {
     }
 }
 
-impl ExactSizeIterator for Numbers<'_> {}
+impl ExactSizeIterator for NumbersIter<'_> {}
 
 /// Collects numeric leaves in the form the record keeps them; reused from event to event.
 #[derive(Debug, Clone, Default)]

@@ -1,1 +1,286 @@
 //! Settings: a flag beats an environment variable, which beats `millrace.toml`, which beats the default.
+//!
+//! `millrace.default.toml` beside this file documents every setting and is the one place its default
+//! stands. It is merged with the other sources as TOML and read into [`Settings`] once, so a key that
+//! nothing reads cannot exist in any source: it is refused by name.
+
+mod channels;
+mod source;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use url::Url;
+
+pub use self::{
+    channels::{Channels, Provider},
+    source::{Environment, Flags},
+};
+
+/// Least length of a secret that signs sessions, in bytes: HS256 wants as many as its hash has.
+pub const SESSION_SECRET_BYTES_MIN: usize = 32;
+
+/// Why the settings cannot be used; one plain line.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings file was named but cannot be read.
+    #[error("cannot read the settings file {}: {reason}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: std::io::Error,
+    },
+    /// One source holds something that is no setting, or no value for it.
+    #[error("{source_name}: {reason}")]
+    Refused {
+        /// A file name, a variable or a flag.
+        source_name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Everything an operator can set.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Address of the API.
+    pub listen: SocketAddr,
+    /// Address of `/metrics`, `/livez`, `/readyz`.
+    pub admin_listen: SocketAddr,
+    /// Spool, files of the embedded engines, secrets. Absolute.
+    pub data_dir: PathBuf,
+    /// Base of links put into messages, when set; see [`Settings::public_url`].
+    #[serde(default, deserialize_with = "url_as_text")]
+    pub public_url: Option<Url>,
+    /// A PostgreSQL to use instead of the embedded one.
+    pub database_url: Option<SecretString>,
+    /// A ClickHouse HTTP interface to use instead of the embedded one.
+    pub clickhouse_url: Option<SecretString>,
+    /// What this process does.
+    pub roles: Vec<Role>,
+    /// The log of acknowledged events.
+    pub spool: Spool,
+    /// From the spool into ClickHouse.
+    pub ingest: Ingest,
+    /// The listeners.
+    pub http: Http,
+    /// The embedded engines, and the pools that lead to any engine.
+    pub engines: Engines,
+    /// Credentials.
+    pub auth: Auth,
+    /// What outgoing calls may reach.
+    pub security: Security,
+    /// One provider a channel.
+    #[serde(default)]
+    pub channels: Channels,
+    /// What the operator should be told once at start, in whole sentences without secrets.
+    #[serde(skip)]
+    pub notices: Vec<String>,
+}
+
+/// Something a process does, so that a deployment can scale each on its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Answers the API and writes events.
+    Api,
+    /// Sends messages.
+    Delivery,
+}
+
+/// `[spool]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spool {
+    /// Bytes on disk at most.
+    pub limit_bytes: u64,
+    /// Bytes of one segment file.
+    pub segment_bytes: u64,
+    /// What an acknowledgement promises.
+    pub durability: Durability,
+}
+
+/// What an acknowledged event has survived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// `fdatasync`: a power cut.
+    Fsync,
+    /// A write: a crash of the program, not one of the machine.
+    Os,
+}
+
+/// `[ingest]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ingest {
+    /// Bytes of bodies being parsed or waiting for the disk at most.
+    pub queue_bytes: usize,
+    /// Rows of one insert at most.
+    pub batch_rows: usize,
+    /// Milliseconds a row waits for its batch to fill at most.
+    pub linger_ms: u64,
+    /// Recent ids without a timestamp that are remembered.
+    pub window_entries: usize,
+}
+
+/// `[http]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    /// Open connections at most.
+    pub connections_max: usize,
+    /// Seconds for a whole request head.
+    pub header_timeout_seconds: u64,
+    /// Seconds for a whole request body.
+    pub body_timeout_seconds: u64,
+    /// Seconds between two requests of a connection.
+    pub idle_timeout_seconds: u64,
+}
+
+/// `[engines]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Engines {
+    /// Memory budget of the embedded ClickHouse, in bytes.
+    pub clickhouse_memory_bytes: u64,
+    /// Queries the embedded ClickHouse runs at once.
+    pub clickhouse_connections: usize,
+    /// Connections to PostgreSQL at most.
+    pub postgres_connections: u32,
+    /// Where engines are installed.
+    pub cache_dir: Option<PathBuf>,
+    /// A `libchdb` to use instead of an installed one.
+    pub libchdb: Option<PathBuf>,
+    /// A folder with `postgres` and `initdb` to use instead of installed ones.
+    pub postgres_bin: Option<PathBuf>,
+    /// Who runs PostgreSQL when Millrace runs as root.
+    pub postgres_user: Option<String>,
+}
+
+/// `[auth]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auth {
+    /// Signs dashboard sessions; none: the data directory keeps one.
+    pub session_secret: Option<SecretString>,
+}
+
+/// `[security]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Security {
+    /// Whether a webhook may go to a loopback or private address.
+    pub allow_private_webhook_targets: bool,
+}
+
+impl Settings {
+    /// Reads flags, the environment, the settings file and the defaults.
+    pub fn load(flags: &Flags) -> Result<Self, Error> {
+        Self::from_sources(flags, &Environment::of_process())
+    }
+
+    /// Like [`Settings::load`], from a given environment.
+    pub fn from_sources(flags: &Flags, environment: &Environment) -> Result<Self, Error> {
+        let mut settings = source::merge(flags, environment)?;
+        settings.data_dir = absolute(&settings.data_dir)?;
+        settings.check()?;
+        if settings.channels.is_set() {
+            settings.notices.push(
+                "channels are configured, but this build does not deliver messages yet: nothing will be sent"
+                    .to_owned(),
+            );
+        }
+        Ok(settings)
+    }
+
+    /// Base of links put into messages: what was set, else the API's address.
+    pub fn public_url(&self) -> Url {
+        self.public_url.clone().unwrap_or_else(|| {
+            Url::parse(&format!("http://{}", self.listen))
+                .expect("a socket address is a valid authority")
+        })
+    }
+
+    /// Whether this process has `role`.
+    pub fn has_role(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
+    /// What the types alone cannot hold.
+    fn check(&self) -> Result<(), Error> {
+        let refuse = |key: &str, reason: &str| {
+            Err(Error::Refused { source_name: key.to_owned(), reason: reason.to_owned() })
+        };
+        if !self.has_role(Role::Api) {
+            return refuse(
+                "roles",
+                "this build does not deliver messages yet, so a process without the role `api` would do nothing",
+            );
+        }
+        if self.listen == self.admin_listen && self.listen.port() != 0 {
+            return refuse("admin_listen", "must differ from `listen`");
+        }
+        if self.public_url.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
+            return refuse("public_url", "must start with http:// or https://");
+        }
+        if self.spool.segment_bytes == 0
+            || self.spool.limit_bytes < self.spool.segment_bytes.saturating_mul(SEGMENTS_MIN)
+        {
+            return refuse("spool.limit_bytes", "must hold at least four segments");
+        }
+        for (key, value) in self.counts() {
+            if value == 0 {
+                return refuse(key, "must be at least 1");
+            }
+        }
+        match &self.auth.session_secret {
+            Some(secret) if secret.expose_secret().len() < SESSION_SECRET_BYTES_MIN => {
+                refuse("auth.session_secret", "must be at least 32 bytes long")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Settings of which none is no sensible amount.
+    fn counts(&self) -> [(&'static str, u64); 9] {
+        let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        [
+            ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
+            ("ingest.batch_rows", wide(self.ingest.batch_rows)),
+            ("http.connections_max", wide(self.http.connections_max)),
+            ("http.header_timeout_seconds", self.http.header_timeout_seconds),
+            ("http.body_timeout_seconds", self.http.body_timeout_seconds),
+            ("http.idle_timeout_seconds", self.http.idle_timeout_seconds),
+            ("engines.clickhouse_memory_bytes", self.engines.clickhouse_memory_bytes),
+            ("engines.clickhouse_connections", wide(self.engines.clickhouse_connections)),
+            ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),
+        ]
+    }
+}
+
+/// Segments the spool must have room for: one written, one read, two recycled.
+const SEGMENTS_MIN: u64 = 4;
+
+fn url_as_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Url::parse(&text)
+        .map(Some)
+        .map_err(|error| serde::de::Error::custom(format!("not a URL: {error}")))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::Refused {
+        source_name: "data_dir".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Which source wins, and what is refused with which words.
+
+use super::*;
+
+fn environment(variables: &[(&str, &str)], file: Option<&str>) -> (Environment, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    if let Some(text) = file {
+        std::fs::write(folder.path().join("millrace.toml"), text).unwrap();
+    }
+    let variables =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    (Environment { variables, folder: folder.path().to_owned() }, folder)
+}
+
+fn flags(values: &[(&'static str, &'static str, &str)]) -> Flags {
+    let values = values.iter().map(|(flag, key, value)| (*flag, *key, (*value).to_owned()));
+    Flags { config: None, values: values.collect() }
+}
+
+fn load(flags: &Flags, variables: &[(&str, &str)], file: Option<&str>) -> Result<Settings, String> {
+    let (environment, _folder) = environment(variables, file);
+    Settings::from_sources(flags, &environment).map_err(|error| error.to_string())
+}
+
+#[test]
+fn defaults_are_those_of_the_contract() {
+    let settings = load(&Flags::default(), &[], None).unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.admin_listen.to_string(), "127.0.0.1:9090");
+    assert_eq!(settings.data_dir, std::env::current_dir().unwrap().join("data"));
+    assert_eq!(settings.public_url().as_str(), "http://127.0.0.1:8080/");
+    assert_eq!(settings.roles, [Role::Api, Role::Delivery]);
+    assert!(settings.database_url.is_none() && settings.clickhouse_url.is_none());
+    assert_eq!(settings.spool.durability, Durability::Fsync);
+    assert!(settings.notices.is_empty());
+}
+
+#[test]
+fn a_flag_beats_a_variable_which_beats_the_file_which_beats_the_default() {
+    let flag = [("--listen", "listen", "127.0.0.1:4")];
+    let variable = [("MILLRACE_LISTEN", "127.0.0.1:3")];
+    let file = "listen = \"127.0.0.1:2\"";
+    let port = |flags: &[_], variables: &[_], file| {
+        load(&self::flags(flags), variables, file).unwrap().listen.port()
+    };
+    assert_eq!(port(&[], &[], None), 8080);
+    assert_eq!(port(&[], &[], Some(file)), 2);
+    assert_eq!(port(&[], &variable, Some(file)), 3);
+    assert_eq!(port(&flag, &variable, Some(file)), 4);
+    assert_eq!(port(&flag, &[], Some(file)), 4);
+}
+
+#[test]
+fn a_section_keeps_the_keys_a_stronger_source_leaves_out() {
+    let settings = load(
+        &Flags::default(),
+        &[("MILLRACE_SPOOL__DURABILITY", "os")],
+        Some("[spool]\nlimit_bytes = 1_000_000_000"),
+    )
+    .unwrap();
+    assert_eq!(settings.spool.limit_bytes, 1_000_000_000);
+    assert_eq!(settings.spool.durability, Durability::Os);
+    assert_eq!(settings.spool.segment_bytes, 67_108_864);
+}
+
+#[test]
+fn variables_take_the_kind_of_value_their_setting_has() {
+    let settings = load(
+        &Flags::default(),
+        &[
+            ("MILLRACE_SPOOL__LIMIT_BYTES", "900000000"),
+            ("MILLRACE_ROLES", "api, delivery"),
+            ("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS", "true"),
+            ("DATABASE_URL", "postgres://u:p@h/d"),
+            ("CLICKHOUSE_URL", ""),
+            ("MILLRACE_LIBCHDB", "/opt/libchdb.so"),
+            ("MILLRACE_POSTGRES_BIN", "/opt/bin"),
+            ("MILLRACE_PUBLIC_URL", "https://example.test/base"),
+        ],
+        None,
+    )
+    .unwrap();
+    assert_eq!(settings.spool.limit_bytes, 900_000_000);
+    assert_eq!(settings.roles, [Role::Api, Role::Delivery]);
+    assert!(settings.security.allow_private_webhook_targets);
+    assert_eq!(settings.database_url.unwrap().expose_secret(), "postgres://u:p@h/d");
+    assert!(settings.clickhouse_url.is_none(), "an empty variable is an unset one");
+    assert_eq!(settings.engines.libchdb.unwrap(), Path::new("/opt/libchdb.so"));
+    assert_eq!(settings.engines.postgres_bin.unwrap(), Path::new("/opt/bin"));
+    assert_eq!(settings.public_url.unwrap().as_str(), "https://example.test/base");
+}
+
+#[test]
+fn refusals_name_the_source_and_the_key() {
+    let none = Flags::default();
+    let cases: [(&[(&str, &str)], Option<&str>, &[&str]); 12] = [
+        (&[], Some("lisen = 1"), &["millrace.toml", "unknown field `lisen`"]),
+        (&[], Some("[spool]\nlimit = 1"), &["millrace.toml", "unknown field `limit`", "`spool`"]),
+        (&[], Some("[smtp]\nurl = 1"), &["millrace.toml", "unknown field `smtp`"]),
+        (&[], Some("listen = 5"), &["millrace.toml", "`listen`"]),
+        (&[], Some("listen = \n"), &["millrace.toml:1"]),
+        (&[], Some("[channels.fax]\nurl = \"x\""), &["unknown field `fax`", "`channels`"]),
+        (&[("MILLRACE_LISTEN", "nowhere")], None, &["MILLRACE_LISTEN", "socket address"]),
+        (&[("MILLRACE_SPOOL__LIMIT", "1")], None, &["MILLRACE_SPOOL__LIMIT", "unknown field"]),
+        (&[("MILLRACE_SPOOL__LIMIT_BYTES", "much")], None, &["MILLRACE_SPOOL__LIMIT_BYTES"]),
+        (&[("MILLRACE_SPOOL__LIMIT_BYTES", "1")], None, &["spool.limit_bytes", "four segments"]),
+        (&[("MILLRACE_ROLES", "delivery")], None, &["roles", "`api`"]),
+        (&[("MILLRACE_AUTH__SESSION_SECRET", "short")], None, &["auth.session_secret", "32"]),
+    ];
+    for (variables, file, expected) in cases {
+        let refusal = load(&none, variables, file).unwrap_err();
+        for part in expected {
+            assert!(refusal.contains(part), "{refusal:?} should contain {part:?}");
+        }
+        assert_eq!(refusal.lines().count(), 1, "{refusal:?} should be one line");
+    }
+}
+
+#[test]
+fn a_file_that_was_named_must_exist() {
+    let refusal = load(&Flags::default(), &[("MILLRACE_CONFIG", "absent.toml")], None).unwrap_err();
+    assert!(refusal.contains("absent.toml"), "{refusal}");
+}
+
+#[test]
+fn a_foreign_variable_with_our_prefix_is_ignored_aloud() {
+    let settings = load(&Flags::default(), &[("MILLRACE_API_KEY", "x")], None).unwrap();
+    assert_eq!(settings.notices.len(), 1);
+    assert!(settings.notices[0].contains("MILLRACE_API_KEY"), "{:?}", settings.notices);
+}
+
+#[test]
+fn channels_are_read_and_the_operator_is_told_that_nothing_is_sent() {
+    let settings = load(
+        &Flags::default(),
+        &[("MILLRACE_CHANNELS__EMAIL__URL", "smtp://user:secret@127.0.0.1:1025")],
+        Some("[channels.sms]\nprovider = \"http\"\nurl = \"http://h/sms\"\nheaders = { Authorization = \"Bearer secret\" }"),
+    )
+    .unwrap();
+    let email = settings.channels.email.as_ref().unwrap();
+    assert_eq!(email.url.expose_secret(), "smtp://user:secret@127.0.0.1:1025");
+    let sms = settings.channels.sms.as_ref().unwrap();
+    assert_eq!(sms.headers["Authorization"].expose_secret(), "Bearer secret");
+    assert_eq!(settings.notices.len(), 1);
+    assert!(!format!("{settings:?}").contains("secret@"), "settings print no secrets");
+    assert!(!format!("{settings:?}").contains("Bearer"), "settings print no secrets");
+}

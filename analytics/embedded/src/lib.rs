@@ -1,1 +1,59 @@
 //! ClickHouse in a process of our own, behind its own HTTP interface.
+//!
+//! `libchdb.so` is the whole ClickHouse engine as a shared library. This crate loads it and answers ClickHouse's HTTP
+//! protocol on a loopback address with a secret, so that the rest of the program speaks to the embedded engine and to a
+//! ClickHouse cluster in one and the same way. The process is meant to do nothing else: a crash inside the library takes
+//! this process down and leaves its parent, who starts it again.
+
+mod answer;
+mod arguments;
+mod auth;
+mod body;
+mod compression;
+mod engine;
+mod fault;
+mod ffi;
+mod insert;
+mod query;
+mod request;
+mod server;
+mod session;
+mod statement;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+pub use server::serve;
+
+/// What the embedded engine runs on.
+pub struct Options {
+    /// The library, `libchdb.so` (or `.dylib`).
+    pub library: PathBuf,
+    /// Where the tables live; made with mode 0700 when missing.
+    pub data_dir: PathBuf,
+    /// A loopback address to answer on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The one user clients may name.
+    pub user: String,
+    /// That user's secret.
+    pub password: String,
+    /// The database a request means when it names none; created when missing.
+    pub database: String,
+    /// What the engine may allocate, in bytes, caches included.
+    pub memory_bytes: u64,
+    /// How many statements run at once; further ones wait their turn.
+    pub connections: usize,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Options")
+            .field("library", &self.library)
+            .field("data_dir", &self.data_dir)
+            .field("listen", &self.listen)
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .field("memory_bytes", &self.memory_bytes)
+            .field("connections", &self.connections)
+            .finish_non_exhaustive()
+    }
+}

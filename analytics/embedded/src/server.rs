@@ -1,0 +1,347 @@
+//! The HTTP front: who is let in, what a request is, and how the whole comes up and goes down.
+
+use std::{
+    convert::Infallible, fs::DirBuilder, net::SocketAddr, os::unix::fs::DirBuilderExt as _,
+    path::Path, sync::Arc, time::Duration,
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+
+use crate::{
+    Options,
+    answer::{self, Answer, AnswerBody, Head},
+    arguments,
+    auth::Credential,
+    body::Upload,
+    engine::Engine,
+    fault::{Fault, code},
+    ffi::Library,
+    insert::{self, Insert},
+    query::{self, Query},
+    request::{Request, not_implemented},
+    session::Session,
+    statement::Statement,
+};
+
+/// Connections at once; further ones wait to be taken.
+const CONNECTIONS_MAX: usize = 512;
+/// The head of a request, in bytes. Statements may stand in URLs.
+const HEAD_BYTES_MAX: usize = 1024 * 1024;
+/// The time a head may take to arrive.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
+/// The text of a statement, without the rows of an insert, in bytes.
+const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
+/// A form: a statement and its parameters, in bytes.
+const FORM_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The time requests under way get when the server stops.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+
+struct Server {
+    engine: Arc<Engine>,
+    credential: Credential,
+    database: String,
+}
+
+/// Serves the embedded engine until `stop` resolves, then closes everything it opened.
+///
+/// `ready` is called with the address once requests are answered. Blocks of its own run on threads of their own, so the
+/// runtime may have one thread. One call a process: the library does not start twice.
+///
+/// # Errors
+///
+/// An address that is not loopback, files another process holds, a library that cannot be loaded or does not start.
+pub async fn serve(
+    options: Options,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        options.listen.ip().is_loopback(),
+        "the embedded ClickHouse listens on a loopback address only"
+    );
+    anyhow::ensure!(!options.password.is_empty(), "the embedded ClickHouse needs a password");
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .with_context(|| format!("listen on {}", options.listen))?;
+    let address = listener.local_addr()?;
+    let Options { library, data_dir, user, password, database, memory_bytes, connections, .. } =
+        options;
+    let name = database.clone();
+    let (engine, threads) = tokio::task::spawn_blocking(move || {
+        prepare_files(&data_dir)?;
+        let library = Library::load(&library)?;
+        let arguments: Arc<[String]> = arguments::of_connection(&data_dir, memory_bytes).into();
+        Engine::start(library, &arguments, &name, connections)
+    })
+    .await
+    .context("start the engine")??;
+    tracing::info!(%address, version = %engine.version, connections, memory_bytes, "embedded clickhouse answers");
+    let server = Arc::new(Server { engine, credential: Credential::new(user, password), database });
+    ready(address);
+    accept(&listener, &server, stop).await;
+    drop(listener);
+    drop(server);
+    tokio::task::spawn_blocking(move || threads.join()).await.context("stop the engine")??;
+    tracing::info!("embedded clickhouse stopped");
+    Ok(())
+}
+
+/// Makes the folder, for its owner only, and finds out whether another process holds the files: the library would only
+/// say so on stderr.
+fn prepare_files(data_dir: &Path) -> anyhow::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir)
+        .with_context(|| format!("make the folder {}", data_dir.display()))?;
+    let status = data_dir.join("status");
+    match std::fs::File::open(&status) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("open {}", status.display())),
+        // The lock goes with the file, before the library takes it.
+        Ok(file) => match file.try_lock() {
+            Ok(()) => Ok(()),
+            Err(_) => anyhow::bail!("another process runs ClickHouse on {}", data_dir.display()),
+        },
+    }
+}
+
+async fn accept(listener: &TcpListener, server: &Arc<Server>, stop: impl Future<Output = ()>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let graceful = GracefulShutdown::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let slot = tokio::select! {
+            () = &mut stop => break,
+            slot = Arc::clone(&slots).acquire_owned() => slot.expect("the semaphore is never closed"),
+        };
+        let stream = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+        };
+        let connection = graceful.watch(connect(stream, server));
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection broke off");
+            }
+            drop(slot);
+        });
+    }
+    if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
+        tracing::warn!("requests are cut off, they did not end in time");
+    }
+}
+
+fn connect(
+    stream: TcpStream,
+    server: &Arc<Server>,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + use<> {
+    // Answers are written in large pieces; waiting to fill packets only delays small ones.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "no delay could not be switched off");
+    }
+    let server = Arc::clone(server);
+    let service = service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(server.answer(request).await) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service)
+}
+
+impl Server {
+    async fn answer(&self, request: http::Request<Incoming>) -> Answer {
+        let (head, body) = request.into_parts();
+        match head.uri.path() {
+            "/ping" => return plain(StatusCode::OK, "Ok.\n"),
+            "/" => {}
+            _ => {
+                return plain(
+                    StatusCode::NOT_FOUND,
+                    "There is no handle for this path; use /ping or /\n",
+                );
+            }
+        }
+        if !matches!(head.method, Method::GET | Method::HEAD | Method::POST | Method::PUT) {
+            let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Use GET, HEAD, POST or PUT\n");
+            answer
+                .headers_mut()
+                .insert(header::ALLOW, http::HeaderValue::from_static("GET, HEAD, POST, PUT"));
+            return answer;
+        }
+        let request = match Request::read(&head.method, head.uri.query(), &head.headers) {
+            Ok(request) => request,
+            Err(fault) => return answer::failed(&fault, None, &self.engine.version),
+        };
+        if let Err(fault) = self.credential.check(request.credential()) {
+            return answer::failed(&fault, None, &self.engine.version);
+        }
+        let id = request.query_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        match self.run(request, &id, &head.headers, body).await {
+            Ok(answer) => answer,
+            Err(fault) => answer::failed(&fault, Some(&id), &self.engine.version),
+        }
+    }
+
+    async fn run(
+        &self,
+        mut request: Request,
+        id: &str,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<Answer, Fault> {
+        let mut upload = match boundary(headers) {
+            Some(boundary) => {
+                read_form(&mut request, body, boundary).await?;
+                None
+            }
+            None => Some(Upload::new(body, request.decompress)),
+        };
+        let (text, statement) = self.statement(&request, upload.as_mut()).await?;
+        if text.trim_ascii().is_empty() {
+            return Ok(plain(StatusCode::OK, "Ok.\n"));
+        }
+        let session = Session {
+            database: request.database.take().unwrap_or_else(|| self.database.clone()),
+            settings: std::mem::take(&mut request.settings),
+            params: std::mem::take(&mut request.params),
+        };
+        match statement {
+            Statement::Insert { .. } if request.read_only => Err(query::read_only()),
+            Statement::Insert { head, format, rows_at } => {
+                let mut upload = upload
+                    .ok_or_else(|| not_implemented(format_args!("rows of an insert in a form")))?;
+                upload.put_back(text.slice(rows_at..));
+                let format = format.unwrap_or_else(|| insert::FORMAT_DEFAULT.to_owned());
+                let insert = Insert { session, head: text.slice(head), format };
+                let figures = insert.run(&self.engine, id, upload).await?;
+                Ok(self.head(id, "").whole(figures, Bytes::new()))
+            }
+            Statement::Other(cut) => {
+                let asked = cut.format.as_ref().map(|(name, _)| name.clone());
+                let format = asked
+                    .or_else(|| request.default_format.clone())
+                    .unwrap_or_else(|| query::FORMAT_DEFAULT.to_owned());
+                format_name(&format)?;
+                let query = Query {
+                    session,
+                    text,
+                    cut,
+                    format: format.clone(),
+                    read_only: request.read_only,
+                };
+                let running = query.start(&self.engine, id)?;
+                answer::of_running(running, &request, &self.head(id, &format)).await
+            }
+        }
+    }
+
+    fn head<'a>(&'a self, query_id: &'a str, format: &'a str) -> Head<'a> {
+        Head { engine: &self.engine, query_id, format }
+    }
+
+    /// The statement: of the URL, continued by the body. For an insert, what of its rows was read with it stays behind it.
+    async fn statement(
+        &self,
+        request: &Request,
+        upload: Option<&mut Upload>,
+    ) -> Result<(Bytes, Statement), Fault> {
+        let url = request.query.as_bytes();
+        if !url.is_empty() {
+            let statement = Statement::of(url);
+            if matches!(statement, Statement::Insert { .. }) {
+                return Ok((Bytes::copy_from_slice(url), statement));
+            }
+        }
+        let Some(upload) = upload else {
+            return Ok((Bytes::copy_from_slice(url), Statement::of(url)));
+        };
+        let (body, whole) = upload.gather(STATEMENT_BYTES_MAX).await?;
+        let text = match (url.is_empty(), body.is_empty()) {
+            (true, _) => body,
+            (false, true) => Bytes::copy_from_slice(url),
+            // ClickHouse reads the URL's part, a line feed, and the body as one text.
+            (false, false) => Bytes::from([url, b"\n", &body].concat()),
+        };
+        let statement = Statement::of(&text);
+        if !whole && matches!(statement, Statement::Other(_)) {
+            return Err(Fault::new(
+                code::SYNTAX_ERROR,
+                "SYNTAX_ERROR",
+                format_args!(
+                    "Max query size exceeded: a statement has at most {STATEMENT_BYTES_MAX} bytes here"
+                ),
+            ));
+        }
+        Ok((text, statement))
+    }
+}
+
+/// A format is a name; it becomes part of a statement.
+fn format_name(format: &str) -> Result<(), Fault> {
+    if format.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Ok(());
+    }
+    Err(Fault::new(
+        73,
+        "UNKNOWN_FORMAT",
+        format_args!("Unknown format {}", format.escape_default()),
+    ))
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Answer {
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "text/html; charset=UTF-8")
+        .body(AnswerBody::Whole(Bytes::from_static(text.as_bytes())))
+        .expect("a plain answer is well formed")
+}
+
+fn boundary(headers: &HeaderMap) -> Option<String> {
+    multer::parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
+}
+
+/// Reads a form into the request: the statement and its parameters, as the `clickhouse` crate sends them.
+async fn read_form(request: &mut Request, body: Incoming, boundary: String) -> Result<(), Fault> {
+    let bad = |error: multer::Error| {
+        Fault::new(
+            code::BAD_ARGUMENTS,
+            "BAD_ARGUMENTS",
+            format_args!("The form cannot be read: {error}"),
+        )
+    };
+    let limit = multer::SizeLimit::new().whole_stream(FORM_BYTES_MAX);
+    let constraints = multer::Constraints::new().size_limit(limit);
+    let data = http_body_util::BodyDataStream::new(body);
+    let mut form = multer::Multipart::with_constraints(data, boundary, constraints);
+    while let Some(field) = form.next_field().await.map_err(bad)? {
+        let name = field.name().unwrap_or_default().to_owned();
+        if field.file_name().is_some() {
+            return Err(not_implemented(format_args!("external data ({})", name.escape_default())));
+        }
+        let text = field.text().await.map_err(bad)?;
+        request.field(&name, text.into())?;
+    }
+    Ok(())
+}

@@ -1,1 +1,33 @@
 //! Accept loop, layers, the one error envelope, body and query readers, pages, OpenAPI, health.
+
+mod body;
+mod envelope;
+mod fields;
+mod front;
+mod observe;
+mod page;
+mod path;
+mod query;
+mod request_id;
+mod serve;
+mod status;
+
+pub mod health;
+pub mod openapi;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    body::{
+        Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FromBody, Held, JsonBytes, OneOrMany,
+        TRACK_BODY_BYTES_MAX,
+    },
+    fields::{Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required},
+    front::{Front, front},
+    page::{NumberedPage, OffsetPage},
+    path::Path,
+    query::{DateRange, FromQuery, Query, QueryFields},
+    request_id::RequestId,
+    serve::{Drained, ServeOptions, bind, serve},
+};

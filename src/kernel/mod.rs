@@ -1,1 +1,14 @@
-//! Values every area speaks: ids, clock, timestamps, JSON bounds, errors. No I/O.
+//! The values every area speaks: ids, time, errors. Nothing here does I/O.
+
+mod clock;
+mod error;
+mod fault;
+mod id;
+mod time;
+
+pub use self::{
+    clock::{Clock, ClockHand},
+    error::{Error, FieldError, Result},
+    id::{KeyId, MalformedId, OrganizationId, UserId, WorkspaceId},
+    time::{DayEdge, EventTime, NotATimestamp, Timestamp},
+};

@@ -1,0 +1,43 @@
+//! Request bodies: in full, decompressed, within a limit, and only as many at once as memory allows.
+
+mod budget;
+mod collect;
+mod encoding;
+mod typed;
+
+pub use self::{
+    budget::{BodyBudget, Held},
+    typed::{Body, FromBody, OneOrMany},
+};
+
+use axum::extract::{FromRef, FromRequest, Request};
+
+use crate::kernel::Error;
+
+/// Largest body of `POST /events/track`, decompressed, in bytes (DECISIONS G7).
+pub const TRACK_BODY_BYTES_MAX: usize = 32 << 20;
+/// Largest body of the control plane where a route says nothing else, decompressed, in bytes.
+pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
+
+/// A JSON body as bytes, for a parser that works in place.
+#[derive(Debug)]
+pub struct JsonBytes<const MAX_BYTES: usize> {
+    /// The decompressed body.
+    pub bytes: Vec<u8>,
+    /// The body's share of memory; keep it as long as the bytes.
+    pub held: Held,
+}
+
+impl<S, const MAX_BYTES: usize> FromRequest<S> for JsonBytes<MAX_BYTES>
+where
+    BodyBudget: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let budget = BodyBudget::from_ref(state);
+        let (bytes, held) = collect::json(request, MAX_BYTES, &budget).await?;
+        Ok(Self { bytes, held })
+    }
+}

@@ -1,0 +1,292 @@
+//! Reads a JSON object field by field and collects every complaint, path first and in order.
+//!
+//! A reader goes on after a complaint with a placeholder, so that one request tells the caller
+//! everything; `Body` throws the value away when there was any complaint.
+
+pub(super) mod problem;
+pub(super) mod value_of;
+
+mod presence;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt::{self, Write as _},
+    ops::RangeInclusive,
+};
+
+use serde_json::{Map, Value};
+
+pub use self::presence::{Optional, Patch, Patched, Presence, Required};
+use self::{presence::Seen, value_of::Read};
+use crate::kernel::{DayEdge, FieldError, Timestamp};
+
+/// Complaints listed in one answer; further ones are dropped.
+const COMPLAINTS_MAX: usize = 1000;
+
+/// Read from the fields of a JSON object.
+pub trait FromFields: Sized {
+    /// Reads every field.
+    fn from_fields(body: &mut Fields<'_>) -> Self;
+}
+
+/// Complaints in the order they were found.
+#[derive(Debug, Default)]
+pub(super) struct Complaints(Vec<FieldError>);
+
+impl Complaints {
+    fn add(&mut self, path: String, problem: impl Into<String>) {
+        if self.0.len() < COMPLAINTS_MAX {
+            self.0.push(FieldError { path, problem: problem.into() });
+        }
+    }
+}
+
+/// Reads `T` out of one JSON value, which has to be an object.
+pub(super) fn read<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
+    let map = value_of::object(value).map_err(|problem| vec![FieldError::new("", problem)])?;
+    let mut complaints = Complaints::default();
+    let mut fields = Fields { map, place: String::new(), complaints: &mut complaints };
+    let read = T::from_fields(&mut fields);
+    if complaints.0.is_empty() { Ok(read) } else { Err(complaints.0) }
+}
+
+/// The fields of one object.
+#[derive(Debug)]
+pub struct Fields<'b> {
+    map: &'b Map<String, Value>,
+    /// Where this object is: empty for the body itself, `variants[1]` inside.
+    place: String,
+    complaints: &'b mut Complaints,
+}
+
+impl Fields<'_> {
+    /// A field that must be there; null is not there.
+    pub fn required<'f>(&'f mut self, name: &'f str) -> Field<'f, Required> {
+        self.field(name)
+    }
+
+    /// A field that may be absent or null.
+    pub fn optional<'f>(&'f mut self, name: &'f str) -> Field<'f, Optional> {
+        self.field(name)
+    }
+
+    /// A field for which absent and null differ.
+    pub fn patch<'f>(&'f mut self, name: &'f str) -> Field<'f, Patched> {
+        self.field(name)
+    }
+
+    fn field<'f, P: Presence>(&'f mut self, name: &'f str) -> Field<'f, P> {
+        Field {
+            value: self.map.get(name),
+            place: Place { object: &self.place, step: Step::Key(name) },
+            complaints: self.complaints,
+            presence: std::marker::PhantomData,
+        }
+    }
+
+    /// Whether the field was sent, null included.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// Complains about a field, for rules that span several.
+    pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
+        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        self.complaints.add(path, problem);
+    }
+
+    /// Complains about the object itself.
+    pub fn refuse_body(&mut self, problem: impl Into<String>) {
+        self.complaints.add(self.place.clone(), problem);
+    }
+
+    /// Whether nothing has been complained about so far.
+    pub fn is_clean(&self) -> bool {
+        self.complaints.0.is_empty()
+    }
+}
+
+/// Where a value is, written only when there is something to complain about.
+#[derive(Debug, Clone, Copy)]
+struct Place<'f> {
+    object: &'f str,
+    step: Step<'f>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'f> {
+    Key(&'f str),
+    Index(usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.object)?;
+        match self.step {
+            Step::Key(name) => {
+                if !self.object.is_empty() {
+                    f.write_char('.')?;
+                }
+                f.write_str(name)
+            }
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// One field, about to be read by one of the rules below. `P` says what its absence means.
+#[derive(Debug)]
+pub struct Field<'f, P> {
+    value: Option<&'f Value>,
+    place: Place<'f>,
+    complaints: &'f mut Complaints,
+    presence: std::marker::PhantomData<P>,
+}
+
+impl<P: Presence> Field<'_, P> {
+    /// A text with a length in characters; NUL is refused.
+    pub fn text(self, chars: RangeInclusive<usize>) -> P::Out<String> {
+        self.scalar(String::new, |value| value_of::text(value_of::string(value)?, &chars))
+    }
+
+    /// A whole number.
+    pub fn integer(self, range: RangeInclusive<i64>) -> P::Out<i64> {
+        self.scalar(i64::default, |value| value_of::integer(value, &range))
+    }
+
+    /// A number.
+    pub fn number(self, range: RangeInclusive<f64>) -> P::Out<f64> {
+        self.scalar(f64::default, |value| value_of::number(value, &range))
+    }
+
+    /// `true` or `false`.
+    pub fn bool(self) -> P::Out<bool> {
+        self.scalar(bool::default, value_of::boolean)
+    }
+
+    /// One of a closed set of words; the first is the placeholder after a complaint.
+    pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> P::Out<T> {
+        let (_, placeholder) = words[0];
+        self.scalar(|| placeholder, |value| value_of::word(value_of::string(value)?, words))
+    }
+
+    /// An ISO 8601 moment; a date alone stands for that edge of its UTC day.
+    pub fn timestamp(self, edge: DayEdge) -> P::Out<Timestamp> {
+        self.scalar(|| Timestamp::from_millis(0), |value| value_of::timestamp(value, edge))
+    }
+
+    /// A text read by a rule of the caller, which words its own complaint (`must be a phone…`).
+    pub fn parsed<T>(
+        self,
+        placeholder: T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> P::Out<T> {
+        self.scalar(
+            || placeholder,
+            |value| {
+                let text = value_of::string(value)?;
+                value_of::text(text, &(0..=usize::MAX))?;
+                parse(text)
+            },
+        )
+    }
+
+    /// Any JSON that can be stored.
+    pub fn json(self) -> P::Out<Value> {
+        self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
+    }
+
+    /// A free-form JSON object that can be stored.
+    pub fn json_object(self) -> P::Out<Map<String, Value>> {
+        self.scalar(Map::default, |value| {
+            let map = value_of::object(value)?;
+            value_of::storable(value).map(|()| map.clone())
+        })
+    }
+
+    /// An object with fields of its own.
+    pub fn object<T: FromFields>(self) -> P::Out<T> {
+        let placeholder = || {
+            let (map, mut muted) = (Map::new(), Complaints::default());
+            T::from_fields(&mut Fields { map: &map, place: String::new(), complaints: &mut muted })
+        };
+        self.read(placeholder, |value, place, complaints| {
+            let map = value_of::object(value)?;
+            Ok(T::from_fields(&mut Fields { map, place: place.to_string(), complaints }))
+        })
+    }
+
+    /// A list with a length, each element read by `item`.
+    pub fn list<T>(
+        self,
+        len: RangeInclusive<usize>,
+        item: impl Fn(Field<'_, Required>) -> T,
+    ) -> P::Out<Vec<T>> {
+        self.read(Vec::new, |value, place, complaints| {
+            Ok(items(value_of::list(value, &len)?, place, complaints, item))
+        })
+    }
+
+    /// A list, or a single element without its brackets.
+    pub fn one_or_list<T>(
+        self,
+        len: RangeInclusive<usize>,
+        item: impl Fn(Field<'_, Required>) -> T,
+    ) -> P::Out<Vec<T>> {
+        self.read(Vec::new, |value, place, complaints| {
+            if value.is_array() {
+                return Ok(items(value_of::list(value, &len)?, place, complaints, item));
+            }
+            let presence = std::marker::PhantomData;
+            Ok(vec![item(Field { value: Some(value), place, complaints, presence })])
+        })
+    }
+
+    fn scalar<T>(
+        self,
+        placeholder: impl FnOnce() -> T,
+        rule: impl FnOnce(&Value) -> Read<T>,
+    ) -> P::Out<T> {
+        self.read(placeholder, |value, _, _| rule(value))
+    }
+
+    /// Reads by `rule`, puts its complaint where the field is, and leaves the rest to the presence.
+    fn read<T>(
+        self,
+        placeholder: impl FnOnce() -> T,
+        rule: impl FnOnce(&Value, Place<'_>, &mut Complaints) -> Read<T>,
+    ) -> P::Out<T> {
+        let seen = match self.value {
+            None => Seen::Absent,
+            Some(Value::Null) => Seen::Null,
+            Some(value) => match rule(value, self.place, self.complaints) {
+                Ok(read) => Seen::Value(read),
+                Err(problem) => {
+                    self.complaints.add(self.place.to_string(), problem);
+                    Seen::Wrong
+                }
+            },
+        };
+        if P::REQUIRED && matches!(seen, Seen::Absent | Seen::Null) {
+            self.complaints.add(self.place.to_string(), problem::REQUIRED);
+        }
+        P::give(seen, placeholder)
+    }
+}
+
+fn items<T>(
+    values: &[Value],
+    place: Place<'_>,
+    complaints: &mut Complaints,
+    item: impl Fn(Field<'_, Required>) -> T,
+) -> Vec<T> {
+    let object = place.to_string();
+    let mut read = Vec::with_capacity(values.len());
+    for (index, value) in values.iter().enumerate() {
+        let place = Place { object: &object, step: Step::Index(index) };
+        let presence = std::marker::PhantomData;
+        read.push(item(Field { value: Some(value), place, complaints, presence }));
+    }
+    read
+}

@@ -1,0 +1,153 @@
+//! Counts, times and logs requests. Labels come from a closed set: the matched route, the known
+//! methods, the status. Paths, queries and bodies are never logged: they hold personal data.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use axum::{extract::MatchedPath, response::Response};
+use http::Method;
+use metrics::{Counter, Gauge, Histogram, Unit};
+use parking_lot::RwLock;
+
+use super::{envelope::Refusal, request_id::RequestId};
+
+/// Route of a request that matched none.
+const UNKNOWN_ROUTE: &str = "<unknown>";
+/// Where access lines are logged: at debug level, at error level when the answer is 500.
+const ACCESS: &str = "millrace::access";
+
+/// Measures every request. Clones measure into the same figures.
+#[derive(Debug, Clone)]
+pub(super) struct Observer(Arc<Figures>);
+
+#[derive(Debug)]
+struct Figures {
+    in_flight: Gauge,
+    aborted: Counter,
+    /// By route: there are as many as the router has.
+    routes: RwLock<HashMap<String, Arc<Route>>>,
+}
+
+#[derive(Debug)]
+struct Route {
+    seconds: Histogram,
+    requests: RwLock<HashMap<(&'static str, u16), Counter>>,
+}
+
+impl Observer {
+    pub(super) fn new() -> Self {
+        metrics::describe_counter!("http_requests_total", Unit::Count, "Requests answered");
+        metrics::describe_histogram!(
+            "http_request_duration_seconds",
+            Unit::Seconds,
+            "From the end of a request's head to the head of its answer"
+        );
+        metrics::describe_gauge!("http_requests_in_flight", Unit::Count, "Requests being answered");
+        metrics::describe_counter!(
+            "http_requests_aborted_total",
+            Unit::Count,
+            "Requests whose sender left before the answer"
+        );
+        Self(Arc::new(Figures {
+            in_flight: metrics::gauge!("http_requests_in_flight"),
+            aborted: metrics::counter!("http_requests_aborted_total"),
+            routes: RwLock::default(),
+        }))
+    }
+
+    pub(super) fn begin(&self, method: &Method) -> Observed {
+        self.0.in_flight.increment(1.0);
+        Observed {
+            figures: Arc::clone(&self.0),
+            method: known(method),
+            started: Instant::now(),
+            answered: false,
+        }
+    }
+}
+
+impl Figures {
+    fn route(&self, name: &str) -> Arc<Route> {
+        if let Some(route) = self.routes.read().get(name) {
+            return Arc::clone(route);
+        }
+        let seconds =
+            metrics::histogram!("http_request_duration_seconds", "route" => name.to_owned());
+        let fresh = Arc::new(Route { seconds, requests: RwLock::default() });
+        Arc::clone(self.routes.write().entry(name.to_owned()).or_insert(fresh))
+    }
+}
+
+impl Route {
+    fn count(&self, name: &str, method: &'static str, status: u16) {
+        if let Some(counter) = self.requests.read().get(&(method, status)) {
+            counter.increment(1);
+            return;
+        }
+        let counter = metrics::counter!(
+            "http_requests_total",
+            "route" => name.to_owned(),
+            "method" => method,
+            "status" => status.to_string(),
+        );
+        counter.increment(1);
+        self.requests.write().insert((method, status), counter);
+    }
+}
+
+/// A request being answered; counted as aborted when dropped before its end.
+#[derive(Debug)]
+pub(super) struct Observed {
+    figures: Arc<Figures>,
+    method: &'static str,
+    started: Instant,
+    answered: bool,
+}
+
+impl Observed {
+    pub(super) fn end(mut self, response: &Response, id: &RequestId) {
+        self.answered = true;
+        let elapsed = self.started.elapsed();
+        let status = response.status().as_u16();
+        let name =
+            response.extensions().get::<MatchedPath>().map_or(UNKNOWN_ROUTE, MatchedPath::as_str);
+        let route = self.figures.route(name);
+        route.seconds.record(elapsed.as_secs_f64());
+        route.count(name, self.method, status);
+        let fault =
+            response.extensions().get::<Refusal>().and_then(|refusal| refusal.fault.as_ref());
+        let (method, request_id, duration_us) = (self.method, id.as_str(), elapsed.as_micros());
+        match fault {
+            Some(fault) => tracing::error!(
+                target: ACCESS, method, route = name, status, duration_us, request_id,
+                error = format!("{fault:#}"), "request failed"
+            ),
+            None => tracing::debug!(
+                target: ACCESS, method, route = name, status, duration_us, request_id,
+                "request answered"
+            ),
+        }
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        self.figures.in_flight.decrement(1.0);
+        if !self.answered {
+            self.figures.aborted.increment(1);
+        }
+    }
+}
+
+/// A caller may invent methods; the label does not follow.
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::PATCH => "PATCH",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "OTHER",
+    }
+}

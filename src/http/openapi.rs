@@ -1,0 +1,114 @@
+//! The description of the API, made of the routes that are mounted: `GET /openapi.json`, and
+//! `GET /docs` to read it, whose page is part of this program.
+
+use axum::{Router, response::IntoResponse, routing};
+use http::header::CONTENT_TYPE;
+use utoipa::{
+    PartialSchema as _, ToSchema as _,
+    openapi::{
+        Components, Content, OpenApi, PathItem, Ref, RefOr, Response,
+        path::Operation,
+        security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    },
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use super::envelope::Envelope;
+
+/// Where the description is.
+const DESCRIPTION_PATH: &str = "/openapi.json";
+/// Name of the one security scheme.
+const BEARER: &str = "bearer";
+/// Operations with this tag need no credential.
+const OPEN_TAG: &str = "health";
+
+/// Ends a router: describes every route in it and mounts the description.
+pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Router<S> {
+    let (router, described) = router.split_for_parts();
+    let document = completed(described);
+    let json = document.to_json().expect("a description always serializes");
+    let describe = async move || ([(CONTENT_TYPE, "application/json")], json).into_response();
+    // The validator's badge would ask a server on the internet.
+    let page = SwaggerUi::new("/docs").config(Config::from(DESCRIPTION_PATH).validator_url("none"));
+    router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
+}
+
+/// Adds what holds for all operations: title, credential, error body.
+fn completed(mut document: OpenApi) -> OpenApi {
+    "Millrace".clone_into(&mut document.info.title);
+    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.description =
+        Some("Customer engagement: profiles, events, consent, suppressions, campaigns.".to_owned());
+    let components = document.components.get_or_insert_with(Components::new);
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("An API key made by `millrace keys create`."))
+        .build();
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
+    for item in document.paths.paths.values_mut() {
+        for operation in operations(item) {
+            complete(operation);
+        }
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, delete, patch, head, options, .. } = item;
+    [get, put, post, delete, patch, head, options].into_iter().flatten()
+}
+
+fn complete(operation: &mut Operation) {
+    let is_open = operation.tags.iter().flatten().any(|tag| tag == OPEN_TAG);
+    if !is_open && operation.security.is_none() {
+        let no_scopes: [&str; 0] = [];
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, no_scopes)]);
+    }
+    let body = Content::new(Some(Ref::from_schema_name(Envelope::name())));
+    let error = Response::builder()
+        .description("Any refusal or failure, always in this form")
+        .content("application/json", body)
+        .build();
+    operation.responses.responses.entry("default".to_owned()).or_insert(RefOr::T(error));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use utoipa_axum::routes;
+
+    use super::*;
+
+    #[utoipa::path(post, path = "/things/{id}", tag = "things", responses((status = 200)))]
+    async fn create_thing() {}
+
+    #[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200)))]
+    async fn livez() {}
+
+    fn described() -> Value {
+        let mut router =
+            OpenApiRouter::<()>::new().routes(routes!(create_thing)).routes(routes!(livez));
+        serde_json::to_value(completed(router.to_openapi())).unwrap()
+    }
+
+    #[test]
+    fn every_operation_names_its_credential_and_the_error_body() {
+        let document = described();
+        let operation = &document["paths"]["/things/{id}"]["post"];
+        assert_eq!(operation["security"], json!([{"bearer": []}]));
+        let reference = &operation["responses"]["default"]["content"]["application/json"]["schema"];
+        assert_eq!(reference["$ref"], "#/components/schemas/Error");
+        let error = &document["components"]["schemas"]["Error"]["properties"];
+        for field in ["statusCode", "message", "errors", "timestamp", "path"] {
+            assert!(error.get(field).is_some(), "{field} is missing in {error}");
+        }
+        assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
+    }
+
+    #[test]
+    fn health_checks_ask_for_no_credential() {
+        assert!(described()["paths"]["/livez"]["get"].get("security").is_none());
+    }
+}

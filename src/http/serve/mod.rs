@@ -1,0 +1,166 @@
+//! The accept loop: HTTP/1.1 and HTTP/2 without TLS, every wait bounded, drained on shutdown.
+//!
+//! What holds for each connection:
+//! - its first bytes and every further head arrive within `head_max`;
+//! - between requests it is silent for at most `idle_max`;
+//! - a reader that takes nothing for `stall_max` is cut off (bodies coming in have their own
+//!   limits, see `BodyBudget`);
+//! - on shutdown it finishes what it has begun, and is cut off at `drain_max`.
+
+mod options;
+mod pulse;
+
+pub use self::options::{Drained, ServeOptions};
+
+use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto::Builder,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    task::JoinSet,
+    time::timeout,
+};
+
+use self::pulse::{Pulse, WatchedIo};
+use super::front::Front;
+
+/// Connections the kernel holds for us while we are busy accepting.
+const BACKLOG: u32 = 4096;
+/// Wait after an accept that failed for want of descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Listens on an address.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves until `shutdown` resolves, then drains. Returns when every connection is closed.
+pub async fn serve(
+    listener: TcpListener,
+    front: Front,
+    options: ServeOptions,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Drained {
+    let server = Arc::new(Server { builder: builder(&options), front, options });
+    let room = Arc::new(Semaphore::new(server.options.connections_max));
+    let (drain, draining) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let (stream, permit) = tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let connection = Arc::clone(&server).converse(stream, draining.clone());
+        connections.spawn(async move {
+            connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    drain.send_replace(true);
+    let all_closed = async { while connections.join_next().await.is_some() {} };
+    let in_time = timeout(server.options.drain_max, all_closed).await.is_ok();
+    let cut_off = connections.len();
+    if !in_time {
+        tracing::warn!(connections = cut_off, "cut connections off that did not finish in time");
+        connections.shutdown().await;
+    }
+    Drained { cut_off }
+}
+
+/// The next connection, once there is room for one.
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> (TcpStream, OwnedSemaphorePermit) {
+    let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (stream, permit),
+            Err(fault) if is_of_the_caller(&fault) => {}
+            Err(fault) => {
+                tracing::error!(error = %fault, "cannot accept connections");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The connection went away before it was accepted; nothing is wrong here.
+fn is_of_the_caller(fault: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(fault.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+fn builder(options: &ServeOptions) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // Our own watch knows a slow head from an idle connection; hyper's timer takes both for one.
+    builder
+        .http1()
+        .header_read_timeout(None)
+        .max_buf_size(options.head_bytes_max)
+        .max_headers(options.headers_max);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(options.head_bytes_max).unwrap_or(u32::MAX))
+        .max_concurrent_streams(options.streams_max)
+        .initial_stream_window_size(options.stream_window_bytes)
+        .initial_connection_window_size(options.connection_window_bytes)
+        .keep_alive_interval(options.ping_interval)
+        .keep_alive_timeout(options.ping_interval);
+    builder
+}
+
+struct Server {
+    builder: Builder<TokioExecutor>,
+    front: Front,
+    options: ServeOptions,
+}
+
+impl Server {
+    /// Serves one connection to its end.
+    async fn converse(self: Arc<Self>, stream: TcpStream, mut draining: watch::Receiver<bool>) {
+        // Answers are small and whole; waiting for more to send would only delay them.
+        if let Err(fault) = stream.set_nodelay(true) {
+            tracing::debug!(error = %fault, "connection was gone before it was served");
+            return;
+        }
+        let pulse = Arc::new(Pulse::new());
+        let service =
+            TowerToHyperService::new(pulse::counted(self.front.clone(), Arc::clone(&pulse)));
+        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(&pulse)));
+        let mut connection = pin!(self.builder.serve_connection(io, service));
+        let mut has_begun_drain = false;
+        let mut overdue = pin!(pulse.overdue(&self.options));
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(fault) = ended {
+                        tracing::debug!(error = %fault, "connection ended early");
+                    }
+                    return;
+                }
+                reason = &mut overdue => {
+                    tracing::debug!(reason, "connection cut off");
+                    return;
+                }
+                _ = draining.wait_for(|drain| *drain), if !has_begun_drain => {
+                    has_begun_drain = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What a connection is doing, seen from its bytes and its requests, and when that takes too long.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use http::Request;
+use hyper::body::Incoming;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tower::Service;
+
+use super::{super::front::Front, options::ServeOptions};
+
+/// How often a connection is looked at, as a part of its shortest limit.
+const LOOKS_PER_LIMIT: u32 = 8;
+/// First bytes of every HTTP/2 connection (RFC 9113, 3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0";
+/// Stands for "not now" where a moment is kept.
+const NEVER: u64 = u64::MAX;
+
+/// The state of one connection; moments are milliseconds since its start.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    start: Instant,
+    requests: AtomicUsize,
+    /// First byte of a head still on its way; the connection's start before its first head.
+    head_since: AtomicU64,
+    /// The last byte sent, the last request ended.
+    idle_since: AtomicU64,
+    /// A write the peer does not take.
+    stalled_since: AtomicU64,
+}
+
+impl Pulse {
+    pub(super) fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            requests: AtomicUsize::new(0),
+            head_since: AtomicU64::new(0),
+            idle_since: AtomicU64::new(0),
+            stalled_since: AtomicU64::new(NEVER),
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(NEVER - 1)
+    }
+
+    /// Resolves with the reason once the connection has taken too long over something.
+    pub(super) async fn overdue(&self, options: &ServeOptions) -> &'static str {
+        let shortest = options.head_max.min(options.idle_max).min(options.stall_max);
+        let mut looks = tokio::time::interval(shortest / LOOKS_PER_LIMIT);
+        loop {
+            looks.tick().await;
+            if let Some(reason) = self.verdict(self.now_ms(), options) {
+                return reason;
+            }
+        }
+    }
+
+    fn verdict(&self, now_ms: u64, options: &ServeOptions) -> Option<&'static str> {
+        let over = |since: &AtomicU64, limit: Duration| {
+            let since = since.load(Ordering::Acquire);
+            since != NEVER && u128::from(now_ms.saturating_sub(since)) > limit.as_millis()
+        };
+        if over(&self.stalled_since, options.stall_max) {
+            return Some("answer not taken in time");
+        }
+        if self.requests.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        if over(&self.head_since, options.head_max) {
+            return Some("request head did not arrive in time");
+        }
+        let waits_for_head = self.head_since.load(Ordering::Acquire) != NEVER;
+        (!waits_for_head && over(&self.idle_since, options.idle_max)).then_some("idle too long")
+    }
+
+    fn has_read(&self, bytes: &[u8]) {
+        if bytes.starts_with(HTTP2_PREFACE) {
+            // From here on frames of several requests mix, and pings come between them: only
+            // idleness can be told, and hyper limits heads by size.
+            self.head_since.store(NEVER, Ordering::Release);
+            return;
+        }
+        let between_requests = self.requests.load(Ordering::Acquire) == 0
+            && self.head_since.load(Ordering::Acquire) == NEVER;
+        if between_requests && !bytes.is_empty() {
+            self.head_since.store(self.now_ms(), Ordering::Release);
+        }
+    }
+
+    fn has_written(&self) {
+        self.stalled_since.store(NEVER, Ordering::Release);
+        self.idle_since.store(self.now_ms(), Ordering::Release);
+    }
+
+    fn cannot_write(&self) {
+        let now_ms = self.now_ms();
+        let _ =
+            self.stalled_since.compare_exchange(NEVER, now_ms, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// A request being answered.
+struct InFlight(Arc<Pulse>);
+
+impl InFlight {
+    fn begin(pulse: &Arc<Pulse>) -> Self {
+        pulse.requests.fetch_add(1, Ordering::AcqRel);
+        pulse.head_since.store(NEVER, Ordering::Release);
+        Self(Arc::clone(pulse))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.idle_since.store(self.0.now_ms(), Ordering::Release);
+        self.0.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The front, with its requests counted in the pulse of the connection.
+pub(super) fn counted(front: Front, pulse: Arc<Pulse>) -> Counted {
+    Counted { front, pulse }
+}
+
+#[derive(Clone)]
+pub(super) struct Counted {
+    front: Front,
+    pulse: Arc<Pulse>,
+}
+
+impl Service<Request<Incoming>> for Counted {
+    type Response = axum::response::Response;
+    type Error = std::convert::Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let in_flight = InFlight::begin(&self.pulse);
+        let answer = self.front.clone().answer(request.map(axum::body::Body::new));
+        Box::pin(async move {
+            let response = answer.await;
+            drop(in_flight);
+            Ok(response)
+        })
+    }
+}
+
+/// A connection whose bytes feed its pulse.
+pub(super) struct WatchedIo {
+    stream: TcpStream,
+    pulse: Arc<Pulse>,
+}
+
+impl WatchedIo {
+    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse }
+    }
+
+    fn note<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        match &written {
+            Poll::Ready(Ok(_)) => self.pulse.has_written(),
+            Poll::Pending => self.pulse.cannot_write(),
+            Poll::Ready(Err(_)) => {}
+        }
+        written
+    }
+}
+
+impl AsyncRead for WatchedIo {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = read {
+            self.pulse.has_read(&buf.filled()[before..]);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for WatchedIo {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.note(written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> ServeOptions {
+        ServeOptions {
+            head_max: Duration::from_millis(100),
+            idle_max: Duration::from_millis(1000),
+            stall_max: Duration::from_millis(300),
+            ..ServeOptions::default()
+        }
+    }
+
+    #[test]
+    fn a_first_head_that_never_comes_is_overdue() {
+        let pulse = Pulse::new();
+        assert_eq!(pulse.verdict(100, &options()), None);
+        assert_eq!(pulse.verdict(101, &options()), Some("request head did not arrive in time"));
+    }
+
+    #[test]
+    fn a_request_being_answered_is_never_overdue() {
+        let pulse = Arc::new(Pulse::new());
+        let in_flight = InFlight::begin(&pulse);
+        assert_eq!(pulse.verdict(1_000_000, &options()), None);
+        drop(in_flight);
+        assert_eq!(pulse.verdict(1_000_000, &options()), Some("idle too long"));
+    }
+
+    #[test]
+    fn between_requests_there_is_more_patience_than_inside_a_head() {
+        let pulse = Arc::new(Pulse::new());
+        drop(InFlight::begin(&pulse));
+        assert_eq!(pulse.verdict(900, &options()), None);
+        pulse.has_read(b"G");
+        let since = pulse.head_since.load(Ordering::Acquire);
+        assert_eq!(
+            pulse.verdict(since + 101, &options()),
+            Some("request head did not arrive in time")
+        );
+    }
+
+    #[test]
+    fn an_answer_not_taken_is_overdue_even_while_more_is_asked() {
+        let pulse = Arc::new(Pulse::new());
+        let _in_flight = InFlight::begin(&pulse);
+        pulse.cannot_write();
+        let since = pulse.stalled_since.load(Ordering::Acquire);
+        assert_eq!(pulse.verdict(since + 301, &options()), Some("answer not taken in time"));
+        pulse.has_written();
+        assert_eq!(pulse.verdict(since + 301, &options()), None);
+    }
+
+    #[test]
+    fn http2_is_judged_by_idleness_alone() {
+        let pulse = Pulse::new();
+        pulse.has_read(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        pulse.has_read(b"ping");
+        assert_eq!(pulse.verdict(500, &options()), None);
+        assert_eq!(pulse.verdict(2000, &options()), Some("idle too long"));
+    }
+}

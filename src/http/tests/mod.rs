@@ -1,0 +1,1 @@
+//! Drives the kit over real sockets.

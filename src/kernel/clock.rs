@@ -1,0 +1,75 @@
+//! The clock: the only place of the server that reads the time of day.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use super::Timestamp;
+
+/// Gives the present moment. Cloned freely; all clones tell the same time.
+#[derive(Debug, Clone, Default)]
+pub struct Clock {
+    /// Milliseconds since 1970 shared with a [`ClockHand`]; the system's clock when absent.
+    fixed_ms: Option<Arc<AtomicI64>>,
+}
+
+impl Clock {
+    /// The system's clock.
+    pub fn system() -> Self {
+        Self::default()
+    }
+
+    /// A clock that stands at `at` until its hand is moved.
+    pub fn fixed(at: Timestamp) -> (Self, ClockHand) {
+        let shared = Arc::new(AtomicI64::new(at.millis()));
+        let hand = ClockHand(Arc::clone(&shared));
+        (Self { fixed_ms: Some(shared) }, hand)
+    }
+
+    /// The present moment.
+    #[expect(clippy::disallowed_methods, reason = "this is the place that may read the time")]
+    pub fn now(&self) -> Timestamp {
+        match &self.fixed_ms {
+            Some(shared) => Timestamp::from_millis(shared.load(Ordering::Acquire)),
+            None => Timestamp::from(chrono::Utc::now()),
+        }
+    }
+}
+
+/// Moves a fixed [`Clock`].
+#[derive(Debug, Clone)]
+pub struct ClockHand(Arc<AtomicI64>);
+
+impl ClockHand {
+    /// Sets the clock to `at`.
+    pub fn set(&self, at: Timestamp) {
+        self.0.store(at.millis(), Ordering::Release);
+    }
+
+    /// Moves the clock by `ms` milliseconds, back when negative.
+    pub fn advance_ms(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fixed_clock_moves_only_by_its_hand() {
+        let (clock, hand) = Clock::fixed(Timestamp::from_millis(1_000));
+        let copy = clock.clone();
+        assert_eq!(clock.now(), Timestamp::from_millis(1_000));
+        hand.advance_ms(500);
+        assert_eq!(copy.now(), Timestamp::from_millis(1_500));
+        hand.set(Timestamp::from_millis(7));
+        assert_eq!(clock.now(), Timestamp::from_millis(7));
+    }
+
+    #[test]
+    fn the_system_clock_tells_a_time_after_this_line_was_written() {
+        assert!(Clock::system().now() > Timestamp::from_millis(1_700_000_000_000));
+    }
+}

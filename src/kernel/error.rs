@@ -1,0 +1,210 @@
+//! What can go wrong, said without HTTP: the envelope alone turns it into a response.
+
+use std::{fmt, time::Duration};
+
+/// The result of everything that can be refused.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One field that broke a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldError {
+    /// Where: `variants[1].weight`; empty when the whole body is meant.
+    pub path: String,
+    /// What: `must be between 0 and 100`.
+    pub problem: String,
+}
+
+impl FieldError {
+    /// A problem with the field at `path`.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { path: path.into(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            f.write_str(&self.problem)
+        } else {
+            write!(f, "{} {}", self.path, self.problem)
+        }
+    }
+}
+
+/// A refusal or a failure. Texts are for the caller, except inside `Internal`, which stays here.
+#[derive(Debug)]
+pub enum Error {
+    /// No such thing in the caller's workspace; names the noun (`User`).
+    NotFound(&'static str),
+    /// No such route.
+    RouteNotFound,
+    /// The route exists, not for this method.
+    MethodNotAllowed,
+    /// Fields broke rules: every one of them, in order.
+    Invalid(Vec<FieldError>),
+    /// One cause, named in the message.
+    BadRequest {
+        /// What is wrong, with limits and received sizes where it is about sizes.
+        message: String,
+        /// The same as a list.
+        errors: Vec<String>,
+    },
+    /// No credential, or none that is valid; the text says no more than the caller may know.
+    Unauthenticated(&'static str),
+    /// A valid credential without the scope needed.
+    Forbidden {
+        /// The scope asked for (`events:write`).
+        scope: &'static str,
+        /// The channel that chose it, for suppressions.
+        channel: Option<&'static str>,
+    },
+    /// The state of things does not allow it.
+    Conflict(String),
+    /// The request did not arrive in time.
+    RequestTimeout,
+    /// A body over its limit, in bytes after decompression.
+    TooLarge {
+        /// Bytes allowed.
+        limit: u64,
+        /// Bytes received, where known.
+        received: Option<u64>,
+    },
+    /// A body in a form not understood; names the form.
+    UnsupportedMediaType(String),
+    /// Over a rate.
+    Throttled {
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// Something needed is not there at the moment.
+    Unavailable {
+        /// The whole message for the caller.
+        what: &'static str,
+        /// When to come back, where that can be said.
+        retry_after: Option<Duration>,
+    },
+    /// A fault of ours: logged in full, answered without a word of it.
+    Internal(anyhow::Error),
+}
+
+/// When to come back after PostgreSQL did not answer.
+const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+impl Error {
+    /// A single-cause refusal: a specific message, and the same in `errors`.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::BadRequest { errors: vec![message.clone()], message }
+    }
+
+    /// A refusal of one field.
+    pub fn invalid(path: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError::new(path, problem)])
+    }
+
+    /// A fault of ours, in words for the log.
+    pub fn internal(context: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
+        Self::Internal(anyhow::Error::msg(context))
+    }
+
+    /// PostgreSQL did not answer.
+    pub const fn store_unavailable() -> Self {
+        Self::Unavailable {
+            what: "The control-plane store is unavailable",
+            retry_after: Some(STORE_RETRY_AFTER),
+        }
+    }
+}
+
+/// For logs and for the command line's one plain line.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound(noun) => write!(f, "{noun} not found"),
+            Self::RouteNotFound => f.write_str("Not Found"),
+            Self::MethodNotAllowed => f.write_str("Method Not Allowed"),
+            Self::Invalid(fields) => {
+                for (index, field) in fields.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "; " };
+                    write!(f, "{separator}{field}")?;
+                }
+                Ok(())
+            }
+            Self::BadRequest { message, .. } | Self::Conflict(message) => f.write_str(message),
+            Self::Unauthenticated(text) => f.write_str(text),
+            Self::Forbidden { scope, channel: None } => {
+                write!(f, "Missing required scope: {scope}")
+            }
+            Self::Forbidden { scope, channel: Some(channel) } => {
+                write!(f, "Missing required scope: {scope} (channel {channel})")
+            }
+            Self::RequestTimeout => f.write_str("Request Timeout"),
+            Self::TooLarge { limit, received: None } => {
+                write!(f, "Request body is too large: the limit is {limit} bytes")
+            }
+            Self::TooLarge { limit, received: Some(received) } => write!(
+                f,
+                "Request body is too large: the limit is {limit} bytes, received {received} bytes"
+            ),
+            Self::UnsupportedMediaType(form) => f.write_str(form),
+            Self::Throttled { .. } => f.write_str("Too Many Requests"),
+            Self::Unavailable { what, .. } => f.write_str(what),
+            Self::Internal(fault) => write!(f, "{fault:#}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Internal(fault) => Some(fault.as_ref()),
+            _ => None,
+        }
+    }
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(fault: anyhow::Error) -> Self {
+        Self::Internal(fault)
+    }
+}
+
+impl From<Vec<FieldError>> for Error {
+    fn from(fields: Vec<FieldError>) -> Self {
+        Self::Invalid(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_carry_their_data() {
+        let table = [
+            (Error::NotFound("User"), "User not found"),
+            (
+                Error::Forbidden { scope: "events:write", channel: None },
+                "Missing required scope: events:write",
+            ),
+            (
+                Error::Forbidden { scope: "sms_suppression:write", channel: Some("sms") },
+                "Missing required scope: sms_suppression:write (channel sms)",
+            ),
+            (
+                Error::TooLarge { limit: 10, received: Some(11) },
+                "Request body is too large: the limit is 10 bytes, received 11 bytes",
+            ),
+            (
+                Error::from(vec![
+                    FieldError::new("a", "is required"),
+                    FieldError::new("", "must be an object"),
+                ]),
+                "a is required; must be an object",
+            ),
+        ];
+        for (error, text) in table {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

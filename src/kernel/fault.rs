@@ -1,0 +1,48 @@
+//! How a fault of PostgreSQL reads as an error: lost connections are "come back", the rest is ours.
+
+use super::Error;
+
+/// SQLSTATEs that say the server is going away or has no room, not that a statement was wrong:
+/// class 08 (connection), 53300 (too many connections), 57P01–57P03 (shut down, starting up).
+fn is_outage(state: &str) -> bool {
+    state.starts_with("08") || matches!(state, "53300" | "57P01" | "57P02" | "57P03")
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(fault: sqlx::Error) -> Self {
+        match &fault {
+            sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_) => {
+                tracing::warn!(error = %fault, "postgres is unavailable");
+                Self::store_unavailable()
+            }
+            sqlx::Error::Database(answer)
+                if answer.code().is_some_and(|state| is_outage(&state)) =>
+            {
+                tracing::warn!(error = %fault, "postgres is unavailable");
+                Self::store_unavailable()
+            }
+            _ => Self::Internal(anyhow::Error::new(fault)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outages_are_told_from_wrong_statements() {
+        for state in ["08006", "08001", "53300", "57P01", "57P03"] {
+            assert!(is_outage(state), "{state}");
+        }
+        for state in ["23505", "42601", "57014", "40001"] {
+            assert!(!is_outage(state), "{state}");
+        }
+        assert!(matches!(Error::from(sqlx::Error::PoolTimedOut), Error::Unavailable { .. }));
+        assert!(matches!(Error::from(sqlx::Error::RowNotFound), Error::Internal(_)));
+    }
+}

@@ -1,1 +1,379 @@
 //! A segmented append-only log with group commit: what makes an acknowledged event durable.
+//!
+//! # What holds
+//!
+//! 1. An append that answered `Ok` is on disk (written and `fdatasync`ed; with [`Durability::Os`]
+//!    handed to the kernel). It is delivered to every consumer, in order, at least once, and until
+//!    the consumer has committed it, again after every restart.
+//! 2. Positions are dense and never given out twice to different acknowledged entries.
+//! 3. An append is refused whole and at once when the queue or the disk budget is full.
+//! 4. A frame is taken for valid only if its CRC32C holds over the spool's id, its header and its
+//!    payload, and its header names the segment it was read from. So neither a torn write, nor what
+//!    a recycled file held before, nor bytes a caller chose can pass.
+//! 5. A segment whose write or sync failed is not written or synced again. Its acknowledged frames
+//!    stay readable; the group that failed goes into a new segment, or is refused.
+//! 6. A file has a live name only while its header is durable and its frames may be needed. Names
+//!    are durable (directory synced) before anything depends on them.
+//! 7. Appends never go on in a file of an earlier run.
+//! 8. Damage is never silent. A bad frame is passed over to the next good one; what is missing
+//!    before it is counted in `wal_frames_corrupt_total` and logged, except for the frames of a group
+//!    that was never acknowledged (each frame says where its group began).
+//! 9. A segment is freed when every registered consumer has durably committed past it; without any
+//!    consumer nothing is freed.
+//! 10. The log never takes more than `limit_bytes` on disk (cursors and lock apart), and opens no
+//!     new segment that would leave the file system less than `reserve_bytes`.
+//! 11. One process at a time: the directory is locked.
+//!
+//! # On disk
+//!
+//! ```text
+//! lock                     held while open
+//! identity                 spool id: "MLRIDEN1", 16 bytes, CRC32C of those 24
+//! <20 digits>.seg          a segment: header, frames, 48 zero bytes (see `segment`, `frame`)
+//! free-<20 digits>.seg     a freed segment, ready for use
+//! damaged-<20 digits>.seg  a segment in which nothing could be read, kept for a human
+//! <name>.cursor            how far consumer <name> is (see `cursor`)
+//! *.new                    a replacement being written; left over by a crash, ignored
+//! ```
+//!
+//! Suggested reading order: `frame`, `segment`, `writer`, `consumer`, `scan`, `recovery`, `state`.
+
+mod consumer;
+mod cursor;
+mod files;
+mod frame;
+mod metrics;
+mod recovery;
+mod scan;
+mod segment;
+mod state;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use bytes::Bytes;
+use crossbeam_channel::{Sender, TrySendError};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+pub use self::{
+    consumer::{Behind, ConsumeError, Consumer, Cursor},
+    files::{Disk, Files, SpoolFile},
+    frame::{Frame, Mark, Position},
+    recovery::Recovery,
+};
+use self::{
+    frame::FRAME_HEADER_BYTES,
+    segment::SEGMENT_HEADER_BYTES,
+    state::{Shared, State},
+    writer::{Item, Message, Writer},
+};
+
+/// Size of a segment unless set otherwise: large enough that opening one is rare, small enough that
+/// little waits to be freed.
+pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
+/// Appends waiting at once; the byte limit of the queue usually strikes first.
+const QUEUE_ITEMS_MAX: usize = 16_384;
+/// The smallest segment that makes sense: a header, a frame, and room to spare.
+const SEGMENT_BYTES_MIN: u64 = 1024;
+/// The largest: a frame's length is 32 bits.
+const SEGMENT_BYTES_MAX: u64 = 1 << 31;
+
+/// What an answered append has survived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// `fdatasync` before every answer: a power cut loses nothing that was answered.
+    #[default]
+    Fsync,
+    /// Handed to the kernel: a crash of the process loses nothing, a power cut may.
+    Os,
+}
+
+/// How a spool is opened.
+#[derive(Debug, Clone)]
+pub struct SpoolOptions {
+    /// Folder of the spool; made when missing.
+    pub dir: PathBuf,
+    /// Size of a segment, see [`SEGMENT_BYTES_DEFAULT`]. Also bounds a payload.
+    pub segment_bytes: u64,
+    /// Bytes the log may take on disk, in whole segments; at least two of them.
+    pub limit_bytes: u64,
+    /// Bytes of the file system that the spool leaves to others.
+    pub reserve_bytes: u64,
+    /// Payload bytes that may wait for the writer.
+    pub queue_bytes: usize,
+    /// What an answer promises.
+    pub durability: Durability,
+}
+
+impl SpoolOptions {
+    fn check(&self) -> Result<(), SpoolError> {
+        if !(SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
+            return Err(SpoolError::Options("a segment takes from 1 KiB to 2 GiB"));
+        }
+        if self.limit_bytes < 2 * self.segment_bytes {
+            return Err(SpoolError::Options("the spool's limit must hold two segments"));
+        }
+        Ok(())
+    }
+}
+
+/// What is appended.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The bytes to keep.
+    pub payload: Bytes,
+    /// Events in them, for the count of what is waiting.
+    pub events: u32,
+    /// When they were received, milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// Why a spool did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// Another process has it.
+    #[error("spool {} is in use by another process", dir.display())]
+    Locked {
+        /// The spool's folder.
+        dir: PathBuf,
+    },
+    /// A file operation failed.
+    #[error("could not {doing} {}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The options contradict each other.
+    #[error("{0}")]
+    Options(&'static str),
+    /// A consumer of that name is open already.
+    #[error("spool consumer {name} is already open")]
+    ConsumerBusy {
+        /// Its name.
+        name: String,
+    },
+    /// A consumer's name is part of a file name.
+    #[error("spool consumer name {name:?} is not 1 to 64 of a-z, 0-9 and -")]
+    ConsumerName {
+        /// The name refused.
+        name: String,
+    },
+}
+
+impl SpoolError {
+    fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source }
+    }
+}
+
+/// Why an append was refused. Nothing of it is durable then, or will be seen by a consumer, with one
+/// exception: after [`AppendError::Io`] a crash may bring it back.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AppendError {
+    /// The disk budget is used up; consumers have to catch up first.
+    #[error("spool is full: {used_bytes} of {limit_bytes} bytes")]
+    Full {
+        /// Bytes of log on disk.
+        used_bytes: u64,
+        /// The most it may take.
+        limit_bytes: u64,
+    },
+    /// More is waiting for the disk than may wait.
+    #[error("spool queue is full")]
+    QueueFull,
+    /// One payload larger than a segment.
+    #[error("payload of {payload_bytes} bytes is larger than {limit_bytes}")]
+    TooLarge {
+        /// Its size.
+        payload_bytes: usize,
+        /// The most a segment takes.
+        limit_bytes: u64,
+    },
+    /// The spool is shutting down.
+    #[error("spool is closed")]
+    Closed,
+    /// The disk refused, twice, in two segments.
+    #[error("could not write the spool")]
+    Io(#[source] Arc<io::Error>),
+}
+
+impl AppendError {
+    fn io(error: io::Error) -> Self {
+        Self::Io(Arc::new(error))
+    }
+}
+
+/// The log. Clones are handles to the same one.
+#[derive(Debug, Clone)]
+pub struct Spool {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    queue: Sender<Message>,
+    closing: AtomicBool,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Spool {
+    /// Opens the spool in `options.dir`, making it when missing, and starts its writer. Says what
+    /// was found. Reads the newest segment: up to some tens of milliseconds.
+    pub fn open(options: SpoolOptions) -> Result<(Self, Recovery), SpoolError> {
+        Self::open_on(Arc::new(Disk), options)
+    }
+
+    /// [`Spool::open`] on other files than the disk's.
+    pub fn open_on(
+        files: Arc<dyn Files>,
+        options: SpoolOptions,
+    ) -> Result<(Self, Recovery), SpoolError> {
+        let dir = options.dir.clone();
+        let (shared, recovery) = recovery::open(files, options)?;
+        let (queue, receiver) = crossbeam_channel::bounded(QUEUE_ITEMS_MAX);
+        let writer = Writer::new(Arc::clone(&shared), receiver);
+        let thread = std::thread::Builder::new()
+            .name("spool-writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|source| SpoolError::io("start the writer of", &dir, source))?;
+        let inner = Inner {
+            shared,
+            queue,
+            closing: AtomicBool::new(false),
+            writer: Mutex::new(Some(thread)),
+        };
+        Ok((Self { inner: Arc::new(inner) }, recovery))
+    }
+
+    /// Appends one entry: durable, at the position answered, when this returns `Ok`. The entry is
+    /// queued by the call itself, before the future is first polled; dropping the future does not
+    /// take it back.
+    pub fn append(
+        &self,
+        entry: Entry,
+    ) -> impl Future<Output = Result<Position, AppendError>> + Send + use<> {
+        let submitted = self.submit(entry);
+        async move { submitted?.await.unwrap_or(Err(AppendError::Closed)) }
+    }
+
+    /// [`Spool::append`] for a thread that may block.
+    pub fn append_blocking(&self, entry: Entry) -> Result<Position, AppendError> {
+        self.submit(entry)?.blocking_recv().unwrap_or(Err(AppendError::Closed))
+    }
+
+    fn submit(
+        &self,
+        entry: Entry,
+    ) -> Result<oneshot::Receiver<Result<Position, AppendError>>, AppendError> {
+        let shared = &self.inner.shared;
+        let bytes = entry.payload.len();
+        let overhead = (SEGMENT_HEADER_BYTES + FRAME_HEADER_BYTES) as u64;
+        let limit_bytes = shared.options.segment_bytes - overhead;
+        if bytes as u64 > limit_bytes {
+            return Err(AppendError::TooLarge { payload_bytes: bytes, limit_bytes });
+        }
+        if self.inner.closing.load(Ordering::Acquire) {
+            return Err(AppendError::Closed);
+        }
+        let before = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
+        let give_back = |error| {
+            shared.queued_bytes.fetch_sub(bytes, Ordering::AcqRel);
+            Err(error)
+        };
+        if before.saturating_add(bytes) > shared.options.queue_bytes && before > 0 {
+            return give_back(AppendError::QueueFull);
+        }
+        let needed = (before + bytes + FRAME_HEADER_BYTES) as u64;
+        if needed > shared.room_bytes.load(Ordering::Relaxed) {
+            let full = shared.full(&shared.state.lock());
+            return give_back(full);
+        }
+        let (reply, answer) = oneshot::channel();
+        match self.inner.queue.try_send(Message::Append(Item { entry, reply })) {
+            Ok(()) => Ok(answer),
+            Err(TrySendError::Full(_)) => give_back(AppendError::QueueFull),
+            Err(TrySendError::Disconnected(_)) => give_back(AppendError::Closed),
+        }
+    }
+
+    /// Opens the consumer `name`, registering it when it is new; a new one starts with the oldest
+    /// frame there is. From then on segments wait for it, whether it is open or not.
+    pub fn consumer(&self, name: &str) -> Result<Consumer, SpoolError> {
+        Consumer::open(Arc::clone(&self.inner.shared), name)
+    }
+
+    /// The end of the durable log.
+    pub fn head(&self) -> Position {
+        self.inner.shared.state.lock().head.position
+    }
+
+    /// Bytes of log on disk, and the most it may take.
+    pub fn used_and_limit_bytes(&self) -> (u64, u64) {
+        let used = self.inner.shared.state.lock().used_bytes();
+        (used, self.inner.shared.options.limit_bytes)
+    }
+
+    /// Takes no more appends, makes durable and answers what is queued, and stops the writer.
+    /// Consumers get the rest of the log and then [`ConsumeError::Closed`].
+    pub async fn close(&self) {
+        let inner = Arc::clone(&self.inner);
+        let stopped = tokio::task::spawn_blocking(move || inner.stop()).await;
+        if let Err(error) = stopped {
+            tracing::error!(%error, "the spool's writer failed");
+        }
+    }
+}
+
+impl Inner {
+    fn stop(&self) {
+        self.closing.store(true, Ordering::Release);
+        let Some(writer) = self.writer.lock().take() else { return };
+        // Fails when the writer is gone, which is what is wanted.
+        drop(self.queue.send(Message::Close));
+        if writer.join().is_err() {
+            tracing::error!("the spool's writer panicked");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn full(&self, state: &State) -> AppendError {
+        AppendError::Full { used_bytes: state.used_bytes(), limit_bytes: self.options.limit_bytes }
+    }
+
+    /// Whether the file system keeps its reserve when one more segment is taken from it.
+    fn reserve_allows(&self) -> bool {
+        match self.files.available_bytes(&self.options.dir) {
+            Ok(available) => {
+                available >= self.options.reserve_bytes.saturating_add(self.options.segment_bytes)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not ask for free disk space");
+                true
+            }
+        }
+    }
+}

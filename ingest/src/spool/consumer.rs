@@ -1,0 +1,337 @@
+//! A reader of the log with a durable cursor of its own.
+//!
+//! Two ways lead frames here, and the position decides which is right, so nothing is lost, doubled
+//! or reordered:
+//!
+//! - **live**: the writer sends each frame it has made durable into a bounded channel;
+//! - **log**: the consumer reads the segments.
+//!
+//! `next` is the position that must be delivered next. The writer moves the head and sends within
+//! one critical section, so a channel always holds a gapless run of positions. When the channel is
+//! full the writer drops its end and sends no more. The consumer empties the channel, sees it
+//! disconnected, and reads the log from `next`. Once `next` equals the head it asks for a new channel
+//! inside the same lock: the next frame made durable is exactly `next`, and it comes through there.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use parking_lot::Mutex;
+
+use super::{
+    SpoolError, cursor,
+    frame::{Frame, FrameHeader, Mark, Position},
+    scan::{Found, Scan},
+    segment::live_path,
+    state::{Segment, Shared, Slot},
+};
+
+/// Frames a consumer's channel holds.
+const LIVE_FRAMES_MAX: usize = 2048;
+
+/// Why a consumer got nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsumeError {
+    /// The spool was closed and everything in it was delivered.
+    #[error("spool is closed")]
+    Closed,
+    /// The log could not be read; the same call may be tried again.
+    #[error("could not read the spool")]
+    Io(#[from] io::Error),
+}
+
+/// What lies between a consumer's cursor and the end of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Behind {
+    /// Frames not committed.
+    pub frames: u64,
+    /// Events in them.
+    pub events: u64,
+    /// Bytes of log they take.
+    pub bytes: u64,
+}
+
+/// A reader of the log. Delivers every frame from its cursor on, in order, again after a restart
+/// when it was not committed.
+#[derive(Debug)]
+pub struct Consumer {
+    shared: Arc<Shared>,
+    cursor: Cursor,
+    /// Where the next frame to deliver is.
+    next: Mark,
+    live: Option<Receiver<Frame>>,
+    live_bytes: Arc<AtomicUsize>,
+    scan: Option<Scan>,
+}
+
+impl Consumer {
+    pub(super) fn open(shared: Arc<Shared>, name: &str) -> Result<Self, SpoolError> {
+        if !cursor::is_name(name) {
+            return Err(SpoolError::ConsumerName { name: name.to_owned() });
+        }
+        let mut state = shared.state.lock();
+        let known = state.slots.iter().position(|slot| slot.name == name);
+        let index = if let Some(index) = known {
+            index
+        } else {
+            // A new consumer starts with the oldest frame there is.
+            let oldest = state.segments.front().map(|segment| Mark {
+                position: Position(segment.base),
+                events: segment.base_events,
+                at_ms: 0,
+                segment: segment.id,
+                offset: 0,
+            });
+            let committed = oldest.unwrap_or(state.head);
+            let (files, dir) = (shared.files.as_ref(), &shared.options.dir);
+            cursor::replace(files, dir, &shared.spool_id, name, &committed)
+                .map_err(|source| SpoolError::io("write a cursor in", dir, source))?;
+            state.slots.push(Slot::new(name.to_owned(), committed));
+            state.slots.len() - 1
+        };
+        let slot = &mut state.slots[index];
+        if slot.open {
+            return Err(SpoolError::ConsumerBusy { name: name.to_owned() });
+        }
+        slot.open = true;
+        let (next, live_bytes) = (slot.committed, Arc::clone(&slot.live_bytes));
+        let replacing = Arc::clone(&slot.replacing);
+        drop(state);
+        let cursor = Cursor { shared: Arc::clone(&shared), slot: index, replacing };
+        Ok(Self { shared, cursor, next, live: None, live_bytes, scan: None })
+    }
+
+    /// The next frame, waiting up to `timeout` for it; `None` when none came. Blocks the thread.
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<Frame>, ConsumeError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(live) = &self.live {
+                match live.recv_deadline(deadline) {
+                    Ok(frame) => {
+                        self.live_bytes.fetch_sub(frame.payload.len(), Ordering::AcqRel);
+                        assert_eq!(frame.position, self.next.position, "a channel has no gaps");
+                        self.next = frame.end;
+                        return Ok(Some(frame));
+                    }
+                    Err(RecvTimeoutError::Timeout) => return Ok(None),
+                    Err(RecvTimeoutError::Disconnected) => self.live = None,
+                }
+            }
+            if let Some(frame) = self.read_log()? {
+                return Ok(Some(frame));
+            }
+            self.go_live()?;
+        }
+    }
+
+    /// Where the next frame to be delivered is.
+    pub fn next(&self) -> Mark {
+        self.next
+    }
+
+    /// The durable cursor, for whoever finishes the work on another thread.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor.clone()
+    }
+
+    /// Asks the writer for a channel, if nothing was appended since the log was read to its end.
+    fn go_live(&mut self) -> Result<(), ConsumeError> {
+        let mut state = self.shared.state.lock();
+        if self.next.position < state.head.position {
+            return Ok(());
+        }
+        if state.closed {
+            return Err(ConsumeError::Closed);
+        }
+        let (sender, receiver) = crossbeam_channel::bounded(LIVE_FRAMES_MAX);
+        state.slots[self.cursor.slot].live = Some(sender);
+        drop(state);
+        self.live = Some(receiver);
+        self.scan = None;
+        Ok(())
+    }
+
+    /// The next frame out of the segments; `None` when the head is reached.
+    fn read_log(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            let next = self.next.position.0;
+            let (segment, end) = {
+                let state = self.shared.state.lock();
+                if next >= state.head.position.0 {
+                    return Ok(None);
+                }
+                match state.segment_of(next) {
+                    Some(found) => found,
+                    // Only when files were taken away by hand: go on with what there is.
+                    None => match state.segments.front() {
+                        Some(first) => {
+                            let base = first.base;
+                            drop(state);
+                            self.lost(next, base);
+                            continue;
+                        }
+                        None => return Ok(None),
+                    },
+                }
+            };
+            self.open_segment(&segment)?;
+            let scan = self.scan.as_mut().expect("just opened");
+            match scan.next(segment.bytes)? {
+                Found::Frame { header, .. } if header.position < next => {}
+                Found::Frame { header, payload } if header.position < end => {
+                    let offset = scan.offset();
+                    self.gap(next, &header);
+                    return Ok(Some(self.frame(header, payload, offset)));
+                }
+                // Frames from `end` on were abandoned and written again in the next segment.
+                Found::Frame { .. } | Found::End { .. } => self.lost(next, end),
+            }
+        }
+    }
+
+    fn open_segment(&mut self, segment: &Segment) -> io::Result<()> {
+        if self.scan.as_ref().is_some_and(|scan| scan.segment() == segment.id) {
+            return Ok(());
+        }
+        let file = self.shared.files.open(&live_path(&self.shared.options.dir, segment.id))?;
+        let offset = if self.next.segment == segment.id { self.next.offset } else { 0 };
+        self.scan = Some(Scan::new(file, segment.id, self.shared.seed, offset));
+        Ok(())
+    }
+
+    fn frame(&mut self, header: FrameHeader, payload: bytes::Bytes, offset: u64) -> Frame {
+        self.next = Mark {
+            position: Position(header.position + 1),
+            events: header.first_event + u64::from(header.events),
+            at_ms: header.at_ms,
+            segment: header.segment,
+            offset,
+        };
+        Frame {
+            position: Position(header.position),
+            at_ms: header.at_ms,
+            events: header.events,
+            payload,
+            end: self.next,
+        }
+    }
+
+    /// Says so when frames before `header` are missing. Those of its own group were never durable,
+    /// so nobody was told they were; those before its group were.
+    fn gap(&mut self, next: u64, header: &FrameHeader) {
+        let durable_end = header.group_first().max(next);
+        if durable_end > next {
+            self.report_lost(next, durable_end);
+        }
+        if header.position > durable_end {
+            tracing::warn!(
+                position = durable_end,
+                frames = header.position - durable_end,
+                "passed over frames of a torn write that was never acknowledged"
+            );
+        }
+    }
+
+    /// Goes on at `end` although the frames from `next` on were not found.
+    fn lost(&mut self, next: u64, end: u64) {
+        if end > next {
+            self.report_lost(next, end);
+        }
+        self.next.position = Position(end);
+        self.next.segment = 0;
+        self.next.offset = 0;
+        self.scan = None;
+    }
+
+    fn report_lost(&self, next: u64, end: u64) {
+        self.shared.metrics.frames_corrupt.increment(end - next);
+        let segment = self.scan.as_ref().map_or(0, Scan::segment);
+        tracing::error!(
+            position = next,
+            frames = end - next,
+            segment,
+            "spool frames are damaged and lost, going on behind them"
+        );
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        let slot = &mut state.slots[self.cursor.slot];
+        slot.open = false;
+        slot.live = None;
+        // A later consumer of this name counts from zero; what is left in this channel goes with it.
+        slot.live_bytes = Arc::default();
+    }
+}
+
+impl Slot {
+    pub(super) fn new(name: String, committed: Mark) -> Self {
+        Self {
+            name,
+            committed,
+            open: false,
+            live: None,
+            live_bytes: Arc::default(),
+            replacing: Arc::default(),
+        }
+    }
+}
+
+/// A consumer's durable cursor.
+#[derive(Debug, Clone)]
+pub struct Cursor {
+    shared: Arc<Shared>,
+    slot: usize,
+    /// One replacement of the file at a time.
+    replacing: Arc<Mutex<()>>,
+}
+
+impl Cursor {
+    /// Makes `mark` the place to start from after a restart, durably, and frees the segments that
+    /// no consumer needs any more. A mark before the committed one changes nothing. Blocks.
+    pub fn commit(&self, mark: Mark) -> io::Result<()> {
+        let _one_at_a_time = self.replacing.lock();
+        let name = {
+            let state = self.shared.state.lock();
+            let slot = &state.slots[self.slot];
+            if mark.position <= slot.committed.position {
+                return Ok(());
+            }
+            slot.name.clone()
+        };
+        let (files, dir) = (self.shared.files.as_ref(), &self.shared.options.dir);
+        cursor::replace(files, dir, &self.shared.spool_id, &name, &mark)?;
+        self.shared.state.lock().slots[self.slot].committed = mark;
+        self.shared.release();
+        Ok(())
+    }
+
+    /// The committed place.
+    pub fn committed(&self) -> Mark {
+        self.shared.state.lock().slots[self.slot].committed
+    }
+
+    /// What lies between the committed place and the end of the log.
+    pub fn behind(&self) -> Behind {
+        let state = self.shared.state.lock();
+        let committed = &state.slots[self.slot].committed;
+        Behind {
+            frames: state.head.position.0.saturating_sub(committed.position.0),
+            events: state.head.events.saturating_sub(committed.events),
+            bytes: state.bytes_after(committed),
+        }
+    }
+
+    /// The spool's id: part of what makes a position unique in the world.
+    pub fn spool_id(&self) -> [u8; 16] {
+        self.shared.spool_id
+    }
+}

@@ -1,0 +1,96 @@
+//! The file in which a consumer remembers how far it is.
+//!
+//! ```text
+//! <name>.cursor, offset bytes
+//!      0     8  "MLRCURS1"
+//!      8    16  spool id
+//!     24     8  position of the next frame
+//!     32     8  events before it
+//!     40     8  receive time of the frame before it, milliseconds since 1970
+//!     48     8  segment it is in, as a hint
+//!     56     8  offset there, as a hint
+//!     64     4  CRC32C over bytes 0..64
+//! ```
+//!
+//! Replaced as a whole: written beside under `<name>.cursor.new`, synced, renamed, directory synced.
+//! A crash leaves the old one or the new one.
+
+use std::{io, path::Path};
+
+use super::{
+    files::Files,
+    frame::{Mark, Position, array},
+};
+
+const CURSOR_BYTES: usize = 68;
+const MAGIC: &[u8; 8] = b"MLRCURS1";
+
+/// The consumer's name in a cursor's file name.
+pub(super) fn name_of(file_name: &str) -> Option<&str> {
+    file_name.strip_suffix(".cursor").filter(|name| is_name(name))
+}
+
+/// Whether `name` can name a consumer: it becomes part of a file name.
+pub(super) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 64
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+/// What the cursor file says; `None` when it is missing, damaged or of another spool.
+pub(super) fn read(
+    files: &dyn Files,
+    dir: &Path,
+    spool_id: &[u8; 16],
+    name: &str,
+) -> io::Result<Option<Mark>> {
+    let file = files.open(&dir.join(format!("{name}.cursor")))?;
+    let mut bytes = [0; CURSOR_BYTES];
+    let count = file.read_at(&mut bytes, 0)?;
+    let crc = u32::from_le_bytes(array(&bytes, 64));
+    if count < CURSOR_BYTES
+        || &bytes[..8] != MAGIC
+        || &bytes[8..24] != spool_id
+        || crc32c::crc32c(&bytes[..64]) != crc
+    {
+        return Ok(None);
+    }
+    let u64_at = |at: usize| u64::from_le_bytes(array(&bytes, at));
+    Ok(Some(Mark {
+        position: Position(u64_at(24)),
+        events: u64_at(32),
+        at_ms: u64_at(40),
+        segment: u64_at(48),
+        offset: u64_at(56),
+    }))
+}
+
+/// Replaces the cursor file; durable when this returns.
+pub(super) fn replace(
+    files: &dyn Files,
+    dir: &Path,
+    spool_id: &[u8; 16],
+    name: &str,
+    mark: &Mark,
+) -> io::Result<()> {
+    let mut bytes = [0; CURSOR_BYTES];
+    bytes[0..8].copy_from_slice(MAGIC);
+    bytes[8..24].copy_from_slice(spool_id);
+    bytes[24..32].copy_from_slice(&mark.position.0.to_le_bytes());
+    bytes[32..40].copy_from_slice(&mark.events.to_le_bytes());
+    bytes[40..48].copy_from_slice(&mark.at_ms.to_le_bytes());
+    bytes[48..56].copy_from_slice(&mark.segment.to_le_bytes());
+    bytes[56..64].copy_from_slice(&mark.offset.to_le_bytes());
+    let crc = crc32c::crc32c(&bytes[..64]);
+    bytes[64..68].copy_from_slice(&crc.to_le_bytes());
+
+    let fresh = dir.join(format!("{name}.cursor.new"));
+    let file = files.open(&fresh)?;
+    file.truncate(CURSOR_BYTES as u64)?;
+    file.write_at(&bytes, 0)?;
+    file.sync()?;
+    files.rename(&fresh, &dir.join(format!("{name}.cursor")))?;
+    files.sync_dir(dir)
+}

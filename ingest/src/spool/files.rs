@@ -1,0 +1,171 @@
+//! The few file operations the spool needs, behind a trait so that tests can fail every one of them.
+
+use std::{
+    fmt::Debug,
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+/// The file system as the spool uses it. [`Disk`] is the real one; tests bring a fake that loses
+/// unsynced writes and fails chosen calls.
+pub trait Files: Debug + Send + Sync + 'static {
+    /// Makes `dir` and its parents.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The names in `dir`, unordered.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Takes an exclusive lock held until the result is dropped; `WouldBlock` when another holds it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>>;
+    /// Opens `path` for reading and writing, making an empty file where there is none.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>>;
+    /// Renames, replacing `to`. Durable only after [`Files::sync_dir`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Durable only after [`Files::sync_dir`].
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Bytes an unprivileged writer may still take from the file system of `dir`.
+    fn available_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// One open file of the spool.
+pub trait SpoolFile: Debug + Send + Sync {
+    /// Length in bytes.
+    fn length(&self) -> io::Result<u64>;
+    /// Sets the length and reserves the space for it, so that later writes cannot run out of disk.
+    fn allocate(&self, bytes: u64) -> io::Result<()>;
+    /// Cuts (or extends with zeros) to `bytes`.
+    fn truncate(&self, bytes: u64) -> io::Result<()>;
+    /// Writes all of `data` at `offset`.
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
+    /// Reads into `buffer` from `offset`; fewer bytes only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Makes the data durable (`fdatasync`).
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The real file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir_all(dir)?;
+        match dir.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => self.sync_dir(Path::new(".")),
+            Some(parent) => self.sync_dir(parent),
+            None => Ok(()),
+        }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>> {
+        let file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>> {
+        Ok(Box::new(DiskFile(open(path)?)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn available_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let stat = nix::sys::statvfs::statvfs(dir)?;
+        #[expect(clippy::useless_conversion, reason = "the field types differ between platforms")]
+        let (blocks, block_bytes) =
+            (u64::from(stat.blocks_available()), u64::from(stat.fragment_size()));
+        Ok(blocks.saturating_mul(block_bytes))
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+}
+
+#[derive(Debug)]
+struct DiskFile(File);
+
+impl SpoolFile for DiskFile {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn allocate(&self, bytes: u64) -> io::Result<()> {
+        if self.0.metadata()?.len() > bytes {
+            self.0.set_len(bytes)?;
+        }
+        reserve(&self.0, bytes)?;
+        // The new length must be durable: `fdatasync` alone may leave it out on some file systems.
+        self.0.sync_all()
+    }
+
+    fn truncate(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+
+    fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut read = 0;
+        while read < buffer.len() {
+            match self.0.read_at(&mut buffer[read..], offset + read as u64) {
+                Ok(0) => break,
+                Ok(count) => read += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    let length = i64::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    Ok(nix::fcntl::posix_fallocate(file, 0, length)?)
+}
+
+/// Elsewhere space is taken by writing zeros, which also works on file systems without extents.
+#[cfg(not(target_os = "linux"))]
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    const ZEROS: &[u8] = &[0; 1 << 20];
+    let mut offset = 0;
+    while offset < bytes {
+        let count = usize::try_from((bytes - offset).min(ZEROS.len() as u64))
+            .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        file.write_all_at(&ZEROS[..count], offset)?;
+        offset += count as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! One segment file: its name, its header, and how it comes into being and is used again.
+//!
+//! ```text
+//! offset bytes
+//!      0     8  "MLRSPOL1"
+//!      8    16  spool id (random, the same in every segment)
+//!     24     8  segment id: ascending, never used twice, also the file's name
+//!     32     8  base: position of the first frame
+//!     40     8  events in all frames before that one
+//!     48     4  CRC32C over bytes 0..48
+//!     52    12  zero
+//!     64     …  frames (see `frame`)
+//! ```
+//!
+//! `<id, 20 digits>.seg` is live, `free-<id>.seg` waits to be used again. A file gets its live name
+//! only after its header is durable; a freed file gives its live name up before its header changes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    files::{Files, SpoolFile},
+    frame::{TERMINATOR, array},
+};
+
+/// Bytes of a segment before its first frame.
+pub(super) const SEGMENT_HEADER_BYTES: usize = 64;
+const MAGIC: &[u8; 8] = b"MLRSPOL1";
+
+/// What a segment's header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SegmentHeader {
+    pub spool_id: [u8; 16],
+    pub segment: u64,
+    pub base: u64,
+    pub base_events: u64,
+}
+
+impl SegmentHeader {
+    pub(super) fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        bytes[0..8].copy_from_slice(MAGIC);
+        bytes[8..24].copy_from_slice(&self.spool_id);
+        bytes[24..32].copy_from_slice(&self.segment.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.base.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.base_events.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..48]);
+        bytes[48..52].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// The header, when magic and checksum hold.
+    pub(super) fn decode(bytes: &[u8; SEGMENT_HEADER_BYTES]) -> Option<Self> {
+        let crc = u32::from_le_bytes(array(bytes, 48));
+        if &bytes[..8] != MAGIC || crc32c::crc32c(&bytes[..48]) != crc {
+            return None;
+        }
+        Some(Self {
+            spool_id: array(bytes, 8),
+            segment: u64::from_le_bytes(array(bytes, 24)),
+            base: u64::from_le_bytes(array(bytes, 32)),
+            base_events: u64::from_le_bytes(array(bytes, 40)),
+        })
+    }
+
+    pub(super) fn read(file: &dyn SpoolFile) -> io::Result<Option<Self>> {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        let count = file.read_at(&mut bytes, 0)?;
+        Ok(if count == bytes.len() { Self::decode(&bytes) } else { None })
+    }
+}
+
+pub(super) fn live_path(dir: &Path, segment: u64) -> PathBuf {
+    dir.join(format!("{segment:020}.seg"))
+}
+
+pub(super) fn free_path(dir: &Path, segment: u64) -> PathBuf {
+    dir.join(format!("free-{segment:020}.seg"))
+}
+
+/// The segment id in a live name.
+pub(super) fn live_id(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".seg")?;
+    if digits.len() == 20 { digits.parse().ok() } else { None }
+}
+
+/// The segment id in a free name.
+pub(super) fn free_id(name: &str) -> Option<u64> {
+    live_id(name.strip_prefix("free-")?)
+}
+
+/// Makes a segment ready for appends under its live name: space reserved, header durable, first
+/// frame place terminated. `recycled` is the id of a free file to use again.
+pub(super) fn create(
+    files: &dyn Files,
+    dir: &Path,
+    header: &SegmentHeader,
+    segment_bytes: u64,
+    recycled: Option<u64>,
+) -> io::Result<Box<dyn SpoolFile>> {
+    let start = free_path(dir, recycled.unwrap_or(header.segment));
+    let prepared = prepare(files, &start, header, segment_bytes);
+    let file = match prepared {
+        Ok(file) => file,
+        Err(error) => {
+            // Space half taken helps nobody; the next try starts clean.
+            if let Err(error) = files.remove(&start) {
+                tracing::warn!(path = %start.display(), %error, "could not remove a half-made spool segment");
+            }
+            return Err(error);
+        }
+    };
+    files.rename(&start, &live_path(dir, header.segment))?;
+    files.sync_dir(dir)?;
+    Ok(file)
+}
+
+fn prepare(
+    files: &dyn Files,
+    path: &Path,
+    header: &SegmentHeader,
+    segment_bytes: u64,
+) -> io::Result<Box<dyn SpoolFile>> {
+    let file = files.open(path)?;
+    if file.length()? != segment_bytes {
+        file.allocate(segment_bytes)?;
+    }
+    let mut start = header.encode().to_vec();
+    start.extend_from_slice(&TERMINATOR);
+    file.write_at(&start, 0)?;
+    file.sync()?;
+    Ok(file)
+}

@@ -1,0 +1,229 @@
+//! The promises in the order a reader meets them, on the real disk.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Duration,
+};
+
+use super::{PATIENCE, drain, entry, number, options, take};
+use crate::spool::{AppendError, ConsumeError, Spool, SpoolError, SpoolOptions};
+
+#[test]
+fn appended_entries_come_back_in_order_live_and_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, recovery) = Spool::open(options(dir.path())).unwrap();
+    assert_eq!(recovery.head.get(), 0);
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    for number in 0..500 {
+        let position = spool.append_blocking(entry(number, 60)).unwrap();
+        assert_eq!(position.get(), number);
+    }
+    assert_eq!(take(&mut consumer, 500), (0..500).collect::<Vec<_>>());
+    drop((spool, consumer));
+
+    let (spool, recovery) = Spool::open(options(dir.path())).unwrap();
+    assert_eq!((recovery.head.get(), recovery.torn_bytes), (500, 0));
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    assert_eq!(drain(&mut consumer), (0..500).collect::<Vec<_>>());
+    assert_eq!(spool.append_blocking(entry(500, 60)).unwrap().get(), 500);
+    assert_eq!(take(&mut consumer, 1), [500]);
+}
+
+#[test]
+fn a_committed_entry_is_not_delivered_again_and_the_one_after_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    for number in 0..200 {
+        spool.append_blocking(entry(number, 100)).unwrap();
+    }
+    let frame = (0..150).map(|_| consumer.receive(PATIENCE).unwrap().unwrap()).last().unwrap();
+    consumer.cursor().commit(frame.end()).unwrap();
+    let behind = consumer.cursor().behind();
+    assert_eq!((behind.frames, behind.events), (50, 150));
+    assert!(behind.bytes >= 50 * 148, "{behind:?}");
+    drop((spool, consumer));
+
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    assert_eq!(consumer.cursor().behind().events, 150);
+    assert_eq!(drain(&mut consumer), (150..200).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_second_process_on_the_same_folder_is_refused_and_told_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let refused = Spool::open(options(dir.path())).unwrap_err();
+    assert!(matches!(refused, SpoolError::Locked { .. }), "{refused}");
+    assert!(refused.to_string().contains("in use by another process"), "{refused}");
+    drop(spool);
+    Spool::open(options(dir.path())).unwrap();
+}
+
+#[test]
+fn a_full_spool_refuses_at_once_and_takes_entries_again_after_a_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SpoolOptions { limit_bytes: 3 * 4096, ..options(dir.path()) };
+    let (spool, _) = Spool::open(options.clone()).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    let mut appended = 0;
+    let refused = loop {
+        match spool.append_blocking(entry(appended, 500)) {
+            Ok(_) => appended += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, AppendError::Full { limit_bytes: 12_288, .. }), "{refused}");
+    assert_eq!(appended, 21, "three segments of seven frames");
+    assert!(disk_bytes(&options) <= options.limit_bytes);
+
+    let frame = (0..7).map(|_| consumer.receive(PATIENCE).unwrap().unwrap()).last().unwrap();
+    consumer.cursor().commit(frame.end()).unwrap();
+    for number in appended..appended + 7 {
+        spool.append_blocking(entry(number, 500)).unwrap();
+    }
+    assert!(spool.append_blocking(entry(99, 500)).is_err());
+    assert!(disk_bytes(&options) <= options.limit_bytes, "the freed file was used again");
+    assert_eq!(take(&mut consumer, 21), (7..28).collect::<Vec<_>>());
+}
+
+fn disk_bytes(options: &SpoolOptions) -> u64 {
+    let segments = fs::read_dir(&options.dir).unwrap().map(Result::unwrap);
+    let segments = segments.filter(|it| it.file_name().to_str().unwrap().ends_with(".seg"));
+    segments.map(|it| it.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn no_segment_is_taken_out_of_the_file_systems_reserve() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SpoolOptions { reserve_bytes: u64::MAX / 2, ..options(dir.path()) };
+    let (spool, _) = Spool::open(options).unwrap();
+    let refused = spool.append_blocking(entry(0, 10)).unwrap_err();
+    assert!(matches!(refused, AppendError::Full { .. }), "{refused}");
+}
+
+#[test]
+fn a_payload_larger_than_a_segment_is_refused_and_one_that_just_fits_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    let most = 4096 - 64 - 48;
+    let refused = spool.append_blocking(entry(0, most + 1)).unwrap_err();
+    assert!(matches!(refused, AppendError::TooLarge { limit_bytes: 3984, .. }), "{refused}");
+    for number in 0..3 {
+        spool.append_blocking(entry(number, most)).unwrap();
+    }
+    assert_eq!(take(&mut consumer, 3), [0, 1, 2]);
+    drop((spool, consumer));
+    let (spool, recovery) = Spool::open(options(dir.path())).unwrap();
+    assert_eq!((recovery.head.get(), recovery.torn_bytes), (3, 0));
+    assert_eq!(drain(&mut spool.consumer("clickhouse").unwrap()), [0, 1, 2]);
+}
+
+#[test]
+fn consumers_at_different_speeds_each_get_everything_once_and_in_order() {
+    // Goal: the way from the channel to the log and back, under as many overflows as possible.
+    const COUNT: u64 = 30_000;
+    let dir = tempfile::tempdir().unwrap();
+    let options = SpoolOptions {
+        segment_bytes: 1 << 20,
+        limit_bytes: 64 << 20,
+        durability: crate::spool::Durability::Os,
+        ..options(dir.path())
+    };
+    let (spool, _) = Spool::open(options).unwrap();
+    let reached = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for (name, pause_every) in [("fast", 0), ("slow", 50), ("slower", 7)] {
+            let mut consumer = spool.consumer(name).unwrap();
+            let reached = &reached;
+            scope.spawn(move || {
+                for expected in 0..COUNT {
+                    let frame = consumer.receive(PATIENCE).unwrap().unwrap();
+                    assert_eq!((frame.position.get(), number(&frame)), (expected, expected));
+                    if pause_every > 0 && expected % (pause_every * 100) == 0 {
+                        // A consumer that stops for a while, so that its channel overflows.
+                        while reached.load(Ordering::Relaxed) < (expected + 6000).min(COUNT) {
+                            thread::yield_now();
+                        }
+                    }
+                    if expected % 1000 == 999 {
+                        consumer.cursor().commit(frame.end()).unwrap();
+                    }
+                }
+                assert!(consumer.receive(Duration::ZERO).unwrap().is_none(), "nothing twice");
+            });
+        }
+        scope.spawn(|| {
+            let mut answers = Vec::new();
+            for number in 0..COUNT {
+                answers.push(spool.append(entry(number, 40)));
+                if answers.len() == 256 {
+                    for answer in answers.drain(..) {
+                        pollster(answer).unwrap();
+                    }
+                    reached.store(number + 1, Ordering::Relaxed);
+                }
+            }
+            for answer in answers {
+                pollster(answer).unwrap();
+            }
+            reached.store(COUNT, Ordering::Relaxed);
+        });
+    });
+}
+
+fn pollster<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+#[tokio::test]
+async fn close_answers_what_is_queued_and_refuses_what_comes_after() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    let answers: Vec<_> = (0..100).map(|number| spool.append(entry(number, 40))).collect();
+    spool.close().await;
+    for answer in answers {
+        answer.await.unwrap();
+    }
+    assert!(matches!(spool.append(entry(100, 40)).await, Err(AppendError::Closed)));
+    assert_eq!(drain(&mut consumer), (0..100).collect::<Vec<_>>());
+    assert!(matches!(consumer.receive(PATIENCE), Err(ConsumeError::Closed)));
+}
+
+#[test]
+fn a_queue_beyond_its_bytes_refuses_and_counts_right_afterwards() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SpoolOptions { queue_bytes: 1000, ..options(dir.path()) };
+    let (spool, _) = Spool::open(options).unwrap();
+    let answers: Vec<_> = (0..200).map(|number| spool.append(entry(number, 400))).collect();
+    let outcomes: Vec<_> = answers.into_iter().map(pollster).collect();
+    let refused = outcomes.iter().filter(|it| matches!(it, Err(AppendError::QueueFull))).count();
+    let taken = outcomes.iter().filter(|it| it.is_ok()).count();
+    assert_eq!(refused + taken, 200);
+    assert!(refused > 0 && taken >= 2, "{refused} refused, {taken} taken");
+    // Every byte was given back: one entry as large as the whole queue still goes in.
+    spool.append_blocking(entry(0, 1000)).unwrap();
+}
+
+#[test]
+fn a_new_consumer_starts_at_the_oldest_frame_and_holds_segments_from_then_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut first = spool.consumer("clickhouse").unwrap();
+    for number in 0..40 {
+        spool.append_blocking(entry(number, 500)).unwrap();
+    }
+    let frame = (0..40).map(|_| first.receive(PATIENCE).unwrap().unwrap()).last().unwrap();
+    first.cursor().commit(frame.end()).unwrap();
+    let mut second = spool.consumer("triggers").unwrap();
+    let oldest = second.next().position.get();
+    assert!(oldest > 0, "consumed segments were freed");
+    assert_eq!(drain(&mut second), (oldest..40).collect::<Vec<_>>());
+    assert!(matches!(spool.consumer("triggers"), Err(SpoolError::ConsumerBusy { .. })));
+    assert!(matches!(spool.consumer("../x"), Err(SpoolError::ConsumerName { .. })));
+}

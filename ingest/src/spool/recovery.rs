@@ -141,15 +141,14 @@ impl Opening<'_> {
             let file_bytes = file.length()?;
             let header = SegmentHeader::read(file.as_ref())?
                 .filter(|it| it.spool_id == self.spool_id && it.segment == id);
-            let start = match header {
-                Some(header) => Some((header.base, header.base_events)),
-                None => {
-                    tracing::error!(segment = id, "spool segment has a damaged header");
-                    let mut scan = Scan::new(file, id, seed(&self.spool_id), 0);
-                    match scan.next(file_bytes)? {
-                        Found::Frame { header, .. } => Some((header.position, header.first_event)),
-                        Found::End { .. } => None,
-                    }
+            let start = if let Some(header) = header {
+                Some((header.base, header.base_events))
+            } else {
+                tracing::error!(segment = id, "spool segment has a damaged header");
+                let mut scan = Scan::new(file, id, seed(&self.spool_id), 0);
+                match scan.next(file_bytes)? {
+                    Found::Frame { header, .. } => Some((header.position, header.first_event)),
+                    Found::End { .. } => None,
                 }
             };
             if let Some((base, base_events)) = start {

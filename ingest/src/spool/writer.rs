@@ -83,7 +83,7 @@ impl Writer {
         while let Some(first) = self.first() {
             self.gather(first);
             let outcome = self.write();
-            self.answer(outcome);
+            self.answer(&outcome);
         }
         let mut state = self.shared.state.lock();
         state.closed = true;
@@ -230,11 +230,12 @@ impl Writer {
         first
     }
 
-    fn answer(&mut self, outcome: Result<u64, AppendError>) {
+    fn answer(&mut self, outcome: &Result<u64, AppendError>) {
         self.shared.update_room();
         for (index, item) in self.group.drain(..).enumerate() {
             self.shared.queued_bytes.fetch_sub(item.entry.payload.len(), Ordering::AcqRel);
-            let answer = outcome.clone().map(|first| Position(first + index as u64));
+            let answer =
+                outcome.as_ref().map_err(Clone::clone).map(|first| Position(first + index as u64));
             // A caller that went away does not need the answer; the entry is durable all the same.
             drop(item.reply.send(answer));
         }

@@ -92,7 +92,7 @@ fn a_full_spool_refuses_at_once_and_takes_entries_again_after_a_commit() {
 
 fn disk_bytes(options: &SpoolOptions) -> u64 {
     let segments = fs::read_dir(&options.dir).unwrap().map(Result::unwrap);
-    let segments = segments.filter(|it| it.file_name().to_str().unwrap().ends_with(".seg"));
+    let segments = segments.filter(|it| it.path().extension().is_some_and(|it| it == "seg"));
     segments.map(|it| it.metadata().unwrap().len()).sum()
 }
 

@@ -1,0 +1,209 @@
+//! The API as the load generator speaks it: requests made once, answers read as far as they are judged.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, header};
+use http_body_util::Full;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    http::{Answer, Connection},
+    target::{ApiKey, Endpoint},
+};
+
+/// An event as `GET /events/query` returns it, as far as it is looked at here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EventRead {
+    /// The stored id.
+    pub event_id: String,
+    /// The user as tracked, empty when anonymous.
+    pub user_id: String,
+    /// Name of the event.
+    pub event_name: String,
+    /// `YYYY-MM-DD HH:MM:SS` in UTC.
+    pub timestamp: String,
+    /// The caller's JSON.
+    pub properties: BTreeMap<String, Value>,
+}
+
+/// The answer to a tracked array or single event.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum TrackAnswer {
+    /// Of an array.
+    Array {
+        /// Events recorded.
+        accepted: usize,
+        /// Elements refused.
+        rejected: Vec<Rejection>,
+    },
+    /// Of one event.
+    Single {
+        /// The stored id.
+        #[serde(rename = "eventId")]
+        event_id: String,
+        /// Always true of a 2xx.
+        success: bool,
+    },
+}
+
+/// One refused element.
+#[derive(Debug, Deserialize)]
+pub struct Rejection {
+    /// Zero-based position in the request.
+    pub index: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// What `POST /events/aggregate` is asked.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question<'a> {
+    /// Name of the events.
+    pub event_name: &'a str,
+    /// RFC 3339, inclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<String>,
+    /// RFC 3339, inclusive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<String>,
+    /// `hour`, `day`, `week` or `month`.
+    pub group_by: &'a str,
+}
+
+#[derive(Deserialize)]
+struct AggregateAnswer {
+    data: AggregateData,
+}
+
+#[derive(Deserialize)]
+struct AggregateData {
+    total: u64,
+    results: Vec<Period>,
+}
+
+#[derive(Deserialize)]
+struct Period {
+    count: u64,
+}
+
+/// Makes the requests of one workspace.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    host: HeaderValue,
+    bearer: HeaderValue,
+}
+
+impl Requests {
+    /// Requests to `endpoint` with `key`.
+    ///
+    /// # Errors
+    /// A key that cannot stand in a header.
+    pub fn new(endpoint: &Endpoint, key: &ApiKey) -> Result<Self> {
+        let host = HeaderValue::from_str(&endpoint.authority)?;
+        let mut bearer =
+            HeaderValue::from_str(&key.bearer()).context("the key is not header text")?;
+        bearer.set_sensitive(true);
+        Ok(Self { host, bearer })
+    }
+
+    /// `POST /events/track` of a finished body.
+    pub fn track(&self, body: Bytes) -> Request<Full<Bytes>> {
+        self.make(Method::POST, "/events/track", body)
+    }
+
+    fn make(&self, method: Method, path: &str, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().unwrap_or_default();
+        let headers = request.headers_mut();
+        headers.insert(header::HOST, self.host.clone());
+        headers.insert(header::AUTHORIZATION, self.bearer.clone());
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        request
+    }
+}
+
+/// A connection for the calls that are not load: questions, markers, look-ups.
+#[derive(Debug)]
+pub struct Api {
+    connection: Connection,
+    requests: Requests,
+}
+
+impl Api {
+    /// A client of the API at `endpoint`.
+    ///
+    /// # Errors
+    /// As [`Requests::new`].
+    pub fn new(endpoint: &Endpoint, key: &ApiKey) -> Result<Self> {
+        let requests = Requests::new(endpoint, key)?;
+        Ok(Self { connection: Connection::new(endpoint.clone()), requests })
+    }
+
+    /// Tracks a finished body.
+    ///
+    /// # Errors
+    /// A broken connection; statuses are not errors.
+    pub async fn track(&mut self, body: Bytes) -> Result<Answer> {
+        self.connection.exchange(self.requests.track(body)).await
+    }
+
+    /// `GET /events/query` with these parameters.
+    ///
+    /// # Errors
+    /// A broken connection, a status other than 200, an answer that is not an array of events.
+    pub async fn query(&mut self, parameters: &[(&str, &str)]) -> Result<Vec<EventRead>> {
+        let body = self.query_raw(parameters).await?;
+        serde_json::from_slice(&body)
+            .context("the answer of /events/query is not an array of events")
+    }
+
+    /// As [`Api::query`], without reading the answer.
+    ///
+    /// # Errors
+    /// A broken connection, a status other than 200.
+    pub async fn query_raw(&mut self, parameters: &[(&str, &str)]) -> Result<Bytes> {
+        let path = with_parameters("/events/query?", parameters);
+        self.call(Method::GET, &path, Bytes::new()).await
+    }
+
+    /// `POST /events/aggregate`: the total, after checking that it is the sum of its periods.
+    ///
+    /// # Errors
+    /// A broken connection, a status other than 200, an answer that contradicts itself.
+    pub async fn count(&mut self, question: &Question<'_>) -> Result<u64> {
+        let body = Bytes::from(serde_json::to_vec(question)?);
+        let answer = self.call(Method::POST, "/events/aggregate", body).await?;
+        let answer: AggregateAnswer = serde_json::from_slice(&answer)
+            .context("the answer of /events/aggregate has another shape")?;
+        let sum: u64 = answer.data.results.iter().map(|period| period.count).sum();
+        if sum != answer.data.total {
+            bail!(
+                "/events/aggregate says {} in total, its periods add up to {sum}",
+                answer.data.total
+            );
+        }
+        Ok(sum)
+    }
+
+    async fn call(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
+        let request = self.requests.make(method, path, body);
+        let answer = self.connection.exchange(request).await?;
+        if answer.status != 200 {
+            let text = String::from_utf8_lossy(&answer.body).chars().take(300).collect::<String>();
+            bail!("{path} answered {}: {text}", answer.status);
+        }
+        Ok(answer.body)
+    }
+}
+
+/// Appends URL-encoded parameters to a path that ends with its question mark.
+fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+    let mut text = url::form_urlencoded::Serializer::for_suffix(path.to_owned(), path.len());
+    text.extend_pairs(parameters).finish()
+}

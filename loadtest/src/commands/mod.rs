@@ -1,0 +1,57 @@
+//! What the program can be asked to do.
+
+mod arguments;
+mod load;
+mod verify;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+pub use arguments::{LoadArguments, TargetArguments};
+pub use load::{GenerateArguments, LoadReport, ReplayArguments};
+pub use verify::VerifyArguments;
+
+/// Load, oracle and report for Millrace.
+#[derive(Debug, Parser)]
+#[command(name = "loadtest", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Sends synthetic events
+    Generate(GenerateArguments),
+    /// Sends the events of a file, one JSON object a line, gzip or plain
+    Replay(ReplayArguments),
+    /// Checks that what a journal says was acknowledged is stored exactly once
+    Verify(VerifyArguments),
+}
+
+/// Whether what was asked turned out well; the exit status follows from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing to complain of.
+    Good,
+    /// Something was lost, doubled, refused or given up; the report says what.
+    Bad,
+}
+
+impl Ending {
+    fn good_if(good: bool) -> Self {
+        if good { Self::Good } else { Self::Bad }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What kept it from being carried out at all.
+pub async fn run(cli: Cli) -> Result<Ending> {
+    match cli.command {
+        Command::Generate(arguments) => load::generate(arguments).await,
+        Command::Replay(arguments) => load::replay(arguments).await,
+        Command::Verify(arguments) => verify::verify(arguments).await,
+    }
+}

@@ -1,1 +1,102 @@
-//! Credential → caller → scope: API keys, dashboard sessions, and an argument type per scope.
+//! Credential → caller → scope: who is asking, for which workspace, and what they may do.
+//!
+//! - The hot path asks PostgreSQL nothing: a key is looked up on its first use and then kept.
+//! - A revocation takes effect within a second: by notification at once, by polling a counter of
+//!   changes twice a second when the notification is lost.
+//! - With PostgreSQL away, keys in use keep working; keys never seen are answered 503.
+
+mod caller;
+mod credential;
+mod store;
+mod token;
+mod watch;
+
+pub mod keys;
+pub mod scope;
+pub mod sessions;
+
+pub use self::{
+    caller::{Caller, CallerOrSession, SdkCaller},
+    scope::{Scope, ScopeName, ScopeSet, UnknownScope},
+    token::KeyKind,
+};
+
+use std::{sync::Arc, time::Duration};
+
+use secrecy::SecretString;
+use sqlx::PgPool;
+use tokio::{sync::Semaphore, time::timeout};
+
+use self::{
+    credential::{Cache, Cached, Credential},
+    sessions::{Session, Sessions},
+    token::Presented,
+};
+use crate::kernel::{Clock, Error, KeyId, Result};
+
+/// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
+const LOOK_UPS_MAX: usize = 4;
+/// Longest wait for a look-up, its turn included.
+const LOOK_UP_MAX: Duration = Duration::from_secs(2);
+/// What a caller with a wrong credential learns, whatever is wrong with it.
+const INVALID: Error = Error::Unauthenticated("Invalid API key");
+
+/// Knows who is asking. Cloned freely; clones share the cache.
+#[derive(Debug, Clone)]
+pub struct Auth(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    pool: PgPool,
+    clock: Clock,
+    sessions: Sessions,
+    cache: Cache,
+    look_ups: Semaphore,
+}
+
+impl Auth {
+    /// Keys come from `pool`, session tokens from `sessions`.
+    pub fn new(pool: PgPool, clock: Clock, sessions: Sessions) -> Self {
+        let look_ups = Semaphore::new(LOOK_UPS_MAX);
+        Self(Arc::new(Inner { pool, clock, sessions, cache: Cache::default(), look_ups }))
+    }
+
+    /// The live key of this text.
+    async fn key(&self, text: &SecretString, kind: KeyKind) -> Result<Arc<Credential>> {
+        let presented = Presented::read(text, kind).ok_or(INVALID)?;
+        let credential = match self.0.cache.get(&presented.id) {
+            Cached::Known(credential) => credential,
+            Cached::Unknown => return Err(INVALID),
+            Cached::Missing => self.look_up(presented.id).await?.ok_or(INVALID)?,
+        };
+        if credential.kind != kind || !presented.proves(&credential.hash) {
+            return Err(INVALID);
+        }
+        credential.used_ms.note(self.0.clock.now());
+        Ok(credential)
+    }
+
+    /// Asks PostgreSQL for a key the cache does not have.
+    async fn look_up(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
+        let inner = &self.0;
+        let asked = async {
+            let _turn = inner.look_ups.acquire().await.map_err(Error::internal)?;
+            // Someone else may have asked while we waited for our turn.
+            match inner.cache.get(&id) {
+                Cached::Known(credential) => return Ok(Some(credential)),
+                Cached::Unknown => return Ok(None),
+                Cached::Missing => {}
+            }
+            let begun = inner.cache.generation();
+            let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
+            inner.cache.admit(begun, id, found.as_ref());
+            Ok(found)
+        };
+        timeout(LOOK_UP_MAX, asked).await.unwrap_or_else(|_| Err(Error::store_unavailable()))
+    }
+
+    /// The session of this text.
+    fn session(&self, text: &SecretString) -> Result<Session> {
+        self.0.sessions.verify(text, self.0.clock.now())
+    }
+}

@@ -235,9 +235,10 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_body_that_falls_silent_is_given_up() {
-        let budget = BodyBudget::new(1 << 20);
+        let budget =
+            BodyBudget::with_timeouts(1 << 20, Duration::from_millis(20), Duration::from_secs(60));
         let mut held = budget.hold();
         let frames = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let body = axum::body::Body::from_stream(frames);
@@ -245,16 +246,17 @@ mod tests {
         assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_body_that_drips_for_ever_is_given_up() {
-        let budget = BodyBudget::new(1 << 20);
+        let budget =
+            BodyBudget::with_timeouts(1 << 20, Duration::from_secs(60), Duration::from_millis(50));
         let mut held = budget.hold();
         let drip = futures_util::stream::unfold((), |()| async {
-            tokio::time::sleep(Duration::from_secs(10)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
             Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
         });
         let body = axum::body::Body::from_stream(drip);
-        let refused = arrive(body, None, 1000, &mut held, &budget).await;
+        let refused = arrive(body, None, 100_000, &mut held, &budget).await;
         assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
     }
 

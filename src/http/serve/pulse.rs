@@ -5,13 +5,13 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
-use http::Request;
+use http::{Request, Version};
 use hyper::body::Incoming;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -23,8 +23,6 @@ use super::{super::front::Front, options::ServeOptions};
 
 /// How often a connection is looked at, as a part of its shortest limit.
 const LOOKS_PER_LIMIT: u32 = 8;
-/// First bytes of every HTTP/2 connection (RFC 9113, 3.4).
-const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0";
 /// Stands for "not now" where a moment is kept.
 const NEVER: u64 = u64::MAX;
 
@@ -39,6 +37,9 @@ pub(super) struct Pulse {
     idle_since: AtomicU64,
     /// A write the peer does not take.
     stalled_since: AtomicU64,
+    /// Set by the first request. In HTTP/2 pings come between requests, so that bytes do not mean
+    /// a head: only idleness can be told, and hyper limits heads by size.
+    is_http2: AtomicBool,
 }
 
 impl Pulse {
@@ -49,6 +50,7 @@ impl Pulse {
             head_since: AtomicU64::new(0),
             idle_since: AtomicU64::new(0),
             stalled_since: AtomicU64::new(NEVER),
+            is_http2: AtomicBool::new(false),
         }
     }
 
@@ -87,14 +89,9 @@ impl Pulse {
     }
 
     fn has_read(&self, bytes: &[u8]) {
-        if bytes.starts_with(HTTP2_PREFACE) {
-            // From here on frames of several requests mix, and pings come between them: only
-            // idleness can be told, and hyper limits heads by size.
-            self.head_since.store(NEVER, Ordering::Release);
-            return;
-        }
         let between_requests = self.requests.load(Ordering::Acquire) == 0
-            && self.head_since.load(Ordering::Acquire) == NEVER;
+            && self.head_since.load(Ordering::Acquire) == NEVER
+            && !self.is_http2.load(Ordering::Acquire);
         if between_requests && !bytes.is_empty() {
             self.head_since.store(self.now_ms(), Ordering::Release);
         }
@@ -116,7 +113,10 @@ impl Pulse {
 struct InFlight(Arc<Pulse>);
 
 impl InFlight {
-    fn begin(pulse: &Arc<Pulse>) -> Self {
+    fn begin(pulse: &Arc<Pulse>, version: Version) -> Self {
+        if version == Version::HTTP_2 {
+            pulse.is_http2.store(true, Ordering::Release);
+        }
         pulse.requests.fetch_add(1, Ordering::AcqRel);
         pulse.head_since.store(NEVER, Ordering::Release);
         Self(Arc::clone(pulse))
@@ -151,7 +151,7 @@ impl Service<Request<Incoming>> for Counted {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let in_flight = InFlight::begin(&self.pulse);
+        let in_flight = InFlight::begin(&self.pulse, request.version());
         let answer = self.front.clone().answer(request.map(axum::body::Body::new));
         Box::pin(async move {
             let response = answer.await;
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_request_being_answered_is_never_overdue() {
         let pulse = Arc::new(Pulse::new());
-        let in_flight = InFlight::begin(&pulse);
+        let in_flight = InFlight::begin(&pulse, Version::HTTP_11);
         assert_eq!(pulse.verdict(1_000_000, &options()), None);
         drop(in_flight);
         assert_eq!(pulse.verdict(1_000_000, &options()), Some("idle too long"));
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn between_requests_there_is_more_patience_than_inside_a_head() {
         let pulse = Arc::new(Pulse::new());
-        drop(InFlight::begin(&pulse));
+        drop(InFlight::begin(&pulse, Version::HTTP_11));
         assert_eq!(pulse.verdict(900, &options()), None);
         pulse.has_read(b"G");
         let since = pulse.head_since.load(Ordering::Acquire);
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn an_answer_not_taken_is_overdue_even_while_more_is_asked() {
         let pulse = Arc::new(Pulse::new());
-        let _in_flight = InFlight::begin(&pulse);
+        let _in_flight = InFlight::begin(&pulse, Version::HTTP_11);
         pulse.cannot_write();
         let since = pulse.stalled_since.load(Ordering::Acquire);
         assert_eq!(pulse.verdict(since + 301, &options()), Some("answer not taken in time"));
@@ -284,8 +284,8 @@ mod tests {
 
     #[test]
     fn http2_is_judged_by_idleness_alone() {
-        let pulse = Pulse::new();
-        pulse.has_read(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        let pulse = Arc::new(Pulse::new());
+        drop(InFlight::begin(&pulse, Version::HTTP_2));
         pulse.has_read(b"ping");
         assert_eq!(pulse.verdict(500, &options()), None);
         assert_eq!(pulse.verdict(2000, &options()), Some("idle too long"));

@@ -1,0 +1,206 @@
+//! Who is asking, as an argument of a handler: one that holds a `Caller<scope::EventsWrite>` cannot
+//! run for anybody else.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use axum::extract::{FromRef, FromRequestParts};
+use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use secrecy::SecretString;
+
+use super::{Auth, INVALID, KeyKind, Scope, ScopeSet, credential::Credential, sessions::Session};
+use crate::kernel::{Error, OrganizationId, Result, WorkspaceId};
+
+/// Where client SDKs put their key.
+const X_SDK_KEY: &str = "x-sdk-key";
+
+/// A program with an API key that has the scope `S`.
+#[derive(Debug)]
+pub struct Caller<S> {
+    key: Arc<Credential>,
+    scope: PhantomData<fn() -> S>,
+}
+
+impl<S> Caller<S> {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.key.workspace
+    }
+
+    /// The organization the workspace is in.
+    pub fn organization(&self) -> OrganizationId {
+        self.key.organization
+    }
+
+    /// The workspace's reporting currency (ISO 4217), where one is set.
+    pub fn currency(&self) -> Option<&str> {
+        self.key.currency.as_deref()
+    }
+
+    /// The workspace's time zone, an IANA name.
+    pub fn timezone(&self) -> &str {
+        &self.key.timezone
+    }
+
+    /// For audit entries: `api_key:<id>`.
+    pub fn actor(&self) -> String {
+        actor_of(&self.key)
+    }
+}
+
+impl<S: Scope, T: Send + Sync> FromRequestParts<T> for Caller<S>
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
+        let key = Auth::from_ref(state).key(&bearer(&parts.headers)?, KeyKind::Api).await?;
+        demand::<S>(key.scopes)?;
+        Ok(Self { key, scope: PhantomData })
+    }
+}
+
+/// A program with an API key, or a person with a dashboard session, that has the scope `S`. For the
+/// subscription and suppression routes, the only ones that take session tokens.
+#[derive(Debug)]
+pub struct CallerOrSession<S> {
+    who: Who,
+    scope: PhantomData<fn() -> S>,
+}
+
+#[derive(Debug)]
+enum Who {
+    Key(Arc<Credential>),
+    Session(Session),
+}
+
+impl<S> CallerOrSession<S> {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        match &self.who {
+            Who::Key(key) => key.workspace,
+            Who::Session(session) => session.workspace,
+        }
+    }
+
+    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    pub fn actor(&self) -> String {
+        match &self.who {
+            Who::Key(key) => actor_of(key),
+            Who::Session(session) => format!("user:{}", session.actor),
+        }
+    }
+}
+
+impl<S: Scope, T: Send + Sync> FromRequestParts<T> for CallerOrSession<S>
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
+        let auth = Auth::from_ref(state);
+        let text = bearer(&parts.headers)?;
+        let (who, scopes) = if Session::may_be(&text) {
+            let session = auth.session(&text)?;
+            let scopes = session.scopes;
+            (Who::Session(session), scopes)
+        } else {
+            let key = auth.key(&text, KeyKind::Api).await?;
+            let scopes = key.scopes;
+            (Who::Key(key), scopes)
+        };
+        demand::<S>(scopes)?;
+        Ok(Self { who, scope: PhantomData })
+    }
+}
+
+/// A client SDK, by the key in `X-SDK-Key`.
+#[derive(Debug)]
+pub struct SdkCaller {
+    key: Arc<Credential>,
+}
+
+impl SdkCaller {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.key.workspace
+    }
+}
+
+impl<T: Send + Sync> FromRequestParts<T> for SdkCaller
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
+        let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
+        let key = Auth::from_ref(state).key(&SecretString::from(text), KeyKind::Sdk).await?;
+        Ok(Self { key })
+    }
+}
+
+fn actor_of(key: &Credential) -> String {
+    format!("api_key:{}", key.id)
+}
+
+fn demand<S: Scope>(scopes: ScopeSet) -> Result<()> {
+    if scopes.has(S::NAME) {
+        Ok(())
+    } else {
+        Err(Error::Forbidden { scope: S::NAME.as_str(), channel: None })
+    }
+}
+
+/// The credential of `Authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Result<SecretString> {
+    let text = only(headers, AUTHORIZATION.as_str(), "Missing API key")?;
+    let (scheme, credential) = text.split_once(' ').ok_or(INVALID)?;
+    let credential = credential.trim();
+    if !scheme.eq_ignore_ascii_case("bearer") || credential.is_empty() {
+        return Err(INVALID);
+    }
+    Ok(SecretString::from(credential))
+}
+
+/// The value of a header that must be there once.
+fn only<'h>(headers: &'h HeaderMap, name: &str, missing: &'static str) -> Result<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().ok_or(Error::Unauthenticated(missing))?;
+    let text = first.to_str().map_err(|_| INVALID)?;
+    if values.next().is_some() { Err(INVALID) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn read(values: &[&'static str]) -> Result<String> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+        }
+        bearer(&headers).map(|secret| secret.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn the_scheme_is_read_in_any_case() {
+        for sent in ["Bearer mr_x", "bearer mr_x", "BEARER  mr_x "] {
+            assert_eq!(read(&[sent]).unwrap(), "mr_x", "{sent}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_unauthenticated() {
+        let text = |values: &[&'static str]| read(values).unwrap_err().to_string();
+        assert_eq!(text(&[]), "Missing API key");
+        for sent in ["", "Bearer", "Bearer ", "Basic mr_x", "mr_x"] {
+            assert_eq!(text(&[sent]), "Invalid API key", "{sent}");
+        }
+        assert_eq!(text(&["Bearer a", "Bearer b"]), "Invalid API key");
+    }
+}

@@ -1,0 +1,208 @@
+//! What a credential may do. Every scope of the specification has a name here and a type below it,
+//! so that a handler's argument says what it needs.
+
+use std::{fmt, str::FromStr};
+
+macro_rules! scopes {
+    ($($type:ident = $name:literal: $doc:literal;)*) => {
+        /// The name of a scope.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ScopeName {
+            $(#[doc = $doc] $type,)*
+        }
+
+        impl ScopeName {
+            /// Every scope there is.
+            pub const ALL: &'static [Self] = &[$(Self::$type,)*];
+
+            /// The scope as it is written.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$type => $name,)*
+                }
+            }
+        }
+
+        $(
+            #[doc = $doc]
+            #[derive(Debug, Clone, Copy)]
+            pub struct $type;
+
+            impl Scope for $type {
+                const NAME: ScopeName = ScopeName::$type;
+            }
+        )*
+    };
+}
+
+/// A scope as the type of an argument: `Caller<scope::EventsWrite>`.
+pub trait Scope: Send + Sync + 'static {
+    /// The scope needed.
+    const NAME: ScopeName;
+}
+
+scopes! {
+    UsersRead = "users:read": "Read profiles, deleted ones and a user's events.";
+    UsersWrite = "users:write": "Create and change profiles.";
+    UsersDelete = "users:delete": "Delete profiles.";
+    EventsRead = "events:read": "Query and aggregate events.";
+    EventsWrite = "events:write": "Track events.";
+    ComplianceRead = "compliance:read": "Read consent and its history.";
+    ComplianceWrite = "compliance:write": "Change consent and list membership.";
+    SettingsRead = "settings:read": "Read lists and the preference page.";
+    SettingsWrite = "settings:write": "Change lists and the preference page.";
+    CampaignsRead = "campaigns:read": "Read campaigns and their reports.";
+    CampaignsWrite = "campaigns:write": "Create and change campaigns.";
+    CampaignsSend = "campaigns:send": "Make messages leave, or stop them.";
+    CampaignsDelete = "campaigns:delete": "Delete campaigns.";
+    EmailSuppressionRead = "email_suppression:read": "Read suppressed addresses.";
+    EmailSuppressionWrite = "email_suppression:write": "Change suppressed addresses.";
+    SmsSuppressionRead = "sms_suppression:read": "Read suppressed phone numbers.";
+    SmsSuppressionWrite = "sms_suppression:write": "Change suppressed phone numbers.";
+}
+
+impl ScopeName {
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+const _: () = assert!(ScopeName::ALL.len() <= u32::BITS as usize, "a scope is one bit");
+
+/// A set of scopes. Written as a comma-separated list, in which `*` is every scope and
+/// `campaigns:*` every one of that family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScopeSet(u32);
+
+/// The text names no scope.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown scope \"{0}\": the scopes are *, {all}", all = all_names())]
+pub struct UnknownScope(String);
+
+fn all_names() -> String {
+    ScopeName::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+impl ScopeSet {
+    /// No scope, as for SDK keys.
+    pub const NONE: Self = Self(0);
+
+    /// Every scope, those yet to come apart.
+    pub fn all() -> Self {
+        Self::of(ScopeName::ALL)
+    }
+
+    /// These scopes.
+    pub fn of(scopes: &[ScopeName]) -> Self {
+        Self(scopes.iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+
+    /// Whether a scope is in the set.
+    pub const fn has(self, scope: ScopeName) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Whether the set is empty.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What one item of a list stands for.
+    fn of_item(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::all());
+        }
+        let family = text.strip_suffix('*');
+        let named: Vec<ScopeName> = ScopeName::ALL
+            .iter()
+            .copied()
+            .filter(|scope| match family {
+                Some(family) => family.ends_with(':') && scope.as_str().starts_with(family),
+                None => scope.as_str() == text,
+            })
+            .collect();
+        (!named.is_empty()).then(|| Self::of(&named))
+    }
+
+    /// Reads stored items; one that is unknown here (written by a newer version) grants nothing.
+    pub fn of_stored<T: AsRef<str>>(items: &[T]) -> Self {
+        let known = items.iter().filter_map(|item| Self::of_item(item.as_ref()));
+        Self(known.fold(0, |bits, set| bits | set.0))
+    }
+}
+
+impl FromStr for ScopeSet {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        let mut set = Self::NONE;
+        for item in text.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            let part = Self::of_item(item).ok_or_else(|| UnknownScope(item.to_owned()))?;
+            set.0 |= part.0;
+        }
+        Ok(set)
+    }
+}
+
+impl fmt::Display for ScopeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for scope in ScopeName::ALL.iter().filter(|scope| self.has(**scope)) {
+            write!(f, "{separator}{}", scope.as_str())?;
+            separator = ",";
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_with_its_wildcards() {
+        let set: ScopeSet = "events:write, campaigns:*,".parse().unwrap();
+        assert_eq!(
+            set.to_string(),
+            "events:write,campaigns:read,campaigns:write,campaigns:send,campaigns:delete"
+        );
+        assert_eq!("*".parse(), Ok(ScopeSet::all()));
+        assert!("".parse::<ScopeSet>().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_wildcard_stays_in_its_family() {
+        let set: ScopeSet = "sms_suppression:*".parse().unwrap();
+        assert!(set.has(ScopeName::SmsSuppressionRead) && set.has(ScopeName::SmsSuppressionWrite));
+        assert!(!set.has(ScopeName::EmailSuppressionRead) && !set.has(ScopeName::EventsRead));
+    }
+
+    #[test]
+    fn what_names_no_scope_is_refused() {
+        for text in
+            ["events", "events:", "event:*", "e*", "**", "Events:write", "events:write:x", ":*"]
+        {
+            let refused = text.parse::<ScopeSet>().unwrap_err();
+            assert!(refused.to_string().contains(text), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_stored_scope_of_a_newer_version_grants_nothing() {
+        assert_eq!(
+            ScopeSet::of_stored(&["journeys:write", "users:read"]).to_string(),
+            "users:read"
+        );
+        assert!(ScopeSet::of_stored::<&str>(&[]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_survives_the_way_through_text(bits in 0..1_u32 << ScopeName::ALL.len()) {
+            let set = ScopeSet(bits);
+            prop_assert_eq!(set.to_string().parse::<ScopeSet>().unwrap(), set);
+        }
+    }
+}

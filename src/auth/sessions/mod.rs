@@ -1,0 +1,208 @@
+//! Dashboard session tokens: JWTs signed with HMAC-SHA256, and nothing else.
+//!
+//! A token is taken when its algorithm is HS256, its key id (where it has one) is ours, its
+//! audience is `millrace`, it names a workspace and scopes or a role, and now lies between `nbf`
+//! and `exp`, give or take 30 seconds. (DECISIONS G16)
+
+mod secret;
+
+use std::{fmt, time::Duration};
+
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+pub use self::secret::SecretFault;
+use super::scope::{ScopeName, ScopeSet};
+use crate::kernel::{Error, Result, Timestamp, WorkspaceId};
+
+/// Clocks of the signer and of this server may differ by this much, in seconds.
+const LEEWAY_S: i64 = 30;
+/// Longest life of a token.
+const TTL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The audience of our tokens.
+const AUDIENCE: &str = "millrace";
+/// Bytes of the secret's hash that name it.
+const KEY_ID_BYTES: usize = 8;
+/// Longest name of an actor, in characters.
+const ACTOR_CHARS_MAX: usize = 255;
+/// What a caller with a wrong token learns, whatever is wrong with it.
+const INVALID: Error = Error::Unauthenticated("Invalid session token");
+/// A token that was right once.
+const EXPIRED: Error = Error::Unauthenticated("Session token expired");
+
+/// Makes and verifies session tokens with one secret.
+#[derive(Clone)]
+pub struct Sessions {
+    sign: EncodingKey,
+    verify: DecodingKey,
+    key_id: String,
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("key_id", &self.key_id).finish_non_exhaustive()
+    }
+}
+
+/// A token to be made.
+#[derive(Debug, Clone)]
+pub struct NewSession {
+    /// The workspace it opens.
+    pub workspace: WorkspaceId,
+    /// Who it stands for, in audit entries.
+    pub actor: String,
+    /// What it may do.
+    pub scopes: ScopeSet,
+    /// How long it lives.
+    pub ttl: Duration,
+}
+
+/// A verified token.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// The workspace it opens.
+    pub workspace: WorkspaceId,
+    /// Who it stands for.
+    pub actor: String,
+    /// What it may do.
+    pub scopes: ScopeSet,
+}
+
+impl Session {
+    /// Whether a credential has the form of a JWT: three parts, two dots.
+    pub(super) fn may_be(text: &SecretString) -> bool {
+        text.expose_secret().bytes().filter(|byte| *byte == b'.').count() == 2
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Claims {
+    sub: String,
+    aud: Audience,
+    workspace_id: Uuid,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scopes: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    role: Option<Role>,
+    #[serde(default)]
+    nbf: Option<i64>,
+    exp: i64,
+}
+
+/// One audience or several; checked by the library.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// What a person is in a workspace, as a shorthand for scopes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    /// Everything.
+    Owner,
+    /// Everything.
+    Admin,
+    /// Everything but deleting.
+    Editor,
+    /// Reading.
+    Viewer,
+}
+
+impl Role {
+    fn scopes(self) -> ScopeSet {
+        let may = |scope: &&ScopeName| {
+            let name = scope.as_str();
+            match self {
+                Self::Owner | Self::Admin => true,
+                Self::Editor => !name.ends_with(":delete"),
+                Self::Viewer => name.ends_with(":read"),
+            }
+        };
+        let scopes: Vec<ScopeName> = ScopeName::ALL.iter().filter(may).copied().collect();
+        ScopeSet::of(&scopes)
+    }
+}
+
+impl Sessions {
+    fn with_secret(secret: &SecretString) -> Self {
+        let bytes = secret.expose_secret().as_bytes();
+        Self {
+            sign: EncodingKey::from_secret(bytes),
+            verify: DecodingKey::from_secret(bytes),
+            key_id: hex::encode(&Sha256::digest(bytes)[..KEY_ID_BYTES]),
+        }
+    }
+
+    /// Makes a token.
+    pub fn create(&self, now: Timestamp, new: NewSession) -> Result<SecretString> {
+        if new.scopes.is_empty() {
+            return Err(Error::bad_request("a session needs at least one scope"));
+        }
+        if new.ttl.is_zero() || new.ttl > TTL_MAX {
+            return Err(Error::bad_request("a session lives between 1 second and 30 days"));
+        }
+        let chars = new.actor.chars().count();
+        if chars == 0 || chars > ACTOR_CHARS_MAX || new.actor.contains('\0') {
+            return Err(Error::bad_request("an actor must be between 1 and 255 characters"));
+        }
+        let now_s = now.millis().div_euclid(1000);
+        let claims = Claims {
+            sub: new.actor,
+            aud: Audience::One(AUDIENCE.to_owned()),
+            workspace_id: new.workspace.uuid(),
+            scopes: Some(new.scopes.to_string().split(',').map(str::to_owned).collect()),
+            role: None,
+            nbf: Some(now_s),
+            exp: now_s + i64::try_from(new.ttl.as_secs()).unwrap_or(i64::MAX / 2),
+        };
+        let header = Header { kid: Some(self.key_id.clone()), ..Header::new(Algorithm::HS256) };
+        let token = jsonwebtoken::encode(&header, &claims, &self.sign)
+            .map_err(|fault| Error::Internal(anyhow::Error::new(fault)))?;
+        Ok(SecretString::from(token))
+    }
+
+    /// Verifies a token.
+    pub fn verify(&self, token: &SecretString, now: Timestamp) -> Result<Session> {
+        let text = token.expose_secret();
+        let header = jsonwebtoken::decode_header(text).map_err(|_| INVALID)?;
+        if header.kid.is_some_and(|kid| kid != self.key_id) {
+            return Err(INVALID);
+        }
+        let mut rules = Validation::new(Algorithm::HS256);
+        rules.set_audience(&[AUDIENCE]);
+        rules.set_required_spec_claims(&["exp", "aud"]);
+        // The library would read the system's clock: the times are judged below, by ours.
+        rules.validate_exp = false;
+        rules.validate_nbf = false;
+        let token = jsonwebtoken::decode::<Claims>(text, &self.verify, &rules);
+        let claims = token.map_err(|_| INVALID)?.claims;
+        in_time(&claims, now.millis().div_euclid(1000))?;
+        let scopes = match (&claims.scopes, claims.role) {
+            (Some(scopes), _) => ScopeSet::of_stored(scopes),
+            (None, Some(role)) => role.scopes(),
+            (None, None) => return Err(INVALID),
+        };
+        let workspace = WorkspaceId::new(claims.workspace_id);
+        Ok(Session { workspace, actor: claims.sub, scopes })
+    }
+}
+
+fn in_time(claims: &Claims, now_s: i64) -> Result<()> {
+    if now_s > claims.exp.saturating_add(LEEWAY_S) {
+        return Err(EXPIRED);
+    }
+    match claims.nbf {
+        Some(nbf) if now_s < nbf.saturating_sub(LEEWAY_S) => Err(INVALID),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

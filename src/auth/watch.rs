@@ -1,0 +1,111 @@
+//! What auth does in the background: follows changes of keys, writes down their last use.
+
+use std::{pin::pin, time::Duration};
+
+use sqlx::postgres::PgListener;
+use tokio::{
+    sync::Notify,
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
+};
+
+use super::{Auth, store};
+use crate::kernel::Result;
+
+/// How often the counter of changes is read: half of the second a revocation may take.
+const POLL_EVERY: Duration = Duration::from_millis(500);
+/// Longest wait for one such read, so that a hanging connection does not stop the polling.
+const POLL_MAX: Duration = Duration::from_millis(450);
+/// How often last uses are written down.
+const NOTE_USES_EVERY: Duration = Duration::from_secs(60);
+/// Longest time for writing them down.
+const NOTE_USES_MAX: Duration = Duration::from_secs(5);
+/// Wait before listening again after the connection was lost.
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
+/// Where changes are announced.
+const CHANNEL: &str = "millrace_auth";
+
+impl Auth {
+    /// Follows changes of keys until `shutdown` resolves. To be spawned once.
+    pub async fn watch(self, shutdown: impl Future<Output = ()> + Send) {
+        let changed = Notify::new();
+        let mut shutdown = pin!(shutdown);
+        tokio::select! {
+            () = &mut shutdown => {}
+            () = self.listen(&changed) => {}
+            () = self.follow(&changed) => {}
+        }
+        self.note_uses().await;
+    }
+
+    /// Turns announcements into wake-ups. Whatever may have been missed counts as announced.
+    async fn listen(&self, changed: &Notify) {
+        loop {
+            if let Err(fault) = self.listen_until_lost(changed).await {
+                tracing::debug!(error = %fault, "not listening for changes of keys");
+            }
+            changed.notify_one();
+            sleep(LISTEN_AGAIN_AFTER).await;
+        }
+    }
+
+    async fn listen_until_lost(&self, changed: &Notify) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(&self.0.pool).await?;
+        listener.listen(CHANNEL).await?;
+        changed.notify_one();
+        while listener.try_recv().await?.is_some() {
+            changed.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Asks for the counter of changes, and for the keys again when it has moved.
+    async fn follow(&self, changed: &Notify) {
+        let mut polls = interval(POLL_EVERY);
+        polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut seen = None;
+        let mut noted = Instant::now();
+        loop {
+            tokio::select! {
+                _ = polls.tick() => {}
+                () = changed.notified() => {}
+            }
+            match timeout(POLL_MAX, self.refresh_if_moved(seen)).await {
+                Ok(Ok(revision)) => seen = Some(revision),
+                Ok(Err(fault)) => tracing::debug!(error = %fault, "cannot follow changes of keys"),
+                Err(_) => tracing::debug!("following changes of keys took too long"),
+            }
+            if noted.elapsed() >= NOTE_USES_EVERY {
+                self.note_uses().await;
+                noted = Instant::now();
+            }
+        }
+    }
+
+    async fn refresh_if_moved(&self, seen: Option<i64>) -> Result<i64> {
+        let revision = store::revision(&self.0.pool).await?;
+        if seen == Some(revision) {
+            return Ok(revision);
+        }
+        let asked = self.0.cache.begin_refresh();
+        if !asked.is_empty() {
+            let alive = store::live_keys(&self.0.pool, &asked).await?;
+            self.0.cache.end_refresh(&asked, alive);
+        }
+        Ok(revision)
+    }
+
+    async fn note_uses(&self) {
+        let uses = self.0.cache.take_uses();
+        if uses.is_empty() {
+            return;
+        }
+        let rows: Vec<_> = uses.iter().map(|(key, at)| (key.id, key.workspace, *at)).collect();
+        let written = timeout(NOTE_USES_MAX, store::note_uses(&self.0.pool, &rows)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            tracing::debug!(keys = uses.len(), "last uses of keys were not written down");
+            for (key, at) in uses {
+                key.used_ms.note_if_unused(at);
+            }
+        }
+    }
+}

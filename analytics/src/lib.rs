@@ -1,1 +1,78 @@
-//! Questions about events, answered by ClickHouse.
+//! Questions to ClickHouse, and their answers: the read path of events.
+//!
+//! ```text
+//! EventFilter, Aggregate ─▶ sql/*.sql + server-side parameters ─▶ ClickHouse ─▶ EventRow, Bucket
+//! ```
+//!
+//! Suggested reading order: [`client`] (the connection and the limits of every read), [`error`],
+//! [`events`] (the questions), and the schema in `migrations/clickhouse`. Why the tables look as
+//! they do, with figures, is in this crate's README.
+//!
+//! Nothing a caller says becomes text of a statement: values are server-side parameters, and what
+//! changes the shape of a question is a closed enum with fixed fragments.
+
+pub mod client;
+pub mod error;
+pub mod events;
+mod migrate;
+
+use clickhouse::Client;
+
+pub use crate::{client::ClickHouseAddress, error::AnalyticsError};
+
+const PING: &str = "SELECT 1";
+
+/// A store of events that can be asked. Cheap to clone; clones share connections.
+#[derive(Clone)]
+pub struct Analytics {
+    client: Client,
+    address: ClickHouseAddress,
+}
+
+impl std::fmt::Debug for Analytics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Analytics").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Analytics {
+    /// Remembers where ClickHouse is; opens no connection yet.
+    ///
+    /// # Errors
+    /// [`AnalyticsError::Address`] when a name cannot be one of a database or cluster.
+    pub fn connect(address: &ClickHouseAddress) -> Result<Self, AnalyticsError> {
+        client::checked_name("database", &address.database)?;
+        if let Some(cluster) = &address.cluster {
+            client::checked_name("cluster", cluster)?;
+        }
+        Ok(Self { client: client::client(address, true), address: address.clone() })
+    }
+
+    /// The client under it, for inserts and for questions of other crates.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Where it asks.
+    pub fn address(&self) -> &ClickHouseAddress {
+        &self.address
+    }
+
+    /// Asks for nothing, to know whether ClickHouse answers.
+    pub async fn ping(&self) -> Result<(), AnalyticsError> {
+        let _one: u8 =
+            client::read(&client::client(&self.address, false), PING).fetch_one().await?;
+        Ok(())
+    }
+
+    /// Brings the database to the schema of this program; makes it when missing.
+    /// Safe to run again, and from several processes at once.
+    pub async fn migrate(&self) -> Result<(), AnalyticsError> {
+        migrate::apply(&self.client, &self.address).await
+    }
+
+    /// True when the schema is exactly the one this program was built for.
+    pub async fn schema_is_current(&self) -> Result<bool, AnalyticsError> {
+        migrate::is_current(&self.client).await
+    }
+}

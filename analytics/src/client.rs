@@ -1,0 +1,114 @@
+//! The connection to ClickHouse's HTTP interface, and the limits that every read carries.
+
+use std::fmt;
+
+use clickhouse::{Client, query::Query};
+
+use crate::error::AnalyticsError;
+
+/// Longest time a read may run in ClickHouse, in seconds.
+pub const READ_SECONDS_MAX: u32 = 10;
+/// Most rows one read may look at, in rows.
+pub const READ_ROWS_MAX: u64 = 2_000_000_000;
+/// Most rows one read may return, in rows: a page and its slack, or the buckets of an aggregate.
+pub const RESULT_ROWS_MAX: u64 = 1_000_000;
+/// Most memory one read may hold in ClickHouse, in bytes.
+pub const READ_MEMORY_MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Where ClickHouse answers, and as whom we ask.
+#[derive(Clone)]
+pub struct ClickHouseAddress {
+    /// `http://host:port` of the HTTP interface.
+    pub url: String,
+    /// User name; empty for the server's default.
+    pub user: String,
+    /// Password or secret; never printed.
+    pub password: String,
+    /// The database that holds our tables; made by [`crate::Analytics::migrate`] when missing.
+    pub database: String,
+    /// Name of a cluster in `system.clusters`: tables are made on all of its replicas with
+    /// `Replicated…` engines. `None` is one server.
+    pub cluster: Option<String>,
+}
+
+impl fmt::Debug for ClickHouseAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClickHouseAddress")
+            .field("url", &self.url)
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .field("cluster", &self.cluster)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A client of the address, without a database when `in_database` is false (to create it).
+pub(crate) fn client(address: &ClickHouseAddress, in_database: bool) -> Client {
+    let mut client = Client::default().with_url(address.url.clone()).with_validation(true);
+    if !address.user.is_empty() {
+        client = client.with_user(address.user.clone());
+    }
+    if !address.password.is_empty() {
+        client = client.with_password(address.password.clone());
+    }
+    if in_database {
+        client = client.with_database(address.database.clone());
+    }
+    client
+}
+
+/// A question with its limits. Text comes from a file of `sql/` and from closed enums only;
+/// whatever a caller said goes in as a server-side parameter.
+pub(crate) fn read(client: &Client, sql: &str) -> Query {
+    // `final = 1` is not used: FINAL stands in the statements, where a reader sees it.
+    client
+        .query_raw(sql)
+        .with_setting("max_execution_time", READ_SECONDS_MAX.to_string())
+        .with_setting("timeout_overflow_mode", "throw")
+        .with_setting("max_rows_to_read", READ_ROWS_MAX.to_string())
+        .with_setting("read_overflow_mode", "throw")
+        .with_setting("max_result_rows", RESULT_ROWS_MAX.to_string())
+        .with_setting("result_overflow_mode", "throw")
+        .with_setting("max_memory_usage", READ_MEMORY_MAX_BYTES.to_string())
+        // Partitions are a function of the key, so no two rows of one key lie in two of them.
+        .with_setting("do_not_merge_across_partitions_select_final", "1")
+}
+
+/// Refuses a name that cannot stand unquoted in a statement: database and cluster come from
+/// settings and become part of DDL, where ClickHouse takes no parameters.
+pub(crate) fn checked_name<'a>(what: &str, name: &'a str) -> Result<&'a str, AnalyticsError> {
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if starts && rest {
+        Ok(name)
+    } else {
+        Err(AnalyticsError::Address(format!("{what} {name:?} must be letters, digits, - and _")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_printed() {
+        let address = ClickHouseAddress {
+            url: "http://127.0.0.1:8123".to_owned(),
+            user: "millrace".to_owned(),
+            password: "hunter2".to_owned(),
+            database: "millrace".to_owned(),
+            cluster: None,
+        };
+        assert!(!format!("{address:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn names_that_would_need_quoting_are_refused() {
+        for name in ["", "1st", "a b", "a`b", "a'b", "a;drop", "日本"] {
+            assert!(checked_name("database", name).is_err(), "{name}");
+        }
+        for name in ["millrace", "_x", "test-1", "T2"] {
+            assert_eq!(checked_name("database", name).ok(), Some(name));
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What is asked about events: lists of the newest, and sums over time.
+//!
+//! Every answer is exact at the moment it is given: repeats of one event count once, whether
+//! ClickHouse has merged them yet or not.
+
+mod aggregate;
+mod figure;
+mod filter;
+mod list;
+mod property;
+mod recent;
+
+pub use aggregate::{
+    Aggregate, AggregateAnswer, Bucket, FILLED_BUCKETS_MAX, Metric, Unit, aggregate,
+};
+pub use figure::Figure;
+pub use filter::EventFilter;
+pub use list::{EventRow, of_user, query};
+pub use property::{
+    FilterError, PROPERTY_FILTERS_MAX, PROPERTY_PATH_KEYS_MAX, PROPERTY_VALUES_MAX, PropertyFilter,
+    PropertyValue,
+};
+pub use recent::{RecentId, recent_client_ids};

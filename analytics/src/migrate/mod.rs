@@ -1,0 +1,239 @@
+//! Brings ClickHouse to the schema this program was built for.
+//!
+//! The files of `migrations/clickhouse` are part of the program. Each is applied once, in order,
+//! and recorded in `schema_migrations` with the checksum of its text; a file that changed after it
+//! was applied is an error, and so is a database that knows more than the program.
+//!
+//! ClickHouse has neither transactions around DDL nor locks to hold meanwhile. What makes two
+//! processes that start at once safe, and a crash half-way, is that every statement can be run
+//! again: a test holds that each is a `CREATE … IF NOT EXISTS` or an `ALTER … IF [NOT] EXISTS`.
+
+mod statements;
+
+use clickhouse::{Client, Row};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    client::{self, ClickHouseAddress},
+    error::AnalyticsError,
+};
+
+/// One file of `migrations/clickhouse`.
+#[derive(Debug, Clone, Copy)]
+struct Migration {
+    version: u32,
+    name: &'static str,
+    text: &'static str,
+}
+
+/// All of them, oldest first.
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "events",
+        text: include_str!("../../../migrations/clickhouse/0001_events.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "orders",
+        text: include_str!("../../../migrations/clickhouse/0002_orders.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "timeline",
+        text: include_str!("../../../migrations/clickhouse/0003_timeline.sql"),
+    },
+];
+
+const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");
+const RECORD_READ: &str = include_str!("../sql/migrations_applied.sql");
+const RECORD_WRITE: &str = include_str!("../sql/migrations_record.sql");
+const CLUSTER_SHARDS: &str = include_str!("../sql/cluster_shards.sql");
+
+#[derive(Debug, Row, Deserialize)]
+struct Applied {
+    version: u32,
+    name: String,
+    checksum: String,
+}
+
+#[derive(Debug, Row, Deserialize)]
+struct Shards {
+    shards: u64,
+}
+
+impl Migration {
+    fn checksum(&self) -> String {
+        use std::fmt::Write as _;
+        Sha256::digest(self.text).iter().fold(String::with_capacity(64), |mut hex, byte| {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+            hex
+        })
+    }
+}
+
+/// Makes the database when missing and applies what has not been applied.
+pub(crate) async fn apply(
+    client: &Client,
+    address: &ClickHouseAddress,
+) -> Result<(), AnalyticsError> {
+    let cluster = address.cluster.as_deref();
+    create_database(address).await?;
+    execute(client, RECORD_TABLE, cluster).await?;
+    let applied = applied(client).await?;
+    for migration in MIGRATIONS {
+        if is_applied(&applied, migration)? {
+            continue;
+        }
+        tracing::info!(
+            version = migration.version,
+            name = migration.name,
+            "applying clickhouse migration"
+        );
+        execute(client, migration.text, cluster).await?;
+        client
+            .query_raw(RECORD_WRITE)
+            .with_setting("async_insert", "0")
+            .param("version", migration.version)
+            .param("name", migration.name)
+            .param("checksum", migration.checksum())
+            .execute()
+            .await?;
+    }
+    Ok(())
+}
+
+/// True when every migration of this program is in the database, and none besides.
+pub(crate) async fn is_current(client: &Client) -> Result<bool, AnalyticsError> {
+    let applied = match applied(client).await {
+        Err(error) if error.is_missing_table() => return Ok(false),
+        applied => applied?,
+    };
+    for migration in MIGRATIONS {
+        if !is_applied(&applied, migration)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+async fn create_database(address: &ClickHouseAddress) -> Result<(), AnalyticsError> {
+    let database = client::checked_name("database", &address.database)?;
+    let outside = client::client(address, false);
+    let mut on_cluster = String::new();
+    if let Some(cluster) = &address.cluster {
+        let cluster = client::checked_name("cluster", cluster)?;
+        let Shards { shards } =
+            outside.query_raw(CLUSTER_SHARDS).param("cluster", cluster).fetch_one().await?;
+        match shards {
+            1 => on_cluster = format!("ON CLUSTER `{cluster}`"),
+            0 => {
+                return Err(AnalyticsError::Schema(format!(
+                    "clickhouse knows no cluster {cluster:?}"
+                )));
+            }
+            _ => {
+                return Err(AnalyticsError::Schema(format!(
+                    "cluster {cluster:?} has {shards} shards, and only replicas of one are supported"
+                )));
+            }
+        }
+    }
+    // The one statement built here: ClickHouse takes no parameter for a database's name.
+    let sql = format!("CREATE DATABASE IF NOT EXISTS `{database}` {on_cluster}");
+    outside.query_raw(&sql).execute().await?;
+    Ok(())
+}
+
+async fn execute(client: &Client, text: &str, cluster: Option<&str>) -> Result<(), AnalyticsError> {
+    for statement in statements::split(&statements::render(text, cluster)?) {
+        client.query_raw(&statement).execute().await?;
+    }
+    Ok(())
+}
+
+async fn applied(client: &Client) -> Result<Vec<Applied>, AnalyticsError> {
+    let applied: Vec<Applied> = client.query_raw(RECORD_READ).fetch_all().await?;
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    match applied.iter().find(|row| row.version > known) {
+        Some(newer) => Err(AnalyticsError::Schema(format!(
+            "migration {} {:?} was applied by a newer program than this one",
+            newer.version, newer.name
+        ))),
+        None => Ok(applied),
+    }
+}
+
+fn is_applied(applied: &[Applied], migration: &Migration) -> Result<bool, AnalyticsError> {
+    let rows: Vec<_> = applied.iter().filter(|row| row.version == migration.version).collect();
+    let checksum = migration.checksum();
+    match rows.iter().find(|row| row.checksum != checksum) {
+        Some(row) => Err(AnalyticsError::Schema(format!(
+            "migration {} {:?} differs from the one that was applied",
+            row.version, row.name
+        ))),
+        None => Ok(!rows.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_are_numbered_from_one_without_gaps() {
+        for (migration, version) in MIGRATIONS.iter().zip(1..) {
+            assert_eq!(migration.version, version, "{}", migration.name);
+        }
+    }
+
+    #[test]
+    fn every_statement_can_be_run_again() {
+        // Two processes that migrate at once, and one that died half-way, rely on it.
+        for migration in MIGRATIONS {
+            for cluster in [None, Some("main")] {
+                let text = statements::render(migration.text, cluster).expect("known placeholders");
+                let statements = statements::split(&text);
+                assert!(!statements.is_empty(), "{}", migration.name);
+                for statement in statements {
+                    let code: String = statement
+                        .lines()
+                        .filter(|line| !line.trim_start().starts_with("--"))
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                        .to_uppercase();
+                    let repeatable = (code.starts_with("CREATE TABLE IF NOT EXISTS")
+                        || code.starts_with("CREATE MATERIALIZED VIEW IF NOT EXISTS"))
+                        || (code.starts_with("ALTER TABLE")
+                            && (code.contains("IF NOT EXISTS") || code.contains("IF EXISTS")));
+                    assert!(repeatable, "{}: {statement}", migration.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn in_a_cluster_every_table_is_replicated() {
+        for migration in MIGRATIONS {
+            let text =
+                statements::render(migration.text, Some("main")).expect("known placeholders");
+            for statement in statements::split(&text) {
+                let upper = statement.to_uppercase();
+                assert!(upper.contains("ON CLUSTER `MAIN`"), "{statement}");
+                if upper.contains("ENGINE") {
+                    assert!(upper.contains("REPLICATED"), "{statement}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_migration_is_an_error() {
+        let migration = &MIGRATIONS[0];
+        let row = |checksum: String| Applied { version: 1, name: "events".to_owned(), checksum };
+        assert!(matches!(is_applied(&[], migration), Ok(false)));
+        assert!(matches!(is_applied(&[row(migration.checksum())], migration), Ok(true)));
+        assert!(is_applied(&[row("other".to_owned())], migration).is_err());
+    }
+}

@@ -4,8 +4,8 @@
 //! parse ─▶ admit ─▶ record ─▶ spool ─▶ pipeline ─▶ columns ─▶ ClickHouse
 //! ```
 //!
-//! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to a tape),
-//! [`admit`] (verdicts and durable records), [`record`] (the durable form), [`spool`] (the log that
+//! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to tokens),
+//! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`] (the durable form), [`spool`] (the log that
 //! makes them durable), [`pipeline`] (consumers of the log, and the ClickHouse writer), [`columns`]
 //! (rows as `Native` blocks).
 //!
@@ -18,3 +18,4 @@ pub mod parse;
 pub mod pipeline;
 pub mod record;
 pub mod spool;
+pub mod window;

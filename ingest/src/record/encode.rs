@@ -27,6 +27,34 @@ impl BatchBuilder {
         self.count
     }
 
+    /// Where the next event will begin: its handle for [`Self::set_time`] and [`Self::remove`].
+    pub fn position(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Gives the event at `position` another time and key day.
+    pub fn set_time(&mut self, position: usize, timestamp_ms: i64, day: u16) {
+        self.bytes[position + 4..position + 12].copy_from_slice(&timestamp_ms.to_le_bytes());
+        self.bytes[position + 12..position + 14].copy_from_slice(&day.to_le_bytes());
+    }
+
+    /// Takes the events at `positions` (ascending) out again.
+    pub fn remove(&mut self, positions: &[usize]) {
+        let mut removed = positions.iter().copied().peekable();
+        let (mut from, mut to) = (HEADER_BYTES, HEADER_BYTES);
+        while let Some(length) = self.bytes.get(from..).and_then(|rest| rest.first_chunk::<4>()) {
+            let end = from + u32::from_le_bytes(*length) as usize;
+            if removed.next_if_eq(&from).is_some() {
+                self.count -= 1;
+            } else {
+                self.bytes.copy_within(from..end, to);
+                to += end - from;
+            }
+            from = end;
+        }
+        self.bytes.truncate(to);
+    }
+
     /// Appends an event. The caller has held every field to its limit (`model::limits`): a field
     /// past what the format can say (64 KiB for an identifier) is a bug and panics.
     pub fn push(&mut self, event: &EventView<'_>) {
@@ -93,7 +121,7 @@ impl BatchBuilder {
 
 impl<'a> EventView<'a> {
     /// The nine strings before the properties, in the order of the format.
-    pub(super) fn identifiers(&self) -> [&'a str; super::IDENTIFIER_COUNT] {
+    pub(crate) fn identifiers(&self) -> [&'a str; super::IDENTIFIER_COUNT] {
         [
             self.event_name,
             self.user_id,

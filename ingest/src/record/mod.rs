@@ -26,6 +26,7 @@
 
 mod decode;
 mod encode;
+mod sequence;
 mod view;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 pub use encode::BatchBuilder;
+pub use sequence::Sequence;
 pub use view::{EventView, NumberBuffer, Numbers, NumbersIter, OrderView};
 
 /// Version written into the first byte of every batch.

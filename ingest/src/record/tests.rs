@@ -13,8 +13,11 @@ struct Owned {
     timestamp_ms: i64,
     day: u16,
     numbers: Vec<(String, f64)>,
-    order: Option<(String, String, String, Option<i64>, Option<i64>)>,
+    order: Option<OwnedOrder>,
 }
+
+/// Order id, currency, base currency, revenue, base revenue.
+type OwnedOrder = (String, String, String, Option<i64>, Option<i64>);
 
 fn owned() -> impl Strategy<Value = Owned> {
     let order = (
@@ -101,6 +104,29 @@ proptest! {
             let leaves: Vec<_> = read.numbers().map(|(path, value)| (path.to_owned(), value)).collect();
             prop_assert_eq!(&leaves, &pushed.numbers);
             prop_assert_eq!(read, EventView { seq, ..view(pushed, &mut numbers) });
+        }
+    }
+
+    #[test]
+    fn removed_events_leave_the_others_as_they_were(
+        events in vec((owned(), any::<bool>()), 1..6),
+    ) {
+        let mut builder = BatchBuilder::with_capacity(0);
+        let mut numbers = NumberBuffer::default();
+        let (mut positions, mut kept) = (Vec::new(), Vec::new());
+        for (event, is_removed) in &events {
+            if *is_removed {
+                positions.push(builder.position());
+            } else {
+                kept.push(event.clone());
+            }
+            builder.push(&view(event, &mut numbers));
+        }
+        builder.remove(&positions);
+        let left = builder.finish(Uuid::from_u128(7), 1_700_000_000_000, 42);
+        match left {
+            None => prop_assert!(kept.is_empty()),
+            Some(left) => prop_assert_eq!(left.as_bytes().clone(), batch(&kept).as_bytes().clone()),
         }
     }
 

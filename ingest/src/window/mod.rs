@@ -1,0 +1,137 @@
+//! The window of recent event ids: a retry without a timestamp takes the first one's time.
+//!
+//! The table collapses repeats by a key without the raw time, so an event that carries its
+//! `timestamp` needs no memory here. One the server stamped would get another time, and in another
+//! month another key, when it is sent again; so the door remembers the ids of server-stamped
+//! events, and when each was first seen. Once the first is known to be durable, a repeat is not
+//! even stored again.
+//!
+//! Bounded: [`WINDOW_ENTRIES_MAX`] ids by default, 32 bytes each, the oldest leaving first; none is
+//! believed after [`WINDOW_RETENTION_MS`]. Ids are kept as keyed 128-bit fingerprints, so neither
+//! long ids nor ids made to collide cost anything.
+
+mod shard;
+
+#[cfg(test)]
+mod tests;
+
+use ahash::RandomState;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use crate::model::limits::{WINDOW_ENTRIES_MAX, WINDOW_RETENTION_MS};
+
+use shard::Shard;
+
+/// Locks the window is split into, so that request workers seldom meet.
+const SHARDS: usize = 64;
+
+/// Stands for one event id of one workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u64; 2]);
+
+/// What the window knows about an id that was just presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It was new, and is remembered now.
+    First,
+    /// It came before, but it is not known to be durable yet: store this one too, at that time.
+    Pending {
+        /// When the first one was received: milliseconds since the epoch.
+        first_ms: i64,
+    },
+    /// It is stored already.
+    Durable {
+        /// When the first one was received: milliseconds since the epoch.
+        first_ms: i64,
+    },
+}
+
+/// Recent ids of server-stamped events, shared by all request workers of a node.
+#[derive(Debug)]
+pub struct Window {
+    shards: Vec<Mutex<Shard>>,
+    keys: [RandomState; 2],
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self::with_capacity(WINDOW_ENTRIES_MAX)
+    }
+}
+
+impl Window {
+    /// A window of about `entries` ids (rounded up to a multiple of the number of shards). Memory
+    /// is taken as ids arrive.
+    pub fn with_capacity(entries: usize) -> Self {
+        let each = entries.div_ceil(SHARDS).max(1);
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::new(Shard::with_capacity(each))).collect(),
+            keys: [RandomState::new(), RandomState::new()],
+        }
+    }
+
+    /// The fingerprint of an id.
+    pub fn fingerprint(&self, workspace_id: Uuid, event_id: &str) -> Fingerprint {
+        let id = (workspace_id.as_u128(), event_id);
+        Fingerprint([self.keys[0].hash_one(id), self.keys[1].hash_one(id)])
+    }
+
+    /// Presents an id received now; remembers it when it is new.
+    pub fn claim(&self, id: Fingerprint, now_ms: i64) -> Claim {
+        let mut shard = self.shard(id).lock();
+        match shard.find(id.0) {
+            Some(entry) if now_ms.saturating_sub(entry.first_ms()) <= WINDOW_RETENTION_MS => {
+                let first_ms = entry.first_ms();
+                if entry.is_durable() {
+                    Claim::Durable { first_ms }
+                } else {
+                    Claim::Pending { first_ms }
+                }
+            }
+            Some(expired) => {
+                expired.restart(now_ms);
+                Claim::First
+            }
+            None => {
+                shard.insert(id.0, now_ms, false);
+                Claim::First
+            }
+        }
+    }
+
+    /// Says that these ids are durable now: call it after the spool's append succeeded.
+    pub fn confirm(&self, ids: &[Fingerprint]) {
+        for id in ids {
+            if let Some(entry) = self.shard(*id).lock().find(id.0) {
+                entry.confirm();
+            }
+        }
+    }
+
+    /// Puts a stored event's id in, at start: from the spool or from ClickHouse, oldest first.
+    /// The first time given for an id stays.
+    pub fn seed(&self, workspace_id: Uuid, event_id: &str, timestamp_ms: i64) {
+        let id = self.fingerprint(workspace_id, event_id);
+        let mut shard = self.shard(id).lock();
+        match shard.find(id.0) {
+            Some(entry) => entry.confirm(),
+            None => shard.insert(id.0, timestamp_ms, true),
+        }
+    }
+
+    /// Ids remembered.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn shard(&self, id: Fingerprint) -> &Mutex<Shard> {
+        let index = usize::try_from(id.0[0] % SHARDS as u64).unwrap_or_default();
+        &self.shards[index]
+    }
+}

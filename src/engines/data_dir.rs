@@ -1,0 +1,234 @@
+//! The data directory: private to one user, and used by one program at a time.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{Read as _, Seek as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rand::RngCore as _;
+use secrecy::SecretString;
+
+use super::Error;
+
+/// Held by the one program that uses the directory; says who it is.
+const LOCK_FILE: &str = "millrace.lock";
+/// Random bytes of a secret.
+const SECRET_BYTES: usize = 32;
+/// How long one program waits for a short-lived command to finish.
+const COMMAND_WAIT: Duration = Duration::from_secs(60);
+/// Pause between two looks at a lock.
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// Where one deployment keeps its files.
+#[derive(Debug, Clone)]
+pub struct DataDir {
+    path: PathBuf,
+}
+
+/// Who takes the lock: a server keeps it, a command soon lets go of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// `millrace serve`.
+    Server,
+    /// Any other command that has to run engines for a moment.
+    Command,
+}
+
+/// The right to use a data directory, for as long as this lives.
+#[derive(Debug)]
+pub struct DataDirLock {
+    _file: File,
+}
+
+impl DataDir {
+    /// Opens the directory; makes it, for this user alone, when it is missing.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        make_private(path)?;
+        let path = fs::canonicalize(path).map_err(Error::file("open", path))?;
+        Ok(Self { path })
+    }
+
+    /// The directory, absolute and without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the log of acknowledged events lives.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join("spool")
+    }
+
+    /// Takes the directory for a server; waits for a short-lived command, refuses a second server.
+    pub async fn lock(&self) -> Result<DataDirLock, Error> {
+        let deadline = Instant::now() + COMMAND_WAIT;
+        loop {
+            match self.try_lock(Holder::Server)? {
+                Attempt::Taken(lock) => return Ok(lock),
+                Attempt::Held { by: Some(Holder::Server), pid } => {
+                    return Err(Error::Busy { dir: self.path.clone(), pid });
+                }
+                Attempt::Held { pid, .. } if Instant::now() >= deadline => {
+                    return Err(Error::Busy { dir: self.path.clone(), pid });
+                }
+                Attempt::Held { .. } => tokio::time::sleep(LOCK_POLL).await,
+            }
+        }
+    }
+
+    /// Takes the directory for a command; none when a server holds it. Commands wait for one another.
+    pub async fn lock_for_command(&self) -> Result<Option<DataDirLock>, Error> {
+        let deadline = Instant::now() + COMMAND_WAIT;
+        loop {
+            match self.try_lock(Holder::Command)? {
+                Attempt::Taken(lock) => return Ok(Some(lock)),
+                Attempt::Held { by: Some(Holder::Server), .. } => return Ok(None),
+                Attempt::Held { pid, .. } if Instant::now() >= deadline => {
+                    return Err(Error::Busy { dir: self.path.clone(), pid });
+                }
+                Attempt::Held { .. } => tokio::time::sleep(LOCK_POLL).await,
+            }
+        }
+    }
+
+    fn try_lock(&self, holder: Holder) -> Result<Attempt, Error> {
+        let path = self.path.join(LOCK_FILE);
+        let mut file = private_file(&path).map_err(Error::file("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text).map_err(Error::file("read", &path))?;
+                return Ok(held(&text));
+            }
+            Err(TryLockError::Error(reason)) => return Err(Error::file("lock", &path)(reason)),
+        }
+        let word = match holder {
+            Holder::Server => "server",
+            Holder::Command => "command",
+        };
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{} {word}", std::process::id()))
+            .map_err(Error::file("write", &path))?;
+        Ok(Attempt::Taken(DataDirLock { _file: file }))
+    }
+
+    /// A secret of this directory: 32 random bytes as hex, made when first asked for.
+    pub fn secret(&self, name: &str) -> Result<SecretString, Error> {
+        let folder = self.path.join("secrets");
+        make_private(&folder)?;
+        let path = folder.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) if text.trim().len() == SECRET_BYTES * 2 => {
+                return Ok(text.trim().to_owned().into());
+            }
+            Ok(_) => {} // a torn write of a first start: nothing can know that secret
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::file("read", &path)(error)),
+        }
+        let mut bytes = [0; SECRET_BYTES];
+        rand::rng().fill_bytes(&mut bytes);
+        let text = hex::encode(bytes);
+        write_private(&path, &text)?;
+        Ok(text.into())
+    }
+}
+
+/// What came of asking for the lock.
+enum Attempt {
+    Taken(DataDirLock),
+    Held { by: Option<Holder>, pid: u32 },
+}
+
+/// Reads `<pid> <holder>`; a holder that has not written yet is unknown.
+fn held(text: &str) -> Attempt {
+    let mut words = text.split_whitespace();
+    let pid = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let by = match words.next() {
+        Some("server") => Some(Holder::Server),
+        Some("command") => Some(Holder::Command),
+        _ => None,
+    };
+    Attempt::Held { by, pid }
+}
+
+/// Makes a folder, and those above it, for this user alone; leaves an existing one as it is.
+pub(super) fn make_private(path: &Path) -> Result<(), Error> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(Error::file("create the folder", path))
+}
+
+/// Opens a file only this user may read, and makes it when it is missing.
+pub(super) fn private_file(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Puts a whole file in place at once, readable by this user alone.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?; // mode 0600
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(Error::file("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn open() -> (DataDir, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        (DataDir::open(&folder.path().join("a/data")).unwrap(), folder)
+    }
+
+    #[tokio::test]
+    async fn a_second_server_is_refused_with_the_directory_and_the_pid() {
+        let (dir, _folder) = open();
+        let lock = dir.lock().await.unwrap();
+        let refusal = dir.lock().await.unwrap_err().to_string();
+        assert!(refusal.contains(&dir.path().display().to_string()), "{refusal}");
+        assert!(refusal.contains(&format!("pid {}", std::process::id())), "{refusal}");
+        drop(lock);
+        dir.lock().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_command_leaves_a_server_alone_and_a_server_waits_for_a_command() {
+        let (dir, _folder) = open();
+        let server = dir.lock().await.unwrap();
+        assert!(dir.lock_for_command().await.unwrap().is_none());
+        drop(server);
+        let command = dir.lock_for_command().await.unwrap().unwrap();
+        let (second, ()) = tokio::join!(dir.lock(), async {
+            tokio::task::yield_now().await;
+            drop(command);
+        });
+        second.unwrap();
+    }
+
+    #[test]
+    fn a_secret_is_made_once_and_readable_by_its_owner_alone() {
+        let (dir, _folder) = open();
+        let first = dir.secret("clickhouse").unwrap();
+        let again = dir.secret("clickhouse").unwrap();
+        assert_eq!(first.expose_secret(), again.expose_secret());
+        assert_eq!(first.expose_secret().len(), 64);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&dir.path().join("secrets/clickhouse")), 0o600);
+        assert_eq!(mode(dir.path()), 0o700);
+    }
+}

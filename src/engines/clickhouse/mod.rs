@@ -35,7 +35,7 @@ const URL_FILE: &str = "clickhouse.url";
 /// Held by the process that has the files open; says which.
 const LOCK_FILE: &str = "engine.lock";
 /// How long a start may take, the loading of a large store included.
-const START_MAX: Duration = Duration::from_secs(300);
+const START_MAX: Duration = Duration::from_mins(5);
 /// How long an earlier run's process may take to end by itself.
 const ORPHAN_MAX: Duration = Duration::from_secs(15);
 /// Pause between two looks whether it has ended.
@@ -57,8 +57,11 @@ pub struct ClickHouseAddress {
 impl ClickHouseAddress {
     /// Reads `http://user:pass@host:8123/db`; user and database default to `default`.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let refused =
-            |reason: &str| Error::Setting(format!("CLICKHOUSE_URL must be like http://user:pass@host:8123/db: {reason}"));
+        let refused = |reason: &str| {
+            Error::Setting(format!(
+                "CLICKHOUSE_URL must be like http://user:pass@host:8123/db: {reason}"
+            ))
+        };
         let mut url = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("it must start with http:// or https://"));
@@ -77,7 +80,9 @@ impl ClickHouseAddress {
             let port = if url.scheme() == "https" { 8443 } else { 8123 };
             url.set_port(Some(port)).map_err(|()| refused("it has no host"))?;
         }
-        url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| refused("it has no host"))?;
+        url.set_username("")
+            .and_then(|()| url.set_password(None))
+            .map_err(|()| refused("it has no host"))?;
         url.set_path("/");
         url.set_query(None);
         Ok(Self { url, user, password, database })
@@ -168,7 +173,8 @@ pub(super) async fn start(
     tracing::info!(%listen, "starting ClickHouse");
     let supervised = Supervised::start(server).await?;
     let address = ClickHouseAddress {
-        url: Url::parse(&format!("http://{listen}/")).expect("a socket address is a valid authority"),
+        url: Url::parse(&format!("http://{listen}/"))
+            .expect("a socket address is a valid authority"),
         user: USER.to_owned(),
         password,
         database: DATABASE.to_owned(),
@@ -222,7 +228,8 @@ impl process::Engine for Server {
 
     async fn ready(&mut self, child: &mut Running) -> Result<(), Error> {
         let failed = |reason: String| Error::Start { engine: Self::NAME, reason };
-        let mut orders = serde_json::to_vec(&self.orders).map_err(|error| failed(error.to_string()))?;
+        let mut orders =
+            serde_json::to_vec(&self.orders).map_err(|error| failed(error.to_string()))?;
         orders.push(b'\n');
         if let Some(stdin) = &mut child.stdin {
             stdin.write_all(&orders).await.map_err(|error| failed(error.to_string()))?;
@@ -261,7 +268,9 @@ async fn end_orphan(lock: &Path) -> Result<(), Error> {
         tracing::warn!(pid, "ending a ClickHouse that an earlier run left behind");
         match kill(Pid::from_raw(pid), Signal::SIGKILL) {
             Ok(()) | Err(Errno::ESRCH) => {}
-            Err(error) => return Err(Error::file("end the process that holds", lock)(error.into())),
+            Err(error) => {
+                return Err(Error::file("end the process that holds", lock)(error.into()));
+            }
         }
     }
     tokio::time::timeout(ORPHAN_MAX, until_free(&file)).await.map_err(|_| {

@@ -22,25 +22,33 @@ const MARKER: &str = "complete.json";
 /// Where engines go when root installs them.
 const SYSTEM_CACHE: &str = "/var/cache/millrace";
 
-/// Chooses the cache: what was set, else `$XDG_CACHE_HOME/millrace`, else `~/.cache/millrace`; for root
-/// the first that `reader` can reach, else `/var/cache/millrace`.
+/// Chooses the cache: what was set, else `$XDG_CACHE_HOME/millrace`, else `~/.cache/millrace`. Root's
+/// home is closed to `reader`, so for root it is `/var/cache/millrace` unless a folder `reader` can
+/// reach is named.
 pub(super) fn choose(setting: Option<PathBuf>, reader: Option<&Account>) -> Result<PathBuf, Error> {
     if let Some(dir) = setting {
         return make(dir);
     }
-    let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    let reachable = |dir: &PathBuf| {
-        let existing = dir.ancestors().find(|step| step.exists());
-        reader.is_none_or(|reader| existing.is_some_and(|step| reader.reaches(step)))
-    };
-    match home.filter(reachable) {
-        Some(dir) => make(dir.join("millrace")),
-        None if Uid::effective().is_root() => make(PathBuf::from(SYSTEM_CACHE)),
+    let absolute =
+        |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let named = absolute("XDG_CACHE_HOME");
+    if Uid::effective().is_root() {
+        let reachable = |dir: &PathBuf| {
+            let existing = dir.ancestors().find(|step| step.exists());
+            reader.is_none_or(|reader| existing.is_some_and(|step| reader.reaches(step)))
+        };
+        return make(named.filter(reachable).map_or(PathBuf::from(SYSTEM_CACHE), |dir| ours(&dir)));
+    }
+    match named.or_else(|| Some(absolute("HOME")?.join(".cache"))) {
+        Some(dir) => make(ours(&dir)),
         None => Err(Error::Install(
             "there is no folder to install engines in: set XDG_CACHE_HOME or HOME".to_owned(),
         )),
     }
+}
+
+fn ours(dir: &Path) -> PathBuf {
+    dir.join("millrace")
 }
 
 fn make(dir: PathBuf) -> Result<PathBuf, Error> {
@@ -57,22 +65,35 @@ pub(super) fn lock(cache: &Path, package: &Package) -> Result<File, Error> {
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(Error::file("lock", &path)(error)),
     }
-    tracing::info!(engine = package.engine, "waiting for another program that installs {}", package.engine);
+    tracing::info!(
+        engine = package.engine,
+        "waiting for another program that installs {}",
+        package.engine
+    );
     file.lock().map_err(Error::file("lock", &path))?;
     Ok(file)
 }
 
-/// A folder beside the final one, gone with its value.
-pub(super) fn staging(cache: &Path) -> Result<TempDir, Error> {
+/// A folder beside the final one, gone with its value. The caller holds the package's lock, so what
+/// earlier installers left when they were killed goes as well.
+pub(super) fn staging(cache: &Path, package: &Package) -> Result<TempDir, Error> {
+    let prefix = format!(".staging-{}-", package.folder());
+    for entry in fs::read_dir(cache).map_err(Error::file("read", cache))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            // Another try comes with the next installation.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
     tempfile::Builder::new()
-        .prefix(".staging-")
+        .prefix(&prefix)
         .tempdir_in(cache)
         .map_err(Error::file("create a folder in", cache))
 }
 
 /// The package's folder when it is there and whole.
 pub(super) fn complete(home: &Path, package: &Package) -> Option<PathBuf> {
-    let marker: BTreeMap<String, u64> = serde_json::from_slice(&fs::read(home.join(MARKER)).ok()?).ok()?;
+    let marker: BTreeMap<String, u64> =
+        serde_json::from_slice(&fs::read(home.join(MARKER)).ok()?).ok()?;
     let root = home.join("node_modules").join(package.name?);
     let whole = package.files.iter().all(|file| {
         let size = fs::metadata(root.join(file)).map(|found| found.len()).ok();

@@ -40,7 +40,7 @@ impl Installer {
         if let Some(found) = cache::complete(&home, package) {
             return Ok(found);
         }
-        let staging = cache::staging(&self.cache)?;
+        let staging = cache::staging(&self.cache, package)?;
         npm::install(&self.npm, package, staging.path())?;
         cache::finish(staging, &home, package)
     }

@@ -18,7 +18,10 @@ const LINKS_FILE: &str = "native/pg-symlinks.json";
 /// Installs `package` below `staging`, and checks that all of it is there.
 pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(), Error> {
     let Some(name) = package.name else {
-        return Err(Error::Install(format!("there is no {} package for this platform", package.engine)));
+        return Err(Error::Install(format!(
+            "there is no {} package for this platform",
+            package.engine
+        )));
     };
     for (file, text) in [("package.json", package.manifest), ("package-lock.json", package.lock)] {
         let path = staging.join(file);

@@ -19,8 +19,11 @@ fn installer(folder: &Path, script: &str) -> Installer {
     let npm = folder.join("npm");
     let cache = folder.join("cache");
     fs::create_dir_all(&cache).unwrap();
-    fs::write(&npm, format!("#!/bin/sh\necho run >> {}\n{script}\n", folder.join("runs").display()))
-        .unwrap();
+    fs::write(
+        &npm,
+        format!("#!/bin/sh\necho run >> {}\n{script}\n", folder.join("runs").display()),
+    )
+    .unwrap();
     fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
     Installer { cache, npm }
 }
@@ -49,9 +52,8 @@ fn a_package_is_installed_once_and_others_wait_for_it() {
     });
     assert!(installed.iter().all(|path| path == &installed[0]));
     assert_eq!(runs(folder.path()), 1);
-    let mode = |path: &str| {
-        fs::metadata(installed[0].join(path)).unwrap().permissions().mode() & 0o777
-    };
+    let mode =
+        |path: &str| fs::metadata(installed[0].join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("native/bin/server"), 0o755, "every user may run it, whatever the umask");
     assert_eq!(mode("native/lib/a.so.1"), 0o644);
     assert_eq!(fs::read_to_string(installed[0].join("native/lib/a.so")).unwrap(), "lib\n");
@@ -96,7 +98,8 @@ fn what_the_client_says_reaches_the_operator() {
 #[test]
 fn a_missing_client_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let installer = Installer { cache: folder.path().to_owned(), npm: folder.path().join("absent") };
+    let installer =
+        Installer { cache: folder.path().to_owned(), npm: folder.path().join("absent") };
     let refusal = installer.install(&PACKAGE).unwrap_err().to_string();
     assert!(refusal.contains("npm") && refusal.contains("not found"), "{refusal}");
 }

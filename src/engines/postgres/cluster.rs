@@ -124,7 +124,7 @@ pub(super) fn write_access(cluster: &Path, account: &str) -> std::io::Result<()>
     let mut names = String::new();
     for name in [account, "root"] {
         let quoted = name.replace('"', "\"\"");
-        names.push_str(&format!("millrace \"{quoted}\" {USER}\n"));
+        names += &["millrace \"", &quoted, "\" ", USER, "\n"].concat();
     }
     fs::write(cluster.join("pg_ident.conf"), names)?;
     fs::write(cluster.join("pg_hba.conf"), ACCESS)

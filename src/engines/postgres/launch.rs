@@ -50,7 +50,8 @@ pub struct Launch {
 
 /// Runs the server in place of this process. Returns only what went wrong.
 pub fn launch(launch: &Launch) -> anyhow::Result<std::convert::Infallible> {
-    let folder = if Uid::effective().is_root() { drop_rights(launch)? } else { launch.folder.clone() };
+    let folder =
+        if Uid::effective().is_root() { drop_rights(launch)? } else { launch.folder.clone() };
     // Relative names of PostgreSQL start here, and a folder it cannot enter would be complained about.
     std::env::set_current_dir(&folder).context("enter the folder of the cluster")?;
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
@@ -99,7 +100,10 @@ fn open_for_children(folder: &std::path::Path) -> anyhow::Result<PathBuf> {
     let opened = File::open(folder).with_context(|| format!("open {}", folder.display()))?;
     fcntl(&opened, FcntlArg::F_SETFD(FdFlag::empty()))?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", opened.into_raw_fd()));
-    anyhow::ensure!(path.exists(), "/proc is not mounted, which running PostgreSQL from root needs");
+    anyhow::ensure!(
+        path.exists(),
+        "/proc is not mounted, which running PostgreSQL from root needs"
+    );
     Ok(path)
 }
 

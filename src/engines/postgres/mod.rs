@@ -40,7 +40,7 @@ const PORT: u16 = 5432;
 /// Pause between two attempts to connect while the server starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(25);
 /// How long a start may take, recovery after a crash included.
-const START_MAX: Duration = Duration::from_secs(300);
+const START_MAX: Duration = Duration::from_mins(5);
 /// How long one attempt to connect may take.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
@@ -80,7 +80,8 @@ pub(super) async fn start(
     tracing::info!(version = %programs.version, user = %account.name, "starting PostgreSQL");
     let options = connect_options(&folder)?;
     let mark = Mark::of(&folder)?;
-    let server = Server { executable: executable.to_owned(), folder, account, programs, mark, options };
+    let server =
+        Server { executable: executable.to_owned(), folder, account, programs, mark, options };
     Supervised::start(server).await
 }
 

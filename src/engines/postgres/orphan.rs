@@ -27,7 +27,9 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
     let file = cluster.join("postmaster.pid");
     let pid = match fs::read_to_string(&file) {
-        Ok(text) => text.lines().next().and_then(|line| line.trim().parse().ok()).map(Pid::from_raw),
+        Ok(text) => {
+            text.lines().next().and_then(|line| line.trim().parse().ok()).map(Pid::from_raw)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::file("read", &file)(error)),
     };
@@ -48,7 +50,9 @@ pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
             Err(error) => {
                 return Err(Error::Start {
                     engine: "PostgreSQL",
-                    reason: format!("the server of an earlier run (pid {pid}) cannot be ended: {error}"),
+                    reason: format!(
+                        "the server of an earlier run (pid {pid}) cannot be ended: {error}"
+                    ),
                 });
             }
         }

@@ -31,15 +31,12 @@ pub(super) fn address(folder: &Path, port: u16) -> Result<PathBuf, Error> {
         )));
     }
     let mut held = HELD.get_or_init(Mutex::default).lock();
-    let known = held.iter().position(|(path, _)| path == folder);
-    let index = match known {
-        Some(index) => index,
-        None => {
-            std::fs::create_dir_all(folder).map_err(Error::file("create", folder))?;
-            let file = File::open(folder).map_err(Error::file("open", folder))?;
-            held.push((folder.to_owned(), file));
-            held.len() - 1
-        }
+    let index = if let Some(index) = held.iter().position(|(path, _)| path == folder) {
+        index
+    } else {
+        let file = File::open(folder).map_err(Error::file("open", folder))?;
+        held.push((folder.to_owned(), file));
+        held.len() - 1
     };
     Ok(PathBuf::from(format!("/proc/self/fd/{}", held[index].1.as_raw_fd())))
 }
@@ -61,6 +58,7 @@ mod tests {
 
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("deep".repeat(20)).join("deeper".repeat(20));
+        std::fs::create_dir_all(&folder).unwrap();
         let short = address(&folder, 5432).unwrap();
         let socket = short.join(".s.PGSQL.5432");
         assert!(socket.as_os_str().len() <= ADDRESS_BYTES_MAX);

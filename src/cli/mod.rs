@@ -1,0 +1,66 @@
+//! The command line.
+//!
+//! Exit status: 0 done, 1 failed with one plain line on standard error, 2 bad usage. What a command is
+//! asked for goes to standard output, alone.
+
+mod engine;
+mod flags;
+mod migrate;
+
+use std::{io::Write as _, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use self::{engine::Engine, flags::Flags};
+use crate::config::Settings;
+
+/// Customer-engagement platform: events, profiles, consent, campaigns.
+#[derive(Debug, Parser)]
+#[command(name = "millrace", version, about, disable_help_subcommand = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Brings both stores to the newest schema and stops
+    Migrate,
+    /// Runs one embedded engine; started by `serve`
+    #[command(subcommand, hide = true)]
+    Engine(Engine),
+}
+
+/// Runs the command line of this process.
+pub fn run() -> ExitCode {
+    let line = CommandLine::parse(); // bad usage ends the process with 2
+    match execute(line) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let text = format!("{error:#}");
+            let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+            // With nobody to read it there is only the status left.
+            let _ = writeln!(std::io::stderr(), "millrace: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn execute(line: CommandLine) -> anyhow::Result<()> {
+    if let Command::Engine(engine) = &line.command {
+        return engine::run(engine);
+    }
+    let settings = Settings::load(&line.flags.into())?;
+    match line.command {
+        Command::Migrate => block_on(migrate::run(settings))?,
+        Command::Engine(_) => Ok(()),
+    }
+}
+
+/// Runs a future to its end in a runtime of its own.
+fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    Ok(runtime.block_on(work))
+}

@@ -73,6 +73,12 @@ pub struct Question<'a> {
     pub end_date: Option<String>,
     /// `hour`, `day`, `week` or `month`.
     pub group_by: &'a str,
+    /// `count` alone when there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<&'a [&'a str]>,
+    /// The property to sum.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum_field: Option<&'a str>,
 }
 
 #[derive(Deserialize)]

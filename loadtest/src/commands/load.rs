@@ -8,17 +8,19 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use serde::Serialize;
 use tokio::{task::JoinHandle, time};
 
-use super::{Ending, LoadArguments, TargetArguments};
+use super::{
+    Ending, LoadArguments, TargetArguments,
+    load_report::{LoadReport, RunFacts, VisibilityFigures},
+};
 use crate::{
     clock,
     journal::Journal,
-    load::{Counts, Load, LoadOptions, Outcome, Quantiles},
+    load::{Load, LoadOptions},
     probe::{Probe, Visibility},
     progress::{self, Progress},
-    report::{self, Report, Table},
+    report,
     scrape::{Sample, Scraper, ServerFigures},
     source::{EVENTS_PER_REQUEST_MAX, EventSource, Generator, GeneratorOptions, Replay},
 };
@@ -147,16 +149,13 @@ impl Session {
         load.pace().stop();
         let outcome = tokio::task::spawn_blocking(|| load.join()).await?;
 
-        let mut report = LoadReport::new(&self, started_at, &outcome);
+        let mut report = LoadReport::new(self.facts(started_at), &outcome);
         let after = sample(&mut scraper, &mut figures).await;
         figures.backlog_at_end_of_load = after.and_then(|after| after.backlog()).unwrap_or(0.0);
         if scraper.is_some() && !self.load.no_drain {
             progress.waiting("waiting for the backlog to drain");
             let drained = drain(&mut scraper, &mut figures).await;
-            report.drain_seconds = drained.map(|drained| drained.as_secs_f64());
-            report.landed_per_second = report.drain_seconds.map(|seconds| {
-                per_second(report.counts.acknowledged, report.elapsed_seconds + seconds)
-            });
+            report.set_drained(drained);
         }
         report.server = (figures.scrapes > 0).then_some(figures);
         if let Some(probe) = probe {
@@ -170,6 +169,17 @@ impl Session {
             anyhow::bail!("the run was ended early: {error:#}");
         }
         Ok(Ending::good_if(report.is_good()))
+    }
+
+    fn facts(&self, started_at: String) -> RunFacts {
+        RunFacts {
+            command: self.name,
+            started_at,
+            batch: self.batch,
+            connections: self.load.connections,
+            rate: self.load.rate,
+            retries: self.load.retries,
+        }
     }
 
     fn options(&self) -> Result<LoadOptions> {
@@ -242,14 +252,20 @@ async fn watch(
 }
 
 /// One scrape; a server that does not answer just then is no reason to end a run.
-async fn sample(scraper: &mut Option<Scraper>, figures: &mut ServerFigures) -> Option<Sample> {
+pub(super) async fn sample(
+    scraper: &mut Option<Scraper>,
+    figures: &mut ServerFigures,
+) -> Option<Sample> {
     let sample = scraper.as_mut()?.scrape().await.ok()?;
     figures.add(sample);
     Some(sample)
 }
 
 /// Waits until nothing is waiting for ClickHouse; the time that took, `None` when it does not happen.
-async fn drain(scraper: &mut Option<Scraper>, figures: &mut ServerFigures) -> Option<Duration> {
+pub(super) async fn drain(
+    scraper: &mut Option<Scraper>,
+    figures: &mut ServerFigures,
+) -> Option<Duration> {
     let started = Instant::now();
     while started.elapsed() < DRAIN_PATIENCE {
         let backlog = sample(scraper, figures).await.and_then(|sample| sample.backlog());
@@ -259,178 +275,4 @@ async fn drain(scraper: &mut Option<Scraper>, figures: &mut ServerFigures) -> Op
         time::sleep(DRAIN_SCRAPE_INTERVAL).await;
     }
     None
-}
-
-/// How soon acknowledged events could be read.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct VisibilityFigures {
-    lag: Quantiles,
-    unseen: u64,
-    looks: u64,
-}
-
-impl VisibilityFigures {
-    fn of(visibility: &Visibility) -> Self {
-        Self { lag: visibility.lag.quantiles(), unseen: visibility.unseen, looks: visibility.looks }
-    }
-}
-
-/// What a run of load came to.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LoadReport {
-    command: &'static str,
-    started_at: String,
-    batch: usize,
-    connections: u16,
-    rate: Option<f64>,
-    retries: f64,
-    elapsed_seconds: f64,
-    counts: Counts,
-    events_per_second: f64,
-    megabytes_per_second: f64,
-    ack_latency: Quantiles,
-    visibility: Option<VisibilityFigures>,
-    drain_seconds: Option<f64>,
-    landed_per_second: Option<f64>,
-    server: Option<ServerFigures>,
-    loadtest_cpu_seconds: f64,
-    first_error: Option<String>,
-}
-
-#[expect(clippy::cast_precision_loss, reason = "totals of a run are far below 2^52")]
-fn per_second(count: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
-}
-
-impl LoadReport {
-    fn new(session: &Session, started_at: String, outcome: &Outcome) -> Self {
-        let seconds = outcome.elapsed.as_secs_f64();
-        let counts = outcome.counts;
-        Self {
-            command: session.name,
-            started_at,
-            batch: session.batch,
-            connections: session.load.connections,
-            rate: session.load.rate,
-            retries: session.load.retries,
-            elapsed_seconds: seconds,
-            counts,
-            events_per_second: per_second(counts.acknowledged + counts.repeated, seconds),
-            megabytes_per_second: per_second(counts.bytes, seconds) / 1e6,
-            ack_latency: outcome.latencies.quantiles(),
-            visibility: None,
-            drain_seconds: None,
-            landed_per_second: None,
-            server: None,
-            loadtest_cpu_seconds: own_cpu_seconds(),
-            first_error: outcome.first_error.clone(),
-        }
-    }
-
-    /// Whether everything that was sent was taken.
-    fn is_good(&self) -> bool {
-        let counts = &self.counts;
-        let unseen = self.visibility.as_ref().map_or(0, |visibility| visibility.unseen);
-        counts.refused == 0 && counts.failed == 0 && counts.unacknowledged == 0 && unseen == 0
-    }
-}
-
-/// CPU seconds this process has used.
-fn own_cpu_seconds() -> f64 {
-    use nix::sys::{
-        resource::{UsageWho, getrusage},
-        time::TimeValLike,
-    };
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return 0.0 };
-    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "CPU time of a run in microseconds is far below 2^52"
-    )]
-    let seconds = micros as f64 / 1e6;
-    seconds
-}
-
-/// The rows of one latency distribution.
-pub(super) fn latency_row(label: &str, quantiles: &Quantiles) -> Vec<String> {
-    let figures =
-        [quantiles.p50_ms, quantiles.p90_ms, quantiles.p99_ms, quantiles.p999_ms, quantiles.max_ms];
-    let mut row = vec![label.to_owned(), report::grouped(quantiles.count)];
-    row.extend(figures.map(|figure| format!("{figure:.2}")));
-    row
-}
-
-impl Report for LoadReport {
-    fn tables(&self) -> Vec<Table> {
-        let counts = &self.counts;
-        let pace = self
-            .rate
-            .map_or("flat out".to_owned(), |rate| format!("{} events/s", report::rate(rate)));
-        let title = format!(
-            "{}: {} a request, {} connections, {pace}",
-            self.command, self.batch, self.connections
-        );
-        let mut main = Table::pairs(&title);
-        main.pair("elapsed", format!("{:.2} s", self.elapsed_seconds));
-        main.pair("acknowledged", report::grouped(counts.acknowledged));
-        main.pair("rate of acks", format!("{} events/s", report::rate(self.events_per_second)));
-        main.pair("", format!("{:.1} MB/s", self.megabytes_per_second));
-        if let Some(landed) = self.landed_per_second {
-            main.pair("rate of landing", format!("{} events/s", report::rate(landed)));
-        }
-        if let Some(seconds) = self.drain_seconds {
-            main.pair("drained after", format!("{seconds:.2} s"));
-        }
-        for (label, count) in [
-            ("repeats acknowledged", counts.repeated),
-            ("events refused", counts.refused),
-            ("answers 503, sent again", counts.unavailable),
-            ("other failures", counts.failed),
-            ("broken connections", counts.broken),
-            ("never acknowledged", counts.unacknowledged),
-        ] {
-            if count > 0 {
-                main.pair(label, report::grouped(count));
-            }
-        }
-        if let Some(error) = &self.first_error {
-            main.pair("first error", error);
-        }
-        main.pair("CPU of loadtest", format!("{:.2} s", self.loadtest_cpu_seconds));
-        let mut tables = vec![main, self.latency_table()];
-        tables.extend(self.server.as_ref().map(server_table));
-        tables
-    }
-}
-
-impl LoadReport {
-    fn latency_table(&self) -> Table {
-        let from = if self.rate.is_some() { "when due" } else { "sending" };
-        let columns = ["ms", "count", "p50", "p90", "p99", "p99.9", "max"];
-        let mut table = Table::new("Latency", &columns);
-        table.row(latency_row(&format!("ack, from {from}"), &self.ack_latency));
-        if let Some(visibility) = &self.visibility {
-            table.row(latency_row("visible after ack", &visibility.lag));
-            if visibility.unseen > 0 {
-                table.row(vec![format!("{} markers were never seen", visibility.unseen)]);
-            }
-        }
-        table
-    }
-}
-
-fn server_table(figures: &ServerFigures) -> Table {
-    let mut table = Table::pairs("Server");
-    let memory =
-        [figures.resident_bytes_start, figures.resident_bytes_max, figures.resident_bytes_end];
-    let [start, most, end] = memory.map(report::mib);
-    table.pair("memory at start", start);
-    table.pair("memory at most", most);
-    table.pair("memory at end", end);
-    table.pair("CPU", format!("{:.2} s", figures.cpu_seconds));
-    table.pair("backlog at most", report::rate(figures.backlog_max));
-    table.pair("backlog when load ended", report::rate(figures.backlog_at_end_of_load));
-    table
 }

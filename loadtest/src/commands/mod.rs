@@ -1,14 +1,19 @@
 //! What the program can be asked to do.
 
 mod arguments;
+mod compare;
 mod load;
+mod load_report;
+mod queries;
 mod verify;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use arguments::{LoadArguments, TargetArguments};
-pub use load::{GenerateArguments, LoadReport, ReplayArguments};
+pub use compare::CompareArguments;
+pub use load::{GenerateArguments, ReplayArguments};
+pub use queries::QueriesArguments;
 pub use verify::VerifyArguments;
 
 /// Load, oracle and report for Millrace.
@@ -25,6 +30,10 @@ enum Command {
     Generate(GenerateArguments),
     /// Sends the events of a file, one JSON object a line, gzip or plain
     Replay(ReplayArguments),
+    /// Sends the same events through Millrace and straight into its ClickHouse, in turn
+    Compare(CompareArguments),
+    /// Measures the usual questions through the API
+    Queries(QueriesArguments),
     /// Checks that what a journal says was acknowledged is stored exactly once
     Verify(VerifyArguments),
 }
@@ -52,6 +61,8 @@ pub async fn run(cli: Cli) -> Result<Ending> {
     match cli.command {
         Command::Generate(arguments) => load::generate(arguments).await,
         Command::Replay(arguments) => load::replay(arguments).await,
+        Command::Compare(arguments) => compare::compare(arguments).await,
+        Command::Queries(arguments) => queries::queries(arguments).await,
         Command::Verify(arguments) => verify::verify(arguments).await,
     }
 }

@@ -2,6 +2,7 @@
 
 mod dice;
 mod generated;
+mod held;
 mod replayed;
 mod shapes;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use std::{fmt, ops::Range, sync::Arc};
 use bytes::Bytes;
 
 pub use generated::{Generator, GeneratorOptions};
+pub use held::Held;
 pub use replayed::Replay;
 
 pub(crate) use dice::mix;

@@ -1,0 +1,4 @@
+-- How many merges are under way?
+select count()
+from system.merges
+format JSONCompactEachRow

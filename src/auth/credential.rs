@@ -115,20 +115,17 @@ impl Cache {
         if entries.generation != begun {
             return;
         }
-        match found {
-            Some(credential) => {
-                if entries.known.len() >= KEYS_CACHED_MAX {
-                    entries.evict_one();
-                }
-                entries.unknown.remove(&id);
-                entries.known.insert(id, Arc::clone(credential));
+        if let Some(credential) = found {
+            if entries.known.len() >= KEYS_CACHED_MAX {
+                entries.evict_one();
             }
-            None => {
-                if entries.unknown.len() >= UNKNOWN_CACHED_MAX {
-                    entries.unknown.clear();
-                }
-                entries.unknown.insert(id, Instant::now());
+            entries.unknown.remove(&id);
+            entries.known.insert(id, Arc::clone(credential));
+        } else {
+            if entries.unknown.len() >= UNKNOWN_CACHED_MAX {
+                entries.unknown.clear();
             }
+            entries.unknown.insert(id, Instant::now());
         }
     }
 

@@ -16,7 +16,7 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Longest wait for one such read, so that a hanging connection does not stop the polling.
 const POLL_MAX: Duration = Duration::from_millis(450);
 /// How often last uses are written down.
-const NOTE_USES_EVERY: Duration = Duration::from_secs(60);
+const NOTE_USES_EVERY: Duration = Duration::from_mins(1);
 /// Longest time for writing them down.
 const NOTE_USES_MAX: Duration = Duration::from_secs(5);
 /// Wait before listening again after the connection was lost.

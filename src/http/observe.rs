@@ -116,15 +116,17 @@ impl Observed {
         let fault =
             response.extensions().get::<Refusal>().and_then(|refusal| refusal.fault.as_ref());
         let (method, request_id, duration_us) = (self.method, id.as_str(), elapsed.as_micros());
-        match fault {
-            Some(fault) => tracing::error!(
-                target: ACCESS, method, route = name, status, duration_us, request_id,
-                error = format!("{fault:#}"), "request failed"
-            ),
-            None => tracing::debug!(
-                target: ACCESS, method, route = name, status, duration_us, request_id,
-                "request answered"
-            ),
+        if let Some(fault) = fault {
+            let error = format!("{fault:#}");
+            tracing::error!(
+                target: ACCESS,
+                method, route = name, status, duration_us, request_id, error, "request failed"
+            );
+        } else {
+            tracing::debug!(
+                target: ACCESS,
+                method, route = name, status, duration_us, request_id, "request answered"
+            );
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::kernel::{Error, Result, Timestamp, WorkspaceId};
 /// Clocks of the signer and of this server may differ by this much, in seconds.
 const LEEWAY_S: i64 = 30;
 /// Longest life of a token.
-const TTL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+const TTL_MAX: Duration = Duration::from_hours(30 * 24);
 /// The audience of our tokens.
 const AUDIENCE: &str = "millrace";
 /// Bytes of the secret's hash that name it.

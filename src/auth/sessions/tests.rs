@@ -22,7 +22,7 @@ fn new_session() -> NewSession {
         workspace: workspace(),
         actor: "ann@example.test".to_owned(),
         scopes: "compliance:*".parse().unwrap(),
-        ttl: Duration::from_secs(3600),
+        ttl: Duration::from_hours(1),
     }
 }
 

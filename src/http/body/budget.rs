@@ -19,7 +19,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Longest wait for the next bytes of a body.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// Longest time a body may take as a whole.
-const ARRIVAL_MAX: Duration = Duration::from_secs(120);
+const ARRIVAL_MAX: Duration = Duration::from_mins(2);
 /// Large bodies inflated at the same time; each needs a decoder's window beside its bytes.
 const INFLATIONS_MAX: usize = 4;
 

@@ -238,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_falls_silent_is_given_up() {
         let budget =
-            BodyBudget::with_timeouts(1 << 20, Duration::from_millis(20), Duration::from_secs(60));
+            BodyBudget::with_timeouts(1 << 20, Duration::from_millis(20), Duration::from_mins(1));
         let mut held = budget.hold();
         let frames = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
         let body = axum::body::Body::from_stream(frames);
@@ -249,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_drips_for_ever_is_given_up() {
         let budget =
-            BodyBudget::with_timeouts(1 << 20, Duration::from_secs(60), Duration::from_millis(50));
+            BodyBudget::with_timeouts(1 << 20, Duration::from_mins(1), Duration::from_millis(50));
         let mut held = budget.hold();
         let drip = futures_util::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;

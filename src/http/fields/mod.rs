@@ -228,6 +228,15 @@ impl<P: Presence> Field<'_, P> {
         })
     }
 
+    /// A list of objects with fields of their own.
+    pub fn objects<T: FromFields>(self, len: RangeInclusive<usize>) -> P::Out<Vec<T>> {
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the path is of one lifetime"
+        )]
+        self.list(len, |item| item.object())
+    }
+
     /// A list, or a single element without its brackets.
     pub fn one_or_list<T>(
         self,

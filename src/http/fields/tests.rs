@@ -53,7 +53,7 @@ impl FromFields for Campaign {
             live: body.optional("live").bool(),
             rate: body.optional("rate").number(0.0..=1.0),
             at: body.optional("at").timestamp(DayEdge::End),
-            variants: body.required("variants").list(1..=3, |item| item.object()),
+            variants: body.required("variants").objects(1..=3),
             first: body.optional("first").object(),
             tags: body.optional("tags").one_or_list(0..=2, |tag| tag.text(1..=3)),
             attributes: body.optional("attributes").json_object(),

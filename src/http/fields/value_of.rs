@@ -37,13 +37,11 @@ pub(in crate::http) fn text(text: &str, chars: &RangeInclusive<usize>) -> Read<S
 
 /// One of a closed set of words.
 pub(in crate::http) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Read<T> {
-    match words.iter().find(|(name, _)| *name == text) {
-        Some((_, value)) => Ok(*value),
-        None => {
-            let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-            Err(format!("must be one of: {}", names.join(", ")))
-        }
+    if let Some((_, value)) = words.iter().find(|(name, _)| *name == text) {
+        return Ok(*value);
     }
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    Err(format!("must be one of: {}", names.join(", ")))
 }
 
 pub(super) fn string(value: &Value) -> Read<&str> {

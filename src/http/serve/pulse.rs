@@ -236,7 +236,7 @@ mod tests {
     fn options() -> ServeOptions {
         ServeOptions {
             head_max: Duration::from_millis(100),
-            idle_max: Duration::from_millis(1000),
+            idle_max: Duration::from_secs(1),
             stall_max: Duration::from_millis(300),
             ..ServeOptions::default()
         }

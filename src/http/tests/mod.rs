@@ -1,1 +1,8 @@
 //! Drives the kit over real sockets.
+
+mod bodies;
+mod connections;
+mod described;
+mod envelope;
+mod kit;
+mod observed;

@@ -1,0 +1,133 @@
+//! Bodies: limits on what they become, memory for all of them, and clients that do not send them.
+
+use std::{io::Write as _, time::Duration};
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+
+use super::kit::{SMALL_BYTES_MAX, read_to_end, start, start_with, until};
+use crate::http::{BodyBudget, ServeOptions};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
+}
+
+#[tokio::test]
+async fn a_packed_body_is_read_like_a_plain_one() {
+    let server = start().await;
+    let plain = br#"{"name":"abc"}"#;
+    for (encoding, body) in
+        [("gzip", gzip(plain)), ("zstd", zstd(plain)), ("identity", plain.to_vec())]
+    {
+        let answer = server.post("/things", &[("content-encoding", encoding)], body).await;
+        assert_eq!((answer.status, answer.json()), (200, json!({"name": "abc"})), "{encoding}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_packing_is_415_and_names_the_known_ones() {
+    let server = start().await;
+    let answer = server.post("/things", &[("content-encoding", "br")], b"{}".to_vec()).await;
+    answer.refused(415, "Content-Encoding must be gzip or zstd", "/things");
+    assert_eq!(answer.headers["accept-encoding"], "gzip, zstd");
+}
+
+#[tokio::test]
+async fn what_is_packed_wrongly_is_400() {
+    let server = start().await;
+    for encoding in ["gzip", "zstd"] {
+        let answer =
+            server.post("/things", &[("content-encoding", encoding)], b"{}{}{}".to_vec()).await;
+        assert_eq!(answer.status, 400);
+        assert!(
+            answer.json()["message"].as_str().unwrap().starts_with("body cannot be decompressed")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_bomb_is_413_and_leaves_nothing_behind() {
+    let server = start().await;
+    let zeros = vec![b' '; 64 << 20];
+    for (encoding, body) in [("gzip", gzip(&zeros)), ("zstd", zstd(&zeros))] {
+        let answer = server.post("/things", &[("content-encoding", encoding)], body).await;
+        let message = "Request body is too large: the limit is 2097152 bytes";
+        answer.refused(413, message, "/things");
+    }
+    assert_eq!(server.app.budget.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_413_with_both_sizes() {
+    let server = start().await;
+    let answer = server.post("/small", &[], vec![b'x'; SMALL_BYTES_MAX]).await;
+    assert_eq!(answer.json()["bytes"], 1000);
+    let message = "Request body is too large: the limit is 1000 bytes, received 1001 bytes";
+    server.post("/small", &[], vec![b'x'; 1001]).await.refused(413, message, "/small");
+}
+
+#[tokio::test]
+async fn a_chunked_body_over_the_limit_is_413_with_both_sizes() {
+    let server = start().await;
+    let chunk = [b"1f4\r\n".to_vec(), vec![b'x'; 500], b"\r\n".to_vec()].concat();
+    let head = b"POST /small HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    let request = [&head[..], &chunk, &chunk, &chunk, b"0\r\n\r\n"].concat();
+    let answer = server.raw(&request).await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("the limit is 1000 bytes, received 1500 bytes"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_sender_of_far_too_much_still_gets_its_answer() {
+    let server = start().await;
+    let message = "Request body is too large: the limit is 1000 bytes, received 8388608 bytes";
+    server.post("/small", &[], vec![b'x'; 8 << 20]).await.refused(413, message, "/small");
+}
+
+#[tokio::test]
+async fn a_client_that_vanishes_mid_body_leaves_nothing_behind() {
+    let server = start().await;
+    for _ in 0..20 {
+        let mut stream = server.connect().await;
+        let head = b"POST /small HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nhalf of";
+        stream.write_all(head).await.unwrap();
+        until("the body is being read", || server.app.budget.used_bytes() > 0).await;
+        drop(stream);
+        until("the memory is given back", || server.app.budget.used_bytes() == 0).await;
+    }
+    assert_eq!(server.get("/livez").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_408_in_the_envelope() {
+    let budget =
+        BodyBudget::with_timeouts(1 << 20, Duration::from_millis(50), Duration::from_mins(1));
+    let server = start_with(budget, ServeOptions::default()).await;
+    let answer =
+        server.raw(b"POST /small HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nhalf of").await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(answer.contains(r#""statusCode":408,"message":"Request Timeout""#), "{answer}");
+    assert_eq!(server.app.budget.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn a_body_for_which_there_is_no_memory_comes_back_later() {
+    let server = start_with(BodyBudget::new(1500), ServeOptions::default()).await;
+    let mut first = server.connect().await;
+    let head =
+        b"POST /small HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 900\r\n\r\n";
+    first.write_all(head).await.unwrap();
+    until("the first body has its memory", || server.app.budget.used_bytes() == 900).await;
+    let answer = server.post("/small", &[], vec![b'x'; 900]).await;
+    answer.refused(503, "Too many request bodies are in flight", "/small");
+    assert_eq!(answer.headers["retry-after"], "1");
+    first.write_all(&[b'x'; 900]).await.unwrap();
+    assert!(read_to_end(&mut first).await.starts_with("HTTP/1.1 200 "));
+    assert_eq!(server.post("/small", &[], vec![b'x'; 900]).await.status, 200);
+}

@@ -15,7 +15,12 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use tokio::{io::AsyncReadExt as _, sync::mpsc};
+use tokio::{
+    io::AsyncReadExt as _,
+    net::unix::pipe,
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use crate::{
     compression,
@@ -24,10 +29,13 @@ use crate::{
     ffi::Figures,
     query::{Outcome, Running},
     request::Request,
+    wire::Written,
 };
 
 /// Bytes of an answer buffered back before its head is sent.
 const HOLD_BYTES: usize = 256 * 1024;
+/// And for at most this long since its first byte: rows that trickle in are passed on.
+const HOLD_TIME: Duration = Duration::from_millis(50);
 /// The most a client may ask to be buffered back, in bytes.
 const HOLD_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of an answer sent at once.
@@ -36,7 +44,8 @@ const PIECE_BYTES: usize = 256 * 1024;
 const PIECES_WAITING: usize = 2;
 /// A client may leave an answer unread this long (ClickHouse's `http_send_timeout` is 30 s).
 const UNREAD_MAX: Duration = Duration::from_mins(1);
-/// The time a failure's text gets to leave before the connection is broken off.
+/// The time between the last rows, a failure's text and the end of the connection: clients look for the text in one
+/// piece, and read what has arrived before they notice the end.
 const PARTING: Duration = Duration::from_millis(100);
 /// The longest text of a failure sent in the middle of an answer, in bytes: clients look for it in one piece.
 const LATE_TEXT_BYTES_MAX: usize = 8 * 1024;
@@ -86,29 +95,34 @@ pub(crate) type Answer = Response<AnswerBody>;
 pub(crate) struct Head<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) query_id: &'a str,
-    pub(crate) format: &'a str,
+    /// Of the answer; empty when there is none.
+    pub(crate) format: String,
+    /// What the connection has written.
+    pub(crate) written: Written,
 }
 
 impl Head<'_> {
-    fn of(&self, figures: Figures) -> http::response::Builder {
+    fn of(&self, figures: Figures, plain_bytes: usize) -> http::response::Builder {
         let mut builder = Response::builder()
             .header("x-clickhouse-server-display-name", "clickhouse-embedded")
             .header("x-clickhouse-timezone", "UTC")
-            .header("x-clickhouse-summary", summary(figures));
+            .header("x-clickhouse-summary", summary(figures, plain_bytes));
         if let Ok(id) = HeaderValue::from_str(self.query_id) {
             builder = builder.header("x-clickhouse-query-id", id);
         }
         if !self.format.is_empty() {
             builder = builder
-                .header("x-clickhouse-format", self.format)
-                .header(header::CONTENT_TYPE, content_type(self.format));
+                .header("x-clickhouse-format", &self.format)
+                .header(header::CONTENT_TYPE, content_type(&self.format));
         }
         builder
     }
 
-    /// An answer that is all there.
-    pub(crate) fn whole(&self, figures: Figures, bytes: Bytes) -> Answer {
-        self.of(figures).body(AnswerBody::Whole(bytes)).expect("every header value is checked")
+    /// An answer that is all there, of `plain_bytes` before compression.
+    pub(crate) fn whole(&self, figures: Figures, plain_bytes: usize, bytes: Bytes) -> Answer {
+        self.of(figures, plain_bytes)
+            .body(AnswerBody::Whole(bytes))
+            .expect("every header value is checked")
     }
 }
 
@@ -151,67 +165,92 @@ pub(crate) async fn of_running(
     }
     let Running { answer: mut pipe, outcome, waiting } = running;
     let mut buffered = BytesMut::new();
-    while buffered.len() <= hold {
-        buffered.reserve(PIECE_BYTES);
-        match pipe.read_buf(&mut buffered).await {
-            Ok(0) => {
-                let done = outcome.await.unwrap_or_else(|_| Err(panicked()))?;
-                buffered.extend_from_slice(&done.bytes);
-                let bytes = if request.compress && !buffered.is_empty() {
-                    compression::compress(&buffered)
-                } else {
-                    buffered.freeze()
-                };
-                return Ok(head.whole(done.figures, bytes));
-            }
-            Ok(_) => {}
-            Err(error) => return Err(broken(&error)),
-        }
+    let patience = if request.wait_end_of_query { None } else { Some(HOLD_TIME) };
+    if hold_back(&mut pipe, &mut buffered, hold, patience).await? {
+        let done = outcome.await.unwrap_or_else(|_| Err(panicked()))?;
+        buffered.extend_from_slice(&done.bytes);
+        let plain = buffered.len();
+        let bytes = if request.compress && plain > 0 {
+            compression::compress(&buffered)
+        } else {
+            buffered.freeze()
+        };
+        return Ok(head.whole(done.figures, plain, bytes));
     }
     if request.wait_end_of_query {
         return Err(Fault::new(
-            TOO_MANY_ROWS_OR_BYTES,
+            code::TOO_MANY_ROWS_OR_BYTES,
             "TOO_MANY_ROWS_OR_BYTES",
             format_args!(
-                "the answer is larger than the {HOLD_BYTES_MAX} bytes buffered back for wait_end_of_query"
+                "the answer is larger than the {HOLD_BYTES_MAX} bytes held back for wait_end_of_query"
             ),
         ));
     }
     let tag = exception_tag();
     let (send, pieces) = mpsc::channel(PIECES_WAITING);
-    let sender = Sender {
+    let mut sender = Sender {
         send,
         compress: request.compress,
         tag: tag.clone(),
         version: head.engine.version.clone(),
+        given: head.written.bytes(),
+        written: head.written.clone(),
     };
     tokio::spawn(async move {
         // An error means the client has gone: the pipe closes with this task, which stops the engine.
         let _ = sender.serve(buffered, pipe, outcome).await;
     });
-    let builder = head.of(Figures::default()).header("x-clickhouse-exception-tag", &tag);
+    let builder = head.of(Figures::default(), 0).header("x-clickhouse-exception-tag", &tag);
     Ok(builder
         .body(AnswerBody::Pieces { pieces, _waiting: waiting })
         .expect("every header value is checked"))
 }
 
-const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
+/// Reads the beginning of an answer: until its end (true), until more than `limit` bytes are there, or until `patience`
+/// is over since the first byte (false).
+async fn hold_back(
+    pipe: &mut pipe::Receiver,
+    buffered: &mut BytesMut,
+    limit: usize,
+    patience: Option<Duration>,
+) -> Result<bool, Fault> {
+    let mut deadline = None;
+    while buffered.len() <= limit {
+        buffered.reserve(PIECE_BYTES);
+        let read = pipe.read_buf(buffered);
+        let read = match deadline {
+            None => read.await,
+            Some(deadline) => match tokio::time::timeout_at(deadline, read).await {
+                Ok(read) => read,
+                Err(_) => return Ok(false),
+            },
+        };
+        if read.map_err(|error| broken(&error))? == 0 {
+            return Ok(true);
+        }
+        deadline = deadline.or_else(|| patience.map(|patience| Instant::now() + patience));
+    }
+    Ok(false)
+}
 
 struct Sender {
     send: mpsc::Sender<Result<Bytes, std::io::Error>>,
     compress: bool,
     tag: String,
     version: String,
+    written: Written,
+    /// What `written` will be at least when all that was given has left, in bytes.
+    given: u64,
 }
 
 struct Gone;
 
 impl Sender {
     async fn serve(
-        self,
+        &mut self,
         mut piece: BytesMut,
-        mut pipe: tokio::net::unix::pipe::Receiver,
-        outcome: tokio::sync::oneshot::Receiver<Outcome>,
+        mut pipe: pipe::Receiver,
+        outcome: oneshot::Receiver<Outcome>,
     ) -> Result<(), Gone> {
         let fault = loop {
             if !piece.is_empty() {
@@ -228,14 +267,22 @@ impl Sender {
                 Err(error) => break broken(&error),
             }
         };
+        self.part().await;
         self.give(late_failure(&fault.wire_text(&self.version), &self.tag)).await?;
-        tokio::time::sleep(PARTING).await;
+        self.part().await;
         self.put(Err(std::io::Error::other("the statement failed in the middle of its answer")))
             .await
     }
 
-    async fn give(&self, plain: Bytes) -> Result<(), Gone> {
+    /// Waits until the client's system has all that was given, and the client some time to read it.
+    async fn part(&self) {
+        self.written.reach(self.given, UNREAD_MAX).await;
+        tokio::time::sleep(PARTING).await;
+    }
+
+    async fn give(&mut self, plain: Bytes) -> Result<(), Gone> {
         let bytes = if self.compress { compression::compress(&plain) } else { plain };
+        self.given += bytes.len() as u64;
         self.put(Ok(bytes)).await
     }
 
@@ -273,7 +320,7 @@ fn broken(error: &std::io::Error) -> Fault {
 }
 
 /// `X-ClickHouse-Summary`: numbers as texts, as ClickHouse writes them.
-fn summary(figures: Figures) -> String {
+fn summary(figures: Figures, result_bytes: usize) -> String {
     let Figures {
         read_rows,
         read_bytes,
@@ -291,6 +338,7 @@ fn summary(figures: Figures) -> String {
         ("written_bytes", written_bytes),
         ("total_rows_to_read", 0),
         ("result_rows", result_rows),
+        ("result_bytes", result_bytes as u64),
     ] {
         // Writing to a String cannot fail.
         let _ = write!(text, "\"{name}\":\"{value}\",");
@@ -378,8 +426,8 @@ mod tests {
         let figures =
             Figures { read_rows: 1, written_bytes: 2, elapsed_seconds: 0.5, ..Figures::default() };
         assert_eq!(
-            summary(figures),
-            r#"{"read_rows":"1","read_bytes":"0","written_rows":"0","written_bytes":"2","total_rows_to_read":"0","result_rows":"0","elapsed_ns":"500000000"}"#
+            summary(figures, 3),
+            r#"{"read_rows":"1","read_bytes":"0","written_rows":"0","written_bytes":"2","total_rows_to_read":"0","result_rows":"0","result_bytes":"3","elapsed_ns":"500000000"}"#
         );
     }
 }

@@ -22,7 +22,8 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A body being read.
 pub(crate) struct Upload {
-    body: Incoming,
+    /// None when all of it was read elsewhere.
+    body: Option<Incoming>,
     /// Bytes put back, or read too far.
     ahead: Bytes,
     /// Compressed bytes not yet a whole block; none when the body is plain.
@@ -31,7 +32,12 @@ pub(crate) struct Upload {
 
 impl Upload {
     pub(crate) fn new(body: Incoming, decompress: bool) -> Self {
-        Self { body, ahead: Bytes::new(), compressed: decompress.then(BytesMut::new) }
+        Self { body: Some(body), ahead: Bytes::new(), compressed: decompress.then(BytesMut::new) }
+    }
+
+    /// A body that was read elsewhere: what is put back is all there is.
+    pub(crate) fn empty() -> Self {
+        Self { body: None, ahead: Bytes::new(), compressed: None }
     }
 
     /// The next piece; none at the end of a body that came whole.
@@ -109,7 +115,10 @@ impl Upload {
 
     async fn frame(&mut self) -> Result<Option<Bytes>, Fault> {
         loop {
-            let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
+            let Some(body) = &mut self.body else {
+                return Ok(None);
+            };
+            let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
             match tokio::time::timeout(SILENCE_MAX, frame).await {
                 Err(_) => {
                     return Err(Fault::new(

@@ -15,6 +15,7 @@ pub(crate) mod code {
     pub(crate) const CANNOT_DECOMPRESS: u32 = 271;
     pub(crate) const NETWORK_ERROR: u32 = 210;
     pub(crate) const QUERY_WAS_CANCELLED: u32 = 394;
+    pub(crate) const TOO_MANY_ROWS_OR_BYTES: u32 = 396;
     pub(crate) const AUTHENTICATION_FAILED: u32 = 516;
     pub(crate) const UNKNOWN_EXCEPTION: u32 = 1002;
 }

@@ -34,8 +34,8 @@ type QueryWithParams = unsafe extern "C" fn(
 struct Analysis {
     struct_size: u32,
     statement_count: u32,
-    query_class: u32,
     flags: u32,
+    query_class: u32,
 }
 
 /// The symbols this crate uses. They stay valid for the life of the process: the library is never unloaded.

@@ -26,7 +26,7 @@ const PIECES_WAITING: usize = 4;
 pub(crate) struct Insert {
     pub(crate) session: Session,
     /// The statement without its `FORMAT`.
-    pub(crate) head: Bytes,
+    pub(crate) statement: Bytes,
     pub(crate) format: String,
 }
 
@@ -73,7 +73,7 @@ impl Insert {
         mut pieces: mpsc::Receiver<Piece>,
     ) -> Result<Figures, Fault> {
         self.session.apply(connection)?;
-        let mut insert = connection.insert(&self.head, &self.format, &self.session.params)?;
+        let mut insert = connection.insert(&self.statement, &self.format, &self.session.params)?;
         loop {
             match pieces.blocking_recv() {
                 Some(Piece::Rows(rows)) => {

@@ -19,6 +19,7 @@ mod request;
 mod server;
 mod session;
 mod statement;
+mod wire;
 
 use std::{net::SocketAddr, path::PathBuf};
 

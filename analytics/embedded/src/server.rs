@@ -31,7 +31,8 @@ use crate::{
     query::{self, Query},
     request::{Request, not_implemented},
     session::Session,
-    statement::Statement,
+    statement::{Other, Statement},
+    wire::{Wire, Written},
 };
 
 /// Connections at once; further ones wait to be taken.
@@ -159,19 +160,21 @@ fn connect(
         tracing::debug!(%error, "no delay could not be switched off");
     }
     let server = Arc::clone(server);
+    let wire = Wire::new(stream);
+    let written = wire.written();
     let service = service_fn(move |request| {
-        let server = Arc::clone(&server);
-        async move { Ok::<_, Infallible>(server.answer(request).await) }
+        let (server, written) = (Arc::clone(&server), written.clone());
+        async move { Ok::<_, Infallible>(server.answer(request, written).await) }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(wire), service)
 }
 
 impl Server {
-    async fn answer(&self, request: http::Request<Incoming>) -> Answer {
+    async fn answer(&self, request: http::Request<Incoming>, written: Written) -> Answer {
         let (head, body) = request.into_parts();
         match head.uri.path() {
             "/ping" => return plain(StatusCode::OK, "Ok.\n"),
@@ -198,7 +201,8 @@ impl Server {
             return answer::failed(&fault, None, &self.engine.version);
         }
         let id = request.query_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        match self.run(request, &id, &head.headers, body).await {
+        let said = Head { engine: &self.engine, query_id: &id, format: String::new(), written };
+        match self.run(request, &head.headers, body, said).await {
             Ok(answer) => answer,
             Err(fault) => answer::failed(&fault, Some(&id), &self.engine.version),
         }
@@ -207,18 +211,17 @@ impl Server {
     async fn run(
         &self,
         mut request: Request,
-        id: &str,
         headers: &HeaderMap,
         body: Incoming,
+        mut head: Head<'_>,
     ) -> Result<Answer, Fault> {
-        let mut upload = match boundary(headers) {
-            Some(boundary) => {
-                read_form(&mut request, body, boundary).await?;
-                None
-            }
-            None => Some(Upload::new(body, request.decompress)),
+        let mut upload = if let Some(boundary) = boundary(headers) {
+            read_form(&mut request, body, boundary).await?;
+            Upload::empty()
+        } else {
+            Upload::new(body, request.decompress)
         };
-        let (text, statement) = self.statement(&request, upload.as_mut()).await?;
+        let (text, statement) = statement(&request, &mut upload).await?;
         if text.trim_ascii().is_empty() {
             return Ok(plain(StatusCode::OK, "Ok.\n"));
         }
@@ -229,14 +232,12 @@ impl Server {
         };
         match statement {
             Statement::Insert { .. } if request.read_only => Err(query::read_only()),
-            Statement::Insert { head, format, rows_at } => {
-                let mut upload = upload
-                    .ok_or_else(|| not_implemented(format_args!("rows of an insert in a form")))?;
+            Statement::Insert { head: statement, format, rows_at } => {
                 upload.put_back(text.slice(rows_at..));
                 let format = format.unwrap_or_else(|| insert::FORMAT_DEFAULT.to_owned());
-                let insert = Insert { session, head: text.slice(head), format };
-                let figures = insert.run(&self.engine, id, upload).await?;
-                Ok(self.head(id, "").whole(figures, Bytes::new()))
+                let insert = Insert { session, statement: text.slice(statement), format };
+                let figures = insert.run(&self.engine, head.query_id, upload).await?;
+                Ok(head.whole(figures, 0, Bytes::new()))
             }
             Statement::Other(cut) => {
                 let asked = cut.format.as_ref().map(|(name, _)| name.clone());
@@ -251,51 +252,52 @@ impl Server {
                     format: format.clone(),
                     read_only: request.read_only,
                 };
-                let running = query.start(&self.engine, id)?;
-                answer::of_running(running, &request, &self.head(id, &format)).await
+                head.format = format;
+                let running = query.start(&self.engine, head.query_id)?;
+                answer::of_running(running, &request, &head).await
             }
         }
     }
+}
 
-    fn head<'a>(&'a self, query_id: &'a str, format: &'a str) -> Head<'a> {
-        Head { engine: &self.engine, query_id, format }
+/// The statement: of the URL, continued by the body. What of an insert's rows was read with it stays behind it.
+async fn statement(request: &Request, upload: &mut Upload) -> Result<(Bytes, Statement), Fault> {
+    let url = request.query.as_bytes();
+    match Statement::of(url) {
+        insert @ Statement::Insert { .. } if !values_with_params(&insert, request) => {
+            return Ok((Bytes::copy_from_slice(url), insert));
+        }
+        _ => {}
     }
+    let (body, whole) = upload.gather(STATEMENT_BYTES_MAX).await?;
+    let text = match (url.is_empty(), body.is_empty()) {
+        (true, _) => body,
+        (false, true) => Bytes::copy_from_slice(url),
+        // ClickHouse reads the URL's part, a line feed, and the body as one text.
+        (false, false) => Bytes::from([url, b"\n", &body].concat()),
+    };
+    match Statement::of(&text) {
+        Statement::Other(_) if !whole => Err(Fault::new(
+            code::SYNTAX_ERROR,
+            "SYNTAX_ERROR",
+            format_args!(
+                "Max query size exceeded: a statement has at most {STATEMENT_BYTES_MAX} bytes here"
+            ),
+        )),
+        insert if whole && values_with_params(&insert, request) => {
+            let all = Other { format: None, end: text.len(), into_outfile: false };
+            Ok((text, Statement::Other(all)))
+        }
+        statement => Ok((text, statement)),
+    }
+}
 
-    /// The statement: of the URL, continued by the body. For an insert, what of its rows was read with it stays behind it.
-    async fn statement(
-        &self,
-        request: &Request,
-        upload: Option<&mut Upload>,
-    ) -> Result<(Bytes, Statement), Fault> {
-        let url = request.query.as_bytes();
-        if !url.is_empty() {
-            let statement = Statement::of(url);
-            if matches!(statement, Statement::Insert { .. }) {
-                return Ok((Bytes::copy_from_slice(url), statement));
-            }
-        }
-        let Some(upload) = upload else {
-            return Ok((Bytes::copy_from_slice(url), Statement::of(url)));
-        };
-        let (body, whole) = upload.gather(STATEMENT_BYTES_MAX).await?;
-        let text = match (url.is_empty(), body.is_empty()) {
-            (true, _) => body,
-            (false, true) => Bytes::copy_from_slice(url),
-            // ClickHouse reads the URL's part, a line feed, and the body as one text.
-            (false, false) => Bytes::from([url, b"\n", &body].concat()),
-        };
-        let statement = Statement::of(&text);
-        if !whole && matches!(statement, Statement::Other(_)) {
-            return Err(Fault::new(
-                code::SYNTAX_ERROR,
-                "SYNTAX_ERROR",
-                format_args!(
-                    "Max query size exceeded: a statement has at most {STATEMENT_BYTES_MAX} bytes here"
-                ),
-            ));
-        }
-        Ok((text, statement))
-    }
+/// Whether this is `VALUES ({a:UInt8})`, which runs as one text: the library knows the parameters of an insert only
+/// until its rows begin.
+fn values_with_params(statement: &Statement, request: &Request) -> bool {
+    let values =
+        matches!(statement, Statement::Insert { format: Some(format), .. } if format == "Values");
+    values && !request.params.is_empty()
 }
 
 /// A format is a name; it becomes part of a statement.

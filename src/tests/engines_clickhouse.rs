@@ -1,0 +1,686 @@
+//! ClickHouse as this program uses it, over HTTP: the embedded engine must pass what a ClickHouse server passes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use clickhouse::{Client, Compression, Row, error::Error};
+use reqwest::{RequestBuilder, StatusCode};
+use serde::{Deserialize, Serialize};
+
+use crate::kit::engines::{ClickHouseAddress, clickhouse};
+
+/// A condition that never comes true fails its test after this.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Clone, PartialEq, Row, Serialize, Deserialize)]
+struct Item {
+    id: u64,
+    name: String,
+    price: Option<f64>,
+    tags: Vec<String>,
+}
+
+impl Item {
+    fn numbered(id: u64) -> Self {
+        Self {
+            id,
+            name: format!("item {id} ünïcode"),
+            price: (!id.is_multiple_of(3)).then_some(id as f64 / 4.0),
+            tags: (0..id % 4).map(|tag| tag.to_string()).collect(),
+        }
+    }
+}
+
+fn client(address: &ClickHouseAddress) -> Client {
+    Client::default()
+        .with_url(&address.url)
+        .with_user(&address.user)
+        .with_password(&address.password)
+        .with_database(&address.database)
+}
+
+fn post(
+    address: &ClickHouseAddress,
+    query: &[(&str, &str)],
+    body: impl Into<reqwest::Body>,
+) -> RequestBuilder {
+    reqwest::Client::new()
+        .post(&address.url)
+        .basic_auth(&address.user, Some(&address.password))
+        .query(&[("database", address.database.as_str())])
+        .query(query)
+        .body(body)
+}
+
+async fn text_of(request: RequestBuilder) -> String {
+    let answer = request.send().await.unwrap();
+    let status = answer.status();
+    let text = answer.text().await.unwrap();
+    assert_eq!(status, StatusCode::OK, "{text}");
+    text
+}
+
+/// Status and ClickHouse's code of a request that must fail.
+async fn refusal_of(request: RequestBuilder) -> (u16, String, String) {
+    let answer = request.send().await.unwrap();
+    let code = answer.headers()["x-clickhouse-exception-code"].to_str().unwrap().to_owned();
+    (answer.status().as_u16(), code, answer.text().await.unwrap())
+}
+
+/// A table of its own for each test.
+async fn table(client: &Client, columns: &str) -> String {
+    let name = format!("engine_test_{}", uuid::Uuid::new_v4().simple());
+    let create = format!(
+        "CREATE TABLE {name} ({columns}) ENGINE = MergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 100"
+    );
+    client.query(&create).execute().await.unwrap();
+    name
+}
+
+async fn count(client: &Client, table: &str) -> u64 {
+    client.query(&format!("SELECT count() FROM {table}")).fetch_one().await.unwrap()
+}
+
+/// Statements running now whose text holds `mark`.
+async fn running(client: &Client, mark: &str) -> u64 {
+    client
+        .query("SELECT count() FROM system.processes WHERE position(query, {mark:String}) > 0 AND query NOT LIKE '%system.processes%'")
+        .param("mark", mark)
+        .fetch_one()
+        .await
+        .unwrap()
+}
+
+async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"));
+}
+
+fn code_of(error: &Error) -> &str {
+    let Error::BadResponse(text) = error else { panic!("not an answer of ClickHouse: {error:?}") };
+    text.strip_prefix("Code: ")
+        .and_then(|rest| rest.split('.').next())
+        .unwrap_or_else(|| panic!("no code: {text}"))
+}
+
+const ITEM_COLUMNS: &str = "id UInt64, name String, price Nullable(Float64), tags Array(String)";
+
+#[tokio::test]
+async fn typed_rows_come_back_as_they_went_in() {
+    let address = clickhouse().await;
+    for compression in [Compression::Lz4, Compression::None] {
+        let client = client(&address).with_compression(compression);
+        let table = table(&client, ITEM_COLUMNS).await;
+        let items: Vec<Item> = (0..20_000).map(Item::numbered).collect();
+        let mut insert = client.insert::<Item>(&table).await.unwrap();
+        for item in &items {
+            insert.write(item).await.unwrap();
+        }
+        insert.end().await.unwrap();
+        let found = client
+            .query(&format!("SELECT ?fields FROM {table} ORDER BY id"))
+            .fetch_all::<Item>()
+            .await
+            .unwrap();
+        assert!(found == items, "rows differ under {compression:?}");
+        client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+    }
+}
+
+/// A Native block of `id UInt64, name String`.
+fn native_block(rows: std::ops::Range<u64>) -> Bytes {
+    let varint = |mut value: u64, out: &mut Vec<u8>| {
+        while value >= 0x80 {
+            out.push((value as u8) | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+    };
+    let text = |text: &str, out: &mut Vec<u8>| {
+        varint(text.len() as u64, out);
+        out.extend_from_slice(text.as_bytes());
+    };
+    let mut block = Vec::new();
+    varint(2, &mut block);
+    varint(rows.end - rows.start, &mut block);
+    text("id", &mut block);
+    text("UInt64", &mut block);
+    rows.clone().for_each(|id| block.extend_from_slice(&id.to_le_bytes()));
+    text("name", &mut block);
+    text("String", &mut block);
+    rows.for_each(|id| text(&format!("n{id}"), &mut block));
+    block.into()
+}
+
+#[tokio::test]
+async fn native_blocks_are_inserted() {
+    let address = clickhouse().await;
+    for compression in [Compression::Lz4, Compression::None] {
+        let client = client(&address).with_compression(compression);
+        let table = table(&client, "id UInt64, name String, extra UInt8 DEFAULT 7").await;
+        let mut insert =
+            client.insert_formatted_with(format!("INSERT INTO {table} (id, name) FORMAT Native"));
+        insert.send(native_block(0..100_000)).await.unwrap();
+        insert.send(native_block(100_000..150_000)).await.unwrap();
+        insert.end().await.unwrap();
+        let (rows, sum, names, extra) = client
+            .query(&format!("SELECT count(), sum(id), countIf(name = concat('n', toString(id))), sum(extra) FROM {table}"))
+            .fetch_one::<(u64, u64, u64, u64)>()
+            .await
+            .unwrap();
+        assert_eq!((rows, sum, names, extra), (150_000, 149_999 * 150_000 / 2, 150_000, 1_050_000));
+        client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn more_than_a_million_rows_are_streamed() {
+    // A header repeated between two blocks, or a block lost, would end this at once.
+    let client = client(&clickhouse().await);
+    for rows in [65_409_u64, 65_410, 1_500_000] {
+        let mut cursor = client
+            .query("SELECT number, toString(number) FROM numbers({rows:UInt64})")
+            .param("rows", rows)
+            .fetch::<(u64, String)>()
+            .unwrap();
+        let mut next = 0;
+        while let Some((number, text)) = cursor.next().await.unwrap() {
+            assert_eq!((number, text), (next, next.to_string()));
+            next += 1;
+        }
+        assert_eq!(next, rows);
+    }
+}
+
+#[tokio::test]
+async fn parameters_of_many_types_are_bound_and_never_read_as_text() {
+    let client = client(&clickhouse().await);
+    let nasty = "it's \\ \"quoted\" `x` {y:String}\n\t; DROP TABLE t --";
+    let id = uuid::Uuid::new_v4();
+    let (text, number, negative, float, flag, list, uuid, rest) = client
+        .query(
+            "SELECT toString({text:String}), {number:UInt64}, {negative:Int32}, {float:Float64}, {flag:Bool}, arrayStringConcat({list:Array(String)}, '|'), \
+             toString({uuid:UUID}), concat(toString({date:Date}), ' ', toString(isNull({nullable:Nullable(String)})))",
+        )
+        .param("text", nasty)
+        .param("number", u64::MAX)
+        .param("negative", -5)
+        .param("float", 0.25)
+        .param("flag", true)
+        .param("list", vec!["a", "b'c"])
+        .param("uuid", id)
+        .param("date", "2026-11-21")
+        .param("nullable", None::<String>)
+        .fetch_one::<(String, u64, i32, f64, bool, String, String, String)>()
+        .await
+        .unwrap();
+    assert_eq!(text, nasty);
+    assert_eq!((number, negative, float, flag), (u64::MAX, -5, 0.25, true));
+    assert_eq!((list.as_str(), uuid, rest.as_str()), ("a|b'c", id.to_string(), "2026-11-21 1"));
+}
+
+#[tokio::test]
+async fn parameters_reach_identifiers_and_inserts() {
+    let client = client(&clickhouse().await);
+    let table = table(&client, "id UInt64, name String").await;
+    client
+        .query("INSERT INTO {table:Identifier} SELECT number, {name:String} FROM numbers(2)")
+        .param("table", &table)
+        .param("name", "n'")
+        .execute()
+        .await
+        .unwrap();
+    client
+        .query("INSERT INTO {table:Identifier} VALUES (3, {name:String})")
+        .param("table", &table)
+        .param("name", "n'")
+        .execute()
+        .await
+        .unwrap();
+    let names: Vec<String> = client
+        .query("SELECT name FROM {table:Identifier}")
+        .param("table", &table)
+        .fetch_all()
+        .await
+        .unwrap();
+    assert_eq!(names, ["n'", "n'", "n'"]);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn settings_hold_for_their_statement_and_no_other() {
+    let client = client(&clickhouse().await);
+    let ask = "SELECT toUInt64(getSetting('max_block_size'))";
+    let usual: u64 = client.query(ask).fetch_one().await.unwrap();
+    let own: u64 =
+        client.query(ask).with_setting("max_block_size", "1234").fetch_one().await.unwrap();
+    let after: u64 = client.query(ask).fetch_one().await.unwrap();
+    assert_eq!((own, after), (1234, usual));
+    for (name, value, code) in [
+        ("no_such_setting", "1", "115"),
+        ("max_block_size", "many", "27"),
+        ("a = 1, b", "1", "115"),
+    ] {
+        let error = client.query("SELECT 1").with_setting(name, value).execute().await.unwrap_err();
+        assert_eq!(code_of(&error), code, "{name}");
+    }
+    // What `readonly` forbids stays forbidden for the statement only.
+    let error = client
+        .query("CREATE TABLE x (id UInt8) ENGINE = Memory")
+        .with_setting("readonly", "1")
+        .execute()
+        .await
+        .unwrap_err();
+    assert_eq!(code_of(&error), "164");
+    let limited = client
+        .query("SELECT count() FROM numbers(1000000)")
+        .with_setting("max_rows_to_read", "1000")
+        .execute()
+        .await;
+    assert_eq!(code_of(&limited.unwrap_err()), "158");
+}
+
+#[tokio::test]
+async fn a_statements_session_ends_with_it() {
+    let client = client(&clickhouse().await);
+    client.query("CREATE TEMPORARY TABLE fleeting (id UInt8)").execute().await.unwrap();
+    client.query("SET max_block_size = 77").execute().await.unwrap();
+    for _ in 0..20 {
+        let error = client.query("SELECT * FROM fleeting").execute().await.unwrap_err();
+        assert_eq!(code_of(&error), "60");
+        let size: u64 = client
+            .query("SELECT toUInt64(getSetting('max_block_size'))")
+            .fetch_one()
+            .await
+            .unwrap();
+        assert_ne!(size, 77);
+    }
+}
+
+#[tokio::test]
+async fn a_table_is_described() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, ITEM_COLUMNS).await;
+    let described = text_of(post(&address, &[], format!("DESCRIBE TABLE {table}"))).await;
+    let columns: Vec<(&str, &str)> = described
+        .lines()
+        .map(|line| {
+            let mut fields = line.split('\t');
+            (fields.next().unwrap(), fields.next().unwrap())
+        })
+        .collect();
+    let expected = [
+        ("id", "UInt64"),
+        ("name", "String"),
+        ("price", "Nullable(Float64)"),
+        ("tags", "Array(String)"),
+    ];
+    assert_eq!(columns, expected);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn refusals_have_clickhouses_codes_texts_and_statuses() {
+    let address = clickhouse().await;
+    for (statement, status, code, text) in [
+        ("SELECT * FROM no_such_table", 404, "60", "UNKNOWN_TABLE"),
+        ("SELEC 1", 400, "62", "SYNTAX_ERROR"),
+        ("SELECT no_such_column", 404, "47", "UNKNOWN_IDENTIFIER"),
+        ("SELECT no_such_function(1)", 404, "46", "UNKNOWN_FUNCTION"),
+        ("SELECT 1 FORMAT NoSuchFormat", 404, "73", "UNKNOWN_FORMAT"),
+        ("INSERT INTO no_such_table VALUES (1)", 404, "60", "UNKNOWN_TABLE"),
+        ("SELECT throwIf(1)", 500, "395", "FUNCTION_THROW_IF_VALUE_IS_NON_ZERO"),
+        (
+            "SELECT sleepEachRow(1) FROM numbers(3) SETTINGS max_execution_time = 0.1, max_block_size = 1",
+            408,
+            "159",
+            "TIMEOUT_EXCEEDED",
+        ),
+        ("SELECT {missing:UInt8}", 500, "456", "UNKNOWN_QUERY_PARAMETER"),
+        ("SELECT 1; SELECT 2", 400, "62", "Multi-statements"),
+    ] {
+        let (got_status, got_code, got_text) = refusal_of(post(&address, &[], statement)).await;
+        assert_eq!((got_status, got_code.as_str()), (status, code), "{statement}: {got_text}");
+        assert!(got_text.starts_with(&format!("Code: {code}. DB::Exception: ")), "{got_text}");
+        assert!(got_text.contains(text) && got_text.contains("(version "), "{got_text}");
+    }
+    let (status, code, _) =
+        refusal_of(post(&address, &[("database", "no_such_database")], "SELECT 1")).await;
+    assert_eq!((status, code.as_str()), (404, "81"));
+}
+
+#[tokio::test]
+async fn two_statements_in_one_are_refused_before_either_runs() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, "id UInt64").await;
+    for text in [format!("DROP TABLE {table}; SELECT 1"), format!("DROP TABLE {table}; SELEC (")] {
+        let (_, code, _) = refusal_of(post(&address, &[], text)).await;
+        assert_eq!(code, "62");
+    }
+    assert_eq!(count(&client, &table).await, 0);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_failure_in_the_middle_of_an_answer_is_never_taken_for_its_end() {
+    let address = clickhouse().await;
+    let statement = "SELECT number, throwIf(number = 3000000) FROM numbers(4000000)";
+    for compression in [Compression::Lz4, Compression::None] {
+        let client = client(&address).with_compression(compression);
+        let mut cursor = client.query(statement).fetch::<(u64, u8)>().unwrap();
+        let mut rows = 0_u64;
+        let error = loop {
+            match cursor.next().await {
+                Ok(Some(_)) => rows += 1,
+                Ok(None) => panic!("the answer ended after {rows} rows as if it were whole"),
+                Err(error) => break error,
+            }
+        };
+        assert!(rows > 0, "the failure was to come later");
+        assert!(
+            error.to_string().contains("395") || matches!(error, Error::Network(_)),
+            "{error:?}"
+        );
+    }
+    // Over plain HTTP: the text is there, and the body does not end properly.
+    let mut answer = post(&address, &[], statement).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    let tag = answer.headers()["x-clickhouse-exception-tag"].to_str().unwrap().to_owned();
+    let mut tail = Vec::new();
+    let broken = loop {
+        match answer.chunk().await {
+            Ok(Some(piece)) => {
+                tail.extend_from_slice(&piece);
+                tail.drain(..tail.len().saturating_sub(4096));
+            }
+            Ok(None) => break false,
+            Err(_) => break true,
+        }
+    };
+    let tail = String::from_utf8_lossy(&tail).into_owned();
+    assert!(broken, "the body ended as if it were whole");
+    assert!(tail.contains(&format!("__exception__\r\n{tag}\r\nCode: 395.")), "{tail}");
+    assert!(tail.ends_with(&format!("{tag}\r\n__exception__\r\n")), "{tail}");
+}
+
+#[tokio::test]
+async fn only_ping_answers_without_the_secret() {
+    let address = clickhouse().await;
+    let http = reqwest::Client::new();
+    let ping = http.get(format!("{}/ping", address.url)).send().await.unwrap();
+    assert_eq!((ping.status(), ping.text().await.unwrap().as_str()), (StatusCode::OK, "Ok.\n"));
+    for request in [
+        http.get(&address.url),
+        http.get(&address.url).query(&[("query", "SELECT 1")]),
+        http.get(&address.url).query(&[
+            ("query", "SELECT 1"),
+            ("user", &address.user),
+            ("password", "wrong"),
+        ]),
+        http.post(&address.url).body("SELECT 1").basic_auth(&address.user, Some("wrong")),
+        http.post(&address.url).body("SELECT 1").basic_auth("wrong", Some(&address.password)),
+        http.post(&address.url).body("SELECT 1").header("x-clickhouse-user", &address.user),
+    ] {
+        let (status, code, text) = refusal_of(request).await;
+        assert!(matches!(status, 401 | 403), "{status}");
+        assert_eq!(code, "516");
+        assert!(text.contains("AUTHENTICATION_FAILED"), "{text}");
+    }
+    for request in [
+        http.get(&address.url).query(&[
+            ("query", "SELECT 1"),
+            ("user", &address.user),
+            ("password", &address.password),
+        ]),
+        http.post(&address.url).body("SELECT 1").basic_auth(&address.user, Some(&address.password)),
+        http.post(&address.url)
+            .body("SELECT 1")
+            .header("x-clickhouse-user", &address.user)
+            .header("x-clickhouse-key", &address.password),
+    ] {
+        assert_eq!(text_of(request).await, "1\n");
+    }
+}
+
+#[tokio::test]
+async fn get_changes_nothing() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, "id UInt64").await;
+    for statement in [
+        format!("INSERT INTO {table} VALUES (1)"),
+        format!("INSERT INTO {table} SELECT 1"),
+        format!("DROP TABLE {table}"),
+    ] {
+        let request = reqwest::Client::new()
+            .get(&address.url)
+            .basic_auth(&address.user, Some(&address.password))
+            .query(&[("database", address.database.as_str()), ("query", statement.as_str())]);
+        assert_eq!(refusal_of(request).await.1, "164", "{statement}");
+    }
+    assert_eq!(count(&client, &table).await, 0);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn answers_say_what_they_are() {
+    let address = clickhouse().await;
+    let answer = post(
+        &address,
+        &[("query_id", "my-query"), ("default_format", "JSON")],
+        "SELECT number FROM numbers(200000)",
+    )
+    .send()
+    .await
+    .unwrap();
+    let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!(header("x-clickhouse-query-id"), "my-query");
+    assert_eq!(header("x-clickhouse-format"), "JSON");
+    assert_eq!(header("x-clickhouse-timezone"), "UTC");
+    assert_eq!(header("content-type"), "application/json; charset=UTF-8");
+    // One document, though the rows come in several blocks.
+    let document: serde_json::Value = answer.json().await.unwrap();
+    assert_eq!(document["rows"], 200_000);
+    assert_eq!(document["data"].as_array().unwrap().len(), 200_000);
+
+    let answer = post(&address, &[], "SELECT 1 FORMAT CSVWithNames").send().await.unwrap();
+    assert_eq!(answer.headers()["x-clickhouse-format"], "CSVWithNames");
+    let summary: serde_json::Value =
+        serde_json::from_str(answer.headers()["x-clickhouse-summary"].to_str().unwrap()).unwrap();
+    assert_eq!(summary["result_rows"], "1");
+    assert_eq!(answer.text().await.unwrap(), "\"1\"\n1\n");
+}
+
+#[tokio::test]
+async fn rows_are_inserted_in_every_way_http_knows() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, "id UInt64, name String DEFAULT 'd'").await;
+    let insert = |tail: &str| format!("INSERT INTO {table} {tail}");
+    // Rows behind the statement, in one body.
+    for body in [
+        insert("VALUES (1, 'it''s; VALUES'), (2, 'FORMAT CSV')"),
+        insert("(id) VALUES (1 + 2);"),
+        insert("FORMAT CSV\n4,\"a,b\"\n"),
+        insert("(id, name) FORMAT JSONEachRow {\"id\": 5, \"name\": \"x\"}"),
+        insert("SETTINGS format_csv_delimiter = ';' FORMAT CSV\n6;y\n"),
+        insert("SELECT 7, 'z'"),
+    ] {
+        text_of(post(&address, &[], body)).await;
+    }
+    // The statement in the URL, rows in the body.
+    for (statement, body) in [
+        (insert("FORMAT TabSeparated"), "8\ta\n"),
+        (insert("(name, id) FORMAT CSV"), "b,9"),
+        (insert("VALUES"), "(10, 'c')"),
+    ] {
+        text_of(post(&address, &[("query", &statement)], body)).await;
+    }
+    let ids: Vec<u64> =
+        client.query(&format!("SELECT id FROM {table} ORDER BY id")).fetch_all().await.unwrap();
+    assert_eq!(ids, (1..=10).collect::<Vec<_>>());
+    // What cannot be read is refused, and the text says where.
+    let (status, code, text) =
+        refusal_of(post(&address, &[("query", &insert("FORMAT CSV"))], "1,a\nx,b\n")).await;
+    assert_eq!((status, code.as_str()), (400, "27"), "{text}");
+    assert_eq!(count(&client, &table).await, 10);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn rows_in_the_body_may_be_larger_than_a_statement() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, "id UInt64, name String").await;
+    let rows: Vec<String> =
+        (0..100_000).map(|id| format!("({id}, '{}')", "x".repeat(50))).collect();
+    text_of(post(&address, &[], format!("INSERT INTO {table} VALUES {}", rows.join(",")))).await;
+    assert_eq!(count(&client, &table).await, 100_000);
+    let (_, code, _) =
+        refusal_of(post(&address, &[], format!("SELECT '{}'", "x".repeat(2 * 1024 * 1024)))).await;
+    assert_eq!(code, "62");
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn compressed_answers_can_be_inserted_as_they_are() {
+    let address = clickhouse().await;
+    let client = client(&address);
+    let table = table(&client, "id UInt64, name String").await;
+    // Small enough for one block, and large enough for many.
+    for rows in [10, 2_000_000_u64] {
+        let statement =
+            format!("SELECT number, toString(number) FROM numbers({rows}) FORMAT RowBinary");
+        let blocks = post(&address, &[("compress", "1")], statement)
+            .send()
+            .await
+            .unwrap()
+            .bytes()
+            .await
+            .unwrap();
+        assert_eq!(blocks[16], 0x82, "not LZ4");
+        let insert = format!("INSERT INTO {table} FORMAT RowBinary");
+        text_of(post(&address, &[("query", &insert), ("decompress", "1")], blocks.clone())).await;
+        assert_eq!(count(&client, &table).await, rows);
+        let mut broken = blocks.to_vec();
+        broken[30] ^= 1;
+        let (_, code, _) =
+            refusal_of(post(&address, &[("query", &insert), ("decompress", "1")], broken)).await;
+        assert_eq!(code, "271");
+        client.query(&format!("TRUNCATE TABLE {table}")).execute().await.unwrap();
+    }
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_insert_repeated_with_its_token_is_done_once() {
+    let client = client(&clickhouse().await);
+    let table = table(&client, "id UInt64, name String").await;
+    for (token, rows, expected) in
+        [("a", 0..5, 5), ("a", 0..5, 5), ("a", 100..105, 5), ("b", 0..5, 10)]
+    {
+        let mut insert = client
+            .insert_formatted_with(format!("INSERT INTO {table} FORMAT Native"))
+            .with_setting("insert_deduplication_token", token)
+            .with_setting("async_insert", "0");
+        insert.send(native_block(rows)).await.unwrap();
+        insert.end().await.unwrap();
+        assert_eq!(count(&client, &table).await, expected, "token {token}");
+    }
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_insert_whose_client_goes_leaves_nothing() {
+    let client = client(&clickhouse().await);
+    let table = table(&client, "id UInt64, name String").await;
+    let mut insert = client.insert_formatted_with(format!("INSERT INTO {table} FORMAT Native"));
+    insert.send(native_block(0..10_000)).await.unwrap();
+    until("the insert runs", async || running(&client, &table).await == 1).await;
+    drop(insert);
+    until("the insert has ended", async || running(&client, &table).await == 0).await;
+    assert_eq!(count(&client, &table).await, 0);
+    client.query(&format!("DROP TABLE {table}")).execute().await.unwrap();
+}
+
+#[tokio::test]
+async fn statements_run_side_by_side_and_stop_when_their_clients_go() {
+    let client = client(&clickhouse().await);
+    let mark = uuid::Uuid::new_v4().to_string();
+    // Two that never answer a row, one that answers for ever.
+    let silent = format!(
+        "SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 1 /* {mark} */ SETTINGS max_threads = 1"
+    );
+    let endless = format!("SELECT number FROM system.numbers /* {mark} */");
+    let waits: Vec<_> = (0..2)
+        .map(|_| {
+            let query = client.query(&silent);
+            tokio::spawn(async move { query.fetch_one::<u64>().await })
+        })
+        .collect();
+    let mut cursor = client.query(&endless).fetch::<u64>().unwrap();
+    assert_eq!(cursor.next().await.unwrap(), Some(0));
+    until("three statements run at once", async || running(&client, &mark).await == 3).await;
+    drop(cursor);
+    until("the endless one is stopped", async || running(&client, &mark).await == 2).await;
+    waits.iter().for_each(tokio::task::JoinHandle::abort);
+    until("the silent ones are killed", async || running(&client, &mark).await == 0).await;
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_the_engine_back() {
+    // A result as large as this one, kept in memory, would be seen in the process and in the engine's own account.
+    let address = clickhouse().await;
+    let client = client(&address);
+    let mark = uuid::Uuid::new_v4().to_string();
+    let mut answer = post(
+        &address,
+        &[],
+        format!("SELECT number, repeat('x', 100) FROM numbers(10000000) /* {mark} */"),
+    )
+    .send()
+    .await
+    .unwrap();
+    assert!(answer.chunk().await.unwrap().is_some());
+    let read_rows = async || {
+        client
+            .query("SELECT max(read_rows), max(memory_usage) FROM system.processes WHERE position(query, {mark:String}) > 0 AND query NOT LIKE '%system.processes%'")
+            .param("mark", &mark)
+            .fetch_one::<(u64, i64)>()
+            .await
+            .unwrap()
+    };
+    let mut before = read_rows().await;
+    until("the engine stands still", async || {
+        let now = read_rows().await;
+        let still = now.0 == before.0 && now.0 > 0;
+        before = now;
+        still
+    })
+    .await;
+    assert!(
+        before.0 < 5_000_000,
+        "{} of 10000000 rows were read for a client that reads none",
+        before.0
+    );
+    assert!(before.1 < 200_000_000, "{} bytes are held for a client that reads none", before.1);
+}
+
+#[tokio::test]
+async fn what_is_not_supported_is_said() {
+    let address = clickhouse().await;
+    for fields in [[("session_id", "s")], [("role", "r")], [("quota_key", "q")]] {
+        let (status, code, _) = refusal_of(post(&address, &fields, "SELECT 1")).await;
+        assert_eq!((status, code.as_str()), (501, "48"), "{fields:?}");
+    }
+    let (_, code, _) = refusal_of(post(&address, &[], "SELECT 1 INTO OUTFILE '/tmp/never'")).await;
+    assert_eq!(code, "48");
+}

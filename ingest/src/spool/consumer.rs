@@ -140,6 +140,27 @@ impl Consumer {
         self.cursor.clone()
     }
 
+    /// Notes the positions before which batches end that are not committed yet, ascending, so that
+    /// after a crash of the process the same batches can be cut again. Only the newest few are kept.
+    pub fn note_cuts(&self, cuts: &[Position]) -> io::Result<()> {
+        let (files, dir) = (self.shared.files.as_ref(), &self.shared.options.dir);
+        let name = self.shared.state.lock().slots[self.cursor.slot].name.clone();
+        cursor::replace_cuts(files, dir, &self.shared.spool_id, &name, cuts)
+    }
+
+    /// The cuts noted before the last stop that lie ahead of what was committed, ascending.
+    pub fn noted_cuts(&self) -> io::Result<Vec<Position>> {
+        let (files, dir) = (self.shared.files.as_ref(), &self.shared.options.dir);
+        let (name, committed, head) = {
+            let state = self.shared.state.lock();
+            let slot = &state.slots[self.cursor.slot];
+            (slot.name.clone(), slot.committed.position, state.head.position)
+        };
+        let mut cuts = cursor::read_cuts(files, dir, &self.shared.spool_id, &name)?;
+        cuts.retain(|cut| *cut > committed && *cut <= head);
+        Ok(cuts)
+    }
+
     /// Asks the writer for a channel, if nothing was appended since the log was read to its end.
     fn go_live(&mut self) -> Result<(), ConsumeError> {
         let mut state = self.shared.state.lock();

@@ -12,8 +12,19 @@
 //!     64     4  CRC32C over bytes 0..64
 //! ```
 //!
+//! A consumer may also leave a note of the positions at which it cuts its batches (`<name>.cuts`), so
+//! that after a crash it cuts at the same places:
+//!
+//! ```text
+//!      0     8  "MLRCUTS1"
+//!      8    16  spool id
+//!     24     8  position before which a batch ended, and so on, CUTS_MAX times, ascending, 0 = none
+//!      …     4  CRC32C over everything before
+//! ```
+//!
 //! Replaced as a whole: written beside under `<name>.cursor.new`, synced, renamed, directory synced.
-//! A crash leaves the old one or the new one.
+//! A crash leaves the old one or the new one. The note is not synced: a crash of the process leaves it
+//! whole, and after a power cut it may be missing, which costs nothing but the same cuts.
 
 use std::{io, path::Path};
 
@@ -93,4 +104,56 @@ pub(super) fn replace(
     file.sync()?;
     files.rename(&fresh, &dir.join(format!("{name}.cursor")))?;
     files.sync_dir(dir)
+}
+
+/// Cuts remembered at once.
+pub(super) const CUTS_MAX: usize = 4;
+const CUTS_MAGIC: &[u8; 8] = b"MLRCUTS1";
+const CUTS_BYTES: usize = 24 + 8 * CUTS_MAX + 4;
+
+/// The remembered cuts, ascending; none when the note is missing or damaged.
+pub(super) fn read_cuts(
+    files: &dyn Files,
+    dir: &Path,
+    spool_id: &[u8; 16],
+    name: &str,
+) -> io::Result<Vec<Position>> {
+    let file = files.open(&dir.join(format!("{name}.cuts")))?;
+    let mut bytes = [0; CUTS_BYTES];
+    let count = file.read_at(&mut bytes, 0)?;
+    let crc = u32::from_le_bytes(array(&bytes, CUTS_BYTES - 4));
+    if count < CUTS_BYTES
+        || &bytes[..8] != CUTS_MAGIC
+        || &bytes[8..24] != spool_id
+        || crc32c::crc32c(&bytes[..CUTS_BYTES - 4]) != crc
+    {
+        return Ok(Vec::new());
+    }
+    let cuts = (0..CUTS_MAX).map(|index| u64::from_le_bytes(array(&bytes, 24 + 8 * index)));
+    Ok(cuts.filter(|cut| *cut > 0).map(Position).collect())
+}
+
+/// Replaces the note of cuts; the last [`CUTS_MAX`] of `cuts` are kept.
+pub(super) fn replace_cuts(
+    files: &dyn Files,
+    dir: &Path,
+    spool_id: &[u8; 16],
+    name: &str,
+    cuts: &[Position],
+) -> io::Result<()> {
+    let mut bytes = [0; CUTS_BYTES];
+    bytes[0..8].copy_from_slice(CUTS_MAGIC);
+    bytes[8..24].copy_from_slice(spool_id);
+    let kept = &cuts[cuts.len().saturating_sub(CUTS_MAX)..];
+    for (index, cut) in kept.iter().enumerate() {
+        let at = 24 + 8 * index;
+        bytes[at..at + 8].copy_from_slice(&cut.0.to_le_bytes());
+    }
+    let crc = crc32c::crc32c(&bytes[..CUTS_BYTES - 4]);
+    bytes[CUTS_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
+    let fresh = dir.join(format!("{name}.cuts.new"));
+    let file = files.open(&fresh)?;
+    file.truncate(CUTS_BYTES as u64)?;
+    file.write_at(&bytes, 0)?;
+    files.rename(&fresh, &dir.join(format!("{name}.cuts")))
 }

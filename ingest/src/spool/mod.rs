@@ -33,6 +33,7 @@
 //! free-<20 digits>.seg     a freed segment, ready for use
 //! damaged-<20 digits>.seg  a segment in which nothing could be read, kept for a human
 //! <name>.cursor            how far consumer <name> is (see `cursor`)
+//! <name>.cuts              where it cuts its batches: a hint (see `cursor`)
 //! *.new                    a replacement being written; left over by a crash, ignored
 //! ```
 //!

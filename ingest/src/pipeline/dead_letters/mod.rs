@@ -1,0 +1,137 @@
+//! Rows ClickHouse refused for their content, kept with the reason until somebody deals with them.
+//!
+//! One file per refused batch, `<position, 20 digits>-<partition>.jsonl`, one JSON object per line:
+//!
+//! ```text
+//! id           "<seq, 16 hex digits>", or "frame-<position>" for a frame that could not be read
+//! atMs         when it was refused, milliseconds since 1970
+//! workspaceId  eventId  eventName     whose and what; null for an unreadable frame
+//! code         ClickHouse's error number, 0 when it was not ClickHouse that refused
+//! reason       the refusal's text
+//! row          the row by column name, as `FORMAT JSONEachRow` takes it; null for an unreadable frame
+//! frame        the frame's bytes in hexadecimal, only when it could not be read
+//! ```
+//!
+//! A file is written beside (`*.new`), synced, renamed and its name synced before the spool's cursor
+//! moves past the rows. A crash in between writes it again under the same name or, when the batch is
+//! cut differently, twice: the same `id` then occurs twice, [`list`] shows it once, and inserting it
+//! twice gives one row, because the table collapses repeats.
+//!
+//! The server only adds files; [`retry`] only rewrites and removes them, one process at a time (it
+//! holds `lock`). So it may run with or without a server.
+
+mod retry;
+mod row;
+
+use std::{
+    collections::HashSet,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+pub use retry::{RetryError, RetryReport, retry};
+pub(super) use row::row_json;
+
+/// Characters of a refusal's text that are kept: ClickHouse repeats whole rows in some.
+const REASON_CHARS_MAX: usize = 2000;
+
+/// One refused row.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetter {
+    /// Names it: the arrival number in hexadecimal, or the frame's position.
+    pub id: String,
+    /// When it was refused, milliseconds since 1970.
+    pub at_ms: u64,
+    /// Whose event it is; none when the frame could not be read.
+    pub workspace_id: Option<Uuid>,
+    /// The event's id, likewise.
+    pub event_id: Option<String>,
+    /// The event's name, likewise.
+    pub event_name: Option<String>,
+    /// ClickHouse's error number; 0 when it was not ClickHouse that refused.
+    pub code: u16,
+    /// Why it was refused.
+    pub reason: String,
+    /// The row, ready for `FORMAT JSONEachRow`.
+    pub row: Option<Box<RawValue>>,
+    /// An unreadable frame's bytes in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<String>,
+}
+
+/// All dead letters in `dir`, oldest first. None when there is no such folder.
+pub fn list(dir: &Path) -> io::Result<Vec<DeadLetter>> {
+    let mut seen = HashSet::new();
+    let mut letters = Vec::new();
+    for path in files(dir)? {
+        match read(&path) {
+            Ok(found) => {
+                letters.extend(found.into_iter().filter(|letter| seen.insert(letter.id.clone())));
+            }
+            // A retry has just dealt with it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(letters)
+}
+
+/// Durably keeps the refused rows of one partition of a batch.
+pub(super) fn keep(dir: &Path, name: &str, letters: &[DeadLetter]) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    write(&dir.join(format!("{name}.jsonl")), letters)
+}
+
+pub(super) fn cut_reason(reason: &str) -> String {
+    reason.chars().take(REASON_CHARS_MAX).collect()
+}
+
+fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read(path: &Path) -> io::Result<Vec<DeadLetter>> {
+    let mut letters = Vec::new();
+    for line in BufReader::new(File::open(path)?).lines() {
+        letters.push(serde_json::from_str(&line?)?);
+    }
+    Ok(letters)
+}
+
+fn write(path: &Path, letters: &[DeadLetter]) -> io::Result<()> {
+    let fresh = path.with_extension("new");
+    let mut out = BufWriter::new(File::create(&fresh)?);
+    for letter in letters {
+        serde_json::to_writer(&mut out, letter)?;
+        out.write_all(b"\n")?;
+    }
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    fs::rename(&fresh, path)?;
+    sync_parent(path)
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(dir) => File::open(dir)?.sync_all(),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,240 @@
+//! Reads the log, cuts it into chunks and encodes them, on a thread of its own.
+
+use std::{
+    collections::VecDeque,
+    fmt::Write as _,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use tokio::sync::mpsc;
+
+use super::{
+    Flow, Limits,
+    chunk::{Chunk, Permit, Permits},
+    dead_letters::DeadLetter,
+    encode::Encoder,
+};
+use crate::{
+    record::Batch,
+    spool::{ConsumeError, Consumer, Frame, Mark, Position},
+};
+
+/// How long a wait may last before the flags are looked at again.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// Pause after the log could not be read.
+const READ_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Gather {
+    pub consumer: Consumer,
+    pub limits: Limits,
+    pub flow: Arc<Flow>,
+    pub permits: Permits,
+    pub chunks: mpsc::Sender<Chunk>,
+    pub encoder: Encoder,
+    /// Where batches ended before the last stop: they are cut there again, so that ClickHouse knows
+    /// their tokens.
+    pub noted: VecDeque<Position>,
+    /// Cuts handed on and not yet committed.
+    pub cuts: Vec<Position>,
+}
+
+/// A chunk being gathered.
+struct Open {
+    first: Position,
+    end: Mark,
+    batches: Vec<Batch>,
+    unreadable: Vec<DeadLetter>,
+    rows: usize,
+    bytes: usize,
+    events: u64,
+    oldest_at_ms: u64,
+    since: Instant,
+}
+
+/// Why the thread ends.
+struct Finished;
+
+impl Gather {
+    /// Runs until stopped and drained, or aborted, or the spool is closed and drained.
+    pub(super) fn run(mut self) {
+        while let Some(permit) = self.permit() {
+            let Ok(Some(open)) = self.gather() else { return };
+            self.note_cut(open.end.position);
+            let chunk = self.encode(open, permit);
+            if self.chunks.blocking_send(chunk).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn permit(&self) -> Option<Permit> {
+        while !self.flow.aborted.load(Ordering::Acquire) {
+            if let Some(permit) = self.permits.take(WAIT_MAX) {
+                return Some(permit);
+            }
+        }
+        None
+    }
+
+    /// Frames up to the next cut; none when there is nothing left and there will be no more.
+    fn gather(&mut self) -> Result<Option<Open>, Finished> {
+        let mut open: Option<Open> = None;
+        loop {
+            let stopping = self.flow.stopping.load(Ordering::Acquire);
+            let linger = match &open {
+                _ if stopping => Duration::ZERO,
+                None => WAIT_MAX,
+                Some(open) => self.limits.linger.saturating_sub(open.since.elapsed()).min(WAIT_MAX),
+            };
+            match self.receive(linger)? {
+                Received::Frame(frame) => {
+                    let fill = self.admit(&mut open, &frame);
+                    if self.is_full(&fill) {
+                        return Ok(open);
+                    }
+                }
+                Received::Nothing if stopping => return Ok(open),
+                Received::End => return Ok(open),
+                Received::Nothing => {}
+            }
+            if open.as_ref().is_some_and(|open| self.is_due(open)) {
+                return Ok(open);
+            }
+        }
+    }
+
+    fn receive(&mut self, timeout: Duration) -> Result<Received, Finished> {
+        if self.flow.aborted.load(Ordering::Acquire) {
+            return Err(Finished);
+        }
+        match self.consumer.receive(timeout) {
+            Ok(Some(frame)) => Ok(Received::Frame(frame)),
+            Ok(None) => Ok(Received::Nothing),
+            Err(ConsumeError::Closed) => Ok(Received::End),
+            Err(ConsumeError::Io(error)) => {
+                tracing::error!(%error, "could not read the spool, trying again");
+                std::thread::sleep(READ_PAUSE);
+                Ok(Received::Nothing)
+            }
+        }
+    }
+
+    /// Adds a frame to the chunk. Answers how full the chunk is now.
+    fn admit(&self, open: &mut Option<Open>, frame: &Frame) -> Fill {
+        let open = open.get_or_insert_with(|| {
+            self.flow.in_flight.lock().push_back(frame.at_ms);
+            Open::new(frame)
+        });
+        open.end = frame.end();
+        open.events += u64::from(frame.events);
+        open.bytes += frame.payload.len();
+        match Batch::from_bytes(frame.payload.clone()) {
+            Ok(batch) => {
+                open.rows += batch.header().count as usize;
+                open.batches.push(batch);
+            }
+            Err(reason) => {
+                let at_ms = (self.flow.now_ms)();
+                open.unreadable.push(unreadable(frame, &reason.to_string(), at_ms));
+            }
+        }
+        Fill { rows: open.rows, bytes: open.bytes, end: open.end.position }
+    }
+
+    fn is_full(&mut self, fill: &Fill) -> bool {
+        while let Some(noted) = self.noted.front() {
+            if *noted > fill.end {
+                break;
+            }
+            let exact = *noted == fill.end;
+            self.noted.pop_front();
+            if exact {
+                return true;
+            }
+        }
+        if !self.noted.is_empty() {
+            // The chunk of the earlier run that ends there was within the limits, theirs or ours.
+            return fill.bytes >= 2 * self.limits.bytes_max;
+        }
+        fill.rows >= self.limits.rows_max || fill.bytes >= self.limits.bytes_max
+    }
+
+    /// Whether the chunk should not wait for more.
+    fn is_due(&self, open: &Open) -> bool {
+        let waited = open.since.elapsed() >= self.limits.linger;
+        waited && self.noted.is_empty()
+            || open.since.elapsed() >= self.limits.linger * 4
+            || self.noted.is_empty() && open.rows >= self.limits.rows_min && self.permits.is_idle()
+    }
+
+    /// Leaves a note of the cut before anything is sent under its token. A failure costs only the
+    /// same cut after a crash.
+    fn note_cut(&mut self, end: Position) {
+        let committed = self.consumer.cursor().committed().position;
+        self.cuts.retain(|cut| *cut > committed);
+        self.cuts.push(end);
+        if let Err(error) = self.consumer.note_cuts(&self.cuts) {
+            tracing::warn!(%error, "could not note where a batch ends");
+        }
+    }
+
+    fn encode(&mut self, open: Open, permit: Permit) -> Chunk {
+        Chunk {
+            first: open.first,
+            end: open.end,
+            partitions: self.encoder.partitions(&open.batches),
+            batches: Arc::new(open.batches),
+            unreadable: open.unreadable,
+            events: open.events,
+            oldest_at_ms: open.oldest_at_ms,
+            permit,
+        }
+    }
+}
+
+enum Received {
+    Frame(Frame),
+    Nothing,
+    End,
+}
+
+struct Fill {
+    rows: usize,
+    bytes: usize,
+    end: Position,
+}
+
+impl Open {
+    fn new(frame: &Frame) -> Self {
+        Self {
+            first: frame.position,
+            end: frame.end(),
+            batches: Vec::new(),
+            unreadable: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            events: 0,
+            oldest_at_ms: frame.at_ms,
+            since: Instant::now(),
+        }
+    }
+}
+
+fn unreadable(frame: &Frame, reason: &str, at_ms: u64) -> DeadLetter {
+    let mut hex = String::with_capacity(frame.payload.len() * 2);
+    for byte in &frame.payload {
+        write!(hex, "{byte:02x}").expect("a string takes everything");
+    }
+    DeadLetter {
+        id: format!("frame-{:020}", frame.position.get()),
+        at_ms,
+        workspace_id: None,
+        event_id: None,
+        event_name: None,
+        code: 0,
+        reason: reason.to_owned(),
+        row: None,
+        frame: Some(hex),
+    }
+}

@@ -1,0 +1,82 @@
+//! One `INSERT` over HTTP.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use clickhouse::{Client, error::Error};
+
+/// Longest wait for ClickHouse to take the next piece of a body.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for the answer after the last piece: sorting, writing, materialized views.
+const END_TIMEOUT: Duration = Duration::from_mins(3);
+/// Bytes handed to the connection at once; compressed one by one when the client compresses.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The columns of `events` that are sent, in the order of the block.
+pub(super) const COLUMN_NAMES: [&str; 22] = [
+    "workspace_id",
+    "event_name",
+    "day",
+    "timestamp",
+    "user_id",
+    "anonymous_id",
+    "service_user_id",
+    "alias_label",
+    "alias_name",
+    "event_id",
+    "session_id",
+    "device_id",
+    "received_at",
+    "properties",
+    "numbers",
+    "order_id",
+    "revenue",
+    "currency",
+    "base_revenue",
+    "base_currency",
+    "has_revenue",
+    "seq",
+];
+
+/// Which format the body has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// JSON objects, one per line.
+    JsonEachRow,
+}
+
+impl Statement {
+    fn sql(self) -> String {
+        let format = match self {
+            Self::JsonEachRow => "JSONEachRow",
+        };
+        let columns = COLUMN_NAMES.join(", ");
+        format!("INSERT INTO events ({columns}) FORMAT {format}")
+    }
+}
+
+/// Inserts `body` into `events`. `token` names these rows: ClickHouse drops a repeat of it.
+pub(super) async fn send(
+    client: &Client,
+    statement: Statement,
+    token: Option<&str>,
+    body: Bytes,
+) -> Result<(), Error> {
+    let mut insert = client
+        .insert_formatted_with(statement.sql())
+        // Answered means inserted, in one part.
+        .with_setting("async_insert", "0")
+        // When the rows went into the table but not into a view behind it, the repeat is dropped by
+        // the one and taken by the other.
+        .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1")
+        .with_timeouts(Some(SEND_TIMEOUT), Some(END_TIMEOUT));
+    if let Some(token) = token {
+        insert = insert.with_setting("insert_deduplication_token", token);
+    }
+    let mut body = body;
+    while !body.is_empty() {
+        let piece = body.split_to(body.len().min(PIECE_BYTES));
+        insert.send(piece).await?;
+    }
+    insert.end().await
+}

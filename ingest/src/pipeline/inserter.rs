@@ -1,0 +1,271 @@
+//! Sends chunks to ClickHouse in order, as often as it takes, and moves the cursor behind them.
+
+use std::{ops::Range, path::PathBuf, sync::Arc};
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::{
+    Flow,
+    backoff::Backoff,
+    chunk::{Chunk, Partition, for_each_row},
+    dead_letters::{self, DeadLetter},
+    encode,
+    insert::{self, Statement},
+    metrics::PipelineMetrics,
+    refusal::{self, Refusal},
+};
+use crate::spool::{Cursor, Mark};
+
+/// Rows refused, and not one taken, before the fault is looked for in the table and not in the rows.
+const REFUSED_ALONE_MAX: usize = 64;
+/// What the encoder makes.
+const BLOCK: Statement = Statement::JsonEachRow;
+/// Every how many failed tries there is a line in the log.
+const TRIES_PER_LOG: u32 = 20;
+
+pub(super) struct Inserter {
+    pub client: clickhouse::Client,
+    pub cursor: Cursor,
+    pub dead_letters_dir: PathBuf,
+    pub flow: Arc<Flow>,
+    pub metrics: PipelineMetrics,
+    /// First part of every token: the spool's id in hexadecimal.
+    pub spool: String,
+}
+
+/// A row ClickHouse refused.
+struct Refused {
+    row: usize,
+    code: u16,
+    reason: String,
+}
+
+impl Inserter {
+    /// Runs until the gathering thread ends.
+    pub(super) async fn run(self, mut chunks: mpsc::Receiver<Chunk>) {
+        while let Some(chunk) = chunks.recv().await {
+            for partition in &chunk.partitions {
+                self.insert_partition(&chunk, partition).await;
+            }
+            if !chunk.unreadable.is_empty() {
+                let name = format!("{:020}-unreadable", chunk.first.get());
+                self.keep(name, chunk.unreadable.clone()).await;
+            }
+            self.commit(chunk.end).await;
+            self.flow.in_flight.lock().pop_front();
+            self.metrics.events_drained.increment(chunk.events);
+            #[expect(clippy::cast_precision_loss, reason = "milliseconds of a lag")]
+            let lag_ms = (self.flow.now_ms)().saturating_sub(chunk.oldest_at_ms) as f64;
+            self.metrics.visible_lag_seconds.record(lag_ms / 1000.0);
+            drop(chunk.permit);
+        }
+    }
+
+    /// Brings the rows of one partition in, whatever it takes; those that can never go in become
+    /// dead letters.
+    async fn insert_partition(&self, chunk: &Chunk, partition: &Partition) {
+        let mut backoff = Backoff::new();
+        loop {
+            let all = 0..partition.rows;
+            let refusal = self.insert(chunk, partition, &all, Some(&partition.block)).await;
+            let Err((code, reason)) = refusal else { return };
+            match self.find_refused(chunk, partition, (code, reason)).await {
+                Some(refused) => {
+                    if refused.is_empty() {
+                        return;
+                    }
+                    let letters = self.letters(chunk, partition.month, &refused);
+                    let name = format!("{:020}-{}", chunk.first.get(), partition.month);
+                    self.keep(name, letters).await;
+                    return;
+                }
+                None => self.pause(&mut backoff, "schema", "every row was refused").await,
+            }
+        }
+    }
+
+    /// Inserts some rows of a partition, for ever until ClickHouse takes them or refuses them for
+    /// their content.
+    async fn insert(
+        &self,
+        chunk: &Chunk,
+        partition: &Partition,
+        range: &Range<usize>,
+        block: Option<&Bytes>,
+    ) -> Result<(), (u16, String)> {
+        let block = match block {
+            Some(block) => block.clone(),
+            None => encode_range(chunk, partition.month, range).await,
+        };
+        let token = self.token(chunk, partition, range);
+        let mut backoff = Backoff::new();
+        loop {
+            let start = std::time::Instant::now();
+            let sent = insert::send(&self.client, BLOCK, Some(&token), block.clone()).await;
+            let Err(error) = sent else {
+                self.metrics.insert_seconds.record(start.elapsed());
+                self.metrics.insert_rows.increment(range.len() as u64);
+                if backoff.tries() > 0 {
+                    tracing::info!(tries = backoff.tries(), "ClickHouse takes rows again");
+                }
+                return Ok(());
+            };
+            match refusal::sort(&error) {
+                Refusal::Content { code, reason } => {
+                    self.metrics.error("content");
+                    return Err((code, reason));
+                }
+                Refusal::Transient(kind) => {
+                    self.pause(&mut backoff, kind, &error.to_string()).await;
+                }
+            }
+        }
+    }
+
+    /// What ClickHouse knows these rows by. A chunk cut at the same places after a restart has the
+    /// same tokens, so what is already in is dropped there.
+    fn token(&self, chunk: &Chunk, partition: &Partition, range: &Range<usize>) -> String {
+        let (first, end) = (chunk.first.get(), chunk.end.position.get());
+        let whole = format!("{}-{first}-{end}-{}", self.spool, partition.month);
+        if range.len() == partition.rows {
+            whole
+        } else {
+            format!("{whole}-{}-{}", range.start, range.end)
+        }
+    }
+
+    /// Halves until the refused rows stand alone; everything else goes in on the way. None when the
+    /// fault is not in the rows: many are refused and none is taken.
+    async fn find_refused(
+        &self,
+        chunk: &Chunk,
+        partition: &Partition,
+        first: (u16, String),
+    ) -> Option<Vec<Refused>> {
+        let mut refused = Vec::new();
+        let mut taken = 0;
+        let mut suspects = vec![(0..partition.rows, first)];
+        while let Some((range, (code, reason))) = suspects.pop() {
+            if range.len() == 1 {
+                refused.push(Refused { row: range.start, code, reason });
+                if taken == 0 && refused.len() >= REFUSED_ALONE_MAX {
+                    return None;
+                }
+                continue;
+            }
+            let middle = range.start + range.len() / 2;
+            for half in [middle..range.end, range.start..middle] {
+                match self.insert(chunk, partition, &half, None).await {
+                    Ok(()) => taken += half.len(),
+                    Err(refusal) => suspects.push((half, refusal)),
+                }
+            }
+        }
+        refused.sort_unstable_by_key(|refused| refused.row);
+        Some(self.offer_again(chunk, partition, refused).await)
+    }
+
+    /// A second chance for each refused row: the table may have been mended while halving.
+    async fn offer_again(
+        &self,
+        chunk: &Chunk,
+        partition: &Partition,
+        suspects: Vec<Refused>,
+    ) -> Vec<Refused> {
+        let mut refused = Vec::with_capacity(suspects.len());
+        for Refused { row, .. } in suspects {
+            let only = row..row + 1;
+            if let Err((code, reason)) = self.insert(chunk, partition, &only, None).await {
+                refused.push(Refused { row, code, reason });
+            }
+        }
+        refused
+    }
+
+    fn letters(&self, chunk: &Chunk, month: u32, refused: &[Refused]) -> Vec<DeadLetter> {
+        let at_ms = (self.flow.now_ms)();
+        let mut letters = Vec::with_capacity(refused.len());
+        for refused in refused {
+            let only = refused.row..refused.row + 1;
+            for_each_row(&chunk.batches, month, &only, |header, event| {
+                letters.push(DeadLetter {
+                    id: format!("{:016x}", event.seq),
+                    at_ms,
+                    workspace_id: Some(header.workspace_id),
+                    event_id: Some(event.event_id.to_owned()),
+                    event_name: Some(event.event_name.to_owned()),
+                    code: refused.code,
+                    reason: dead_letters::cut_reason(&refused.reason),
+                    row: dead_letters::row_json(header, event).ok(),
+                    frame: None,
+                });
+            });
+        }
+        letters
+    }
+
+    /// Keeps dead letters durably; the cursor does not move before that.
+    async fn keep(&self, name: String, letters: Vec<DeadLetter>) {
+        tracing::error!(
+            rows = letters.len(),
+            file = name,
+            reason = letters.first().map_or("", |letter| letter.reason.as_str()),
+            "rows went to the dead letters"
+        );
+        let count = letters.len() as u64;
+        let letters = Arc::new(letters);
+        let mut backoff = Backoff::new();
+        loop {
+            let (dir, name, letters) =
+                (self.dead_letters_dir.clone(), name.clone(), Arc::clone(&letters));
+            let kept = blocking(move || dead_letters::keep(&dir, &name, &letters)).await;
+            match kept {
+                Ok(()) => break,
+                Err(error) => self.pause(&mut backoff, "dead_letters", &error.to_string()).await,
+            }
+        }
+        self.metrics.dead_letters.increment(count);
+    }
+
+    async fn commit(&self, end: Mark) {
+        let mut backoff = Backoff::new();
+        loop {
+            let cursor = self.cursor.clone();
+            match blocking(move || cursor.commit(end)).await {
+                Ok(()) => return,
+                Err(error) => self.pause(&mut backoff, "cursor", &error.to_string()).await,
+            }
+        }
+    }
+
+    async fn pause(&self, backoff: &mut Backoff, kind: &'static str, reason: &str) {
+        self.metrics.error(kind);
+        if backoff.tries().is_multiple_of(TRIES_PER_LOG) {
+            let reason = dead_letters::cut_reason(reason);
+            tracing::warn!(
+                kind,
+                tries = backoff.tries() + 1,
+                reason,
+                "insert failed, trying again"
+            );
+        }
+        tokio::time::sleep(backoff.pause()).await;
+    }
+}
+
+/// Encoding thousands of rows takes too long for a thread that serves requests.
+async fn encode_range(chunk: &Chunk, month: u32, range: &Range<usize>) -> Bytes {
+    let (batches, range) = (Arc::clone(&chunk.batches), range.clone());
+    tokio::task::spawn_blocking(move || encode::range(&batches, month, &range))
+        .await
+        .expect("encoding does not panic: it did not the first time")
+}
+
+async fn blocking(
+    work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
+) -> std::io::Result<()> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+}

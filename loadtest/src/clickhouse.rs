@@ -164,7 +164,7 @@ impl ClickHouse {
 /// A 64-bit number, which ClickHouse may quote in JSON.
 #[derive(serde::Deserialize)]
 #[serde(from = "Quoted")]
-struct Number(u64);
+pub(crate) struct Number(pub(crate) u64);
 
 #[derive(serde::Deserialize)]
 #[serde(untagged)]

@@ -15,6 +15,8 @@ pub mod oracle;
 pub mod probe;
 pub mod progress;
 pub mod report;
+#[cfg(test)]
+mod responder;
 pub mod scrape;
 pub mod source;
 pub mod target;

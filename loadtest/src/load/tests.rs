@@ -12,14 +12,13 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper::body::Incoming;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::*;
 use crate::{
     journal::Ledger,
+    responder,
     source::{Generator, GeneratorOptions},
 };
 
@@ -63,7 +62,6 @@ impl Responder {
             return Some(refusal.body(Full::default()).unwrap());
         }
         let answer = self.store(&body);
-        // Returning an error from the service makes hyper close the connection without an answer.
         (!hits(self.behaviour.cut_every)).then(|| Response::new(Full::from(answer.to_string())))
     }
 
@@ -91,29 +89,14 @@ impl Responder {
     }
 }
 
-/// Serves on a thread of its own until the test's process ends.
 fn respond(behaviour: Behaviour) -> (SocketAddr, Arc<Responder>) {
     let responder = Arc::new(Responder { behaviour, ..Responder::default() });
-    let (ready, address) = std::sync::mpsc::channel();
     let served = Arc::clone(&responder);
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async move {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            ready.send(listener.local_addr().unwrap()).unwrap();
-            while let Ok((stream, _)) = listener.accept().await {
-                let responder = Arc::clone(&served);
-                let service = service_fn(move |request| {
-                    let responder = Arc::clone(&responder);
-                    async move { responder.answer(request).await.ok_or("cut") }
-                });
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), service);
-                tokio::spawn(async move { drop(connection.await) });
-            }
-        });
+    let address = responder::serve(move |request| {
+        let responder = Arc::clone(&served);
+        async move { responder.answer(request).await }
     });
-    (address.recv().unwrap(), responder)
+    (address, responder)
 }
 
 fn options(address: SocketAddr, batch: usize, events: u64) -> LoadOptions {

@@ -3,6 +3,8 @@
 //! Every id of the journal is looked for among all ids an exact reader of ClickHouse sees; counts by event name and
 //! samples are then asked of the API, which has to say the same.
 
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 use std::time::{Duration, Instant};
@@ -16,7 +18,7 @@ pub use verdict::{NameCount, Verdict};
 
 use crate::{
     api::{Api, Question},
-    clickhouse::ClickHouse,
+    clickhouse::{ClickHouse, Number},
     clock,
     journal::Ledger,
     probe::MARKER_EVENT,
@@ -144,10 +146,10 @@ impl Oracle {
     /// Counts by event name, asked of both.
     async fn count_names(&mut self, workspace: &str) -> Result<Vec<NameCount>> {
         let query = include_str!("../sql/counts_by_name.sql");
-        let rows: Vec<(String, u64)> =
+        let rows: Vec<(String, Number)> =
             self.clickhouse.rows(query, &[("workspace", workspace)]).await?;
         let mut counts = Vec::with_capacity(rows.len());
-        for (name, clickhouse) in rows {
+        for (name, Number(clickhouse)) in rows {
             let question = Question { event_name: &name, group_by: "month", ..Question::default() };
             let api = self.api.count(&question).await.context("cannot count by the API")?;
             counts.push(NameCount { name, clickhouse, api });

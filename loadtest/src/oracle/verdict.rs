@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     journal::{Known, Ledger},
-    report::{Report, Table},
+    report::{self, Report, Table},
 };
 
 /// The comparison of a journal with what is stored.
@@ -121,7 +121,7 @@ impl Report for Verdict {
             ("rows on disk before merging", self.rows_on_disk),
             ("looked up through the API", self.sampled),
         ] {
-            main.pair(label, count);
+            main.pair(label, report::grouped(count));
         }
         for (label, ids) in [
             ("missing", &self.missing_ids),
@@ -139,8 +139,8 @@ impl Report for Verdict {
             let mark = if count.clickhouse == count.api { "" } else { "DIFFERENT" };
             names.row(vec![
                 count.name.clone(),
-                count.clickhouse.to_string(),
-                count.api.to_string(),
+                report::grouped(count.clickhouse),
+                report::grouped(count.api),
                 mark.to_owned(),
             ]);
         }

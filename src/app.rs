@@ -1,1 +1,100 @@
-//! What a running server holds, and how it is put together.
+//! What a running server holds, and every handler may reach.
+
+use std::sync::Arc;
+
+use analytics::Analytics;
+use axum::extract::FromRef;
+use ingest::intake::Intake;
+use sqlx::PgPool;
+
+use crate::{
+    auth::Auth,
+    http::{BodyBudget, health::Readiness},
+    kernel::Clock,
+    telemetry::recorder::Recorder,
+};
+
+/// The state of the router: a handle, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct App(Arc<Parts>);
+
+/// What an [`App`] is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The one source of time.
+    pub clock: Clock,
+    /// PostgreSQL.
+    pub db: PgPool,
+    /// Credentials to callers.
+    pub auth: Auth,
+    /// Questions to ClickHouse.
+    pub analytics: Analytics,
+    /// The write path.
+    pub intake: Intake,
+    /// What `/readyz` answers.
+    pub readiness: Readiness,
+    /// What `/metrics` answers.
+    pub recorder: Recorder,
+    /// Memory that request bodies may hold at one time.
+    pub body_budget: BodyBudget,
+}
+
+impl App {
+    /// A handle around the parts.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The one source of time.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// PostgreSQL.
+    pub fn db(&self) -> &PgPool {
+        &self.0.db
+    }
+
+    /// Credentials to callers.
+    pub fn auth(&self) -> &Auth {
+        &self.0.auth
+    }
+
+    /// Questions to ClickHouse.
+    pub fn analytics(&self) -> &Analytics {
+        &self.0.analytics
+    }
+
+    /// The write path.
+    pub fn intake(&self) -> &Intake {
+        &self.0.intake
+    }
+
+    /// What `/readyz` answers.
+    pub fn readiness(&self) -> &Readiness {
+        &self.0.readiness
+    }
+
+    /// What `/metrics` answers.
+    pub fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+}
+
+impl FromRef<App> for Auth {
+    fn from_ref(app: &App) -> Self {
+        app.0.auth.clone()
+    }
+}
+
+impl FromRef<App> for BodyBudget {
+    fn from_ref(app: &App) -> Self {
+        app.0.body_budget.clone()
+    }
+}
+
+impl FromRef<App> for Readiness {
+    fn from_ref(app: &App) -> Self {
+        app.0.readiness.clone()
+    }
+}

@@ -13,6 +13,7 @@ pub mod events;
 pub mod http;
 pub mod kernel;
 pub mod router;
+pub mod server;
 pub mod shutdown;
 pub mod telemetry;
 pub mod users;

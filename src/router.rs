@@ -1,1 +1,28 @@
-//! Every route of the service, with its body limit.
+//! Every route of the service.
+
+use axum::Router;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    events,
+    http::{health, openapi},
+    telemetry, users,
+};
+
+/// The API: what [`crate::config::Settings::listen`] answers.
+pub fn api(app: App) -> Router {
+    let routes = OpenApiRouter::new()
+        .merge(events::api::routes())
+        .merge(users::api::routes())
+        .merge(health::router());
+    openapi::finish(routes).with_state(app)
+}
+
+/// What operators scrape: the answers of [`crate::config::Settings::admin_listen`].
+pub fn admin(app: App) -> Router {
+    let routes = OpenApiRouter::new()
+        .routes(routes!(telemetry::api::render_metrics))
+        .merge(health::router());
+    Router::from(routes).with_state(app)
+}

@@ -1,1 +1,28 @@
-//! Stops the service in order.
+//! When and in what order the service stops.
+//!
+//! The order: stop accepting and finish the requests under way, land what is in the spool as far as
+//! time allows, close the spool, stop the engines. What did not land is in the spool for the next start.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Time in all from the signal to the exit.
+pub const STOP_MAX: Duration = Duration::from_secs(30);
+/// Of it, for requests under way.
+pub const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// Of it, for landing what is in the spool.
+pub const LANDING_MAX: Duration = Duration::from_secs(8);
+
+/// Waits until the process is told to stop, by SIGTERM or SIGINT.
+///
+/// # Errors
+/// When the signals cannot be listened to.
+pub async fn signalled() -> std::io::Result<&'static str> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

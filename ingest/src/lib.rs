@@ -13,6 +13,7 @@
 
 pub mod admit;
 pub mod columns;
+pub mod intake;
 pub mod model;
 pub mod parse;
 pub mod pipeline;

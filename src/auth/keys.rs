@@ -114,6 +114,11 @@ pub async fn find_workspace(pool: &PgPool, name: &str) -> Result<WorkspaceId> {
     named(&mut connection, name).await
 }
 
+/// Whether there is any workspace yet.
+pub async fn any_workspace(pool: &PgPool) -> Result<bool> {
+    store::any_workspace(pool).await
+}
+
 async fn named(connection: &mut sqlx::PgConnection, name: &str) -> Result<WorkspaceId> {
     let found = store::find_workspace(connection, name).await?;
     found.map(|found| WorkspaceId::new(found.id)).ok_or(Error::NotFound("Workspace"))

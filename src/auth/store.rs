@@ -240,3 +240,11 @@ pub(super) async fn revoke_key(pool: &PgPool, id: KeyId, now: Timestamp) -> Resu
     .await?;
     Ok(revoked.rows_affected() > 0)
 }
+
+/// Whether there is any workspace yet.
+pub(super) async fn any_workspace(pool: &PgPool) -> Result<bool> {
+    let found = sqlx::query_scalar!("select exists (select from workspace) as \"found!\"")
+        .fetch_one(pool)
+        .await?;
+    Ok(found)
+}

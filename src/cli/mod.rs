@@ -26,6 +26,8 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Runs the service; embedded engines by default
+    Serve,
     /// Brings both stores to the newest schema and stops
     Migrate,
     /// Runs one embedded engine; started by `serve`
@@ -54,6 +56,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     }
     let settings = Settings::load(&line.flags.into())?;
     match line.command {
+        Command::Serve => block_on(crate::server::serve(settings))?,
         Command::Migrate => block_on(migrate::run(settings))?,
         Command::Engine(_) => Ok(()),
     }

@@ -1,4 +1,6 @@
-//! The PostgreSQL pool and its migrations.
+//! The PostgreSQL pool and its migrations, and how a store's fault reads as an error.
+
+mod fault;
 
 use std::time::Duration;
 
@@ -46,6 +48,15 @@ pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
     Ok(MIGRATIONS.iter().filter(|step| !step.migration_type.is_down_migration()).all(|step| {
         applied.iter().any(|done| done.version == step.version && done.checksum == step.checksum)
     }))
+}
+
+/// Whether the store answers.
+///
+/// # Errors
+/// When it does not, or when no connection is free for it.
+pub async fn ping(pool: &PgPool) -> Result<(), sqlx::Error> {
+    use sqlx::Connection as _;
+    pool.acquire().await?.as_mut().ping().await
 }
 
 /// Records how many connections are open, by what they do; called when metrics are read.

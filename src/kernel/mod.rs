@@ -2,7 +2,6 @@
 
 mod clock;
 mod error;
-mod fault;
 mod id;
 mod time;
 

@@ -1,1 +1,12 @@
-//! Integration tests.
+//! Drives the real server over HTTP, on the real embedded PostgreSQL and ClickHouse.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod kit;
+
+mod auth;
+mod contract;
+mod durability;
+mod events;
+mod operability;
+mod tidy;
+mod users;

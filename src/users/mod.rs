@@ -1,1 +1,3 @@
 //! `/users/*`: profiles, and the events of a profile.
+
+pub mod api;

@@ -1,6 +1,9 @@
-//! How a fault of PostgreSQL reads as an error: lost connections are "come back", the rest is ours.
+//! How a fault of a store reads as an error: what is away is "come back", a question that asks too much
+//! is the caller's, the rest is ours.
 
-use super::Error;
+use analytics::AnalyticsError;
+
+use crate::kernel::Error;
 
 /// SQLSTATEs that say the server is going away or has no room, not that a statement was wrong:
 /// class 08 (connection), 53300 (too many connections), 57P01–57P03 (shut down, starting up).
@@ -24,6 +27,25 @@ impl From<sqlx::Error> for Error {
             {
                 tracing::warn!(error = %fault, "postgres is unavailable");
                 Self::store_unavailable()
+            }
+            _ => Self::Internal(anyhow::Error::new(fault)),
+        }
+    }
+}
+
+impl From<AnalyticsError> for Error {
+    fn from(fault: AnalyticsError) -> Self {
+        metrics::counter!("clickhouse_errors_total", "kind" => fault.kind()).increment(1);
+        match fault {
+            AnalyticsError::Unavailable(_) => {
+                tracing::warn!(error = %fault, "clickhouse is unavailable");
+                Self::store_unavailable()
+            }
+            AnalyticsError::Timeout(_)
+            | AnalyticsError::TooMuch(_)
+            | AnalyticsError::Question(_) => {
+                tracing::warn!(error = %fault, "a question asks too much");
+                Self::bad_request(fault.to_string())
             }
             _ => Self::Internal(anyhow::Error::new(fault)),
         }

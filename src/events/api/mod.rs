@@ -1,0 +1,18 @@
+//! The HTTP side of events: wire types, and handlers of a few lines.
+
+mod aggregate;
+mod query;
+mod track;
+pub mod wire;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+
+/// The routes of `/events`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(track::track_events))
+        .routes(routes!(query::query_events))
+        .routes(routes!(aggregate::aggregate_events))
+}

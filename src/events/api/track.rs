@@ -1,0 +1,133 @@
+//! `POST /events/track`: one event or an array of them, answered once they are durable.
+
+use axum::{Json, extract::State};
+use ingest::{admit::Rejected as Refused, intake::Answer};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    events::ops,
+    http::{JsonBytes, TRACK_BODY_BYTES_MAX},
+    kernel::Result,
+};
+
+/// An event as the caller sends it.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
+struct TrackedEvent {
+    /// The caller's id of the user. One of `userId`, `serviceUserId`, `anonymousId`, `userAlias` is required.
+    #[schema(max_length = 255)]
+    user_id: Option<String>,
+    /// Name of the event.
+    #[schema(max_length = 255)]
+    event_name: String,
+    /// Up to 200 keys, 51,200 bytes, nesting depth 5.
+    #[schema(value_type = Option<Object>)]
+    properties: Option<serde_json::Value>,
+    /// ISO 8601 text or epoch milliseconds; default the server's time.
+    timestamp: Option<String>,
+    /// The internal id of the user, 24-hex.
+    service_user_id: Option<String>,
+    /// Anonymous visitor id.
+    #[schema(max_length = 255)]
+    anonymous_id: Option<String>,
+    /// An alias of the user.
+    user_alias: Option<UserAlias>,
+    /// Session id.
+    #[schema(max_length = 255)]
+    session_id: Option<String>,
+    /// Device id.
+    #[schema(max_length = 255)]
+    device_id: Option<String>,
+    /// Becomes the stored event id; a repeat of it is recorded once.
+    #[schema(max_length = 255)]
+    client_event_id: Option<String>,
+}
+
+/// A user by a label and a name under it.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
+struct UserAlias {
+    #[schema(max_length = 255)]
+    alias_label: String,
+    #[schema(max_length = 255)]
+    alias_name: String,
+}
+
+/// One event, or up to 500 of them.
+#[derive(Debug, ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
+enum TrackBody {
+    One(TrackedEvent),
+    Many(Vec<TrackedEvent>),
+}
+
+/// The answer: to a single event its id, to an array the verdicts.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Tracked {
+    /// One event was recorded.
+    #[serde(rename_all = "camelCase")]
+    One {
+        /// The stored event id.
+        event_id: String,
+        /// Always true.
+        success: bool,
+    },
+    /// An array was judged element by element.
+    Many {
+        /// Elements received.
+        processed: usize,
+        /// Events recorded.
+        accepted: usize,
+        /// The others.
+        rejected: Vec<Rejected>,
+    },
+}
+
+/// An element that was refused.
+#[derive(Debug, Serialize, ToSchema)]
+struct Rejected {
+    /// Zero-based position in the request's array.
+    index: usize,
+    /// Its event name, when it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Why.
+    reason: String,
+}
+
+impl From<Refused> for Rejected {
+    fn from(refused: Refused) -> Self {
+        Self { index: refused.index, name: refused.name, reason: refused.errors.join("; ") }
+    }
+}
+
+/// Records events.
+#[utoipa::path(
+    post,
+    path = "/events/track",
+    tag = "events",
+    request_body = TrackBody,
+    responses((status = 200, body = Tracked, description = "durable; visible to queries within a second"))
+)]
+pub(super) async fn track_events(
+    State(app): State<App>,
+    caller: Caller<scope::EventsWrite>,
+    body: JsonBytes<TRACK_BODY_BYTES_MAX>,
+) -> Result<Json<Tracked>> {
+    let answer = ops::track::track(&app, caller.workspace(), body).await?;
+    Ok(Json(match answer {
+        Answer::One { event_id } => Tracked::One { event_id, success: true },
+        Answer::Many { processed, accepted, rejected } => Tracked::Many {
+            processed,
+            accepted,
+            rejected: rejected.into_iter().map(Rejected::from).collect(),
+        },
+    }))
+}

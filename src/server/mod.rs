@@ -1,0 +1,282 @@
+//! A running server: what starts it, in which order, and what stops it.
+//!
+//! The order of a start: lock the data directory, open the spool, take the ports, start the embedded
+//! engines, answer. Schemas are brought up behind that ([`stores`]): with its stores elsewhere and out of
+//! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
+
+mod stores;
+mod welcome;
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use analytics::{Analytics, ClickHouseAddress};
+use anyhow::Context as _;
+use ingest::{
+    intake::{Intake, IntakeOptions},
+    pipeline::Pipeline,
+    spool::{Spool, SpoolOptions},
+};
+use parking_lot::Mutex;
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+use crate::{
+    app::{App, Parts},
+    auth::{Auth, sessions::Sessions},
+    config::{self, Settings},
+    engines::{DataDir, DataDirLock, EngineOptions, Engines},
+    http::{self, BodyBudget, ServeOptions, health::Readiness},
+    kernel::Clock,
+    router, shutdown,
+    telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
+};
+
+/// Space on disk that the spool leaves for others.
+const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
+
+/// Longest silence within a request body.
+const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// How often a start looks whether the stores are ready.
+const READY_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What tests set and a person never does.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// The program to run again for the engines.
+    pub executable: PathBuf,
+    /// The source of time.
+    pub clock: Clock,
+}
+
+impl ServerOptions {
+    /// This very program, and the system's clock.
+    pub fn of_process() -> anyhow::Result<Self> {
+        let executable = std::env::current_exe().context("cannot find this program's own file")?;
+        Ok(Self { executable, clock: Clock::system() })
+    }
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct Server {
+    app: App,
+    api: SocketAddr,
+    admin: SocketAddr,
+    spool: Spool,
+    pipeline: Arc<Mutex<Option<Pipeline>>>,
+    engines: Engines,
+    stopping: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<http::Drained>>,
+    background: JoinSet<()>,
+    _lock: DataDirLock,
+}
+
+/// Runs the service until it is told to stop.
+///
+/// # Errors
+/// When it cannot start, with one plain line that says what to do.
+pub async fn serve(settings: Settings) -> anyhow::Result<()> {
+    for notice in &settings.notices {
+        tracing::warn!("{notice}");
+    }
+    let server = Server::start(settings, ServerOptions::of_process()?).await?;
+    let stop = shutdown::signalled();
+    tokio::pin!(stop);
+    tokio::select! {
+        () = server.ready() => welcome::say_ready(&server),
+        signal = &mut stop => return server.stop(signal?).await,
+    }
+    let signal = stop.await?;
+    server.stop(signal).await
+}
+
+impl Server {
+    /// Starts everything, and answers when the listeners do; see [`Server::ready`] for the stores.
+    pub async fn start(settings: Settings, options: ServerOptions) -> anyhow::Result<Self> {
+        let data_dir = DataDir::open(&settings.data_dir)?;
+        let lock = data_dir.lock().await?;
+        let (spool, recovery) = Spool::open(spool_options(&settings, &data_dir))?;
+        tracing::info!(?recovery, "spool opened");
+        let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
+        let admin = http::bind(settings.admin_listen)
+            .with_context(|| cannot_listen(settings.admin_listen))?;
+        let engine_options = EngineOptions {
+            executable: options.executable.clone(),
+            ..EngineOptions::from_settings(&settings)?
+        };
+        let engines = Engines::start(&engine_options, &data_dir).await?;
+        let app = assemble(&settings, &options, &data_dir, &engines, &spool)?;
+        let (stopping, _) = watch::channel(false);
+        let mut server = Self {
+            api: api.local_addr()?,
+            admin: admin.local_addr()?,
+            app,
+            spool,
+            pipeline: Arc::default(),
+            engines,
+            stopping,
+            listeners: Vec::new(),
+            background: JoinSet::new(),
+            _lock: lock,
+        };
+        server.listen(api, admin, &settings.http);
+        server.work_in_background(&settings, &data_dir);
+        Ok(server)
+    }
+
+    /// Where the API answers.
+    pub fn api_address(&self) -> SocketAddr {
+        self.api
+    }
+
+    /// Where `/metrics` answers.
+    pub fn admin_address(&self) -> SocketAddr {
+        self.admin
+    }
+
+    /// What the handlers reach.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Waits until both stores are reachable and migrated.
+    pub async fn ready(&self) {
+        let mut look = tokio::time::interval(READY_LOOK_INTERVAL);
+        while self.app.readiness().check().is_err() {
+            look.tick().await;
+        }
+    }
+
+    fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &config::Http) {
+        let routers =
+            [(api, router::api(self.app.clone())), (admin, router::admin(self.app.clone()))];
+        for (listener, router) in routers {
+            let front = http::front(router, self.app.clock().clone());
+            let stop = stopped(self.stopping.subscribe());
+            let serve = http::serve(listener, front, serve_options(settings), stop);
+            self.listeners.push(tokio::spawn(serve));
+        }
+    }
+
+    fn work_in_background(&mut self, settings: &Settings, data_dir: &DataDir) {
+        let stores = stores::Stores {
+            app: self.app.clone(),
+            spool: self.spool.clone(),
+            pipeline: Arc::clone(&self.pipeline),
+            pipeline_options: stores::pipeline_options(settings, data_dir, &self.app),
+            demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api)),
+        };
+        self.background.spawn(stores.bring_up());
+        self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));
+        let recorder = self.app.recorder().clone();
+        self.background.spawn(async move {
+            let mut tick = tokio::time::interval(UPKEEP_INTERVAL);
+            loop {
+                tick.tick().await;
+                recorder.upkeep();
+            }
+        });
+    }
+
+    /// Stops in order: requests under way, the spool's way into ClickHouse, the spool, the engines.
+    /// What did not land within [`shutdown::LANDING_MAX`] is in the spool for the next start.
+    pub async fn stop(mut self, why: &str) -> anyhow::Result<()> {
+        tracing::info!(why, "stopping");
+        self.stopping.send_replace(true);
+        for listener in self.listeners {
+            let drained = listener.await.context("a listener failed")?;
+            tracing::info!(?drained, "listener closed");
+        }
+        self.background.shutdown().await;
+        let pipeline = self.pipeline.lock().take();
+        if let Some(pipeline) = pipeline {
+            pipeline.stop(shutdown::LANDING_MAX).await;
+        }
+        self.spool.close().await;
+        self.app.db().close().await;
+        self.engines.stop().await;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // An error means that the server is gone, which is a stop as well.
+    drop(stopping.wait_for(|stopping| *stopping).await);
+}
+
+fn cannot_listen(address: SocketAddr) -> String {
+    format!("cannot listen on {address}: stop what uses that port, or set another one")
+}
+
+fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
+    SpoolOptions {
+        dir: data_dir.spool(),
+        segment_bytes: settings.spool.segment_bytes,
+        limit_bytes: settings.spool.limit_bytes,
+        reserve_bytes: SPOOL_RESERVE_BYTES,
+        queue_bytes: settings.ingest.queue_bytes,
+        durability: match settings.spool.durability {
+            config::Durability::Fsync => ingest::spool::Durability::Fsync,
+            config::Durability::Os => ingest::spool::Durability::Os,
+        },
+    }
+}
+
+fn serve_options(settings: &config::Http) -> ServeOptions {
+    ServeOptions {
+        connections_max: settings.connections_max,
+        head_max: Duration::from_secs(settings.header_timeout_seconds),
+        idle_max: Duration::from_secs(settings.idle_timeout_seconds),
+        drain_max: shutdown::DRAIN_MAX,
+        ..ServeOptions::default()
+    }
+}
+
+fn assemble(
+    settings: &Settings,
+    options: &ServerOptions,
+    data_dir: &DataDir,
+    engines: &Engines,
+    spool: &Spool,
+) -> anyhow::Result<App> {
+    let clock = options.clock.clone();
+    let db = crate::db::connect(engines.postgres_options(), settings.engines.postgres_connections);
+    let sessions = match &settings.auth.session_secret {
+        Some(secret) => Sessions::from_secret(secret)?,
+        None => Sessions::from_data_dir(data_dir.path())?,
+    };
+    Ok(App::new(Parts {
+        auth: Auth::new(db.clone(), clock.clone(), sessions),
+        analytics: Analytics::connect(&clickhouse_address(engines))?,
+        intake: Intake::new(
+            spool.clone(),
+            IntakeOptions { window_entries: settings.ingest.window_entries },
+        ),
+        readiness: Readiness::new(),
+        recorder: Recorder::install()?,
+        body_budget: BodyBudget::with_timeouts(
+            settings.ingest.queue_bytes,
+            BODY_SILENCE_MAX,
+            Duration::from_secs(settings.http.body_timeout_seconds),
+        ),
+        clock,
+        db,
+    }))
+}
+
+fn clickhouse_address(engines: &Engines) -> ClickHouseAddress {
+    use secrecy::ExposeSecret as _;
+    let address = engines.clickhouse();
+    ClickHouseAddress {
+        url: address.url.to_string(),
+        user: address.user.clone(),
+        password: address.password.expose_secret().to_owned(),
+        database: address.database.clone(),
+        cluster: None,
+    }
+}

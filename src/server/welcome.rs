@@ -1,0 +1,75 @@
+//! What a person sees on the first start: a demo workspace, its key, and a line to try.
+
+use std::{io::Write as _, net::SocketAddr};
+
+use secrecy::ExposeSecret as _;
+
+use super::Server;
+use crate::{
+    app::App,
+    auth::{
+        KeyKind,
+        keys::{self, NewKey},
+    },
+};
+
+/// Name of the workspace made on the first start.
+const DEMO_WORKSPACE: &str = "demo";
+
+/// A demo workspace, made when there is no workspace at all. Only on the embedded PostgreSQL: a
+/// shared one is no place for a key that nobody asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Demo {
+    api: SocketAddr,
+}
+
+impl Demo {
+    pub(super) fn at(api: SocketAddr) -> Self {
+        Self { api }
+    }
+
+    /// Makes the workspace and prints its key, alone this once.
+    pub(super) async fn make_on_first_start(self, app: &App) -> anyhow::Result<()> {
+        if keys::any_workspace(app.db()).await? {
+            return Ok(());
+        }
+        let created = keys::create(
+            app.db(),
+            app.clock().now(),
+            NewKey {
+                workspace: DEMO_WORKSPACE.to_owned(),
+                organization: None,
+                scopes: "*".parse()?,
+                label: Some("first start".to_owned()),
+                currency: None,
+                kind: KeyKind::Api,
+            },
+        )
+        .await?;
+        let (key, api) = (created.token.expose_secret(), self.api);
+        say(&format!(
+            "\nA workspace named {DEMO_WORKSPACE} was made. Its API key, shown this once:\n\n  {key}\n\n\
+             Track an order, and ask for it a second later:\n\n  \
+             curl -s http://{api}/events/track -H 'Authorization: Bearer {key}' \\\n    \
+             -H 'Content-Type: application/json' \\\n    \
+             -d '{{\"userId\":\"ann\",\"eventName\":\"Order Completed\",\
+             \"properties\":{{\"orderId\":\"1\",\"total\":49.90,\"currency\":\"EUR\"}}}}'\n\n  \
+             curl -s 'http://{api}/events/query' -H 'Authorization: Bearer {key}'\n\n"
+        ));
+        Ok(())
+    }
+}
+
+/// Tells where the service answers.
+pub(super) fn say_ready(server: &Server) {
+    let (api, admin) = (server.api_address(), server.admin_address());
+    say(&format!(
+        "Millrace is ready.  API http://{api}  ·  docs http://{api}/docs  ·  metrics http://{admin}/metrics\n"
+    ));
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody reads along: then there is nobody to tell.
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}

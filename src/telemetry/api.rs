@@ -1,0 +1,16 @@
+//! `GET /metrics` on the admin listener.
+
+use axum::{extract::State, response::IntoResponse};
+use http::header;
+
+use crate::app::App;
+
+/// The content type of Prometheus' text format, version 0.0.4.
+const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Renders every metric of this process.
+#[utoipa::path(get, path = "/metrics", tag = "health", responses((status = 200, body = String)))]
+pub(crate) async fn render_metrics(State(app): State<App>) -> impl IntoResponse {
+    crate::db::observe_pool(app.db());
+    ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], app.recorder().render())
+}

@@ -1,0 +1,113 @@
+//! Every metric of the service: name, kind, unit and help, in one table.
+//!
+//! Names follow `<area>_<name>_<unit>[_total]` in base units. A queue is two counters, pushed and
+//! drained, since a gauge misses bursts. Labels are closed sets: never a workspace, an id or a text.
+
+use metrics::Unit;
+
+/// How a metric moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+impl Kind {
+    /// The word Prometheus and the README use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Its name as scraped, labels excluded.
+    pub name: &'static str,
+    /// How it moves.
+    pub kind: Kind,
+    /// What it counts.
+    pub unit: Unit,
+    /// One line for a reader of `/metrics`.
+    pub help: &'static str,
+}
+
+const fn metric(name: &'static str, kind: Kind, unit: Unit, help: &'static str) -> Metric {
+    Metric { name, kind, unit, help }
+}
+
+use Kind::{Counter, Gauge, Histogram};
+use Unit::{Bytes, Count, Seconds};
+
+/// All metrics, in the order the README lists them. The process figures come from `metrics-process`.
+pub const METRICS: &[Metric] = &[
+    metric("http_requests_total", Counter, Count, "requests answered, by route, method and status"),
+    metric(
+        "http_request_duration_seconds",
+        Histogram,
+        Seconds,
+        "time from request head to response head, by route",
+    ),
+    metric("http_requests_in_flight", Gauge, Count, "requests being answered now"),
+    metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
+    metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),
+    metric(
+        "ingest_requests_refused_total",
+        Counter,
+        Count,
+        "whole requests refused for lack of room, by reason",
+    ),
+    metric("ingest_events_enqueued_total", Counter, Count, "events appended to the spool"),
+    metric(
+        "ingest_events_drained_total",
+        Counter,
+        Count,
+        "events taken from the spool and settled in ClickHouse or dead letters",
+    ),
+    metric(
+        "ingest_visible_lag_seconds",
+        Histogram,
+        Seconds,
+        "from an event's arrival to its being queryable",
+    ),
+    metric(
+        "ingest_dead_letters_total",
+        Counter,
+        Count,
+        "rows ClickHouse refused for their content",
+    ),
+    metric("wal_frames_appended_total", Counter, Count, "frames written to the spool"),
+    metric("wal_appended_bytes_total", Counter, Bytes, "bytes written to the spool"),
+    metric("wal_fsync_duration_seconds", Histogram, Seconds, "time of one group commit's fsync"),
+    metric("wal_used_bytes", Gauge, Bytes, "spool bytes on disk"),
+    metric("wal_limit_bytes", Gauge, Bytes, "spool bytes allowed on disk"),
+    metric(
+        "wal_frames_corrupt_total",
+        Counter,
+        Count,
+        "damaged frames found while reading the spool",
+    ),
+    metric("clickhouse_insert_duration_seconds", Histogram, Seconds, "time of one insert"),
+    metric("clickhouse_insert_rows_total", Counter, Count, "rows inserted"),
+    metric("clickhouse_errors_total", Counter, Count, "failed calls to ClickHouse, by kind"),
+    metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
+];
+
+/// Tells the recorder the unit and help of every metric.
+pub fn describe() {
+    for metric in METRICS {
+        match metric.kind {
+            Counter => metrics::describe_counter!(metric.name, metric.unit, metric.help),
+            Gauge => metrics::describe_gauge!(metric.name, metric.unit, metric.help),
+            Histogram => metrics::describe_histogram!(metric.name, metric.unit, metric.help),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Collects metrics of this process and renders them for Prometheus.
+
+use std::{sync::OnceLock, time::Duration};
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use metrics_process::Collector;
+
+use super::catalogue;
+
+/// Buckets of durations: from a fast fsync to a request that is about to time out.
+const DURATION_SECONDS_BUCKETS: &[f64] = &[
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 30.0,
+];
+
+/// How often histograms are folded into their buckets, so that memory stays bounded between scrapes.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Renders what was recorded. One per process, however many servers it runs.
+#[derive(Clone)]
+pub struct Recorder {
+    handle: PrometheusHandle,
+    process: Collector,
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorder")
+    }
+}
+
+impl Recorder {
+    /// Installs the recorder of this process, or gives the one installed before.
+    pub fn install() -> anyhow::Result<Self> {
+        static INSTALLED: OnceLock<Recorder> = OnceLock::new();
+        if let Some(recorder) = INSTALLED.get() {
+            return Ok(recorder.clone());
+        }
+        let handle = PrometheusBuilder::new()
+            .set_buckets_for_metric(
+                Matcher::Suffix("_seconds".to_owned()),
+                DURATION_SECONDS_BUCKETS,
+            )?
+            .install_recorder()?;
+        catalogue::describe();
+        let process = Collector::default();
+        process.describe();
+        Ok(INSTALLED.get_or_init(|| Self { handle, process }).clone())
+    }
+
+    /// The Prometheus text of every metric, process figures included.
+    pub fn render(&self) -> String {
+        self.process.collect();
+        self.handle.render()
+    }
+
+    /// Folds recorded values into buckets; call every [`UPKEEP_INTERVAL`].
+    pub fn upkeep(&self) {
+        self.handle.run_upkeep();
+    }
+}

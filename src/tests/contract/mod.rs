@@ -1,0 +1,5 @@
+//! What holds for every route: the one error body, the description of the API, the metrics.
+
+mod envelope;
+mod metrics;
+mod openapi;

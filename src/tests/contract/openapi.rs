@@ -1,0 +1,45 @@
+//! The description of the API: made of the mounted routes, readable without a network.
+
+use crate::kit::Client;
+
+#[tokio::test]
+async fn the_description_lists_the_mounted_routes_and_no_others() {
+    let answer = Client::anonymous().get("/openapi.json", 200).await.json();
+    let paths: Vec<&str> = answer["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    for path in
+        ["/events/track", "/events/query", "/events/aggregate", "/users/{userId}/events", "/livez", "/readyz"]
+    {
+        assert!(paths.contains(&path), "{path} is missing of {paths:?}");
+    }
+    for (path, item) in answer["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys() {
+            let path = path.replace("{userId}", "0123456789abcdef01234567");
+            let client = Client::anonymous();
+            let request = client.request(method.to_uppercase().parse().unwrap(), &path);
+            let status = request.send().await.unwrap().status().as_u16();
+            assert!(status != 404 && status != 405, "{method} {path} answers {status}");
+        }
+    }
+    let track = &answer["paths"]["/events/track"]["post"];
+    for status in ["200", "400", "401", "403"] {
+        assert!(track["responses"].get(status).is_some(), "{status}: {track}");
+    }
+    assert!(answer["components"]["securitySchemes"].is_object());
+}
+
+#[tokio::test]
+async fn the_page_of_it_needs_nothing_from_elsewhere() {
+    let client = Client::anonymous();
+    let page = client.get("/docs/", 200).await;
+    let mut assets = Vec::new();
+    for part in page.text.split(['"', '\'']) {
+        assert!(!part.starts_with("http://") && !part.starts_with("https://") && !part.starts_with("//"), "{part}");
+        if let Some(asset) = part.strip_prefix("./").filter(|a| a.ends_with(".js") || a.ends_with(".css")) {
+            assets.push(asset.to_owned());
+        }
+    }
+    assert!(!assets.is_empty(), "{}", page.text);
+    for asset in assets {
+        client.get(format!("/docs/{asset}"), 200).await;
+    }
+}

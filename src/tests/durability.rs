@@ -1,0 +1,247 @@
+//! What was acknowledged is there exactly once, whatever is killed meanwhile.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::kit::{Client, Process, data_dir, eventually};
+
+/// Events in one request of the load.
+const BATCH: u64 = 50;
+/// Clients that post at the same time.
+const CLIENTS: usize = 4;
+
+/// Posts batches from several clients until it is told to stop; a batch without an answer is sent again
+/// with the same ids, as a careful producer does.
+#[derive(Debug, Clone, Default)]
+struct Load {
+    next: Arc<AtomicU64>,
+    acknowledged: Arc<Mutex<BTreeSet<String>>>,
+    done: Arc<AtomicBool>,
+    target: Arc<Mutex<Option<Client>>>,
+}
+
+impl Load {
+    fn aim(&self, client: Option<Client>) {
+        *self.target.lock() = client;
+    }
+
+    fn acknowledged(&self) -> usize {
+        self.acknowledged.lock().len()
+    }
+
+    async fn run(self) {
+        while !self.done.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            let ids: Vec<String> = (first..first + BATCH).map(|n| format!("event-{n}")).collect();
+            let body: Value = ids
+                .iter()
+                .enumerate()
+                .map(|(n, id)| {
+                    let mut event = json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
+                    // Half of them leave the time to the server.
+                    if n % 2 == 0 {
+                        event["timestamp"] = json!(1_772_366_400_000_u64 + first);
+                    }
+                    event
+                })
+                .collect();
+            while !self.posted(&body).await {
+                if self.done.load(Ordering::Relaxed) {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+            self.acknowledged.lock().extend(ids);
+        }
+    }
+
+    async fn posted(&self, body: &Value) -> bool {
+        let client = self.target.lock().clone();
+        let Some(client) = client else { return false };
+        let request = client.request(reqwest::Method::POST, "/events/track").json(body);
+        match request.send().await {
+            Ok(answer) => answer.status().is_success(),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Every event id the server shows, with how often it shows it.
+async fn shown(client: &Client) -> BTreeMap<String, usize> {
+    let mut shown = BTreeMap::new();
+    for offset in (0..).step_by(1000) {
+        let page = client.get(format!("/events/query?limit=1000&offset={offset}"), 200).await.json();
+        let page = page.as_array().unwrap().clone();
+        for event in &page {
+            *shown.entry(event["event_id"].as_str().unwrap().to_owned()).or_default() += 1;
+        }
+        if page.len() < 1000 {
+            break;
+        }
+    }
+    shown
+}
+
+/// Waits until all that was acknowledged is shown, then holds both against each other.
+async fn assert_exactly_once(client: &Client, load: &Load) {
+    let acknowledged = load.acknowledged.lock().clone();
+    let shown = eventually("all that was acknowledged is visible", || async {
+        let shown = shown(client).await;
+        acknowledged.iter().all(|id| shown.contains_key(id)).then_some(shown)
+    })
+    .await;
+    let doubled: Vec<_> = shown.iter().filter(|(_, times)| **times != 1).collect();
+    assert!(doubled.is_empty(), "shown more than once: {doubled:?}");
+    let question = json!({"eventName": "Loaded"});
+    let total = client.post("/events/aggregate", &question, 200).await.json()["data"]["total"].clone();
+    assert_eq!(total, shown.len(), "the aggregate counts what the query shows");
+}
+
+fn start(load: &Load) -> Vec<tokio::task::JoinHandle<()>> {
+    (0..CLIENTS).map(|_| tokio::spawn(load.clone().run())).collect()
+}
+
+async fn grown(load: &Load, by: usize) {
+    let goal = load.acknowledged() + by;
+    eventually("the load goes on", || async { (load.acknowledged() >= goal).then_some(()) }).await;
+}
+
+async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
+    load.done.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+}
+
+/// Processes whose command line names the folder and the engine.
+fn engine_pids(folder: &std::path::Path, engine: &str) -> Vec<i32> {
+    let folder = folder.to_str().unwrap();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
+        .filter(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.contains(folder) && line.contains(&format!("engine {engine}"))
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed() {
+    let folder = data_dir("killed-server");
+    let (mut process, key) = Process::start(&folder, &[]).await;
+    let key = key.expect("the first start prints a key");
+    let load = Load::default();
+    let clients = start(&load);
+    for _ in 0..3 {
+        load.aim(Some(process.client(&key)));
+        grown(&load, 1_000).await;
+        process.kill();
+        load.aim(None);
+        eventually("the engines go with their parent", || async {
+            (engine_pids(&folder, "clickhouse").is_empty() && engine_pids(&folder, "postgres").is_empty())
+                .then_some(())
+        })
+        .await;
+        (process, _) = Process::start(&folder, &[]).await;
+    }
+    load.aim(Some(process.client(&key)));
+    grown(&load, 1_000).await;
+    finish(&load, clients).await;
+    assert_exactly_once(&process.client(&key), &load).await;
+    assert!(process.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_or_doubled_when_the_embedded_clickhouse_is_killed() {
+    let folder = data_dir("killed-clickhouse");
+    let (process, key) = Process::start(&folder, &[]).await;
+    let client = process.client(&key.expect("the first start prints a key"));
+    let load = Load::default();
+    load.aim(Some(client.clone()));
+    let clients = start(&load);
+    for _ in 0..3 {
+        grown(&load, 1_000).await;
+        let pids = engine_pids(&folder, "clickhouse");
+        assert_eq!(pids.len(), 1, "{pids:?}");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL).unwrap();
+        // Tracking goes on without ClickHouse.
+        grown(&load, 1_000).await;
+        eventually("another ClickHouse was started", || async {
+            let now = engine_pids(&folder, "clickhouse");
+            (now.len() == 1 && now != pids).then_some(())
+        })
+        .await;
+    }
+    finish(&load, clients).await;
+    let readiness = Client::new(&process.admin_url, None);
+    eventually("both stores are ready", || async {
+        let answer = readiness.request(reqwest::Method::GET, "/readyz").send().await.unwrap();
+        answer.status().is_success().then_some(())
+    })
+    .await;
+    assert_exactly_once(&client, &load).await;
+    assert!(process.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repeats_across_a_restart_are_recorded_once_and_a_stop_exits_with_0() {
+    let folder = data_dir("restarted");
+    let (process, key) = Process::start(&folder, &[]).await;
+    let key = key.expect("the first start prints a key");
+    let events = json!([
+        {"userId": "ann", "eventName": "Loaded", "clientEventId": "with", "timestamp": "2026-03-01T12:00:00Z"},
+        {"userId": "ann", "eventName": "Loaded", "clientEventId": "without"},
+    ]);
+    process.client(&key).post("/events/track", &events, 200).await;
+    assert!(process.stop().await.success());
+    let (process, second_key) = Process::start(&folder, &[]).await;
+    assert_eq!(second_key, None, "the demo key is shown once");
+    let client = process.client(&key);
+    let first_time = |shown: &Value| shown[0]["timestamp"].clone();
+    let before = eventually("the first is visible", || async {
+        let events = client.get("/events/query", 200).await.json();
+        (events.as_array().unwrap().len() == 2).then_some(events)
+    })
+    .await;
+    let verdict = client.post("/events/track", &events, 200).await.json();
+    assert_eq!(verdict["accepted"], 2);
+    let marker = json!({"userId": "ann", "eventName": "Marker"});
+    client.post("/events/track", &marker, 200).await;
+    let after = eventually("the marker is visible", || async {
+        let events = client.get("/events/query", 200).await.json();
+        (events[0]["event_name"] == "Marker").then_some(events)
+    })
+    .await;
+    assert_eq!(after.as_array().unwrap().len(), 3);
+    assert_eq!(after[1]["timestamp"], first_time(&before), "the first one's time stays");
+    assert!(process.stop().await.success());
+}
+
+#[tokio::test]
+async fn two_servers_on_one_data_directory_are_refused_with_a_clear_line() {
+    let shared = crate::kit::server();
+    let output = tokio::process::Command::new(crate::kit::MILLRACE)
+        .arg("serve")
+        .env("MILLRACE_DATA_DIR", &shared.data_dir)
+        .env("MILLRACE_LISTEN", "127.0.0.1:0")
+        .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let last = said.trim_end().lines().last().unwrap();
+    assert!(last.contains(shared.data_dir.to_str().unwrap()), "{said}");
+    assert!(last.contains(&std::process::id().to_string()), "{said}");
+}

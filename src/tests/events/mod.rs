@@ -1,0 +1,8 @@
+//! `/events/*`, row by row against the specification.
+
+mod aggregate;
+mod bad_bodies;
+mod query;
+mod retries;
+mod track;
+mod walls;

@@ -1,0 +1,93 @@
+//! Repeats of a `clientEventId`: answered alike, visible once, the first write stays.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use super::track::events_of;
+use crate::kit::Workspace;
+
+/// Tracks a last event and awaits it: whatever was acknowledged before it has landed by then.
+async fn settled(workspace: &Workspace) -> Vec<Value> {
+    let marker = crate::kit::unique("marker");
+    let event = json!({"userId": marker, "eventName": marker});
+    workspace.api.post("/events/track", &event, 200).await;
+    let events = crate::kit::eventually("the marker is visible", || async {
+        let events = workspace.api.get("/events/query?limit=1000", 200).await.json();
+        let events = events.as_array().unwrap().clone();
+        events.iter().any(|event| event["event_name"] == marker.as_str()).then_some(events)
+    })
+    .await;
+    events.into_iter().filter(|event| event["event_name"] != marker.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_repeat_answers_the_same_and_is_visible_once() {
+    let workspace = Workspace::new().await;
+    for event in [
+        json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "timestamp": "2026-03-01T12:00:00Z"}),
+        json!({"userId": "ann", "eventName": "A", "clientEventId": "two"}),
+    ] {
+        for _ in 0..3 {
+            let answer = workspace.api.post("/events/track", &event, 200).await.json();
+            assert_eq!(answer, json!({"eventId": event["clientEventId"], "success": true}));
+        }
+    }
+    assert_eq!(settled(&workspace).await.len(), 2);
+}
+
+#[tokio::test]
+async fn concurrent_repeats_are_recorded_once_with_and_without_timestamp() {
+    let workspace = Workspace::new().await;
+    let posts = (0..40).map(|n| {
+        let mut event = json!({"userId": "ann", "eventName": "A", "clientEventId": format!("c{}", n % 4)});
+        if n % 4 < 2 {
+            event["timestamp"] = json!("2026-03-01T12:00:00Z");
+        }
+        let api = workspace.api.clone();
+        async move { api.post("/events/track", &event, 200).await }
+    });
+    join_all(posts).await;
+    assert_eq!(settled(&workspace).await.len(), 4);
+    let question = json!({"eventName": "A"});
+    let answer = workspace.api.post("/events/aggregate", &question, 200).await.json();
+    assert_eq!(answer["data"]["total"], 4);
+}
+
+#[tokio::test]
+async fn the_first_write_stays_whatever_a_repeat_says() {
+    let workspace = Workspace::new().await;
+    let first = json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 1}});
+    workspace.api.post("/events/track", &first, 200).await;
+    for repeat in [
+        json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 2}}),
+        json!({"userId": "bob", "eventName": "B", "clientEventId": "one", "timestamp": "2025-01-01"}),
+    ] {
+        let answer = workspace.api.post("/events/track", &repeat, 200).await.json();
+        assert_eq!(answer, json!({"eventId": "one", "success": true}));
+    }
+    let events = settled(&workspace).await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["properties"], json!({"n": 1}));
+    assert_eq!(events[0]["user_id"], "ann");
+}
+
+#[tokio::test]
+async fn a_repeat_within_one_array_counts_as_accepted_and_is_recorded_once() {
+    let workspace = Workspace::new().await;
+    let event = json!({"userId": "ann", "eventName": "A", "clientEventId": "one"});
+    let batch = json!([event, event, event]);
+    let verdict = workspace.api.post("/events/track", &batch, 200).await.json();
+    assert_eq!(verdict, json!({"processed": 3, "accepted": 3, "rejected": []}));
+    assert_eq!(settled(&workspace).await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_id_in_another_workspace_is_another_event() {
+    let (one, other) = (Workspace::new().await, Workspace::new().await);
+    let event = json!({"userId": "ann", "eventName": "A", "clientEventId": "shared"});
+    for workspace in [&one, &other] {
+        workspace.api.post("/events/track", &event, 200).await;
+    }
+    assert_eq!(events_of(&one, 1).await.len(), 1);
+    assert_eq!(events_of(&other, 1).await.len(), 1);
+}

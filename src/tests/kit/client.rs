@@ -1,0 +1,78 @@
+//! An HTTP client whose every answer is held against an expected status.
+
+use std::fmt::Display;
+
+use reqwest::{Method, StatusCode, header::HeaderMap};
+use serde_json::Value;
+
+use super::server::server;
+
+/// Speaks to the test server with one credential.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+}
+
+/// An answer whose status was the expected one.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) headers: HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
+    }
+
+    /// The strings of `errors`, empty where the answer has none.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let errors = self.json()["errors"].as_array().cloned().unwrap_or_default();
+        errors.iter().map(|error| error.as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Client {
+    pub(crate) fn new(base: &str, token: Option<&str>) -> Self {
+        let token = token.map(str::to_owned);
+        Self { http: reqwest::Client::new(), base: base.to_owned(), token }
+    }
+
+    /// Speaks to the shared server without a credential.
+    pub(crate) fn anonymous() -> Self {
+        Self::new(&server().url, None)
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// Sends a request and fails the test when the status is not the expected one.
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder, expected: u16) -> Answer {
+        let answer = request.send().await.unwrap();
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let text = answer.text().await.unwrap();
+        assert_eq!(status, StatusCode::from_u16(expected).unwrap(), "{text}");
+        Answer { headers, text }
+    }
+
+    pub(crate) async fn get(&self, path: impl Display, expected: u16) -> Answer {
+        self.send(self.request(Method::GET, &path.to_string()), expected).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value, expected: u16) -> Answer {
+        self.send(self.request(Method::POST, path).json(body), expected).await
+    }
+
+    /// Posts bytes as they are, said to be JSON.
+    pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<Vec<u8>>, expected: u16) -> Answer {
+        let request = self.request(Method::POST, path).header("content-type", "application/json");
+        self.send(request.body(body.into()), expected).await
+    }
+}

@@ -1,0 +1,36 @@
+//! What the tests share: one running server, fresh workspaces on it, and a client that demands its status.
+
+mod client;
+mod process;
+mod server;
+
+use std::time::{Duration, Instant};
+
+pub(crate) use client::{Answer, Client};
+pub(crate) use process::Process;
+pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, server};
+
+/// How long a condition may take to come true before a test gives up.
+const EVENTUALLY_MAX: Duration = Duration::from_secs(30);
+/// Pause between two looks at a condition.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Awaits a condition: looks until it gives a value, and fails the test when it never does.
+pub(crate) async fn eventually<T, F>(what: &str, mut look: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Option<T>>,
+{
+    let began = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(began.elapsed() < EVENTUALLY_MAX, "gave up waiting: {what}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// A name no other test uses.
+pub(crate) fn unique(prefix: &str) -> String {
+    format!("{prefix}-{}", uuid::Uuid::now_v7().simple())
+}

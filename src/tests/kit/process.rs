@@ -1,0 +1,78 @@
+//! A server as a process of its own, to be killed and started again.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use super::{Client, server::MILLRACE};
+
+/// `millrace serve` on a data directory.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) admin_url: String,
+}
+
+impl Process {
+    /// Starts the program and waits until it says that it is ready. The first start on a folder also
+    /// gives the demo key.
+    pub(crate) async fn start(data_dir: &Path, environment: &[(&str, String)]) -> (Self, Option<String>) {
+        let data_dir = data_dir.to_owned();
+        let environment: Vec<_> =
+            environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        tokio::task::spawn_blocking(move || start(&data_dir, &environment)).await.unwrap()
+    }
+
+    pub(crate) fn client(&self, key: &str) -> Client {
+        Client::new(&self.url, Some(key))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM; gives the exit status.
+    pub(crate) async fn stop(mut self) -> std::process::ExitStatus {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap()
+    }
+}
+
+fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Option<String>) {
+    let mut command = Command::new(MILLRACE);
+    command
+        .arg("serve")
+        .env("MILLRACE_DATA_DIR", data_dir)
+        .env("MILLRACE_LISTEN", "127.0.0.1:0")
+        .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
+        .env_remove("DATABASE_URL")
+        .env_remove("CLICKHOUSE_URL")
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut key = None;
+    for line in lines.by_ref() {
+        let line = line.unwrap();
+        if line.trim_start().starts_with("mr_") {
+            key = Some(line.trim().to_owned());
+        }
+        if let Some(rest) = line.strip_prefix("Millrace is ready.") {
+            let urls: Vec<&str> = rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
+            let admin_url = urls[2].trim_end_matches("/metrics").to_owned();
+            return (Process { url: urls[0].to_owned(), admin_url, child }, key);
+        }
+    }
+    panic!("the server ended before it was ready: {:?}", child.wait());
+}

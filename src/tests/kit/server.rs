@@ -1,0 +1,145 @@
+//! One server for all tests of this process, in a folder of its own that goes with it.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{LazyLock, mpsc},
+};
+
+use millrace::{
+    auth::{
+        KeyKind, ScopeSet,
+        keys::{self, NewKey},
+    },
+    config::{Flags, Settings},
+    kernel::{Clock, WorkspaceId},
+    server::{Server, ServerOptions},
+};
+use secrecy::ExposeSecret as _;
+use sqlx::PgPool;
+
+use super::{client::Client, unique};
+
+/// The program under test, which also runs the engines.
+pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct TestServer {
+    pub(crate) url: String,
+    pub(crate) admin_url: String,
+    pub(crate) data_dir: PathBuf,
+    /// Runs what must outlive a single test: the server and its database pool.
+    runtime: tokio::runtime::Handle,
+    db: PgPool,
+}
+
+/// A folder for the data of a server of this process. Folders that processes left behind are removed.
+pub(crate) fn data_dir(name: &str) -> PathBuf {
+    let tests = Path::new(env!("CARGO_TARGET_TMPDIR")).join("servers");
+    std::fs::create_dir_all(&tests).unwrap();
+    for entry in std::fs::read_dir(&tests).unwrap().flatten() {
+        let owner = entry.file_name().to_string_lossy().split('-').next().map(str::to_owned);
+        let alive = owner.is_some_and(|pid| Path::new("/proc").join(pid).exists());
+        if !alive {
+            // Another test process may be removing it too.
+            drop(std::fs::remove_dir_all(entry.path()));
+        }
+    }
+    tests.join(format!("{}-{name}", std::process::id()))
+}
+
+/// Settings of a server on free ports, with its data in `data_dir`.
+pub(crate) fn settings(data_dir: &Path) -> Settings {
+    let mut settings = Settings::load(&Flags::default()).unwrap();
+    settings.listen = "127.0.0.1:0".parse().unwrap();
+    settings.admin_listen = "127.0.0.1:0".parse().unwrap();
+    settings.data_dir = data_dir.to_owned();
+    settings.database_url = None;
+    settings.clickhouse_url = None;
+    settings
+}
+
+/// The server all tests share; started by the first that asks, stopped with the process.
+pub(crate) fn server() -> &'static TestServer {
+    static SERVER: LazyLock<TestServer> = LazyLock::new(start);
+    &SERVER
+}
+
+fn start() -> TestServer {
+    let (send, receive) = mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            millrace::telemetry::logs::start();
+            let options = ServerOptions { executable: MILLRACE.into(), clock: Clock::system() };
+            let data_dir = data_dir("shared");
+            let server = Server::start(settings(&data_dir), options).await.unwrap();
+            server.ready().await;
+            let started = TestServer {
+                url: format!("http://{}", server.api_address()),
+                admin_url: format!("http://{}", server.admin_address()),
+                data_dir,
+                runtime: tokio::runtime::Handle::current(),
+                db: server.app().db().clone(),
+            };
+            send.send(started).unwrap();
+            // The server lives as long as the process: the engines watch their parent and go with it.
+            std::future::pending::<()>().await;
+        });
+    });
+    receive.recv().expect("the server starts")
+}
+
+impl TestServer {
+    /// Runs something on the server's own runtime, to which its database pool belongs.
+    pub(crate) async fn on<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        self.runtime.spawn(work).await.unwrap()
+    }
+
+    pub(crate) fn db(&self) -> PgPool {
+        self.db.clone()
+    }
+
+    /// A key of the named workspace, which is made when it is new.
+    pub(crate) async fn key(&self, workspace: &str, scopes: &str) -> (String, WorkspaceId) {
+        let (db, workspace, scopes) = (self.db(), workspace.to_owned(), scopes.parse::<ScopeSet>().unwrap());
+        self.on(async move {
+            let key = NewKey {
+                workspace,
+                organization: None,
+                scopes,
+                label: None,
+                currency: None,
+                kind: KeyKind::Api,
+            };
+            let created = keys::create(&db, Clock::system().now(), key).await.unwrap();
+            (created.token.expose_secret().to_owned(), created.workspace)
+        })
+        .await
+    }
+}
+
+/// A fresh workspace on the shared server, with a key for everything.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) name: String,
+    pub(crate) id: WorkspaceId,
+    pub(crate) api: Client,
+}
+
+impl Workspace {
+    pub(crate) async fn new() -> Self {
+        let name = unique("workspace");
+        let (token, id) = server().key(&name, "*").await;
+        Self { id, api: Client::new(&server().url, Some(&token)), name }
+    }
+
+    /// A client of this workspace that holds only these scopes.
+    pub(crate) async fn with_scopes(&self, scopes: &str) -> Client {
+        let (token, _) = server().key(&self.name, scopes).await;
+        Client::new(&server().url, Some(&token))
+    }
+}

@@ -1,0 +1,17 @@
+//! Health, and an ordered stop.
+
+use crate::kit::{Client, server};
+
+#[tokio::test]
+async fn both_listeners_say_alive_and_ready_without_a_credential() {
+    for base in [&server().url, &server().admin_url] {
+        let client = Client::new(base, None);
+        client.get("/livez", 200).await;
+        client.get("/readyz", 200).await;
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_not_on_the_public_listener() {
+    Client::anonymous().get("/metrics", 404).await;
+}

@@ -1,0 +1,3 @@
+//! `/users/*`.
+
+mod events;

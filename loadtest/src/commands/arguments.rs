@@ -117,7 +117,7 @@ pub struct LoadArguments {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "60")]
     pub ride_out: Option<f64>,
     /// Send a marker event every 100 ms and measure how long after its ack it can be read
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ride_out")]
     pub probe: bool,
     /// Do not wait for the backlog to drain (needs --admin) after the load
     #[arg(long)]

@@ -37,8 +37,8 @@ pub(super) struct Credential {
     pub(super) organization: OrganizationId,
     pub(super) currency: Option<String>,
     pub(super) timezone: String,
-    /// Milliseconds of a use that is not written down yet.
-    pub(super) used_ms: Used,
+    /// Shared with the credential that replaces this one in a refresh.
+    pub(super) used_ms: Arc<Used>,
 }
 
 /// The last use of a key, until it is written down.
@@ -46,8 +46,8 @@ pub(super) struct Credential {
 pub(super) struct Used(AtomicI64);
 
 impl Used {
-    pub(super) fn not_yet() -> Self {
-        Self(AtomicI64::new(UNUSED))
+    pub(super) fn not_yet() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(UNUSED)))
     }
 
     pub(super) fn note(&self, now: Timestamp) {
@@ -109,11 +109,16 @@ impl Cache {
         self.0.read().generation
     }
 
-    /// Keeps what a look-up found, unless a refresh came between.
-    pub(super) fn admit(&self, begun: Generation, id: KeyId, found: Option<&Arc<Credential>>) {
+    /// Keeps what a look-up found, unless a refresh came between; says whether it did.
+    pub(super) fn admit(
+        &self,
+        begun: Generation,
+        id: KeyId,
+        found: Option<&Arc<Credential>>,
+    ) -> bool {
         let mut entries = self.0.write();
         if entries.generation != begun {
-            return;
+            return false;
         }
         if let Some(credential) = found {
             if entries.known.len() >= KEYS_CACHED_MAX {
@@ -127,6 +132,7 @@ impl Cache {
             }
             entries.unknown.insert(id, Instant::now());
         }
+        true
     }
 
     /// Begins a refresh: gives the ids to ask for again.
@@ -144,9 +150,7 @@ impl Cache {
         for id in asked {
             let Some(old) = entries.known.remove(id) else { continue };
             if let Some(new) = alive.remove(id) {
-                if let Some(used) = old.used_ms.take() {
-                    new.used_ms.note(used);
-                }
+                let new = Credential { used_ms: Arc::clone(&old.used_ms), ..new };
                 entries.known.insert(*id, Arc::new(new));
             }
         }
@@ -191,7 +195,7 @@ mod tests {
 
     fn admit(cache: &Cache, id: KeyId) -> Arc<Credential> {
         let credential = Arc::new(credential(id, "*"));
-        cache.admit(cache.generation(), id, Some(&credential));
+        assert!(cache.admit(cache.generation(), id, Some(&credential)));
         credential
     }
 
@@ -215,7 +219,7 @@ mod tests {
         let begun = cache.generation();
         let asked = cache.begin_refresh();
         cache.end_refresh(&asked, Vec::new());
-        cache.admit(begun, id, Some(&Arc::new(credential(id, "*"))));
+        assert!(!cache.admit(begun, id, Some(&Arc::new(credential(id, "*")))));
         assert!(matches!(cache.get(&id), Cached::Missing));
     }
 
@@ -226,7 +230,7 @@ mod tests {
             admit(&cache, KeyId::mint());
         }
         for _ in 0..UNKNOWN_CACHED_MAX * 2 {
-            cache.admit(cache.generation(), KeyId::mint(), None);
+            assert!(cache.admit(cache.generation(), KeyId::mint(), None));
         }
         let entries = cache.0.read();
         assert_eq!(entries.known.len(), KEYS_CACHED_MAX);
@@ -236,7 +240,7 @@ mod tests {
     #[test]
     fn an_unknown_id_is_remembered_and_forgotten_once_it_lives() {
         let (cache, id) = (Cache::default(), KeyId::mint());
-        cache.admit(cache.generation(), id, None);
+        assert!(cache.admit(cache.generation(), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
         admit(&cache, id);
         assert!(matches!(cache.get(&id), Cached::Known(_)));

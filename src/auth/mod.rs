@@ -87,10 +87,14 @@ impl Auth {
                 Cached::Unknown => return Ok(None),
                 Cached::Missing => {}
             }
-            let begun = inner.cache.generation();
-            let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
-            inner.cache.admit(begun, id, found.as_ref());
-            Ok(found)
+            loop {
+                let begun = inner.cache.generation();
+                let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
+                // Overtaken by a refresh, the answer may be from before a change: ask again.
+                if inner.cache.admit(begun, id, found.as_ref()) {
+                    return Ok(found);
+                }
+            }
         };
         timeout(LOOK_UP_MAX, asked).await.unwrap_or_else(|_| Err(Error::store_unavailable()))
     }

@@ -1,0 +1,168 @@
+//! Guarded routes over a database of their own, so that a test may do to it what it likes.
+
+use std::time::Duration;
+
+use axum::{Json, Router, routing};
+use millrace::{
+    auth::{
+        Auth, Caller, CallerOrSession, KeyKind, ScopeSet, SdkCaller,
+        keys::{self, CreatedKey, NewKey},
+        scope,
+        sessions::Sessions,
+    },
+    db,
+    http::{ServeOptions, bind, front, serve},
+    kernel::{Clock, Timestamp},
+};
+use reqwest::header::HeaderMap;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, postgres::PgConnectOptions};
+use tokio::task::JoinHandle;
+
+use crate::kit::{server, unique};
+
+/// The secret of session tokens here.
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+/// Connections of a pool here; one of them listens.
+const CONNECTIONS: u32 = 4;
+
+/// A database that nobody else uses, at the newest schema.
+pub(crate) async fn fresh_database() -> PgConnectOptions {
+    let options = server().db().connect_options().as_ref().clone();
+    let name = unique("auth").replace('-', "_");
+    let mut connection = PgConnection::connect_with(&options).await.unwrap();
+    sqlx::query(AssertSqlSafe(format!("create database {name}")))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let options = options.database(&name);
+    db::migrate(&db::connect(options.clone(), 1)).await.unwrap();
+    options
+}
+
+/// Routes that ask for a credential.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pub(crate) db: PgPool,
+    pub(crate) auth: Auth,
+    pub(crate) sessions: Sessions,
+    url: String,
+    client: reqwest::Client,
+}
+
+async fn read(caller: Caller<scope::EventsRead>) -> Json<Value> {
+    Json(json!({
+        "workspace": caller.workspace(),
+        "organization": caller.organization(),
+        "currency": caller.currency(),
+        "timezone": caller.timezone(),
+        "actor": caller.actor(),
+    }))
+}
+
+async fn person(caller: CallerOrSession<scope::ComplianceRead>) -> Json<Value> {
+    Json(json!({ "workspace": caller.workspace(), "actor": caller.actor() }))
+}
+
+async fn sdk(caller: SdkCaller) -> Json<Value> {
+    Json(json!({ "workspace": caller.workspace() }))
+}
+
+impl Guard {
+    /// Routes whose keys are found by `asked`, and made directly in the database `made`.
+    pub(crate) async fn over(asked: PgConnectOptions, made: PgConnectOptions) -> Self {
+        let pool = db::connect(asked, CONNECTIONS);
+        let sessions = Sessions::from_secret(&SecretString::from(SECRET)).unwrap();
+        let auth = Auth::new(pool, Clock::system(), sessions.clone());
+        let router = Router::new()
+            .route("/read", routing::get(read))
+            .route("/person", routing::get(person))
+            .route("/sdk", routing::get(sdk))
+            .with_state(auth.clone());
+        let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let front = front(router, Clock::system());
+        tokio::spawn(serve(listener, front, ServeOptions::default(), std::future::pending()));
+        Self {
+            db: db::connect(made, CONNECTIONS),
+            auth,
+            sessions,
+            url,
+            client: reqwest::Client::new(),
+        }
+    }
+
+    /// Routes on a fresh database.
+    pub(crate) async fn fresh() -> Self {
+        let options = fresh_database().await;
+        Self::over(options.clone(), options).await
+    }
+
+    /// Starts following changes of keys.
+    pub(crate) fn watch(&self) -> JoinHandle<()> {
+        tokio::spawn(self.auth.clone().watch(std::future::pending()))
+    }
+
+    pub(crate) async fn create(&self, new: NewKey) -> CreatedKey {
+        keys::create(&self.db, now(), new).await.unwrap()
+    }
+
+    /// A key and the workspace it opens.
+    pub(crate) async fn key(&self, workspace: &str, scopes: &str) -> Issued {
+        let created = self.create(new_key(workspace, scopes)).await;
+        Issued { text: created.token.expose_secret().to_owned(), created }
+    }
+
+    pub(crate) async fn get(&self, path: &str, header: (&str, &str)) -> Answer {
+        let request = self.client.get(format!("{}{path}", self.url)).header(header.0, header.1);
+        let response = request.timeout(Duration::from_secs(20)).send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Answer { status, headers, body: response.json().await.unwrap() }
+    }
+
+    pub(crate) async fn bearer(&self, path: &str, key: &str) -> Answer {
+        self.get(path, ("authorization", &format!("Bearer {key}"))).await
+    }
+
+    pub(crate) async fn status(&self, key: &str) -> u16 {
+        self.bearer("/read", key).await.status
+    }
+}
+
+/// A key with its text.
+#[derive(Debug)]
+pub(crate) struct Issued {
+    pub(crate) text: String,
+    pub(crate) created: CreatedKey,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    pub(crate) fn refused(&self, status: u16, message: &str) {
+        assert_eq!(self.status, status, "{}", self.body);
+        assert_eq!(self.body["message"], message);
+        assert_eq!(self.body["statusCode"], status);
+    }
+}
+
+pub(crate) fn now() -> Timestamp {
+    Clock::system().now()
+}
+
+pub(crate) fn new_key(workspace: &str, scopes: &str) -> NewKey {
+    NewKey {
+        workspace: workspace.to_owned(),
+        organization: None,
+        scopes: scopes.parse::<ScopeSet>().unwrap(),
+        label: None,
+        currency: None,
+        kind: KeyKind::Api,
+    }
+}

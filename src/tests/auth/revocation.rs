@@ -1,0 +1,100 @@
+//! A revoked key is refused within a second, whether or not anybody was told.
+
+use std::time::{Duration, Instant};
+
+use millrace::auth::keys;
+
+use super::guard::{Guard, now};
+use crate::kit::eventually;
+
+/// The second of the promise, and another for a machine that is busy with other tests.
+const REVOKED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Waits until a key is refused; gives how long that took.
+async fn refused(guard: &Guard, key: &str) -> Duration {
+    let began = Instant::now();
+    eventually("the key is refused", async || (guard.status(key).await == 401).then_some(())).await;
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn a_revocation_reaches_keys_in_use() {
+    let guard = Guard::fresh().await;
+    let (issued, other) = (guard.key("shop", "*").await, guard.key("shop", "*").await);
+    let _watch = guard.watch();
+    assert_eq!(guard.status(&issued.text).await, 200);
+    assert_eq!(guard.status(&other.text).await, 200);
+    keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
+    let took = refused(&guard, &issued.text).await;
+    assert!(took < REVOKED_WITHIN, "took {took:?}");
+    assert_eq!(guard.status(&other.text).await, 200, "the other key lives on");
+    guard.bearer("/read", &issued.text).await.refused(401, "Invalid API key");
+}
+
+#[tokio::test]
+async fn a_revocation_whose_announcement_is_lost_is_found_all_the_same() {
+    let guard = Guard::fresh().await;
+    sqlx::raw_sql(
+        "create or replace function auth_changed() returns trigger language plpgsql as $$
+         begin update auth_revision set revision = revision + 1; return null; end $$",
+    )
+    .execute(&guard.db)
+    .await
+    .unwrap();
+    let issued = guard.key("shop", "*").await;
+    let _watch = guard.watch();
+    for _ in 0..3 {
+        assert_eq!(guard.status(&issued.text).await, 200);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
+    let took = refused(&guard, &issued.text).await;
+    assert!(took < REVOKED_WITHIN, "took {took:?}");
+}
+
+#[tokio::test]
+async fn a_key_removed_by_hand_is_refused_too() {
+    let guard = Guard::fresh().await;
+    let issued = guard.key("shop", "*").await;
+    let _watch = guard.watch();
+    assert_eq!(guard.status(&issued.text).await, 200);
+    sqlx::query("delete from api_key").execute(&guard.db).await.unwrap();
+    assert!(refused(&guard, &issued.text).await < REVOKED_WITHIN);
+}
+
+#[tokio::test]
+async fn a_key_revoked_before_its_first_use_is_never_taken() {
+    let guard = Guard::fresh().await;
+    let issued = guard.key("shop", "*").await;
+    keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
+    assert_eq!(guard.status(&issued.text).await, 401);
+}
+
+#[tokio::test]
+async fn revoking_twice_changes_nothing_and_an_unknown_key_is_told() {
+    let guard = Guard::fresh().await;
+    let issued = guard.key("shop", "*").await;
+    keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
+    let first = keys::list(&guard.db, "shop").await.unwrap()[0].revoked_at;
+    keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
+    assert_eq!(keys::list(&guard.db, "shop").await.unwrap()[0].revoked_at, first);
+    let unknown =
+        keys::revoke(&guard.db, now(), millrace::kernel::KeyId::mint()).await.unwrap_err();
+    assert_eq!(unknown.to_string(), "Key not found");
+}
+
+#[tokio::test]
+async fn the_last_use_is_written_down_when_the_server_stops() {
+    let guard = Guard::fresh().await;
+    let issued = guard.key("shop", "*").await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let watch = tokio::spawn(guard.auth.clone().watch(async {
+        let _ = stopped.await;
+    }));
+    let before = now();
+    assert_eq!(guard.status(&issued.text).await, 200);
+    stop.send(()).unwrap();
+    watch.await.unwrap();
+    let used = keys::list(&guard.db, "shop").await.unwrap()[0].last_used_at.expect("written down");
+    assert!(used >= before && used <= now());
+}

@@ -184,11 +184,13 @@ impl Engines {
     async fn attach(mut self, needs: Needs, data: &DataDir) -> Result<Self, Error> {
         let deadline = Instant::now() + ATTACH_MAX;
         loop {
-            if self.postgres.is_none() && needs.postgres {
-                let options = postgres::connect_options(&data.path().join("postgres"))?;
-                if postgres::answers(&options).await {
-                    self.postgres = Some(options);
-                }
+            // An error means that the folder is not there yet.
+            if self.postgres.is_none()
+                && needs.postgres
+                && let Ok(options) = postgres::connect_options(&data.path().join("postgres"))
+                && postgres::answers(&options).await
+            {
+                self.postgres = Some(options);
             }
             if self.clickhouse.is_none()
                 && needs.clickhouse

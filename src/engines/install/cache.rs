@@ -5,7 +5,7 @@ use std::{
     env,
     fs::{self, File, TryLockError},
     io,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -88,6 +88,15 @@ pub(super) fn staging(cache: &Path, package: &Package) -> Result<TempDir, Error>
         .prefix(&prefix)
         .tempdir_in(cache)
         .map_err(Error::file("create a folder in", cache))
+}
+
+/// What root installed for everybody, where it is whole.
+pub(super) fn of_system(package: &Package) -> Option<PathBuf> {
+    let cache = Path::new(SYSTEM_CACHE);
+    // A folder of anybody else could hold anything.
+    let trusted = fs::symlink_metadata(cache)
+        .is_ok_and(|found| found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0);
+    complete(&cache.join(package.folder()), package).filter(|_| trusted)
 }
 
 /// The package's folder when it is there and whole.

@@ -33,7 +33,8 @@ impl Installer {
     /// Blocks, also on another installer of the same package.
     pub(super) fn install(&self, package: &Package) -> Result<PathBuf, Error> {
         let home = self.cache.join(package.folder());
-        if let Some(found) = cache::complete(&home, package) {
+        let of_system = cache::of_system(package);
+        if let Some(found) = cache::complete(&home, package).or(of_system) {
             return Ok(found);
         }
         let _lock = cache::lock(&self.cache, package)?;

@@ -7,11 +7,14 @@ use std::{
 };
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::{super::Error, package::Package, progress};
 
 /// Lines of the client's complaint that are kept.
 const COMPLAINT_LINES_MAX: usize = 12;
+/// Of those, how many the one line for the operator holds: the code and the cause.
+const SUMMARY_LINES: usize = 3;
 /// Lists the links a package's post-install script would make.
 const LINKS_FILE: &str = "native/pg-symlinks.json";
 
@@ -23,15 +26,18 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
             package.engine
         )));
     };
-    for (file, text) in [("package.json", package.manifest), ("package-lock.json", package.lock)] {
+    let (manifest, lock) = orders(package, name).ok_or_else(|| {
+        Error::Install(format!("the lock file of {} lacks {name}", package.engine))
+    })?;
+    for (file, text) in [("package.json", manifest), ("package-lock.json", lock)] {
         let path = staging.join(file);
-        fs::write(&path, text).map_err(Error::file("write", &path))?;
+        fs::write(&path, text.to_string()).map_err(Error::file("write", &path))?;
     }
     let output = progress::while_filling(package.engine, staging, package.bytes, || {
         // Scripts of packages are not run: what they would do is done below.
         Command::new(npm)
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
-            .args(["--progress=false", "--include=optional", "--no-update-notifier"])
+            .args(["--progress=false", "--no-update-notifier"])
             .current_dir(staging)
             .stdin(Stdio::null())
             .output()
@@ -39,14 +45,39 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
     .map_err(|error| missing_client(package, &error))?;
     let home = staging.join("node_modules").join(name);
     let absent = package.files.iter().find(|file| !home.join(file).is_file());
-    // npm passes over an optional package it cannot get, with status 0.
-    if !output.status.success() || absent.is_some() {
-        let said = complaint(&output.stderr, &output.stdout);
-        tracing::warn!(engine = package.engine, status = %output.status, npm = %said, "npm failed");
-        let first = said.lines().next().unwrap_or("it said nothing").to_owned();
-        return Err(Error::Install(format!("npm could not install {}: {first}", package.engine)));
+    if output.status.success() && absent.is_none() {
+        tracing::info!(engine = package.engine, "{} is installed", package.engine);
+        return link(&home);
     }
-    link(&home)
+    let said = complaint(&output.stderr, &output.stdout);
+    tracing::warn!(engine = package.engine, status = %output.status, npm = ?said, "npm failed");
+    let why = match absent {
+        Some(file) if output.status.success() => format!("{name} holds no {file}"),
+        _ => said.into_iter().take(SUMMARY_LINES).collect::<Vec<_>>().join(", "),
+    };
+    Err(Error::Install(format!("npm could not install {} ({why})", package.engine)))
+}
+
+/// What the client is told: the committed lock's entry for this platform alone, and as one that must be
+/// had. In the committed files all platforms' packages are optional, and the client passes over an
+/// optional package it cannot get without a word.
+fn orders(package: &Package, name: &str) -> Option<(Value, Value)> {
+    let lock: Value = serde_json::from_str(package.lock).ok()?;
+    let path = format!("node_modules/{name}");
+    let mut entry = lock.get("packages")?.get(&path)?.as_object()?.clone();
+    entry.remove("optional");
+    let mut root = serde_json::Map::new();
+    root.insert("name".to_owned(), package.stem.into());
+    root.insert("version".to_owned(), "1.0.0".into());
+    root.insert("dependencies".to_owned(), json!({ name: entry.get("version")? }));
+    let lock = json!({
+        "name": package.stem,
+        "version": "1.0.0",
+        "lockfileVersion": 3,
+        "requires": true,
+        "packages": { "": root.clone(), path: entry },
+    });
+    Some((Value::Object(root), lock))
 }
 
 fn missing_client(package: &Package, error: &io::Error) -> Error {
@@ -57,13 +88,17 @@ fn missing_client(package: &Package, error: &io::Error) -> Error {
     }
 }
 
-/// The last lines of what the client said.
-fn complaint(stderr: &[u8], stdout: &[u8]) -> String {
-    let text = if stderr.trim_ascii().is_empty() { stdout } else { stderr };
-    let text = String::from_utf8_lossy(text);
-    let lines: Vec<&str> = text.lines().filter(|line| line.contains("error")).collect();
-    let lines = if lines.is_empty() { text.lines().collect() } else { lines };
-    lines[..lines.len().min(COMPLAINT_LINES_MAX)].join("\n")
+/// What the client complained of: its error lines without their prefix.
+fn complaint(stderr: &[u8], stdout: &[u8]) -> Vec<String> {
+    let text = [stderr, stdout].concat();
+    let text = String::from_utf8_lossy(&text);
+    let errors = text.lines().filter_map(|line| line.strip_prefix("npm error "));
+    errors
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .take(COMPLAINT_LINES_MAX)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// One link of a package.

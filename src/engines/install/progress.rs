@@ -1,4 +1,4 @@
-//! Shows how far an installation is: a bar on a terminal, two lines in a log.
+//! Shows how far an installation is: a bar on a terminal, a line in a log.
 
 use std::{
     fs,
@@ -22,9 +22,7 @@ pub(super) fn while_filling<T>(
     let bar = ProgressBar::new(bytes);
     if bar.is_hidden() {
         tracing::info!(engine, about = %HumanBytes(bytes), "installing {engine}, once for this machine");
-        let done = work();
-        tracing::info!(engine, "{engine} installation finished");
-        return done;
+        return work();
     }
     let style = ProgressStyle::with_template(
         "installing {msg} [{bar:32}] {bytes}/{total_bytes} {bytes_per_sec} {elapsed}",

@@ -8,7 +8,7 @@ const PACKAGE: Package = Package {
     engine: "Testengine",
     stem: "test",
     manifest: "{}",
-    lock: "{}",
+    lock: r#"{"packages": {"node_modules/@scope/test": {"version": "1.2.3", "integrity": "sha512-x", "optional": true}}}"#,
     name: Some("@scope/test"),
     files: &["native/bin/server"],
     bytes: 10,
@@ -80,7 +80,8 @@ fn a_damaged_installation_is_replaced() {
 fn what_the_client_says_reaches_the_operator() {
     let cases = [
         ("echo 'npm error code EINTEGRITY' >&2; exit 1", "EINTEGRITY"),
-        ("exit 0", "could not install Testengine"),
+        ("exit 0", "holds no native/bin/server"),
+        ("grep -q '\"optional\"' package-lock.json && exit 0; echo 'npm error code MUSTHAVE'; exit 1", "MUSTHAVE"),
         (
             "mkdir -p node_modules/@scope/test/native/bin; touch node_modules/@scope/test/native/bin/server
              echo '[{\"source\":\"../../x\",\"target\":\"native/y\"}]' > node_modules/@scope/test/native/pg-symlinks.json",

@@ -72,12 +72,6 @@ pub(super) fn make(folder: &Path, programs: &Path, major: u32) -> anyhow::Result
     if cluster.join("PG_VERSION").is_file() {
         return Ok(cluster);
     }
-    if let Some(other) = other_major(folder)? {
-        anyhow::bail!(
-            "the data directory was made by PostgreSQL {other} and this is {major}: \
-             set MILLRACE_POSTGRES_BIN to the programs of {other}, or move the data with pg_dump"
-        );
-    }
     let unfinished = folder.join(UNFINISHED);
     if unfinished.exists() {
         fs::remove_dir_all(&unfinished)?;
@@ -106,8 +100,8 @@ pub(super) fn make(folder: &Path, programs: &Path, major: u32) -> anyhow::Result
     Ok(cluster)
 }
 
-/// The version of another cluster in `folder`.
-fn other_major(folder: &Path) -> std::io::Result<Option<u32>> {
+/// The major version that made the newest cluster in `folder`.
+pub(super) fn made_by(folder: &Path) -> std::io::Result<Option<u32>> {
     let mut found = None;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

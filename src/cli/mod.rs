@@ -3,15 +3,21 @@
 //! Exit status: 0 done, 1 failed with one plain line on standard error, 2 bad usage. What a command is
 //! asked for goes to standard output, alone.
 
+mod dead_letters;
 mod engine;
 mod flags;
-mod migrate;
+mod keys;
+mod output;
+mod sessions;
+mod stores;
 
 use std::{io::Write as _, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use self::{engine::Engine, flags::Flags};
+use self::{
+    dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, sessions::Session,
+};
 use crate::config::Settings;
 
 /// Customer-engagement platform: events, profiles, consent, campaigns.
@@ -28,6 +34,15 @@ struct CommandLine {
 enum Command {
     /// Runs the service; embedded engines by default
     Serve,
+    /// API keys and SDK keys
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Dashboard sessions
+    #[command(subcommand)]
+    Sessions(Session),
+    /// Rows that ClickHouse refused
+    #[command(subcommand)]
+    DeadLetters(DeadLetters),
     /// Brings both stores to the newest schema and stops
     Migrate,
     /// Runs one embedded engine; started by `serve`
@@ -57,7 +72,10 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     let settings = Settings::load(&line.flags.into())?;
     match line.command {
         Command::Serve => block_on(crate::server::serve(settings))?,
-        Command::Migrate => block_on(migrate::run(settings))?,
+        Command::Keys(command) => block_on(keys::run(command, &settings))?,
+        Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
+        Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
+        Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),
     }
 }

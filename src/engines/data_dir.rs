@@ -61,6 +61,11 @@ impl DataDir {
         self.path.join("spool")
     }
 
+    /// Where rows that ClickHouse refused are kept.
+    pub fn dead_letters(&self) -> PathBuf {
+        self.path.join("dead-letters")
+    }
+
     /// Takes the directory for a server; waits for a short-lived command, refuses a second server.
     pub async fn lock(&self) -> Result<DataDirLock, Error> {
         let deadline = Instant::now() + COMMAND_WAIT;

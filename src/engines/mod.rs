@@ -12,7 +12,7 @@ mod postgres;
 mod process;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     str::FromStr as _,
     time::{Duration, Instant},
 };
@@ -46,6 +46,8 @@ pub struct Needs {
 impl Needs {
     /// Both engines.
     pub const BOTH: Self = Self { postgres: true, clickhouse: true };
+    /// ClickHouse alone.
+    pub const CLICKHOUSE: Self = Self { postgres: false, clickhouse: true };
     /// PostgreSQL alone.
     pub const POSTGRES: Self = Self { postgres: true, clickhouse: false };
 }
@@ -141,13 +143,14 @@ impl Engines {
         }
     }
 
-    /// For a command: the engines of the server that runs on this data directory, else engines of our
-    /// own for as long as the command takes.
-    pub async fn attach_or_start(options: &EngineOptions, data: &DataDir) -> Result<Self, Error> {
+    /// For a command: the engines the settings name, else those of the server that runs on this data
+    /// directory, else engines of our own for as long as the command takes.
+    pub async fn attach_or_start(options: &EngineOptions, data_dir: &Path) -> Result<Self, Error> {
         let given = Self::given(options)?;
         if given.satisfies(options.needs) {
             return Ok(given);
         }
+        let data = &DataDir::open(data_dir)?;
         if let Some(lock) = data.lock_for_command().await? {
             let mut engines = Self::start(options, data).await?;
             engines.lock = Some(lock);

@@ -88,6 +88,17 @@ impl ClickHouseAddress {
         Ok(Self { url, user, password, database })
     }
 
+    /// The same, as the analytics crate takes it.
+    pub fn for_analytics(&self) -> analytics::ClickHouseAddress {
+        analytics::ClickHouseAddress {
+            url: self.url.to_string(),
+            user: self.user.clone(),
+            password: self.password.expose_secret().to_owned(),
+            database: self.database.clone(),
+            cluster: None,
+        }
+    }
+
     /// The whole address in one text, credentials included.
     pub fn to_secret(&self) -> SecretString {
         let mut url = self.url.clone();

@@ -1,0 +1,101 @@
+//! `millrace sessions …`: makes dashboard session tokens.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use secrecy::ExposeSecret as _;
+
+use super::{output, stores};
+use crate::{
+    auth::{
+        ScopeSet, keys,
+        sessions::{NewSession, Sessions},
+    },
+    config::Settings,
+    engines::DataDir,
+    kernel::Clock,
+};
+
+/// What to do with sessions.
+#[derive(Debug, Subcommand)]
+pub(super) enum Session {
+    /// Prints a session token (JWT) for a workspace
+    Create(Create),
+}
+
+/// The session to make.
+#[derive(Debug, Args)]
+pub(super) struct Create {
+    /// The workspace's name
+    #[arg(long, value_name = "NAME")]
+    workspace: String,
+    /// Who it stands for, in audit entries
+    #[arg(long, value_name = "WHO")]
+    actor: String,
+    /// What it may do, separated by commas; `*` is everything
+    #[arg(long, value_name = "LIST")]
+    scopes: ScopeSet,
+    /// How long it is valid: 90s, 15m, 1h, 7d
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
+    ttl: Duration,
+}
+
+/// Runs the command.
+pub(super) async fn run(command: Session, settings: &Settings) -> anyhow::Result<()> {
+    let Session::Create(create) = command;
+    let sessions = match &settings.auth.session_secret {
+        Some(secret) => Sessions::from_secret(secret)?,
+        None => Sessions::from_data_dir(DataDir::open(&settings.data_dir)?.path())?,
+    };
+    let workspace = stores::with_postgres(settings, async |pool| {
+        Ok(keys::find_workspace(pool, &create.workspace).await?)
+    })
+    .await?;
+    let session =
+        NewSession { workspace, actor: create.actor, scopes: create.scopes, ttl: create.ttl };
+    let token = sessions.create(Clock::system().now(), session)?;
+    output::line(token.expose_secret())
+}
+
+/// Reads a number and its unit: `90s`, `15m`, `1h`, `7d`.
+fn time(text: &str) -> Result<Duration, String> {
+    let read = || {
+        let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
+        let (number, unit) = text.split_at_checked(digits)?;
+        let seconds: u64 = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 60 * 60,
+            "d" => 24 * 60 * 60,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_mul(seconds).filter(|seconds| *seconds > 0)
+    };
+    read().map(Duration::from_secs).ok_or_else(|| "a time is like 90s, 15m, 1h or 7d".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_number_and_a_unit() {
+        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("15m"), Ok(Duration::from_mins(15)));
+        assert_eq!(time("1h"), Ok(Duration::from_hours(1)));
+        assert_eq!(time("7d"), Ok(Duration::from_hours(7 * 24)));
+        for wrong in [
+            "",
+            "1",
+            "h",
+            "0s",
+            "-1h",
+            "1.5h",
+            "1w",
+            "99999999999999999999d",
+            "9999999999999999999d",
+        ] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+}

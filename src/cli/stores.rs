@@ -1,0 +1,73 @@
+//! The stores a command works on: those of a running server, or engines of its own.
+
+use analytics::Analytics;
+use anyhow::Context as _;
+use sqlx::PgPool;
+
+use crate::{
+    config::Settings,
+    db,
+    engines::{EngineOptions, Engines, Needs},
+};
+
+/// Connections of a command: one for its work, one for what its transactions look up.
+const CONNECTIONS_MAX: u32 = 2;
+
+/// Runs `work` on a migrated PostgreSQL.
+pub(super) async fn with_postgres<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&PgPool) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    with_engines(settings, Needs::POSTGRES, async |engines| {
+        let pool = postgres(engines).await?;
+        let result = work(&pool).await;
+        pool.close().await;
+        result
+    })
+    .await
+}
+
+/// Runs `work` on a migrated ClickHouse.
+pub(super) async fn with_clickhouse<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&Analytics) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    with_engines(settings, Needs::CLICKHOUSE, async |engines| {
+        work(&clickhouse(engines).await?).await
+    })
+    .await
+}
+
+/// Brings both stores to the newest schema.
+pub(super) async fn migrate(settings: &Settings) -> anyhow::Result<()> {
+    with_engines(settings, Needs::BOTH, async |engines| {
+        postgres(engines).await?.close().await;
+        clickhouse(engines).await?;
+        Ok(())
+    })
+    .await
+}
+
+async fn with_engines<T>(
+    settings: &Settings,
+    needs: Needs,
+    work: impl AsyncFnOnce(&Engines) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let options = EngineOptions { needs, ..EngineOptions::from_settings(settings)? };
+    let engines = Engines::attach_or_start(&options, &settings.data_dir).await?;
+    let result = work(&engines).await;
+    engines.stop().await;
+    result
+}
+
+async fn postgres(engines: &Engines) -> anyhow::Result<PgPool> {
+    let pool = db::connect(engines.postgres_options(), CONNECTIONS_MAX);
+    db::migrate(&pool).await.context("PostgreSQL cannot be migrated")?;
+    Ok(pool)
+}
+
+async fn clickhouse(engines: &Engines) -> anyhow::Result<Analytics> {
+    let analytics = Analytics::connect(&engines.clickhouse().for_analytics())?;
+    analytics.migrate().await.context("ClickHouse cannot be migrated")?;
+    Ok(analytics)
+}

@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 use self::{
     dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, sessions::Session,
 };
-use crate::config::Settings;
+use crate::{config::Settings, server, telemetry};
 
 /// Customer-engagement platform: events, profiles, consent, campaigns.
 #[derive(Debug, Parser)]
@@ -71,7 +71,10 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     }
     let settings = Settings::load(&line.flags.into())?;
     match line.command {
-        Command::Serve => block_on(crate::server::serve(settings))?,
+        Command::Serve => {
+            telemetry::logs::start();
+            block_on(server::serve(settings))?
+        }
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,

@@ -6,10 +6,10 @@
 //! this process down and leaves its parent, who starts it again.
 
 mod answer;
-mod arguments;
 mod auth;
 mod body;
 mod compression;
+mod configuration;
 mod engine;
 mod fault;
 mod ffi;

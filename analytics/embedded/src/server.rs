@@ -21,9 +21,9 @@ use tokio::{
 use crate::{
     Options,
     answer::{self, Answer, AnswerBody, Head},
-    arguments,
     auth::Credential,
     body::Upload,
+    configuration,
     engine::Engine,
     fault::{Fault, code},
     ffi::Library,
@@ -82,7 +82,7 @@ pub async fn serve(
     let (engine, threads) = tokio::task::spawn_blocking(move || {
         prepare_files(&data_dir)?;
         let library = Library::load(&library)?;
-        let arguments: Arc<[String]> = arguments::of_connection(&data_dir, memory_bytes).into();
+        let arguments: Arc<[String]> = configuration::prepare(&data_dir, memory_bytes)?.into();
         Engine::start(library, &arguments, &name, connections)
     })
     .await

@@ -104,6 +104,11 @@ impl Cache {
         }
     }
 
+    /// Whether there is no key that could be revoked behind our back.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.read().known.is_empty()
+    }
+
     /// To be read before a look-up begins.
     pub(super) fn generation(&self) -> Generation {
         self.0.read().generation

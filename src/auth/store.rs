@@ -42,7 +42,10 @@ impl Found {
 }
 
 /// The live keys among these ids.
-pub(super) async fn live_keys(pool: &PgPool, ids: &[KeyId]) -> Result<Vec<Credential>> {
+pub(super) async fn live_keys(
+    pool: &PgPool,
+    ids: &[KeyId],
+) -> Result<Vec<Credential>, sqlx::Error> {
     let ids: Vec<String> = ids.iter().map(KeyId::to_string).collect();
     let rows = sqlx::query_as!(
         Found,
@@ -59,15 +62,15 @@ pub(super) async fn live_keys(pool: &PgPool, ids: &[KeyId]) -> Result<Vec<Creden
 }
 
 /// Changes with every change a cached key must follow.
-pub(super) async fn revision(pool: &PgPool) -> Result<i64> {
-    Ok(sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await?)
+pub(super) async fn revision(pool: &PgPool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await
 }
 
 /// Writes down when keys were last used; never back in time.
 pub(super) async fn note_uses(
     pool: &PgPool,
     uses: &[(KeyId, WorkspaceId, Timestamp)],
-) -> Result<()> {
+) -> Result<(), sqlx::Error> {
     let ids: Vec<String> = uses.iter().map(|(id, ..)| id.to_string()).collect();
     let workspaces: Vec<Uuid> = uses.iter().map(|(_, workspace, _)| workspace.uuid()).collect();
     let moments: Vec<_> = uses.iter().map(|(.., at)| at.utc()).collect();

@@ -9,7 +9,6 @@ use tokio::{
 };
 
 use super::{Auth, store};
-use crate::kernel::Result;
 
 /// How often the counter of changes is read: half of the second a revocation may take.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -63,17 +62,28 @@ impl Auth {
         let mut polls = interval(POLL_EVERY);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut seen = None;
+        let mut is_lost = false;
         let mut noted = Instant::now();
         loop {
             tokio::select! {
                 _ = polls.tick() => {}
                 () = changed.notified() => {}
             }
-            match timeout(POLL_MAX, self.refresh_if_moved(seen)).await {
-                Ok(Ok(revision)) => seen = Some(revision),
-                Ok(Err(fault)) => tracing::debug!(error = %fault, "cannot follow changes of keys"),
-                Err(_) => tracing::debug!("following changes of keys took too long"),
+            // A key that comes into an empty cache is fresh; from then on changes count.
+            if self.0.cache.is_empty() {
+                seen = None;
+                continue;
             }
+            let asked = timeout(POLL_MAX, self.refresh_if_moved(seen)).await;
+            let fault = match asked {
+                Ok(Ok(revision)) => {
+                    seen = Some(revision);
+                    None
+                }
+                Ok(Err(fault)) => Some(fault.to_string()),
+                Err(_) => Some("no answer in time".to_owned()),
+            };
+            tell(&mut is_lost, fault);
             if noted.elapsed() >= NOTE_USES_EVERY {
                 self.note_uses().await;
                 noted = Instant::now();
@@ -81,16 +91,14 @@ impl Auth {
         }
     }
 
-    async fn refresh_if_moved(&self, seen: Option<i64>) -> Result<i64> {
+    async fn refresh_if_moved(&self, seen: Option<i64>) -> Result<i64, sqlx::Error> {
         let revision = store::revision(&self.0.pool).await?;
         if seen == Some(revision) {
             return Ok(revision);
         }
         let asked = self.0.cache.begin_refresh();
-        if !asked.is_empty() {
-            let alive = store::live_keys(&self.0.pool, &asked).await?;
-            self.0.cache.end_refresh(&asked, alive);
-        }
+        let alive = store::live_keys(&self.0.pool, &asked).await?;
+        self.0.cache.end_refresh(&asked, alive);
         Ok(revision)
     }
 
@@ -107,5 +115,20 @@ impl Auth {
                 key.used_ms.note_if_unused(at);
             }
         }
+    }
+}
+
+/// Logs when following begins to fail and when it works again, not every time between.
+fn tell(is_lost: &mut bool, fault: Option<String>) {
+    match fault {
+        Some(fault) if !*is_lost => {
+            tracing::warn!(error = fault, "cannot follow changes of keys: known ones keep working");
+            *is_lost = true;
+        }
+        None if *is_lost => {
+            tracing::info!("following changes of keys again");
+            *is_lost = false;
+        }
+        Some(_) | None => {}
     }
 }

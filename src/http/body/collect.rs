@@ -4,7 +4,7 @@ use axum::extract::Request;
 use bytes::Bytes;
 use http::{
     HeaderMap,
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
+    header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT},
 };
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -40,6 +40,13 @@ pub(super) async fn json(
     let encoding = Encoding::of(&parts.headers)?;
     let mut held = budget.hold();
     let promised = promised_bytes(&parts.headers);
+    if let Some(received) = promised.filter(|bytes| *bytes > limit as u64) {
+        // A sender that asks first has not begun, and is not to be told to.
+        if !parts.headers.contains_key(EXPECT) {
+            discard(body, 0).await;
+        }
+        return Err(Error::TooLarge { limit: limit as u64, received: Some(received) });
+    }
     let bytes = arrive(body, promised, limit, &mut held, budget).await?;
     if encoding == Encoding::Identity {
         return Ok((bytes, held));
@@ -70,7 +77,7 @@ fn promised_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Reads the bytes as they were sent.
+/// Reads the bytes as they were sent; `promised` is what their sender said there would be.
 async fn arrive(
     mut body: axum::body::Body,
     promised: Option<u64>,
@@ -78,10 +85,6 @@ async fn arrive(
     held: &mut Held,
     budget: &BodyBudget,
 ) -> Result<Vec<u8>, Error> {
-    if let Some(received) = promised.filter(|bytes| *bytes > limit as u64) {
-        discard(body, 0).await;
-        return Err(Error::TooLarge { limit: limit as u64, received: Some(received) });
-    }
     let mut bytes = Vec::new();
     let expected = promised.and_then(|bytes| usize::try_from(bytes).ok());
     if let Some(expected) = expected {

@@ -91,6 +91,15 @@ async fn a_sender_of_far_too_much_still_gets_its_answer() {
 }
 
 #[tokio::test]
+async fn a_sender_that_asks_before_sending_too_much_is_not_told_to_go_on() {
+    let server = start().await;
+    let answer = server
+        .raw(b"POST /small HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1001\r\n\r\n")
+        .await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
 async fn a_client_that_vanishes_mid_body_leaves_nothing_behind() {
     let server = start().await;
     for _ in 0..20 {
@@ -130,4 +139,18 @@ async fn a_body_for_which_there_is_no_memory_comes_back_later() {
     first.write_all(&[b'x'; 900]).await.unwrap();
     assert!(read_to_end(&mut first).await.starts_with("HTTP/1.1 200 "));
     assert_eq!(server.post("/small", &[], vec![b'x'; 900]).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_refusal_before_the_body_is_read_still_reaches_its_sender() {
+    let server = start().await;
+    for _ in 0..30 {
+        let answer = server.post("/guarded", &[], vec![b'x'; 8 << 20]).await;
+        answer.refused(401, "Missing API key", "/guarded");
+        server.post("/nowhere", &[], vec![b'x'; 8 << 20]).await.refused(
+            404,
+            "Not Found",
+            "/nowhere",
+        );
+    }
 }

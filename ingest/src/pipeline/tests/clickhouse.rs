@@ -114,7 +114,7 @@ async fn answer(
     let url = format!("http://x{}", request.uri());
     let settings: BTreeMap<String, String> =
         url::Url::parse(&url).unwrap().query_pairs().into_owned().collect();
-    let body = request.into_body().collect().await.map(|body| body.to_bytes());
+    let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
     let Ok(body) = body else {
         return Ok(Response::new(Full::default()));
     };

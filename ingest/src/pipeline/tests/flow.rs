@@ -48,7 +48,7 @@ async fn rows_of_different_months_go_in_separate_inserts_with_tokens_of_their_ow
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
-    let days = |number: u64| if number % 3 == 0 { DAY } else { DAY + 31 };
+    let days = |number: u64| if number.is_multiple_of(3) { DAY } else { DAY + 31 };
     spool.append(Entry::from(&batch(0, 30, days))).await.unwrap();
     let pipeline = start(&spool, dir.path(), server.client(), limits());
     until("all is in", || pipeline.backlog().frames == 0).await;
@@ -164,7 +164,7 @@ async fn stop_brings_in_what_is_in_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
-    let patient = Limits { linger: Duration::from_secs(3600), ..limits() };
+    let patient = Limits { linger: Duration::from_hours(1), ..limits() };
     let pipeline = start(&spool, dir.path(), server.client(), patient);
     for index in 0..20 {
         append(&spool, index * 10, 10).await;
@@ -182,14 +182,13 @@ async fn chunks_end_at_the_limits_of_rows_and_bytes() {
     for index in 0..100 {
         append(&spool, index * 10, 10).await;
     }
-    let rows =
-        Limits { rows_max: 100, rows_min: 100, linger: Duration::from_secs(3600), ..limits() };
+    let rows = Limits { rows_max: 100, rows_min: 100, linger: Duration::from_hours(1), ..limits() };
     let pipeline = start(&spool, dir.path(), server.client(), rows);
     until("all is in", || pipeline.backlog().frames == 0).await;
     assert!(server.seen().iter().all(|(insert, _)| insert.events.len() == 100));
     pipeline.stop(Duration::from_secs(5)).await;
 
-    let tight = Limits { bytes_max: 3000, linger: Duration::from_secs(3600), ..limits() };
+    let tight = Limits { bytes_max: 3000, linger: Duration::from_hours(1), ..limits() };
     let pipeline = start(&spool, dir.path(), server.client(), tight);
     for index in 100..200 {
         append(&spool, index * 10, 10).await;

@@ -1,6 +1,9 @@
 //! The spool against a fake disk that forgets, fails and flips, and against the real one.
 
 mod basics;
+mod damage;
+mod fake;
+mod faults;
 
 use std::{path::Path, time::Duration};
 

@@ -29,7 +29,7 @@
 use std::{io, path::Path};
 
 use super::{
-    files::Files,
+    files::{Files, replace_file},
     frame::{Mark, Position, array},
 };
 
@@ -97,13 +97,7 @@ pub(super) fn replace(
     let crc = crc32c::crc32c(&bytes[..64]);
     bytes[64..68].copy_from_slice(&crc.to_le_bytes());
 
-    let fresh = dir.join(format!("{name}.cursor.new"));
-    let file = files.open(&fresh)?;
-    file.truncate(CURSOR_BYTES as u64)?;
-    file.write_at(&bytes, 0)?;
-    file.sync()?;
-    files.rename(&fresh, &dir.join(format!("{name}.cursor")))?;
-    files.sync_dir(dir)
+    replace_file(files, dir, &format!("{name}.cursor"), &bytes)
 }
 
 /// Cuts remembered at once.

@@ -45,6 +45,29 @@ pub trait SpoolFile: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// Replaces a small file as a whole, durably: written beside, synced, renamed, directory synced.
+pub(super) fn replace_file(
+    files: &dyn Files,
+    dir: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> io::Result<()> {
+    let fresh = dir.join(format!("{name}.new"));
+    let written = (|| {
+        let file = files.open(&fresh)?;
+        file.truncate(bytes.len() as u64)?;
+        file.write_at(bytes, 0)?;
+        file.sync()
+    })();
+    if let Err(error) = written {
+        // A file whose sync failed must not be written again: the next try starts with a new one.
+        files.remove(&fresh).ok();
+        return Err(error);
+    }
+    files.rename(&fresh, &dir.join(name))?;
+    files.sync_dir(dir)
+}
+
 /// The real file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     SpoolError, SpoolOptions, cursor,
-    files::Files,
+    files::{Files, replace_file},
     frame::{Mark, Position, array, seed},
     metrics::SpoolMetrics,
     scan::{Found, Scan},
@@ -121,13 +121,7 @@ fn identity(files: &dyn Files, dir: &Path, names: &[String]) -> io::Result<[u8; 
     bytes[8..24].copy_from_slice(&id);
     let crc = crc32c::crc32c(&bytes[..24]);
     bytes[24..].copy_from_slice(&crc.to_le_bytes());
-    let fresh = dir.join("identity.new");
-    let file = files.open(&fresh)?;
-    file.truncate(IDENTITY_BYTES as u64)?;
-    file.write_at(&bytes, 0)?;
-    file.sync()?;
-    files.rename(&fresh, &path)?;
-    files.sync_dir(dir)?;
+    replace_file(files, dir, "identity", &bytes)?;
     Ok(id)
 }
 
@@ -152,8 +146,14 @@ impl Opening<'_> {
                 }
             };
             if let Some((base, base_events)) = start {
-                let bytes = file_bytes;
-                self.state.segments.push_back(Segment { id, base, base_events, bytes, file_bytes });
+                self.state.segments.push_back(Segment {
+                    id,
+                    base,
+                    base_events,
+                    bytes: file_bytes,
+                    file_bytes,
+                    is_abandoned: false,
+                });
             } else {
                 self.set_aside(id)?;
             }

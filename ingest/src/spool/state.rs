@@ -66,6 +66,8 @@ pub(super) struct Segment {
     pub bytes: u64,
     /// Bytes taken on disk.
     pub file_bytes: u64,
+    /// A write or sync of it failed: the file is not used again.
+    pub is_abandoned: bool,
 }
 
 /// A registered consumer, open in this process or not.
@@ -147,7 +149,7 @@ impl Shared {
         let free_path = segment::free_path(dir, segment.id);
         self.files.rename(&segment::live_path(dir, segment.id), &free_path)?;
         self.files.sync_dir(dir)?;
-        let whole = segment.file_bytes == self.options.segment_bytes;
+        let whole = segment.file_bytes == self.options.segment_bytes && !segment.is_abandoned;
         {
             let mut state = self.state.lock();
             let free_bytes = (state.free.len() as u64 + 1) * self.options.segment_bytes;

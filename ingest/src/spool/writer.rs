@@ -244,7 +244,14 @@ impl Writer {
 
     fn abandon(&mut self, error: &io::Error) {
         let Some(active) = self.active.take() else { return };
-        self.shared.state.lock().active = None;
+        {
+            let mut state = self.shared.state.lock();
+            state.active = None;
+            let segment = state.segments.iter_mut().find(|segment| segment.id == active.id);
+            if let Some(segment) = segment {
+                segment.is_abandoned = true;
+            }
+        }
         tracing::error!(segment = active.id, %error, "a spool segment could not be written, going on in a new one");
     }
 
@@ -285,6 +292,7 @@ impl Writer {
                     base_events: header.base_events,
                     bytes: offset,
                     file_bytes: bytes,
+                    is_abandoned: false,
                 });
             }
             Err(error) => {

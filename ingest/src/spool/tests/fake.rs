@@ -35,6 +35,8 @@ pub(super) struct Fault {
 struct Inode {
     durable: Vec<u8>,
     view: Vec<u8>,
+    /// A sync failed: later ones report success and make nothing durable.
+    is_broken: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -117,7 +119,7 @@ impl FakeFiles {
     pub(super) fn set_content(&self, name: &str, content: Vec<u8>) {
         let mut disk = self.disk.lock();
         let inode = disk.names[&Path::new("/spool").join(name)];
-        disk.inodes[inode] = Inode { durable: content.clone(), view: content };
+        disk.inodes[inode] = Inode { durable: content.clone(), view: content, is_broken: false };
     }
 
     fn call(&self, is_sync: bool) -> io::Result<()> {
@@ -170,7 +172,7 @@ fn cut(inode: &Inode, random: &mut Random) -> Inode {
             content[at..end].copy_from_slice(&inode.view[at..end]);
         }
     }
-    Inode { durable: content.clone(), view: content }
+    Inode { durable: content.clone(), view: content, is_broken: false }
 }
 
 impl Files for FakeFiles {
@@ -315,9 +317,14 @@ impl SpoolFile for FakeFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.files.call(true)?;
-        self.with(|inode| inode.durable = inode.view.clone());
-        Ok(())
+        let outcome = self.files.call(true);
+        self.with(|inode| {
+            inode.is_broken |= outcome.is_err();
+            if !inode.is_broken {
+                inode.durable = inode.view.clone();
+            }
+        });
+        outcome
     }
 }
 

@@ -303,7 +303,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
     #[test]
     fn no_sequence_of_appends_commits_faults_and_crashes_loses_or_doubles_anything(steps in steps()) {
         let files = FakeFiles::default();

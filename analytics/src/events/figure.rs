@@ -20,15 +20,13 @@ impl Figure {
     /// A sum: whole millionths, and what of the values lay below a millionth or beyond what
     /// millionths can hold. Rounded to 6 decimal places.
     pub(super) fn from_sum(units: i128, rest: f64) -> Option<Self> {
-        let rest_units = (rest * 1e6).round();
-        if rest_units == 0.0 {
-            return Some(Self(decimal_text(units)));
-        }
-        // 2^96 units are 7.9e22 wholes: beyond it a double's own steps are far above one unit.
-        if rest_units.abs() < 7.9e28 {
+        // 1e31 wholes are 1e37 units; an i128 holds 1.7e38.
+        if rest.abs() < 1e31 && units.unsigned_abs() < 10_u128.pow(37) {
+            // Apart, so that a large whole part keeps its digits.
+            let (whole, fraction) = (rest.trunc(), (rest.fract() * 1e6).round());
             #[expect(clippy::cast_possible_truncation, reason = "bounded by the comparison above")]
-            let rest_units = rest_units as i128;
-            return Some(Self(decimal_text(units.saturating_add(rest_units))));
+            let (whole, fraction) = (whole as i128, fraction as i128);
+            return Some(Self(decimal_text(units + whole * UNITS_PER_WHOLE + fraction)));
         }
         Self::from_f64(lossy(units) / 1e6 + rest)
     }
@@ -96,6 +94,8 @@ mod tests {
             (0, 0.000_000_4, "0"),
             (0, 0.000_000_6, "0.000001"),
             (1_000_000, 1e-7 * 10_000_000.0, "2"),
+            (500_000, 1e20, "100000000000000000000.5"),
+            (0, -1.25, "-1.25"),
             (123_456_789_012_345_678_901_234_567, 0.0, "123456789012345678901.234567"),
         ];
         for (units, rest, text) in cases {

@@ -146,6 +146,7 @@ mod tests {
             lacking: 0,
             sum_units: 300_000,
             sum_rest: 0.0,
+            sum_count: 0,
             avg_units: 0,
             avg_rest: 0.0,
             avg_count: 0,

@@ -9,7 +9,8 @@ use crate::{Analytics, client, error::AnalyticsError, events::filter::Range};
 
 const AGGREGATE: &str = include_str!("../../sql/aggregate.sql");
 const FIRST_OF_ORDERS: &str = include_str!("../../sql/first_of_orders.sql");
-const NUMBER_OR_TEXT: &str = include_str!("../../sql/number_or_text.sql");
+const NUMBER_IN_TEXT: &str = include_str!("../../sql/number_in_text.sql");
+const SUM_OF_FIELD: &str = include_str!("../../sql/sum_of_field.sql");
 
 /// The event that is counted once per order.
 const ORDER_COMPLETED: &str = "Order Completed";
@@ -23,7 +24,7 @@ pub(super) enum Source {
     NumbersAndTexts,
 }
 
-/// One period as ClickHouse answers it; the columns of `aggregate.sql`.
+/// One period as ClickHouse answers it; the columns of `aggregate.sql`. What was not asked is 0 or NULL.
 #[derive(Debug, Clone, PartialEq, Row, Deserialize)]
 pub(super) struct PeriodRow {
     pub(super) period_ms: i64,
@@ -31,6 +32,7 @@ pub(super) struct PeriodRow {
     pub(super) lacking: u64,
     pub(super) sum_units: i128,
     pub(super) sum_rest: f64,
+    pub(super) sum_count: u64,
     pub(super) avg_units: i128,
     pub(super) avg_rest: f64,
     pub(super) avg_count: u64,
@@ -78,38 +80,69 @@ impl<'a> Question<'a> {
             Unit::Week => "toStartOfWeek(timestamp, 1)",
             Unit::Month => "toStartOfMonth(timestamp)",
         };
-        let lacks: Vec<String> = self
-            .fields
-            .iter()
-            .map(|(metric, _)| {
-                format!("NOT mapContains(numbers, {{{}:String}})", parameter(*metric))
-            })
-            .collect();
-        let lacks = if lacks.is_empty() { "false".to_owned() } else { lacks.join(" OR ") };
         AGGREGATE
+            .replace("$figures$", &self.figures())
             .replace("$period$", period)
-            .replace("$lacks$", &lacks)
-            .replace("$sum_value$", &self.value(Metric::Sum, source))
-            .replace("$avg_value$", &self.value(Metric::Avg, source))
-            .replace("$min_value$", &self.value(Metric::Min, source))
-            .replace("$max_value$", &self.value(Metric::Max, source))
+            .replace("$values$", &self.values(source))
             .replace("$and$", &self.conditions())
     }
 
-    /// The number of one metric in a row, NULL where there is none.
-    fn value(&self, metric: Metric, source: Source) -> String {
-        let Some((_, field)) = self.fields.iter().find(|(asked, _)| *asked == metric) else {
-            return "CAST(NULL, 'Nullable(Float64)')".to_owned();
-        };
-        let name = parameter(metric);
-        match source {
-            Source::Numbers => format!(
-                "if(mapContains(numbers, {{{name}:String}}), numbers[{{{name}:String}}], NULL)"
-            ),
-            Source::NumbersAndTexts => {
-                NUMBER_OR_TEXT.replace("$text$", &text_of(name, field)).replace("$field$", name)
-            }
+    /// What is computed per period, always the columns of [`PeriodRow`].
+    fn figures(&self) -> String {
+        let is_asked = |metric| self.fields.iter().any(|(asked, _)| *asked == metric);
+        let lacks = self.fields.iter().map(|(metric, _)| format!("NOT {}_found", value(*metric)));
+        let lacks = lacks.collect::<Vec<_>>().join(" OR ");
+        let mut figures = vec![if lacks.is_empty() {
+            "toUInt64(0) AS lacking".to_owned()
+        } else {
+            format!("countIf({lacks}) AS lacking")
+        }];
+        for (metric, name) in [(Metric::Sum, "sum"), (Metric::Avg, "avg")] {
+            figures.push(if is_asked(metric) {
+                SUM_OF_FIELD.replace("$value$", value(metric)).replace("$metric$", name)
+            } else {
+                format!(
+                    "toInt128(0) AS {name}_units, toFloat64(0) AS {name}_rest, \
+                     toUInt64(0) AS {name}_count"
+                )
+            });
         }
+        for (metric, function, name) in
+            [(Metric::Min, "min", "least"), (Metric::Max, "max", "most")]
+        {
+            let value = value(metric);
+            figures.push(if is_asked(metric) {
+                format!("{function}IfOrNull({value}, {value}_found) AS {name}")
+            } else {
+                format!("CAST(NULL, 'Nullable(Float64)') AS {name}")
+            });
+        }
+        figures.join(",\n")
+    }
+
+    /// The numbers of a row: per metric a value, and whether the row has one.
+    fn values(&self, source: Source) -> String {
+        let mut values = Vec::new();
+        for (metric, field) in &self.fields {
+            let (name, value) = (parameter(*metric), value(*metric));
+            let found = format!("mapContains(numbers, {{{name}:String}})");
+            let number = format!("numbers[{{{name}:String}}]");
+            values.push(match source {
+                Source::Numbers => format!("{number} AS {value}, {found} AS {value}_found"),
+                Source::NumbersAndTexts => {
+                    let text = NUMBER_IN_TEXT.replace("$text$", &text_of(name, field));
+                    format!(
+                        "{text} AS {value}_text, \
+                         if({found}, {number}, ifNull({value}_text, 0)) AS {value}, \
+                         {found} OR isNotNull({value}_text) AS {value}_found"
+                    )
+                }
+            });
+        }
+        if values.is_empty() {
+            values.push("timestamp".to_owned());
+        }
+        values.join(",\n")
     }
 
     fn conditions(&self) -> String {
@@ -151,6 +184,17 @@ fn parameter(metric: Metric) -> &'static str {
         Metric::Avg => "avg_field",
         Metric::Min => "min_field",
         Metric::Max => "max_field",
+    }
+}
+
+/// The column that holds the number of a metric.
+fn value(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Count => "count_value",
+        Metric::Sum => "sum_value",
+        Metric::Avg => "avg_value",
+        Metric::Min => "min_value",
+        Metric::Max => "max_value",
     }
 }
 
@@ -198,7 +242,10 @@ mod tests {
             for source in [Source::Numbers, Source::NumbersAndTexts] {
                 let sql = sql(&asked(name), source);
                 let code: String = sql.lines().filter(|line| !line.starts_with("--")).collect();
-                assert!(!code.contains('$'), "{code}");
+                for hole in ["$period", "$values", "$value", "$figures", "$metric", "$and", "$text"]
+                {
+                    assert!(!code.contains(hole), "{hole}: {code}");
+                }
                 assert!(!code.contains("NASTY"), "{code}");
             }
         }

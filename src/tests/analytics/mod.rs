@@ -1,0 +1,8 @@
+//! Asks the real ClickHouse, each test in a database of its own.
+
+mod fixture;
+mod lists;
+mod orders;
+mod repeats;
+mod schema;
+mod sums;

@@ -21,7 +21,7 @@ const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 const SLACK_ENTRIES: u64 = 32;
 /// By how much a look that found too little is widened.
 const WIDENING: u64 = 8;
-/// The identifier under which the timeline lists every event of the workspace.
+/// Stands for everyone: the timeline lists every event of the workspace under the hash 0.
 const EVERYONE: &str = "";
 
 /// An event as it is read back.

@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::{
     model::{calendar, limits::EVENTS_PER_REQUEST_MAX},
-    parse::{Kind, Nesting, Scanner, SyntaxError},
+    parse::{Expected, Kind, Nesting, Scanner, SyntaxError},
     record::{Batch, BatchBuilder, Sequence},
     window::{Claim, Fingerprint, Window},
 };
@@ -206,7 +206,7 @@ impl Admitter {
             if scanner.step_over(b']') {
                 return Ok(count);
             }
-            return Err(scanner.error("a comma or ]"));
+            return Err(scanner.error(Expected::CommaOrBracket));
         }
     }
 

@@ -24,5 +24,5 @@ mod tests;
 
 pub use nesting::Nesting;
 pub use number::Number;
-pub use scanner::{Kind, Scanner, SyntaxError};
+pub use scanner::{Expected, Kind, Scanner, SyntaxError};
 pub use text::{Text, TextFault, write_json_string};

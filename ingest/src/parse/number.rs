@@ -28,26 +28,20 @@ pub struct Number<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Digits {
     pub(super) is_negative: bool,
-    /// All digits before the exponent as one integer, meaningful up to [`DIGITS_IN_U64`].
+    /// All digits before the exponent as one integer, meaningful up to [`DIGITS_IN_U64`] of them.
     pub(super) mantissa: u64,
-    /// Digits in the mantissa, leading zeros not counted.
-    pub(super) significant: usize,
-    /// Digits after the point.
+    /// Digits before the exponent.
+    pub(super) count: usize,
+    /// Those of them after the point.
     pub(super) places: usize,
     pub(super) exponent: Option<i32>,
 }
 
 impl Digits {
-    #[inline]
-    pub(super) fn push(&mut self, digit: u8) {
-        self.mantissa = self.mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-        self.significant += usize::from(self.mantissa != 0 || self.significant != 0);
-    }
-
     /// Completes the number whose text is `text`.
     #[inline]
     pub(super) fn number<'a>(&self, text: &'a str) -> Number<'a> {
-        let value = self.exact().unwrap_or_else(|| text.parse().unwrap_or(f64::INFINITY));
+        let value = self.exact().unwrap_or_else(|| nearest(text));
         let is_integer = self.places == 0 && self.exponent.is_none();
         let is_portable = if is_integer { self.fits_64_bits(text) } else { value.is_finite() };
         Number { text, value, is_portable }
@@ -55,23 +49,31 @@ impl Digits {
 
     /// The value where one division or multiplication of exact doubles gives it, correctly rounded
     /// (Clinger, "How to read floating point numbers accurately", 1990).
-    #[expect(clippy::cast_precision_loss, reason = "the mantissa is below 2^53")]
+    #[inline]
+    #[expect(clippy::cast_precision_loss, reason = "the mantissa is at most 2^53")]
     fn exact(&self) -> Option<f64> {
-        if self.significant > DIGITS_IN_U64 || self.mantissa > EXACT_INTEGER_MAX {
+        if self.count > DIGITS_IN_U64 || self.mantissa > EXACT_INTEGER_MAX {
             return None;
         }
-        let fraction = i32::try_from(self.places).ok()?;
-        let power = self.exponent.unwrap_or(0).checked_sub(fraction)?;
+        let places = i32::try_from(self.places).ok()?;
+        let power = self.exponent.unwrap_or(0).checked_sub(places)?;
         let scale = *POWERS_OF_TEN.get(power.unsigned_abs() as usize)?;
         let size = self.mantissa as f64;
         let size = if power < 0 { size / scale } else { size * scale };
         Some(if self.is_negative { -size } else { size })
     }
 
+    #[inline]
     fn fits_64_bits(&self, text: &str) -> bool {
-        if self.significant > DIGITS_IN_U64 {
+        if self.count > DIGITS_IN_U64 {
             return text.parse::<u64>().is_ok();
         }
         !self.is_negative || self.mantissa <= NEGATIVE_MAX
     }
+}
+
+/// The nearest double, the long way.
+#[cold]
+fn nearest(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::INFINITY)
 }

@@ -12,7 +12,10 @@ pub(super) fn plain_bytes(bytes: &[u8]) -> usize {
     let (steps, tail) = bytes.as_chunks::<STEP_BYTES>();
     for (index, step) in steps.iter().enumerate() {
         // Compilers make three vector comparisons of this; a shorter way to a bit mask they miss.
-        let lanes = step.map(|byte| if is_special(byte) { 0xFF } else { 0 });
+        let mut lanes = [0; STEP_BYTES];
+        for (lane, byte) in lanes.iter_mut().zip(step) {
+            *lane = if is_special(*byte) { 0xFF } else { 0 };
+        }
         let found = u128::from_le_bytes(lanes);
         if found != 0 {
             return index * STEP_BYTES + (found.trailing_zeros() / 8) as usize;
@@ -23,8 +26,12 @@ pub(super) fn plain_bytes(bytes: &[u8]) -> usize {
 }
 
 #[inline]
+#[expect(
+    clippy::needless_bitwise_bool,
+    reason = "short circuits would keep lanes from being alike"
+)]
 fn is_special(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
+    (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
 #[cfg(test)]

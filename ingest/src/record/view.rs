@@ -128,8 +128,10 @@ impl NumberBuffer {
         if self.table.len() / NUMBER_BYTES >= usize::from(u16::MAX) {
             return;
         }
-        self.table.extend_from_slice(&length.to_le_bytes());
-        self.table.extend_from_slice(&value.to_le_bytes());
+        let mut entry = [0; NUMBER_BYTES];
+        entry[..2].copy_from_slice(&length.to_le_bytes());
+        entry[2..].copy_from_slice(&value.to_le_bytes());
+        self.table.extend_from_slice(&entry);
         self.paths.push_str(path);
     }
 

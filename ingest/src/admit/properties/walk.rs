@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::{
     model::limits::{NESTED_NUMBER_PATHS_BYTES_MAX, PROPERTIES_DEPTH_MAX},
-    parse::{Kind, Nesting, Number, Scanner, SyntaxError, Text, TextFault, write_json_string},
+    parse::{Expected, Kind, Nesting, Number, Scanner, SyntaxError, Text, write_json_string},
     record::{NumberBuffer, Numbers},
 };
 
@@ -122,19 +122,21 @@ impl Walk {
         self.depth += 1;
         loop {
             if self.next(scanner) != Some(b'"') {
-                return Err(scanner.error("a key in quotes"));
+                return Err(scanner.error(Expected::Key));
             }
-            let sent = self.string(scanner)?;
+            let start = scanner.position();
+            let is_escaped = self.string(scanner)?;
+            let raw = scanner.slice(start + 1..scanner.position() - 1);
             if self.next(scanner) != Some(b':') {
-                return Err(scanner.error("a colon"));
+                return Err(scanner.error(Expected::Colon));
             }
             scanner.advance();
             count += 1;
-            self.member(sent, first_sketch, scanner)?;
+            self.member(Text { raw, is_escaped }, first_sketch, scanner)?;
             match self.next(scanner) {
                 Some(b',') => scanner.advance(),
                 Some(b'}') => break,
-                _ => return Err(scanner.error("a comma or }")),
+                _ => return Err(scanner.error(Expected::CommaOrBrace)),
             }
         }
         scanner.advance();
@@ -144,12 +146,32 @@ impl Walk {
     }
 
     /// Walks the value of a key.
+    #[inline]
     fn member(
         &mut self,
         sent: Text<'_>,
         first_sketch: usize,
         scanner: &mut Scanner<'_>,
     ) -> Result<(), SyntaxError> {
+        let is_reserved = self.depth == 1 && sent.raw.starts_with('$');
+        if sent.is_escaped || is_reserved {
+            return self.unusual_member(sent, first_sketch, scanner);
+        }
+        self.sketch(sent.raw, first_sketch);
+        self.value(Step::Key(sent.raw), scanner)
+    }
+
+    /// Walks the value of a key that has escapes or is reserved.
+    #[cold]
+    fn unusual_member(
+        &mut self,
+        sent: Text<'_>,
+        first_sketch: usize,
+        scanner: &mut Scanner<'_>,
+    ) -> Result<(), SyntaxError> {
+        // Sketches of escaped keys would not show what they mean.
+        self.may_repeat_keys |= sent.is_escaped;
+        self.sketch(sent.raw, first_sketch);
         let key = match sent.decode() {
             Ok(key) => key,
             Err(fault) => {
@@ -157,18 +179,15 @@ impl Walk {
                 return scanner.skip(&mut self.nesting);
             }
         };
-        self.sketch(&key, sent.is_escaped, first_sketch);
         let step = Step::Key(&key);
-        if self.depth > 1 || !key.starts_with('$') {
-            return self.value(step, scanner);
-        }
-        if !RESERVED_NAMES.contains(&key.as_ref()) {
+        let is_reserved = self.depth == 1 && key.starts_with('$');
+        if is_reserved && !RESERVED_NAMES.contains(&key.as_ref()) {
             self.fault_at(step, "is not allowed: names starting with $ are reserved");
         }
         self.next(scanner);
         let start = scanner.position();
         self.value(step, scanner)?;
-        if key == "$platform" && !is_platform(scanner.since(start)) {
+        if is_reserved && key == "$platform" && !is_platform(scanner.since(start)) {
             self.fault_at(step, "must be web, ios or android");
         }
         Ok(())
@@ -178,8 +197,9 @@ impl Walk {
         self.next(scanner);
         match scanner.kind()? {
             Kind::Text => {
-                if let Err(fault) = self.string(scanner)?.check() {
-                    self.fault_at(step, fault.message());
+                let start = scanner.position();
+                if self.string(scanner)? {
+                    self.check_text(step, scanner.slice(start + 1..scanner.position() - 1));
                 }
                 Ok(())
             }
@@ -220,7 +240,7 @@ impl Walk {
             match self.next(scanner) {
                 Some(b',') => scanner.advance(),
                 Some(b']') => break,
-                _ => return Err(scanner.error("a comma or ]")),
+                _ => return Err(scanner.error(Expected::CommaOrBracket)),
             }
         }
         scanner.advance();
@@ -232,6 +252,13 @@ impl Walk {
     /// The next byte that is not white space; white space before it is left out of the copy.
     #[inline]
     fn next(&mut self, scanner: &mut Scanner<'_>) -> Option<u8> {
+        match scanner.byte() {
+            Some(byte) if byte > b' ' => Some(byte),
+            _ => self.next_after_space(scanner),
+        }
+    }
+
+    fn next_after_space(&mut self, scanner: &mut Scanner<'_>) -> Option<u8> {
         let before = scanner.position();
         let next = scanner.peek();
         if scanner.position() != before {
@@ -241,7 +268,6 @@ impl Walk {
     }
 
     /// Copies what was sent up to `end`, and goes on copying where the scanner is.
-    #[cold]
     fn cut(&mut self, scanner: &Scanner<'_>, end: usize) {
         let sent = scanner.since(self.copied_to);
         let length = end - self.copied_to;
@@ -250,20 +276,35 @@ impl Walk {
         self.is_verbatim = false;
     }
 
-    /// Reads a string; its escapes are copied in canonical form.
+    /// Steps over a string; its escapes are copied in canonical form. Gives whether it has any.
     #[inline]
-    fn string<'a>(&mut self, scanner: &mut Scanner<'a>) -> Result<Text<'a>, SyntaxError> {
+    fn string(&mut self, scanner: &mut Scanner<'_>) -> Result<bool, SyntaxError> {
         let start = scanner.position();
-        let text = scanner.string()?;
-        if text.is_escaped
-            && let Ok(decoded) = text.decode()
-        {
+        let is_escaped = scanner.skip_string()?;
+        if is_escaped {
+            self.copy_canonical(scanner, start);
+        }
+        Ok(is_escaped)
+    }
+
+    #[cold]
+    fn copy_canonical(&mut self, scanner: &Scanner<'_>, start: usize) {
+        let raw = scanner.slice(start + 1..scanner.position() - 1);
+        if let Ok(decoded) = (Text { raw, is_escaped: true }).decode() {
             self.cut(scanner, start);
             write_json_string(&mut self.copied, &decoded);
         }
-        Ok(text)
     }
 
+    /// Checks a string that has escapes.
+    #[cold]
+    fn check_text(&mut self, step: Step<'_>, raw: &str) {
+        if let Err(fault) = (Text { raw, is_escaped: true }).decode() {
+            self.fault_at(step, fault.message());
+        }
+    }
+
+    #[inline]
     fn number(&mut self, step: Step<'_>, number: Number<'_>) {
         if !number.is_portable {
             self.fault_at(step, NUMBER_FAULT);
@@ -318,7 +359,7 @@ impl Walk {
 
     /// Remembers a key by a word that equal keys share, and that unequal ones seldom do.
     #[inline]
-    fn sketch(&mut self, key: &str, is_escaped: bool, first_sketch: usize) {
+    fn sketch(&mut self, key: &str, first_sketch: usize) {
         let bytes = key.as_bytes();
         let word = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
             (Some(first), Some(last)) => {
@@ -328,8 +369,7 @@ impl Walk {
         };
         let sketch = word ^ (bytes.len() as u64) << 56;
         let known = self.sketches.get(first_sketch..).unwrap_or_default();
-        self.may_repeat_keys |=
-            is_escaped || known.len() < KEYS_COMPARED_MAX && known.contains(&sketch);
+        self.may_repeat_keys |= known.len() < KEYS_COMPARED_MAX && known.contains(&sketch);
         self.sketches.push(sketch);
     }
 
@@ -353,12 +393,5 @@ fn is_platform(sent: &str) -> bool {
             .string()
             .is_ok_and(|text| text.decode().is_ok_and(|text| PLATFORMS.contains(&text.as_ref()))),
         _ => false,
-    }
-}
-
-impl Text<'_> {
-    /// Whether the string is usable.
-    fn check(self) -> Result<(), TextFault> {
-        if self.is_escaped { self.decode().map(|_| ()) } else { Ok(()) }
     }
 }

@@ -1,0 +1,251 @@
+//! Blocks are what ClickHouse reads: layout, order, and a block it wrote itself.
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::record::{BatchKind, NumberBuffer, OrderView};
+
+fn header(workspace: u128) -> BatchHeader {
+    BatchHeader {
+        kind: BatchKind::Events,
+        workspace_id: Uuid::from_u128(workspace),
+        received_at_ms: 1_000,
+        first_seq: 0,
+        count: 1,
+    }
+}
+
+/// Reads a block by the format's rules, knowing nothing of how it was written.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take(8).try_into().unwrap())
+    }
+
+    fn var_uint(&mut self) -> usize {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let byte = self.take(1)[0];
+            value |= usize::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    }
+
+    fn string(&mut self) -> String {
+        let length = self.var_uint();
+        String::from_utf8(self.take(length).to_vec()).unwrap()
+    }
+
+    /// The values of a `LowCardinality(String)` after its prefix.
+    fn low_cardinality(&mut self, rows: usize) -> Vec<String> {
+        if rows == 0 {
+            return Vec::new();
+        }
+        let flags = self.u64();
+        assert_eq!(flags & !0xFF, 0x600);
+        let width = 1 << (flags & 0xFF);
+        let keys = self.u64();
+        let keys: Vec<String> = (0..keys).map(|_| self.string()).collect();
+        assert_eq!(keys[0], "", "the first is the default");
+        assert_eq!(self.u64(), rows as u64);
+        (0..rows)
+            .map(|_| {
+                let index = self
+                    .take(width)
+                    .iter()
+                    .rev()
+                    .fold(0, |index, byte| index << 8 | usize::from(*byte));
+                keys[index].clone()
+            })
+            .collect()
+    }
+
+    /// The values of a column as text.
+    fn column(&mut self, kind: &str, rows: usize) -> Vec<String> {
+        match kind {
+            "String" => (0..rows).map(|_| self.string()).collect(),
+            "UUID" => (0..rows)
+                .map(|_| {
+                    let (first, second) = (self.u64(), self.u64());
+                    Uuid::from_u64_pair(first, second).to_string()
+                })
+                .collect(),
+            "Date" => (0..rows)
+                .map(|_| u16::from_le_bytes(self.take(2).try_into().unwrap()).to_string())
+                .collect(),
+            "UInt8" => (0..rows).map(|_| self.take(1)[0].to_string()).collect(),
+            "LowCardinality(String)" => {
+                assert_eq!(self.u64(), 1);
+                self.low_cardinality(rows)
+            }
+            "Map(LowCardinality(String), Float64)" => {
+                assert_eq!(self.u64(), 1);
+                let ends: Vec<usize> =
+                    (0..rows).map(|_| usize::try_from(self.u64()).unwrap()).collect();
+                let leaves = ends.last().copied().unwrap_or(0);
+                let paths = self.low_cardinality(leaves);
+                let values: Vec<f64> = (0..leaves).map(|_| f64::from_bits(self.u64())).collect();
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                starts
+                    .zip(&ends)
+                    .map(|(start, end)| {
+                        format!("{:?}", (&paths[start..*end], &values[start..*end]))
+                    })
+                    .collect()
+            }
+            _ => (0..rows).map(|_| self.u64().cast_signed().to_string()).collect(),
+        }
+    }
+}
+
+/// Reads a whole block: rows of columns as text.
+fn read(block: &[u8]) -> Vec<Vec<String>> {
+    let mut reader = Reader { rest: block };
+    assert_eq!(reader.var_uint(), COLUMNS.len());
+    let rows = reader.var_uint();
+    let mut table = vec![Vec::new(); rows];
+    for (name, kind) in COLUMNS {
+        assert_eq!((reader.string().as_str(), reader.string().as_str()), (name, kind));
+        for (row, value) in table.iter_mut().zip(reader.column(kind, rows)) {
+            row.push(value);
+        }
+    }
+    assert!(reader.rest.is_empty());
+    table
+}
+
+#[test]
+fn the_statement_names_the_columns_of_the_block() {
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(INSERT, format!("INSERT INTO events ({}) FORMAT Native", names.join(", ")));
+}
+
+#[test]
+fn every_value_lands_in_its_column() {
+    let mut numbers = NumberBuffer::default();
+    numbers.push("a", 1.0);
+    numbers.push("b.c", 2.5);
+    let event = EventView {
+        seq: 9,
+        event_name: "Order Completed",
+        timestamp_ms: 5,
+        day: 3,
+        user_id: "user",
+        anonymous_id: "anonymous",
+        service_user_id: "service",
+        alias_label: "label",
+        alias_name: "name",
+        event_id: "id",
+        session_id: "session",
+        device_id: "device",
+        properties: "{}",
+        numbers: numbers.view(),
+        order: Some(OrderView {
+            order_id: "order",
+            revenue: Some(-12),
+            currency: "EUR",
+            base_revenue: None,
+            base_currency: "USD",
+        }),
+    };
+    let mut columns = EventColumns::default();
+    for _ in 0..2 {
+        columns.clear();
+        columns.push(&header(7), &event);
+        let mut block = Vec::new();
+        columns.encode(&mut block);
+        assert_eq!(
+            read(&block),
+            [[
+                "00000000-0000-0000-0000-000000000007",
+                "Order Completed",
+                "3",
+                "5",
+                "user",
+                "anonymous",
+                "service",
+                "label",
+                "name",
+                "id",
+                "session",
+                "device",
+                "1000",
+                "{}",
+                r#"(["a", "b.c"], [1.0, 2.5])"#,
+                "order",
+                "-12",
+                "EUR",
+                "0",
+                "USD",
+                "1",
+                "9",
+            ]]
+        );
+    }
+}
+
+#[test]
+fn dictionaries_grow_past_one_and_two_bytes() {
+    for names in [255_u32, 256, 65_535, 65_536] {
+        let mut columns = EventColumns::default();
+        for name in 0..names {
+            let event_name = format!("n{name:05}");
+            columns
+                .push(&header(1), &EventView { event_name: &event_name, ..EventView::default() });
+        }
+        let mut block = Vec::new();
+        columns.encode(&mut block);
+        let read: Vec<String> =
+            read(&block).into_iter().map(|mut row| row.swap_remove(1)).collect();
+        let expected: Vec<String> = (0..names).map(|name| format!("n{name:05}")).collect();
+        assert_eq!(read, expected, "sorted, and each its own");
+    }
+}
+
+proptest! {
+    #[test]
+    fn rows_come_out_complete_and_in_the_order_of_the_key(
+        events in vec((0_u128..3, "[a-c]{0,2}", 0_u16..3, "[a-z0-9-]{0,80}", vec(("[a-d]", -9.0..9.0), 0..4)), 0..40),
+    ) {
+        let mut columns = EventColumns::default();
+        let mut expected = Vec::new();
+        for (seq, (workspace, event_name, day, event_id, leaves)) in (0..).zip(&events) {
+            let mut numbers = NumberBuffer::default();
+            for (path, value) in leaves {
+                numbers.push(path, *value);
+            }
+            // The halves of the id differ in order, as ClickHouse's comparison demands.
+            let workspace = workspace << 64 | (5 - workspace);
+            let event = EventView { seq, event_name, day: *day, event_id, numbers: numbers.view(), ..EventView::default() };
+            columns.push(&header(workspace), &event);
+            let key = (workspace & u128::from(u64::MAX), event_name.clone(), *day, city_hash::city_hash_64(event_id.as_bytes()), seq);
+            let (paths, values): (Vec<_>, Vec<_>) = leaves.iter().cloned().unzip();
+            expected.push((key, Uuid::from_u128(workspace).to_string(), event_id.clone(), format!("{:?}", (paths, values))));
+        }
+        expected.sort_by(|one, other| one.0.cmp(&other.0));
+        let mut block = Vec::new();
+        columns.encode(&mut block);
+        let read = read(&block);
+        prop_assert_eq!(read.len(), expected.len());
+        for (row, (key, workspace, event_id, numbers)) in read.iter().zip(&expected) {
+            prop_assert_eq!(&row[0], workspace);
+            prop_assert_eq!(&row[1], &key.1);
+            prop_assert_eq!(&row[2], &key.2.to_string());
+            prop_assert_eq!(&row[9], event_id);
+            prop_assert_eq!(&row[14], numbers);
+            prop_assert_eq!(&row[21], &key.4.to_string());
+        }
+    }
+}

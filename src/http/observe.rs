@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use axum::{extract::MatchedPath, response::Response};
 use http::Method;
-use metrics::{Counter, Gauge, Histogram, Unit};
+use metrics::{Counter, Gauge, Histogram};
 use parking_lot::RwLock;
 
 use super::{envelope::Refusal, request_id::RequestId};
@@ -35,18 +35,6 @@ struct Route {
 
 impl Observer {
     pub(super) fn new() -> Self {
-        metrics::describe_counter!("http_requests_total", Unit::Count, "Requests answered");
-        metrics::describe_histogram!(
-            "http_request_duration_seconds",
-            Unit::Seconds,
-            "From the end of a request's head to the head of its answer"
-        );
-        metrics::describe_gauge!("http_requests_in_flight", Unit::Count, "Requests being answered");
-        metrics::describe_counter!(
-            "http_requests_aborted_total",
-            Unit::Count,
-            "Requests whose sender left before the answer"
-        );
         Self(Arc::new(Figures {
             in_flight: metrics::gauge!("http_requests_in_flight"),
             aborted: metrics::counter!("http_requests_aborted_total"),

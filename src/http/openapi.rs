@@ -66,12 +66,36 @@ fn complete(operation: &mut Operation) {
         let no_scopes: [&str; 0] = [];
         operation.security = Some(vec![SecurityRequirement::new(BEARER, no_scopes)]);
     }
+    let is_guarded = operation.security.is_some();
+    let reads = operation.request_body.is_some() || operation.parameters.is_some();
+    let refusals = [
+        (reads, "400", "A field, parameter or body that breaks a rule; `errors` names each"),
+        (is_guarded, "401", "No credential, or none that is valid"),
+        (is_guarded, "403", "The credential lacks the scope that the message names"),
+        (operation.request_body.is_some(), "413", "The body is over its limit"),
+        (
+            operation.request_body.is_some(),
+            "415",
+            "The body is not JSON, or packed in a way not known",
+        ),
+        (
+            true,
+            "503",
+            "Something needed is away for the moment; `Retry-After` says when to come back",
+        ),
+        (true, "default", "Any other refusal or failure, in the same form"),
+    ];
+    for (applies, status, description) in refusals {
+        if applies {
+            let responses = &mut operation.responses.responses;
+            responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(refusal(description)));
+        }
+    }
+}
+
+fn refusal(description: &str) -> Response {
     let body = Content::new(Some(Ref::from_schema_name(Envelope::name())));
-    let error = Response::builder()
-        .description("Any refusal or failure, always in this form")
-        .content("application/json", body)
-        .build();
-    operation.responses.responses.entry("default".to_owned()).or_insert(RefOr::T(error));
+    Response::builder().description(description).content("application/json", body).build()
 }
 
 #[cfg(test)]
@@ -81,7 +105,13 @@ mod tests {
 
     use super::*;
 
-    #[utoipa::path(post, path = "/things/{id}", tag = "things", responses((status = 200)))]
+    #[utoipa::path(
+        post,
+        path = "/things/{id}",
+        tag = "things",
+        request_body = String,
+        responses((status = 200, description = "made"))
+    )]
     async fn create_thing() {}
 
     #[utoipa::path(get, path = "/livez", tag = "health", responses((status = 200)))]
@@ -109,6 +139,18 @@ mod tests {
 
     #[test]
     fn health_checks_ask_for_no_credential() {
-        assert!(described()["paths"]["/livez"]["get"].get("security").is_none());
+        let operation = &described()["paths"]["/livez"]["get"];
+        assert!(operation.get("security").is_none());
+        let statuses: Vec<&String> = operation["responses"].as_object().unwrap().keys().collect();
+        assert_eq!(statuses, ["200", "503", "default"]);
+    }
+
+    #[test]
+    fn refusals_are_listed_where_they_can_happen() {
+        let document = described();
+        let responses = &document["paths"]["/things/{id}"]["post"]["responses"];
+        let statuses: Vec<&String> = responses.as_object().unwrap().keys().collect();
+        assert_eq!(statuses, ["200", "400", "401", "403", "413", "415", "503", "default"]);
+        assert_eq!(responses["200"]["description"], "made");
     }
 }

@@ -57,6 +57,14 @@ pub const METRICS: &[Metric] = &[
         "time from request head to response head, by route",
     ),
     metric("http_requests_in_flight", Gauge, Count, "requests being answered now"),
+    metric(
+        "http_requests_aborted_total",
+        Counter,
+        Count,
+        "requests whose sender left before the answer",
+    ),
+    metric("http_body_used_bytes", Gauge, Bytes, "memory of request bodies in flight"),
+    metric("http_body_limit_bytes", Gauge, Bytes, "memory request bodies may take together"),
     metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
     metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),
     metric(

@@ -45,7 +45,8 @@ impl Load {
                 .iter()
                 .enumerate()
                 .map(|(n, id)| {
-                    let mut event = json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
+                    let mut event =
+                        json!({"userId": "ann", "eventName": "Loaded", "clientEventId": id});
                     // Half of them leave the time to the server.
                     if n % 2 == 0 {
                         event["timestamp"] = json!(1_772_366_400_000_u64 + first);
@@ -78,7 +79,8 @@ impl Load {
 async fn shown(client: &Client) -> BTreeMap<String, usize> {
     let mut shown = BTreeMap::new();
     for offset in (0..).step_by(1000) {
-        let page = client.get(format!("/events/query?limit=1000&offset={offset}"), 200).await.json();
+        let page =
+            client.get(format!("/events/query?limit=1000&offset={offset}"), 200).await.json();
         let page = page.as_array().unwrap().clone();
         for event in &page {
             *shown.entry(event["event_id"].as_str().unwrap().to_owned()).or_default() += 1;
@@ -101,7 +103,8 @@ async fn assert_exactly_once(client: &Client, load: &Load) {
     let doubled: Vec<_> = shown.iter().filter(|(_, times)| **times != 1).collect();
     assert!(doubled.is_empty(), "shown more than once: {doubled:?}");
     let question = json!({"eventName": "Loaded"});
-    let total = client.post("/events/aggregate", &question, 200).await.json()["data"]["total"].clone();
+    let total =
+        client.post("/events/aggregate", &question, 200).await.json()["data"]["total"].clone();
     assert_eq!(total, shown.len(), "the aggregate counts what the query shows");
 }
 
@@ -149,8 +152,9 @@ async fn nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed() {
         process.kill();
         load.aim(None);
         eventually("the engines go with their parent", || async {
-            (engine_pids(&folder, "clickhouse").is_empty() && engine_pids(&folder, "postgres").is_empty())
-                .then_some(())
+            (engine_pids(&folder, "clickhouse").is_empty()
+                && engine_pids(&folder, "postgres").is_empty())
+            .then_some(())
         })
         .await;
         (process, _) = Process::start(&folder, &[]).await;
@@ -174,7 +178,8 @@ async fn nothing_acknowledged_is_lost_or_doubled_when_the_embedded_clickhouse_is
         grown(&load, 1_000).await;
         let pids = engine_pids(&folder, "clickhouse");
         assert_eq!(pids.len(), 1, "{pids:?}");
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL).unwrap();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL)
+            .unwrap();
         // Tracking goes on without ClickHouse.
         grown(&load, 1_000).await;
         eventually("another ClickHouse was started", || async {

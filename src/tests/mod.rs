@@ -3,7 +3,6 @@
 
 mod kit;
 
-mod auth;
 mod contract;
 mod durability;
 mod events;

@@ -9,7 +9,8 @@ use std::{
 /// Source files of a crate or room, relative to the project's root.
 fn sources(room: &str) -> Vec<(PathBuf, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut entries: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
         entries.sort();
         for path in entries {
             if path.is_dir() {
@@ -83,7 +84,12 @@ fn crates_only_know_the_crates_below_them() {
     }
     for (path, text) in sources("analytics/src") {
         for used in named_after(&text, "ingest::") {
-            assert_eq!(used, "model", "{}: analytics knows of ingest only its model", path.display());
+            assert_eq!(
+                used,
+                "model",
+                "{}: analytics knows of ingest only its model",
+                path.display()
+            );
         }
     }
 }
@@ -209,7 +215,9 @@ fn unsafe_code_stays_where_the_foreign_library_is_loaded() {
                 let code = line.trim_start();
                 !code.starts_with("//")
                     && !path.ends_with("tidy.rs")
-                    && (code.contains("unsafe {") || code.contains("unsafe fn") || code.contains("unsafe impl"))
+                    && (code.contains("unsafe {")
+                        || code.contains("unsafe fn")
+                        || code.contains("unsafe impl"))
             });
             assert!(ffi || !uses, "{} has unsafe code", path.display());
         }
@@ -223,7 +231,8 @@ fn every_sql_file_is_included_exactly_once() {
     for entry in fs::read_dir(root.join("analytics/src/sql")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let uses = code.matches(&format!("/{name}\"")).count() + code.matches(&format!("\"{name}\"")).count();
+        let uses = code.matches(&format!("/{name}\"")).count()
+            + code.matches(&format!("\"{name}\"")).count();
         assert_eq!(uses, 1, "{name} is included {uses} times");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("--"), "{name} does not say the question it answers");

@@ -127,10 +127,19 @@ impl Scan {
         // The bad frame itself starts here.
         self.skip(1, limit)?;
         loop {
-            let room = usize::try_from(limit.saturating_sub(self.offset)).unwrap_or(usize::MAX);
-            self.read(READ_BYTES.min(room))?;
+            if self.buffer.len() < FRAME_HEADER_BYTES {
+                let room = usize::try_from(limit.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+                self.read(READ_BYTES.min(room))?;
+            }
             if self.buffer.len() < FRAME_HEADER_BYTES {
                 return Ok(false);
+            }
+            // The unwritten rest of a file is zeros, which also spell the id of segment 0; no frame
+            // begins with this many of them, since its length is not 0.
+            let zeros = self.buffer.iter().take_while(|byte| **byte == 0).count();
+            if zeros >= SEGMENT_ID_AT {
+                self.skip(zeros - (SEGMENT_ID_AT - 1), limit)?;
+                continue;
             }
             let candidate = self.buffer[SEGMENT_ID_AT..]
                 .windows(pattern.len())

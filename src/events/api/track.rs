@@ -92,7 +92,7 @@ pub(super) enum Tracked {
 
 /// An element that was refused.
 #[derive(Debug, Serialize, ToSchema)]
-struct Rejected {
+pub(super) struct Rejected {
     /// Zero-based position in the request's array.
     index: usize,
     /// Its event name, when it has one.

@@ -62,7 +62,8 @@ async fn an_unknown_route_is_404_and_a_wrong_method_405_before_the_credential_is
 #[tokio::test]
 async fn several_failed_fields_have_the_generic_message_and_one_has_its_own() {
     let workspace = Workspace::new().await;
-    let answer = workspace.api.post("/events/aggregate", &json!({"eventName": 1, "groupBy": 2}), 400).await;
+    let answer =
+        workspace.api.post("/events/aggregate", &json!({"eventName": 1, "groupBy": 2}), 400).await;
     assert_eq!(answer.json()["message"], "Bad Request");
     assert_eq!(answer.errors().len(), 2);
 }
@@ -70,7 +71,8 @@ async fn several_failed_fields_have_the_generic_message_and_one_has_its_own() {
 #[tokio::test]
 async fn the_request_id_is_echoed_or_minted() {
     let workspace = Workspace::new().await;
-    let request = workspace.api.request(Method::GET, "/events/query").header("x-request-id", "mine-1");
+    let request =
+        workspace.api.request(Method::GET, "/events/query").header("x-request-id", "mine-1");
     let answer = workspace.api.send(request, 200).await;
     assert_eq!(answer.headers["x-request-id"], "mine-1");
     let minted = workspace.api.get("/nowhere", 404).await;

@@ -36,15 +36,28 @@ async fn every_scraped_metric_is_in_the_catalogue_with_its_kind() {
         seen.insert(name.to_owned());
     }
     for name in [
-        "http_requests_total", "http_request_duration_seconds", "http_requests_in_flight",
-        "ingest_events_accepted_total", "ingest_events_rejected_total", "ingest_events_enqueued_total",
-        "ingest_events_drained_total", "ingest_visible_lag_seconds", "wal_frames_appended_total",
-        "wal_fsync_duration_seconds", "wal_used_bytes", "wal_limit_bytes",
-        "clickhouse_insert_duration_seconds", "clickhouse_insert_rows_total", "postgres_connections",
+        "http_requests_total",
+        "http_request_duration_seconds",
+        "http_requests_in_flight",
+        "ingest_events_accepted_total",
+        "ingest_events_rejected_total",
+        "ingest_events_enqueued_total",
+        "ingest_events_drained_total",
+        "ingest_visible_lag_seconds",
+        "wal_frames_appended_total",
+        "wal_fsync_duration_seconds",
+        "wal_used_bytes",
+        "wal_limit_bytes",
+        "clickhouse_insert_duration_seconds",
+        "clickhouse_insert_rows_total",
+        "postgres_connections",
     ] {
         assert!(seen.contains(name), "{name} was not scraped");
     }
-    assert!(text.contains("process_resident_memory_bytes") && text.contains("process_cpu_seconds_total"));
+    assert!(
+        text.contains("process_resident_memory_bytes")
+            && text.contains("process_cpu_seconds_total")
+    );
 }
 
 #[tokio::test]

@@ -5,10 +5,16 @@ use crate::kit::Client;
 #[tokio::test]
 async fn the_description_lists_the_mounted_routes_and_no_others() {
     let answer = Client::anonymous().get("/openapi.json", 200).await.json();
-    let paths: Vec<&str> = answer["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-    for path in
-        ["/events/track", "/events/query", "/events/aggregate", "/users/{userId}/events", "/livez", "/readyz"]
-    {
+    let paths: Vec<&str> =
+        answer["paths"].as_object().unwrap().keys().map(String::as_str).collect();
+    for path in [
+        "/events/track",
+        "/events/query",
+        "/events/aggregate",
+        "/users/{userId}/events",
+        "/livez",
+        "/readyz",
+    ] {
         assert!(paths.contains(&path), "{path} is missing of {paths:?}");
     }
     for (path, item) in answer["paths"].as_object().unwrap() {
@@ -33,8 +39,15 @@ async fn the_page_of_it_needs_nothing_from_elsewhere() {
     let page = client.get("/docs/", 200).await;
     let mut assets = Vec::new();
     for part in page.text.split(['"', '\'']) {
-        assert!(!part.starts_with("http://") && !part.starts_with("https://") && !part.starts_with("//"), "{part}");
-        if let Some(asset) = part.strip_prefix("./").filter(|a| a.ends_with(".js") || a.ends_with(".css")) {
+        assert!(
+            !part.starts_with("http://")
+                && !part.starts_with("https://")
+                && !part.starts_with("//"),
+            "{part}"
+        );
+        if let Some(asset) =
+            part.strip_prefix("./").filter(|a| a.ends_with(".js") || a.ends_with(".css"))
+        {
             assets.push(asset.to_owned());
         }
     }

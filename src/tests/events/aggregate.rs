@@ -44,7 +44,11 @@ async fn counts_by_day_are_the_default() {
     );
     let filled = json!({"eventName": "Product Purchased", "fillGaps": true});
     let counts: Vec<_> = ask(&workspace, filled).await["results"]
-        .as_array().unwrap().iter().map(|bucket| bucket["count"].clone()).collect();
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bucket| bucket["count"].clone())
+        .collect();
     assert_eq!(counts, [2, 0, 1]);
     let none = ask(&workspace, json!({"eventName": "Never"})).await;
     assert_eq!((none["results"].clone(), none["total"].clone()), (json!([]), json!(0)));
@@ -59,7 +63,8 @@ async fn every_unit_starts_its_buckets_where_utc_does_and_weeks_on_monday() {
         ("week", "2026-03-16T00:00:00.000Z"),
         ("month", "2026-03-01T00:00:00.000Z"),
     ] {
-        let data = ask(&workspace, json!({"eventName": "Product Purchased", "groupBy": unit})).await;
+        let data =
+            ask(&workspace, json!({"eventName": "Product Purchased", "groupBy": unit})).await;
         assert_eq!(data["groupBy"], unit);
         assert_eq!(data["results"], json!([{"period": period, "count": 1}]), "{unit}");
     }
@@ -87,13 +92,19 @@ async fn metrics_take_numbers_and_numeric_strings_and_do_not_drift() {
     // Dot paths reach into objects; avgField serves for the others where sumField is absent.
     let question = json!({"eventName": "Product Purchased", "avgField": "deep.n", "metrics": ["avg", "min", "sum"]});
     let bucket = &ask(&workspace, question).await["results"][0];
-    assert_eq!(bucket, &json!({"period": "2026-03-01T00:00:00.000Z", "count": 5, "avg_value": 5,
-                               "min_value": 4, "sum_value": 10}));
+    assert_eq!(
+        bucket,
+        &json!({"period": "2026-03-01T00:00:00.000Z", "count": 5, "avg_value": 5,
+                               "min_value": 4, "sum_value": 10})
+    );
     // Fields of their own for min and max.
     let question = json!({"eventName": "Product Purchased", "sumField": "price", "minField": "deep.n",
                           "maxField": "deep.n", "metrics": ["sum", "min", "max"]});
     let bucket = &ask(&workspace, question).await["results"][0];
-    assert_eq!((&bucket["sum_value"], &bucket["min_value"], &bucket["max_value"]), (&json!(0.3), &json!(4), &json!(6)));
+    assert_eq!(
+        (&bucket["sum_value"], &bucket["min_value"], &bucket["max_value"]),
+        (&json!(0.3), &json!(4), &json!(6))
+    );
     // No numbers at all: the sum is 0, the others are null.
     let question = json!({"eventName": "Product Purchased", "sumField": "colour", "metrics": ["sum", "avg", "min", "max"]});
     let bucket = &ask(&workspace, question).await["results"][0];
@@ -176,7 +187,10 @@ async fn dates_bound_the_question_and_are_inclusive() {
     .await;
     let between = |start: &str, end: &str| json!({"eventName": "Product Purchased", "startDate": start, "endDate": end});
     assert_eq!(ask(&workspace, between("2026-03-01", "2026-03-02")).await["total"], 2);
-    assert_eq!(ask(&workspace, between("2026-03-02T12:00:00Z", "2026-03-02T12:00:00Z")).await["total"], 1);
+    assert_eq!(
+        ask(&workspace, between("2026-03-02T12:00:00Z", "2026-03-02T12:00:00Z")).await["total"],
+        1
+    );
     let errors = workspace
         .api
         .post("/events/aggregate", &between("2026-03-02", "2026-03-01"), 400)
@@ -193,15 +207,24 @@ async fn bad_questions_name_each_failed_field() {
         (json!({"eventName": ""}), vec!["eventName"]),
         (json!({"eventName": 1}), vec!["eventName"]),
         (json!({"eventName": "A", "groupBy": "year"}), vec!["groupBy"]),
-        (json!({"eventName": "A", "groupBy": 1, "startDate": "soon", "endDate": 1}), vec!["startDate", "endDate", "groupBy"]),
+        (
+            json!({"eventName": "A", "groupBy": 1, "startDate": "soon", "endDate": 1}),
+            vec!["startDate", "endDate", "groupBy"],
+        ),
         (json!({"eventName": "A", "metrics": "count"}), vec!["metrics"]),
         (json!({"eventName": "A", "metrics": []}), vec!["metrics"]),
         (json!({"eventName": "A", "metrics": ["median"]}), vec!["metrics[0]"]),
         (json!({"eventName": "A", "sumField": 1}), vec!["sumField"]),
         (json!({"eventName": "A", "eventProperties": []}), vec!["eventProperties"]),
         (json!({"eventName": "A", "eventProperties": {"a": [{}]}}), vec!["eventProperties.a"]),
-        (json!({"eventName": "A", "eventProperties": {"a": {"b": [[1]]}}}), vec!["eventProperties.a.b"]),
-        (json!({"eventName": "A", "metrics": ["min"]}), vec!["sumField or avgField is required for metric min"]),
+        (
+            json!({"eventName": "A", "eventProperties": {"a": {"b": [[1]]}}}),
+            vec!["eventProperties.a.b"],
+        ),
+        (
+            json!({"eventName": "A", "metrics": ["min"]}),
+            vec!["sumField or avgField is required for metric min"],
+        ),
     ] {
         let errors = workspace.api.post("/events/aggregate", &question, 400).await.errors();
         assert_eq!(errors.len(), fields.len(), "{question}: {errors:?}");

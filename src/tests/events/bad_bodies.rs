@@ -14,8 +14,17 @@ const TRACK: &str = "/events/track";
 async fn what_is_no_json_is_400_and_says_where() {
     let workspace = Workspace::new().await;
     for body in [
-        "", " ", "{", "{\"userId\":", "nonsense", "{'userId':'a'}", "[{},]", "{}{}", "\u{feff}{}x",
-        "{\"userId\":\"\\ud800\",\"eventName\":\"A\"}", "{\"userId\":\"a\tb\",\"eventName\":\"A\"}",
+        "",
+        " ",
+        "{",
+        "{\"userId\":",
+        "nonsense",
+        "{'userId':'a'}",
+        "[{},]",
+        "{}{}",
+        "\u{feff}{}x",
+        "{\"userId\":\"\\ud800\",\"eventName\":\"A\"}",
+        "{\"userId\":\"a\tb\",\"eventName\":\"A\"}",
     ] {
         let answer = workspace.api.post_bytes(TRACK, body, 400).await;
         let errors = answer.errors();
@@ -35,7 +44,8 @@ async fn one_element_nested_10_000_deep_never_breaks_the_server() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
         workspace.api.post_bytes(TRACK, deep.clone(), 400).await;
-        let event = format!("{{\"userId\":\"ann\",\"eventName\":\"A\",\"properties\":{{\"d\":{deep}}}}}");
+        let event =
+            format!("{{\"userId\":\"ann\",\"eventName\":\"A\",\"properties\":{{\"d\":{deep}}}}}");
         workspace.api.post_bytes(TRACK, event, 400).await;
     }
     // Deep but within what is parsed: that element alone is rejected.
@@ -44,7 +54,10 @@ async fn one_element_nested_10_000_deep_never_breaks_the_server() {
         "[{{\"userId\":\"ann\",\"eventName\":\"A\"}},{{\"userId\":\"ann\",\"eventName\":\"B\",\"properties\":{{\"d\":{deep}}}}}]"
     );
     let verdict = workspace.api.post_bytes(TRACK, batch, 200).await.json();
-    assert_eq!((verdict["accepted"].clone(), verdict["rejected"][0]["index"].clone()), (json!(1), json!(1)));
+    assert_eq!(
+        (verdict["accepted"].clone(), verdict["rejected"][0]["index"].clone()),
+        (json!(1), json!(1))
+    );
 }
 
 #[tokio::test]
@@ -69,13 +82,19 @@ async fn numbers_keep_their_value_or_are_refused() {
     let with = |number: &str| {
         format!("{{\"userId\":\"ann\",\"eventName\":\"A\",\"properties\":{{\"n\":{number}}}}}")
     };
-    for number in ["0", "-1", "0.1", "1e2", "18446744073709551615", "-9223372036854775808", "2.5e-3"] {
+    for number in
+        ["0", "-1", "0.1", "1e2", "18446744073709551615", "-9223372036854775808", "2.5e-3"]
+    {
         workspace.api.post_bytes(TRACK, with(number), 200).await;
     }
     let events = events_of(&workspace, 7).await;
-    let mut numbers: Vec<f64> = events.iter().map(|e| e["properties"]["n"].as_f64().unwrap()).collect();
+    let mut numbers: Vec<f64> =
+        events.iter().map(|e| e["properties"]["n"].as_f64().unwrap()).collect();
     numbers.sort_by(f64::total_cmp);
-    assert_eq!(numbers, [-9_223_372_036_854_775_808.0, -1.0, 0.0, 0.0025, 0.1, 100.0, 18_446_744_073_709_551_615.0]);
+    assert_eq!(
+        numbers,
+        [-9_223_372_036_854_775_808.0, -1.0, 0.0, 0.0025, 0.1, 100.0, 18_446_744_073_709_551_615.0]
+    );
     for number in ["1e400", "-1e999", "01", "1.", ".5", "+1", "0x10", "NaN", "Infinity"] {
         workspace.api.post_bytes(TRACK, with(number), 400).await;
     }
@@ -128,7 +147,9 @@ async fn a_body_over_the_limit_is_413_compressed_or_not() {
     let bomb = vec![b' '; limit + 1];
     let plain = workspace.api.post_bytes(TRACK, bomb.clone(), 413).await.json();
     assert!(plain["message"].as_str().unwrap().contains(&limit.to_string()), "{plain}");
-    for (encoding, body) in [("gzip", gzip(&bomb)), ("zstd", zstd::encode_all(&bomb[..], 1).unwrap())] {
+    for (encoding, body) in
+        [("gzip", gzip(&bomb)), ("zstd", zstd::encode_all(&bomb[..], 1).unwrap())]
+    {
         assert!(body.len() < 100_000);
         let request = workspace
             .api

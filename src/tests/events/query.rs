@@ -80,7 +80,15 @@ async fn limits_are_clamped_and_pages_do_not_overlap() {
     assert_eq!(ids(&workspace, "?limit=3&offset=3").await, e([6, 5, 4]));
     assert_eq!(ids(&workspace, "?limit=3&offset=9").await, e([0]));
     assert_eq!(ids(&workspace, "?offset=10").await, e([]));
-    for all in ["?limit=abc", "?limit=0", "?limit=-5", "?limit=1001", "?limit=99999999999999999999", "?offset=-1", "?offset=x"] {
+    for all in [
+        "?limit=abc",
+        "?limit=0",
+        "?limit=-5",
+        "?limit=1001",
+        "?limit=99999999999999999999",
+        "?offset=-1",
+        "?offset=x",
+    ] {
         assert_eq!(ids(&workspace, all).await.len(), 10, "{all}");
     }
 }
@@ -90,8 +98,10 @@ async fn the_default_page_is_100_and_the_largest_1000() {
     let workspace = Workspace::new().await;
     for part in 0..3 {
         let batch: Vec<Value> = (0..400)
-            .map(|n| json!({"userId": "ann", "eventName": "A", "clientEventId": format!("{part}-{n}"),
-                            "timestamp": 1_772_366_400_000_i64 + i64::from(part * 400 + n)}))
+            .map(|n| {
+                json!({"userId": "ann", "eventName": "A", "clientEventId": format!("{part}-{n}"),
+                            "timestamp": 1_772_366_400_000_i64 + i64::from(part * 400 + n)})
+            })
             .collect();
         workspace.api.post("/events/track", &Value::Array(batch), 200).await;
     }

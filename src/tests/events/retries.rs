@@ -39,7 +39,8 @@ async fn a_repeat_answers_the_same_and_is_visible_once() {
 async fn concurrent_repeats_are_recorded_once_with_and_without_timestamp() {
     let workspace = Workspace::new().await;
     let posts = (0..40).map(|n| {
-        let mut event = json!({"userId": "ann", "eventName": "A", "clientEventId": format!("c{}", n % 4)});
+        let mut event =
+            json!({"userId": "ann", "eventName": "A", "clientEventId": format!("c{}", n % 4)});
         if n % 4 < 2 {
             event["timestamp"] = json!("2026-03-01T12:00:00Z");
         }
@@ -56,7 +57,8 @@ async fn concurrent_repeats_are_recorded_once_with_and_without_timestamp() {
 #[tokio::test]
 async fn the_first_write_stays_whatever_a_repeat_says() {
     let workspace = Workspace::new().await;
-    let first = json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 1}});
+    let first =
+        json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 1}});
     workspace.api.post("/events/track", &first, 200).await;
     for repeat in [
         json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 2}}),

@@ -103,9 +103,15 @@ async fn every_field_of_the_wrong_type_is_named_once() {
     let workspace = Workspace::new().await;
     let wrong = [json!(1), json!(true), json!([]), json!({}), json!("x")];
     for (field, right) in [
-        ("userId", "string"), ("eventName", "string"), ("anonymousId", "string"),
-        ("sessionId", "string"), ("deviceId", "string"), ("clientEventId", "string"),
-        ("serviceUserId", "24-hex"), ("properties", "object"), ("userAlias", "alias"),
+        ("userId", "string"),
+        ("eventName", "string"),
+        ("anonymousId", "string"),
+        ("sessionId", "string"),
+        ("deviceId", "string"),
+        ("clientEventId", "string"),
+        ("serviceUserId", "24-hex"),
+        ("properties", "object"),
+        ("userAlias", "alias"),
         ("timestamp", "time"),
     ] {
         for value in &wrong {
@@ -146,7 +152,11 @@ async fn all_failed_fields_are_listed_at_once() {
     let answer = workspace.api.post("/events/track", &event, 400).await;
     let errors = answer.errors();
     for field in ["userId", "eventName", "properties", "timestamp"] {
-        assert_eq!(errors.iter().filter(|e| e.starts_with(field)).count(), 1, "{field}: {errors:?}");
+        assert_eq!(
+            errors.iter().filter(|e| e.starts_with(field)).count(),
+            1,
+            "{field}: {errors:?}"
+        );
     }
     assert_eq!(answer.json()["message"], "Bad Request");
 }
@@ -166,7 +176,8 @@ async fn names_and_identifiers_hold_255_characters_and_not_one_more() {
         assert!(errors[0].starts_with(field) && errors[0].contains("255"), "{errors:?}");
     }
     for part in ["aliasLabel", "aliasName"] {
-        let mut event = json!({"eventName": "A", "userAlias": {"aliasLabel": "l", "aliasName": "n"}});
+        let mut event =
+            json!({"eventName": "A", "userAlias": {"aliasLabel": "l", "aliasName": "n"}});
         event["userAlias"][part] = json!(fits);
         workspace.api.post("/events/track", &event, 200).await;
         event["userAlias"][part] = json!(too_long);
@@ -178,7 +189,8 @@ async fn names_and_identifiers_hold_255_characters_and_not_one_more() {
 #[tokio::test]
 async fn properties_hold_200_keys_and_five_levels_and_not_one_more() {
     let workspace = Workspace::new().await;
-    let track = |properties: Value| json!({"userId": "ann", "eventName": "A", "properties": properties});
+    let track =
+        |properties: Value| json!({"userId": "ann", "eventName": "A", "properties": properties});
     workspace.api.post("/events/track", &track(object_of(200)), 200).await;
     let errors = workspace.api.post("/events/track", &track(object_of(201)), 400).await.errors();
     assert!(errors[0].starts_with("properties") && errors[0].contains("200"), "{errors:?}");
@@ -282,7 +294,9 @@ async fn an_event_without_timestamp_gets_the_servers_time() {
 async fn an_array_holds_500_events_and_neither_501_nor_none() {
     let workspace = Workspace::new().await;
     let of = |count: usize| {
-        Value::Array((0..count).map(|n| json!({"userId": format!("u{n}"), "eventName": "A"})).collect())
+        Value::Array(
+            (0..count).map(|n| json!({"userId": format!("u{n}"), "eventName": "A"})).collect(),
+        )
     };
     let verdict = workspace.api.post("/events/track", &of(500), 200).await.json();
     assert_eq!(verdict, json!({"processed": 500, "accepted": 500, "rejected": []}));

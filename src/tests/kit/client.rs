@@ -71,7 +71,12 @@ impl Client {
     }
 
     /// Posts bytes as they are, said to be JSON.
-    pub(crate) async fn post_bytes(&self, path: &str, body: impl Into<Vec<u8>>, expected: u16) -> Answer {
+    pub(crate) async fn post_bytes(
+        &self,
+        path: &str,
+        body: impl Into<Vec<u8>>,
+        expected: u16,
+    ) -> Answer {
         let request = self.request(Method::POST, path).header("content-type", "application/json");
         self.send(request.body(body.into()), expected).await
     }

@@ -19,7 +19,10 @@ pub(crate) struct Process {
 impl Process {
     /// Starts the program and waits until it says that it is ready. The first start on a folder also
     /// gives the demo key.
-    pub(crate) async fn start(data_dir: &Path, environment: &[(&str, String)]) -> (Self, Option<String>) {
+    pub(crate) async fn start(
+        data_dir: &Path,
+        environment: &[(&str, String)],
+    ) -> (Self, Option<String>) {
         let data_dir = data_dir.to_owned();
         let environment: Vec<_> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
@@ -69,7 +72,8 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
             key = Some(line.trim().to_owned());
         }
         if let Some(rest) = line.strip_prefix("Millrace is ready.") {
-            let urls: Vec<&str> = rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
+            let urls: Vec<&str> =
+                rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
             let admin_url = urls[2].trim_end_matches("/metrics").to_owned();
             return (Process { url: urls[0].to_owned(), admin_url, child }, key);
         }

@@ -105,7 +105,8 @@ impl TestServer {
 
     /// A key of the named workspace, which is made when it is new.
     pub(crate) async fn key(&self, workspace: &str, scopes: &str) -> (String, WorkspaceId) {
-        let (db, workspace, scopes) = (self.db(), workspace.to_owned(), scopes.parse::<ScopeSet>().unwrap());
+        let (db, workspace, scopes) =
+            (self.db(), workspace.to_owned(), scopes.parse::<ScopeSet>().unwrap());
         self.on(async move {
             let key = NewKey {
                 workspace,

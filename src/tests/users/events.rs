@@ -81,7 +81,8 @@ async fn filters_and_pages_apply_and_the_total_counts_all_that_match() {
     assert_eq!((&answer["limit"], &answer["offset"]), (&json!(2), &json!(1)));
     let answer = page(&workspace, "?eventName=B").await;
     assert_eq!((ids(&answer), answer["total"].clone()), (vec!["e4", "e1"], json!(2)));
-    let answer = page(&workspace, "?startDate=2026-03-01T12:01:00Z&endDate=2026-03-01T12:02:00Z").await;
+    let answer =
+        page(&workspace, "?startDate=2026-03-01T12:01:00Z&endDate=2026-03-01T12:02:00Z").await;
     assert_eq!(ids(&answer), ["e3", "e2"]);
     for (query, limit) in [("?limit=5000", 1000), ("?limit=x", 50), ("?limit=0", 50)] {
         assert_eq!(page(&workspace, query).await["limit"], limit, "{query}");

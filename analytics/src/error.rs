@@ -98,9 +98,8 @@ impl From<clickhouse::error::Error> for AnalyticsError {
                     | code::ALL_CONNECTION_TRIES_FAILED
                     | code::SERVER_OVERLOADED,
                 ) => Self::Unavailable(error),
-                Some(_) => Self::Other(error),
                 None if is_gateway_refusal(text) => Self::Unavailable(error),
-                None => Self::Other(error),
+                _ => Self::Other(error),
             },
             _ => Self::Other(error),
         }

@@ -103,19 +103,30 @@ pub(super) fn ms(at: &str) -> i64 {
 
 /// Inserts one part a month, in the order given: earlier ones arrived first.
 pub(super) async fn insert(analytics: &Analytics, events: &[Event]) {
-    let mut body = String::new();
-    for event in events {
-        body.push_str(&event.row().to_string());
-        body.push('\n');
-    }
+    send(analytics, &batch(events), &Uuid::now_v7().to_string()).await.unwrap();
+}
+
+/// The rows of a batch, one JSON object a line.
+pub(super) fn batch(events: &[Event]) -> String {
+    events.iter().map(|event| format!("{}\n", event.row())).collect()
+}
+
+/// Inserts a batch under a deduplication token, with the settings of the batch writer.
+pub(super) async fn send(
+    analytics: &Analytics,
+    batch: &str,
+    token: &str,
+) -> Result<(), clickhouse::error::Error> {
     let mut insert = analytics
         .client()
-        .clone()
-        .with_setting("async_insert", "0")
         .insert_formatted_with("INSERT INTO events FORMAT JSONEachRow")
+        .with_setting("async_insert", "0")
+        .with_setting("optimize_on_insert", "0")
+        .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1")
+        .with_setting("insert_deduplication_token", token)
         .buffered();
-    insert.write_buffered(body.as_bytes());
-    insert.end().await.unwrap();
+    insert.write_buffered(batch.as_bytes());
+    insert.end().await
 }
 
 /// Keeps merges from happening, so that a read must be exact by itself.

@@ -4,7 +4,7 @@ use analytics::events::{self, EventFilter};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::fixture::{counted, event, insert, measured, ms, stop_merges, text, total};
+use super::fixture::{batch, counted, event, insert, measured, ms, send, stop_merges, text, total};
 use crate::kit;
 
 fn page(limit: u32) -> EventFilter {
@@ -131,4 +131,47 @@ async fn ids_that_the_server_stamped_are_known_after_a_restart() {
     let ids: Vec<_> =
         found.iter().map(|id| (id.workspace, id.event_id.as_str(), id.timestamp_ms)).collect();
     assert_eq!(ids, [(workspace, "mine", ms("2024-01-20T10:00:00Z"))]);
+}
+
+#[tokio::test]
+async fn a_batch_that_failed_half_way_is_whole_after_it_is_sent_again() {
+    // The rows went into the table but not behind it: the repeat must not be dropped by the views.
+    let analytics = kit::clickhouse_database().await;
+    let workspace = Uuid::now_v7();
+    let order = event(workspace, "Order Completed", "o1", "2024-01-05T10:00:00Z").of("ann");
+    let rows = batch(&[order.with(json!({"orderId": "A", "total": 5}))]);
+    for table in ["orders", "timeline"] {
+        let refuse = format!("ALTER TABLE {table} ADD CONSTRAINT never CHECK 1 = 2");
+        analytics.client().query_raw(&refuse).execute().await.unwrap();
+    }
+    send(&analytics, &rows, "batch-1").await.unwrap_err();
+    for table in ["orders", "timeline"] {
+        let accept = format!("ALTER TABLE {table} DROP CONSTRAINT never");
+        analytics.client().query_raw(&accept).execute().await.unwrap();
+    }
+    for _ in 0..2 {
+        send(&analytics, &rows, "batch-1").await.unwrap();
+        assert_eq!(total(&analytics, workspace, &counted("Order Completed")).await, 1);
+        assert_eq!(events::query(&analytics, workspace, &page(10)).await.unwrap().len(), 1);
+        let stored: u64 =
+            analytics.client().query_raw("SELECT count() FROM timeline").fetch_one().await.unwrap();
+        assert_eq!(stored, 2);
+    }
+}
+
+#[tokio::test]
+async fn repeats_within_one_insert_are_one_event() {
+    // Inserts are not merged on their way in (optimize_on_insert = 0), so one part may hold both.
+    let analytics = kit::clickhouse_database().await;
+    stop_merges(&analytics).await;
+    let workspace = Uuid::now_v7();
+    let first =
+        event(workspace, "Seen", "e1", "2024-01-05T10:00:00Z").of("ann").with(json!({"n": 1}));
+    let repeat =
+        event(workspace, "Seen", "e1", "2024-01-05T11:00:00Z").of("bob").with(json!({"n": 2}));
+    insert(&analytics, &[first, repeat]).await;
+    let rows = events::query(&analytics, workspace, &page(10)).await.unwrap();
+    assert_eq!((rows.len(), rows[0].user_id.as_str()), (1, "ann"));
+    let sums = super::fixture::asked(&analytics, workspace, &measured("Seen", "n")).await;
+    assert_eq!((sums[0].count, text(sums[0].sum.as_ref())), (1, Some("1")));
 }

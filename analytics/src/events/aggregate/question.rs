@@ -204,10 +204,11 @@ fn text_of(name: &str, field: &str) -> String {
     if !field.contains('.') {
         return literal;
     }
-    let keys: String =
-        (0..field.split('.').count()).map(|place| format!(", {{{name}_{place}:String}}")).collect();
+    let keys = (0..field.split('.').count()).map(|place| format!("{{{name}_{place}:String}}"));
+    let keys = keys.collect::<Vec<_>>().join(", ");
     format!(
-        "if(JSONHas(properties, {{{name}:String}}), {literal}, JSONExtractString(properties{keys}))"
+        "if(JSONHas(properties, {{{name}:String}}), {literal}, \
+         JSONExtractString(properties, {keys}))"
     )
 }
 

@@ -121,17 +121,17 @@ impl PropertyFilter {
             .iter()
             .any(|value| matches!(value, PropertyValue::Bool(_) | PropertyValue::Null));
         for (way, keys) in self.readings().iter().enumerate() {
-            let keys: String =
-                (0..keys.len()).map(|key| format!(", {{f{number}_{way}_{key}:String}}")).collect();
+            let keys = (0..keys.len()).map(|key| format!("{{f{number}_{way}_{key}:String}}"));
+            let keys = keys.collect::<Vec<_>>().join(", ");
             if has_texts {
                 ways.push(format!(
-                    "JSONType(properties{keys}) = 'String' AND \
-                     has({{f{number}_texts:Array(String)}}, JSONExtractString(properties{keys}))"
+                    "JSONType(properties, {keys}) = 'String' AND \
+                     has({{f{number}_texts:Array(String)}}, JSONExtractString(properties, {keys}))"
                 ));
             }
             if has_words {
                 ways.push(format!(
-                    "has({{f{number}_words:Array(String)}}, JSONExtractRaw(properties{keys}))"
+                    "has({{f{number}_words:Array(String)}}, JSONExtractRaw(properties, {keys}))"
                 ));
             }
         }

@@ -38,7 +38,7 @@ fn an_object_filters_the_properties_within() {
 fn what_cannot_be_a_filter_is_refused() {
     let many: Map<String, Value> =
         (0..=PROPERTY_FILTERS_MAX).map(|n| (n.to_string(), json!(n))).collect();
-    let deep = vec!["k"; PROPERTY_PATH_KEYS_MAX + 1].join(".");
+    let deep = ["k"; PROPERTY_PATH_KEYS_MAX + 1].join(".");
     let cases = [
         (Value::Object(many), FilterError::TooMany),
         (

@@ -97,6 +97,8 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
 impl Server {
     /// Starts everything, and answers when the listeners do; see [`Server::ready`] for the stores.
     pub async fn start(settings: Settings, options: ServerOptions) -> anyhow::Result<Self> {
+        // Before anything that counts: a counter made earlier would count for nobody.
+        let recorder = Recorder::install()?;
         let data_dir = DataDir::open(&settings.data_dir)?;
         let lock = data_dir.lock().await?;
         let (spool, recovery) = Spool::open(spool_options(&settings, &data_dir))?;
@@ -109,7 +111,8 @@ impl Server {
             ..EngineOptions::from_settings(&settings)?
         };
         let engines = Engines::start(&engine_options, &data_dir).await?;
-        let app = assemble(&settings, &options, &data_dir, &engines, &spool)?;
+        let app =
+            assemble(&settings, options.clock, &data_dir, &engines, (spool.clone(), recorder))?;
         let (stopping, _) = watch::channel(false);
         let mut server = Self {
             api: api.local_addr()?,
@@ -239,12 +242,11 @@ fn serve_options(settings: &config::Http) -> ServeOptions {
 
 fn assemble(
     settings: &Settings,
-    options: &ServerOptions,
+    clock: Clock,
     data_dir: &DataDir,
     engines: &Engines,
-    spool: &Spool,
+    (spool, recorder): (Spool, Recorder),
 ) -> anyhow::Result<App> {
-    let clock = options.clock.clone();
     let db = crate::db::connect(engines.postgres_options(), settings.engines.postgres_connections);
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
@@ -254,16 +256,16 @@ fn assemble(
         auth: Auth::new(db.clone(), clock.clone(), sessions),
         analytics: Analytics::connect(&clickhouse_address(engines))?,
         intake: Intake::new(
-            spool.clone(),
+            spool,
             IntakeOptions { window_entries: settings.ingest.window_entries },
         ),
         readiness: Readiness::new(),
-        recorder: Recorder::install()?,
         body_budget: BodyBudget::with_timeouts(
             settings.ingest.queue_bytes,
             BODY_SILENCE_MAX,
             Duration::from_secs(settings.http.body_timeout_seconds),
         ),
+        recorder,
         clock,
         db,
     }))

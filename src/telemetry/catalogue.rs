@@ -56,6 +56,14 @@ pub const METRICS: &[Metric] = &[
         Seconds,
         "time from request head to response head, by route",
     ),
+    metric(
+        "http_requests_aborted_total",
+        Counter,
+        Count,
+        "requests whose caller went away before the answer",
+    ),
+    metric("http_body_used_bytes", Gauge, Bytes, "memory held by request bodies"),
+    metric("http_body_limit_bytes", Gauge, Bytes, "memory request bodies may hold"),
     metric("http_requests_in_flight", Gauge, Count, "requests being answered now"),
     metric(
         "http_requests_aborted_total",
@@ -106,6 +114,12 @@ pub const METRICS: &[Metric] = &[
     metric("clickhouse_insert_duration_seconds", Histogram, Seconds, "time of one insert"),
     metric("clickhouse_insert_rows_total", Counter, Count, "rows inserted"),
     metric("clickhouse_errors_total", Counter, Count, "failed calls to ClickHouse, by kind"),
+    metric(
+        "engine_restarts_total",
+        Counter,
+        Count,
+        "embedded engines that died and were started again",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

@@ -3,6 +3,9 @@
 
 mod kit;
 
+mod analytics;
+mod auth;
+mod clickhouse;
 mod contract;
 mod durability;
 mod events;

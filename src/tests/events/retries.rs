@@ -62,7 +62,7 @@ async fn the_first_write_stays_whatever_a_repeat_says() {
     workspace.api.post("/events/track", &first, 200).await;
     for repeat in [
         json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 2}}),
-        json!({"userId": "bob", "eventName": "B", "clientEventId": "one", "timestamp": "2025-01-01"}),
+        json!({"userId": "bob", "eventName": "B", "clientEventId": "one", "sessionId": "other"}),
     ] {
         let answer = workspace.api.post("/events/track", &repeat, 200).await.json();
         assert_eq!(answer, json!({"eventId": "one", "success": true}));

@@ -1,14 +1,16 @@
 //! What the tests share: one running server, fresh workspaces on it, and a client that demands its status.
 
 mod client;
+pub(crate) mod engines;
 mod process;
 mod server;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use client::{Answer, Client};
+pub(crate) use client::Client;
+pub(crate) use engines::clickhouse_database;
 pub(crate) use process::Process;
-pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, server};
+pub(crate) use server::{MILLRACE, Workspace, data_dir, server};
 
 /// How long a condition may take to come true before a test gives up.
 const EVENTUALLY_MAX: Duration = Duration::from_secs(30);

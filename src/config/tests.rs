@@ -90,10 +90,14 @@ fn variables_take_the_kind_of_value_their_setting_has() {
     assert_eq!(settings.public_url.unwrap().as_str(), "https://example.test/base");
 }
 
+/// Variables, the file, and what the refusal says.
+type Refusal =
+    (&'static [(&'static str, &'static str)], Option<&'static str>, &'static [&'static str]);
+
 #[test]
 fn refusals_name_the_source_and_the_key() {
     let none = Flags::default();
-    let cases: [(&[(&str, &str)], Option<&str>, &[&str]); 12] = [
+    let cases: [Refusal; 12] = [
         (&[], Some("lisen = 1"), &["millrace.toml", "unknown field `lisen`"]),
         (&[], Some("[spool]\nlimit = 1"), &["millrace.toml", "unknown field `limit`", "`spool`"]),
         (&[], Some("[smtp]\nurl = 1"), &["millrace.toml", "unknown field `smtp`"]),

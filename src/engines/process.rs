@@ -13,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use metrics::Counter;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -40,8 +39,9 @@ const TAIL_LINES: usize = 20;
 /// Bytes of one such line that are kept.
 const TAIL_LINE_BYTES_MAX: usize = 1024;
 /// Words by which a child's complaints are known.
-const COMPLAINTS: [&str; 7] =
-    ["FATAL", "PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
+const COMPLAINTS: [&str; 6] = ["PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
+/// PostgreSQL's word for the end of a session: a complaint only among the last words of a server.
+const SESSION_ENDED: &str = "FATAL";
 /// Spawn requests waiting at once.
 const SPAWNS_WAITING: usize = 8;
 
@@ -96,7 +96,7 @@ impl Running {
         // What it wrote last may still be on its way.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let tail = self.log.tail.lock();
-        let last = tail.iter().rev().find(|line| COMPLAINTS.iter().any(|word| line.contains(word)));
+        let last = tail.iter().rev().find(|line| complains(line) || line.contains(SESSION_ENDED));
         match last.or(tail.back()) {
             Some(line) => format!("{line} ({status})"),
             None => status,
@@ -148,7 +148,6 @@ async fn keep_alive<E: Engine>(
     mut running: Running,
     mut stop: watch::Receiver<bool>,
 ) {
-    let restarts = restarts(E::NAME);
     let mut backoff = BACKOFF_MIN;
     loop {
         let started = Instant::now();
@@ -165,7 +164,8 @@ async fn keep_alive<E: Engine>(
                 _ = stop.changed() => return,
             }
             backoff = (backoff * 2).min(BACKOFF_MAX);
-            restarts.increment(1);
+            // Resolved here: engines start before anything records.
+            metrics::counter!("engine_restarts_total", "engine" => E::NAME).increment(1);
             tokio::select! {
                 started = start(&mut engine) => match started {
                     Ok(running) => break running,
@@ -176,14 +176,6 @@ async fn keep_alive<E: Engine>(
         };
         tracing::info!(engine = E::NAME, "{} runs again", E::NAME);
     }
-}
-
-fn restarts(engine: &'static str) -> Counter {
-    metrics::describe_counter!(
-        "engine_restarts_total",
-        "Times an embedded engine was started again"
-    );
-    metrics::counter!("engine_restarts_total", "engine" => engine)
 }
 
 async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
@@ -259,7 +251,7 @@ async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Lo
             let end = line.floor_char_boundary(TAIL_LINE_BYTES_MAX);
             line.truncate(end);
         }
-        if log.ready.load(Ordering::Relaxed) && COMPLAINTS.iter().any(|word| line.contains(word)) {
+        if log.ready.load(Ordering::Relaxed) && complains(&line) {
             tracing::warn!(engine, "{line}");
         } else {
             tracing::debug!(engine, "{line}");
@@ -270,4 +262,8 @@ async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Lo
         }
         tail.push_back(line);
     }
+}
+
+fn complains(line: &str) -> bool {
+    COMPLAINTS.iter().any(|word| line.contains(word))
 }

@@ -28,8 +28,8 @@ max_parallel_workers_per_gather = 0
 idle_in_transaction_session_timeout = '60s'
 timezone = 'UTC'
 log_timezone = 'UTC'
-# Neither statements nor values go to the log.
-log_min_messages = warning
+# Neither statements nor values go to the log; a statement's error is told to whoever sent it.
+log_min_messages = log
 log_min_error_statement = panic
 log_error_verbosity = terse
 log_checkpoints = off

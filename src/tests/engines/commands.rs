@@ -1,0 +1,93 @@
+//! Commands: what they print, how they end, beside a server and without one.
+
+use std::path::Path;
+
+use super::command::millrace;
+use crate::kit::{Client, Process, data_dir};
+
+fn is_one_plain_line(text: &str) -> bool {
+    text.lines().count() == 1 && text.starts_with("millrace: ")
+}
+
+#[tokio::test]
+async fn commands_work_without_a_server_and_beside_one() {
+    let data_dir = data_dir("commands");
+    let create = ["keys", "create", "--workspace", "w", "--scopes", "events:read,events:write"];
+    let alone = millrace(&data_dir, &create).await;
+    assert_eq!(alone.status, 0, "{}", alone.stderr);
+    let key = alone.stdout.trim_end().to_owned();
+    assert!(key.starts_with("mr_") && alone.stdout == format!("{key}\n"), "{}", alone.stdout);
+
+    let (server, demo) = Process::start(&data_dir, &[]).await;
+    assert!(demo.is_none(), "a store with a workspace gets no demo");
+    server.client(&key).get("/events/query", 200).await;
+    let beside = millrace(&data_dir, &create).await;
+    assert_eq!(beside.status, 0, "{}", beside.stderr);
+    let second_key = beside.stdout.trim_end();
+    Client::new(&server.url, Some(second_key)).get("/events/query", 200).await;
+
+    let list = millrace(&data_dir, &["keys", "list", "--workspace", "w"]).await;
+    assert_eq!((list.status, list.stdout.lines().count()), (0, 3), "{}", list.stdout);
+    let id = key.split('_').nth(1).unwrap();
+    assert_eq!(millrace(&data_dir, &["keys", "revoke", id]).await.status, 0);
+    assert_eq!(millrace(&data_dir, &["migrate"]).await.status, 0);
+    let letters = millrace(&data_dir, &["dead-letters", "list"]).await;
+    assert_eq!((letters.status, letters.stdout.lines().count()), (0, 1), "{}", letters.stdout);
+    let session = ["sessions", "create", "--workspace", "w", "--actor", "me", "--scopes", "*"];
+    let session = millrace(&data_dir, &session).await;
+    assert_eq!(session.stdout.trim_end().split('.').count(), 3, "{}", session.stderr);
+
+    let twice = millrace(&data_dir, &["serve"]).await;
+    assert_eq!(twice.status, 1);
+    assert!(is_one_plain_line(twice.stderr.lines().last().unwrap_or_default()), "{}", twice.stderr);
+    let holder = format!("pid {}", server.pid());
+    assert!(twice.stderr.contains(&holder), "{}", twice.stderr);
+    assert!(twice.stderr.contains(&data_dir.display().to_string()), "{}", twice.stderr);
+    assert!(server.stop().await.success());
+}
+
+#[tokio::test]
+async fn bad_usage_ends_with_2_and_a_failure_with_1_and_one_line() {
+    let data_dir = data_dir("usage");
+    let usage: [&[&str]; 9] = [
+        &[],
+        &["serv"],
+        &["keys"],
+        &["keys", "create", "--workspace", "w"],
+        &["keys", "create", "--workspace", "w", "--scopes", "no:such"],
+        &["keys", "create", "--workspace", "w", "--scopes", "*", "--sdk"],
+        &["keys", "revoke", "x"],
+        &[
+            "sessions",
+            "create",
+            "--workspace",
+            "w",
+            "--actor",
+            "a",
+            "--scopes",
+            "*",
+            "--ttl",
+            "soon",
+        ],
+        &["serve", "--no-such-flag"],
+    ];
+    for arguments in usage {
+        let outcome = millrace(&data_dir, arguments).await;
+        assert_eq!(outcome.status, 2, "{arguments:?}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "", "{arguments:?}");
+    }
+    let failures: [&[&str]; 5] = [
+        &["serve", "--listen", "nowhere"],
+        &["serve", "--config", "/no/such/file"],
+        &["migrate", "--database-url", "nonsense"],
+        &["migrate", "--clickhouse-url", "tcp://h:9000"],
+        &["serve", "--data-dir", "/proc/no/such"],
+    ];
+    for arguments in failures {
+        let outcome = millrace(&data_dir, arguments).await;
+        assert_eq!(outcome.status, 1, "{arguments:?}: {}", outcome.stderr);
+        assert!(is_one_plain_line(&outcome.stderr), "{arguments:?}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "", "{arguments:?}");
+    }
+    assert!(!Path::new(&data_dir).join("postgres").exists(), "none of these starts an engine");
+}

@@ -1,0 +1,102 @@
+//! Engines that are killed come back; engines whose server is killed go with it.
+
+use std::path::Path;
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::json;
+
+use crate::kit::{Client, Process, data_dir, eventually};
+
+/// Process numbers of the embedded PostgreSQL and ClickHouse, as their own lock files say.
+fn engines(data_dir: &Path) -> Option<[Pid; 2]> {
+    let first = |path: &str| -> Option<Pid> {
+        let text = std::fs::read_to_string(data_dir.join(path)).ok()?;
+        text.lines().next()?.trim().parse().ok().map(Pid::from_raw)
+    };
+    Some([first("postgres/18/postmaster.pid")?, first("clickhouse/engine.lock")?])
+}
+
+/// Whether the process runs; one that only waits to be reaped does not.
+fn runs(pid: Pid) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')))
+}
+
+async fn until_ready(admin_url: &str) {
+    let url = format!("{admin_url}/readyz");
+    eventually("the server is ready", || async {
+        reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success()).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn killed_engines_come_back_where_they_were_with_what_they_had() {
+    // Otherwise one crash of an engine would end a deployment until somebody notices.
+    let data_dir = data_dir("engine-deaths");
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    let client = server.client(&key.unwrap());
+    let event = |name: &str| json!({"userId": "ann", "eventName": name});
+    client.post("/events/track", &event("Before"), 200).await;
+    let address = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
+    let killed = engines(&data_dir).unwrap();
+    for pid in killed {
+        kill(pid, Signal::SIGKILL).unwrap();
+    }
+    // Acknowledged while both are down.
+    client.post("/events/track", &event("Meanwhile"), 200).await;
+    let back = eventually("both engines run again", || async {
+        engines(&data_dir)
+            .filter(|now| now.iter().zip(killed).all(|(now, killed)| *now != killed && runs(*now)))
+    })
+    .await;
+    until_ready(&server.admin_url).await;
+    for name in ["Before", "Meanwhile"] {
+        let path = format!("/events/query?eventName={name}");
+        eventually("the event is there", || async {
+            let found = client.get(&path, 200).await;
+            found.text.contains(name).then_some(())
+        })
+        .await;
+    }
+    let address_now = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
+    assert_eq!(address, address_now, "clients that noted the address must find it again");
+    let metrics = Client::new(&server.admin_url, None).get("/metrics", 200).await.text;
+    for engine in ["PostgreSQL", "ClickHouse"] {
+        let counted = format!("engine_restarts_total{{engine=\"{engine}\"}}");
+        assert!(metrics.contains(&counted), "{metrics}");
+    }
+    assert!(server.stop().await.success());
+    assert!(back.iter().all(|pid| !runs(*pid)), "a server that stopped leaves no engine running");
+}
+
+#[tokio::test]
+async fn a_killed_server_takes_its_engines_along_and_the_next_one_starts_at_once() {
+    let data_dir = data_dir("server-death");
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    let key = key.unwrap();
+    let left = engines(&data_dir).unwrap();
+    server
+        .client(&key)
+        .post("/events/track", &json!({"userId": "ann", "eventName": "Kept"}), 200)
+        .await;
+    server.kill();
+    // No pause: the next server meets engines that are still stopping.
+    let (server, second_key) = Process::start(&data_dir, &[]).await;
+    assert!(second_key.is_none(), "the store that has a workspace already was found again");
+    assert!(left.iter().all(|pid| !runs(*pid)), "the engines went with their server");
+    let client = server.client(&key);
+    eventually("the acknowledged event is there", || async {
+        client.get("/events/query?eventName=Kept", 200).await.text.contains("Kept").then_some(())
+    })
+    .await;
+    let left = engines(&data_dir).unwrap();
+    server.kill();
+    eventually("the engines are gone", || async {
+        left.iter().all(|pid| !runs(*pid)).then_some(())
+    })
+    .await;
+}

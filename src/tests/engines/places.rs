@@ -1,0 +1,63 @@
+//! Where engines keep their files, and who gets in.
+
+use std::{
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use secrecy::ExposeSecret as _;
+
+use crate::kit::{Process, data_dir};
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Every command line of this machine.
+fn command_lines() -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).into_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn engines_run_below_a_long_path_that_only_its_owner_may_enter() {
+    // A socket's address holds 107 bytes, and PostgreSQL does not run as root: neither may decide where
+    // an operator can keep the data.
+    let closed = data_dir("places");
+    std::fs::create_dir_all(&closed).unwrap();
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let data_dir = closed.join("a-rather-long-name".repeat(8)).join("data");
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    server.client(&key.unwrap()).get("/events/query", 200).await;
+
+    let us = nix::unistd::Uid::effective();
+    let cluster = std::fs::metadata(data_dir.join("postgres")).unwrap();
+    assert_ne!(cluster.uid(), 0, "PostgreSQL never runs as root");
+    assert!(us.is_root() || cluster.uid() == us.as_raw());
+    for private in ["", "postgres", "postgres/18", "clickhouse", "secrets"] {
+        assert_eq!(mode(&data_dir.join(private)), 0o700, "{private}");
+    }
+    assert_eq!(mode(&data_dir.join("clickhouse.url")), 0o600);
+
+    let address = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
+    let address = millrace::engines::ClickHouseAddress::parse(&address).unwrap();
+    let password = address.password.expose_secret();
+    assert!(password.len() >= 32);
+    assert!(command_lines().iter().all(|line| !line.contains(password)));
+    let http = reqwest::Client::new();
+    let stranger = http.post(address.url.clone()).body("select 1").send().await.unwrap();
+    assert!(stranger.status().is_client_error(), "{}", stranger.status());
+    let request = http.post(address.url.clone()).basic_auth(&address.user, Some(password));
+    let answer = request.body("select 1").send().await.unwrap().text().await.unwrap();
+    assert_eq!(answer.trim(), "1");
+    assert!(server.stop().await.success());
+
+    // What is deleted is gone: the next start is a first one.
+    std::fs::remove_dir_all(&data_dir).unwrap();
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    assert!(key.is_some(), "a fresh folder gets a fresh store");
+    assert!(server.stop().await.success());
+}

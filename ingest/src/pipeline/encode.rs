@@ -5,11 +5,10 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::chunk::{Partition, for_each_row, month};
-use super::dead_letters::row_json;
-use crate::record::{Batch, BatchHeader, EventView};
+use crate::{columns::EventColumns, record::Batch};
 
 /// Partitions whose columns are kept for the next chunk.
-const COLUMNS_KEPT_MAX: usize = 4;
+const COLUMNS_KEPT_MAX: usize = 2;
 
 /// Fills columns; reuses their memory from chunk to chunk.
 #[derive(Debug, Default)]
@@ -66,33 +65,4 @@ fn finish(columns: &mut EventColumns) -> Bytes {
     columns.encode(&mut block);
     columns.clear();
     Bytes::from(block)
-}
-
-/// Rows as JSON lines, until the `Native` columns are in.
-#[derive(Debug, Default)]
-struct EventColumns {
-    rows: usize,
-    lines: Vec<u8>,
-}
-
-impl EventColumns {
-    fn push(&mut self, header: &BatchHeader, event: &EventView<'_>) {
-        let row = row_json(header, event).expect("a row of plain values is JSON");
-        self.rows += 1;
-        self.lines.extend_from_slice(row.get().as_bytes());
-        self.lines.push(b'\n');
-    }
-
-    fn len(&self) -> usize {
-        self.rows
-    }
-
-    fn encode(&self, block: &mut Vec<u8>) {
-        block.extend_from_slice(&self.lines);
-    }
-
-    fn clear(&mut self) {
-        self.rows = 0;
-        self.lines.clear();
-    }
 }

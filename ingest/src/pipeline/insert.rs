@@ -1,9 +1,11 @@
 //! One `INSERT` over HTTP.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use bytes::Bytes;
 use clickhouse::{Client, error::Error};
+
+use crate::columns;
 
 /// Longest wait for ClickHouse to take the next piece of a body.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -12,46 +14,24 @@ const END_TIMEOUT: Duration = Duration::from_mins(3);
 /// Bytes handed to the connection at once; compressed one by one when the client compresses.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The columns of `events` that are sent, in the order of the block.
-pub(super) const COLUMN_NAMES: [&str; 22] = [
-    "workspace_id",
-    "event_name",
-    "day",
-    "timestamp",
-    "user_id",
-    "anonymous_id",
-    "service_user_id",
-    "alias_label",
-    "alias_name",
-    "event_id",
-    "session_id",
-    "device_id",
-    "received_at",
-    "properties",
-    "numbers",
-    "order_id",
-    "revenue",
-    "currency",
-    "base_revenue",
-    "base_currency",
-    "has_revenue",
-    "seq",
-];
-
 /// Which format the body has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
+    /// One `Native` block.
+    Native,
     /// JSON objects, one per line.
     JsonEachRow,
 }
 
 impl Statement {
-    fn sql(self) -> String {
-        let format = match self {
-            Self::JsonEachRow => "JSONEachRow",
-        };
-        let columns = COLUMN_NAMES.join(", ");
-        format!("INSERT INTO events ({columns}) FORMAT {format}")
+    fn sql(self) -> Cow<'static, str> {
+        match self {
+            Self::Native => columns::INSERT.into(),
+            Self::JsonEachRow => {
+                let names: Vec<&str> = columns::COLUMNS.iter().map(|(name, _)| *name).collect();
+                format!("INSERT INTO events ({}) FORMAT JSONEachRow", names.join(", ")).into()
+            }
+        }
     }
 }
 

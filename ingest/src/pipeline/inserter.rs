@@ -19,8 +19,6 @@ use crate::spool::{Cursor, Mark};
 
 /// Rows refused, and not one taken, before the fault is looked for in the table and not in the rows.
 const REFUSED_ALONE_MAX: usize = 64;
-/// What the encoder makes.
-const BLOCK: Statement = Statement::JsonEachRow;
 /// Every how many failed tries there is a line in the log.
 const TRIES_PER_LOG: u32 = 20;
 
@@ -102,7 +100,8 @@ impl Inserter {
         let mut backoff = Backoff::new();
         loop {
             let start = std::time::Instant::now();
-            let sent = insert::send(&self.client, BLOCK, Some(&token), block.clone()).await;
+            let sent =
+                insert::send(&self.client, Statement::Native, Some(&token), block.clone()).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
                 self.metrics.insert_rows.increment(range.len() as u64);

@@ -72,9 +72,9 @@ const CHUNKS_MAX: usize = 2;
 pub const ROWS_MAX_DEFAULT: usize = 200_000;
 /// Rows worth an insert of their own when nothing is being inserted, unless set otherwise.
 pub const ROWS_MIN_DEFAULT: usize = 50_000;
-/// Payload bytes of a chunk, unless set otherwise. Twice this, for the rows and the block made of
-/// them, times [`CHUNKS_MAX`] is what the pipeline takes.
-pub const BYTES_MAX_DEFAULT: usize = 16 << 20;
+/// Payload bytes of a chunk, unless set otherwise. The pipeline takes about six times this: payload
+/// and block of [`CHUNKS_MAX`] chunks, and the columns one of them is sorted in.
+pub const BYTES_MAX_DEFAULT: usize = 12 << 20;
 /// How long a chunk waits for more events, unless set otherwise.
 pub const LINGER_DEFAULT: Duration = Duration::from_millis(250);
 

@@ -22,7 +22,7 @@ use super::{
 const GROUP_BYTES_MAX: u64 = 4 << 20;
 
 /// Payload bytes a consumer's channel holds before the consumer is sent to the log.
-const LIVE_BYTES_MAX: usize = 16 << 20;
+const LIVE_BYTES_MAX: usize = 8 << 20;
 
 /// What callers send to the writer.
 #[derive(Debug)]

@@ -141,7 +141,7 @@ async fn answer(
     Ok(response)
 }
 
-/// The numbers of the events in a body, by the marks in it.
+/// The numbers of the events in a body, by the marks in it, ascending: a block has an order of its own.
 fn events(body: &[u8]) -> Vec<u64> {
     let mark = EVENT_MARK.as_bytes();
     let mut numbers = Vec::new();
@@ -151,6 +151,7 @@ fn events(body: &[u8]) -> Vec<u64> {
         let digits = std::str::from_utf8(&body[at..at + NUMBER_DIGITS]).unwrap();
         numbers.push(digits.parse().unwrap());
     }
+    numbers.sort_unstable();
     numbers
 }
 

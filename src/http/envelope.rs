@@ -17,7 +17,7 @@ use axum::{
 use http::{
     HeaderMap, HeaderValue, StatusCode,
     header::{
-        ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
+        ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER,
         TRANSFER_ENCODING, WWW_AUTHENTICATE,
     },
 };
@@ -25,7 +25,10 @@ use http_body_util::{BodyExt as _, Limited};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::status;
+use super::{
+    request_id::{RequestId, X_REQUEST_ID},
+    status,
+};
 use crate::kernel::{Error, Timestamp};
 
 /// Longest text of a framework's refusal that is worth repeating, in bytes.
@@ -115,19 +118,44 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
         Some(own) => own.clone(),
         None => foreign(parts.status, &parts.headers, body).await,
     };
-    let envelope = Envelope {
-        status_code: parts.status.as_u16(),
-        message: &refusal.message,
-        errors: (parts.status == StatusCode::BAD_REQUEST).then_some(&refusal.errors),
-        timestamp: now,
-        path,
-    };
-    let bytes = serde_json::to_vec(&envelope).expect("strings and numbers always serialize");
+    let bytes = body_of(parts.status, &refusal.message, &refusal.errors, (path, now));
     for stale in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
         parts.headers.remove(stale);
     }
     parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Response::from_parts(parts, Body::from(bytes))
+}
+
+/// Writes the body.
+fn body_of(
+    status: StatusCode,
+    message: &str,
+    errors: &[String],
+    (path, timestamp): (&str, Timestamp),
+) -> Vec<u8> {
+    let envelope = Envelope {
+        status_code: status.as_u16(),
+        message,
+        errors: (status == StatusCode::BAD_REQUEST).then_some(errors),
+        timestamp,
+        path,
+    };
+    serde_json::to_vec(&envelope).expect("strings and numbers always serialize")
+}
+
+/// The whole answer, head included, to bytes that are no request: nobody else gets to answer them.
+/// Their path is not known.
+pub(super) fn whole(foreign: StatusCode, now: Timestamp) -> Vec<u8> {
+    let status = status::folded(foreign);
+    let message = status::words(foreign);
+    let body = body_of(status, message, &[message.to_owned()], ("", now));
+    let id = RequestId::of(&HeaderMap::new());
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{CONTENT_TYPE}: application/json\r\n{CONTENT_LENGTH}: {}\r\n\
+         {X_REQUEST_ID}: {id}\r\n{CONNECTION}: close\r\n\r\n",
+        body.len(),
+    );
+    [head.into_bytes(), body].concat()
 }
 
 /// The refusal of a framework: its text is repeated when it is a 400, its status named otherwise.

@@ -44,6 +44,11 @@ pub struct Front {
 }
 
 impl Front {
+    /// The clock that answers are stamped by.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     /// Answers one request.
     pub async fn answer(self, mut request: Request) -> Response {
         let id = RequestId::of(request.headers());

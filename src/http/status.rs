@@ -34,6 +34,15 @@ pub(super) fn folded(foreign: StatusCode) -> StatusCode {
     }
 }
 
+/// What is wrong with bytes that are no request, by the status the HTTP library has for them.
+pub(super) fn words(foreign: StatusCode) -> &'static str {
+    match foreign {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "Request head is too large",
+        StatusCode::URI_TOO_LONG => "Request path is too long",
+        _ => "Malformed HTTP request",
+    }
+}
+
 /// Whether a status refuses or fails, and so leaves through the envelope.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()

@@ -7,6 +7,7 @@
 //!   limits, see `BodyBudget`);
 //! - on shutdown it finishes what it has begun, and is cut off at `drain_max`.
 
+mod canned;
 mod options;
 mod pulse;
 
@@ -140,7 +141,7 @@ impl Server {
         let pulse = Arc::new(Pulse::new());
         let service =
             TowerToHyperService::new(pulse::counted(self.front.clone(), Arc::clone(&pulse)));
-        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(&pulse)));
+        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(&pulse), self.front.clock()));
         let mut connection = pin!(self.builder.serve_connection(io, service));
         let mut has_begun_drain = false;
         let mut overdue = pin!(pulse.overdue(&self.options));

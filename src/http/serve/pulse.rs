@@ -19,7 +19,8 @@ use tokio::{
 };
 use tower::Service;
 
-use super::{super::front::Front, options::ServeOptions};
+use super::{super::front::Front, canned::Swap, options::ServeOptions};
+use crate::kernel::Clock;
 
 /// How often a connection is looked at, as a part of its shortest limit.
 const LOOKS_PER_LIMIT: u32 = 8;
@@ -88,8 +89,13 @@ impl Pulse {
         (!waits_for_head && over(&self.idle_since, options.idle_max)).then_some("idle too long")
     }
 
+    /// Whether no service is at work, so that what is written may be hyper's own.
+    fn is_between_requests(&self) -> bool {
+        self.requests.load(Ordering::Acquire) == 0
+    }
+
     fn has_read(&self, bytes: &[u8]) {
-        let between_requests = self.requests.load(Ordering::Acquire) == 0
+        let between_requests = self.is_between_requests()
             && self.head_since.load(Ordering::Acquire) == NEVER
             && !self.is_http2.load(Ordering::Acquire);
         if between_requests && !bytes.is_empty() {
@@ -165,11 +171,27 @@ impl Service<Request<Incoming>> for Counted {
 pub(super) struct WatchedIo {
     stream: TcpStream,
     pulse: Arc<Pulse>,
+    clock: Clock,
+    /// An answer of ours on its way in the place of one of hyper's.
+    swap: Option<Swap>,
 }
 
 impl WatchedIo {
-    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
-        Self { stream, pulse }
+    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>, clock: Clock) -> Self {
+        Self { stream, pulse, clock, swap: None }
+    }
+
+    /// Puts our answer in the place of a refusal that hyper writes by itself. `None` when there is
+    /// nothing to replace.
+    fn poll_swap(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Option<Poll<io::Result<usize>>> {
+        if self.swap.is_none() && self.pulse.is_between_requests() {
+            self.swap = Swap::of(buf, self.clock.now());
+        }
+        let written = self.swap.as_mut()?.poll_write(&mut self.stream, cx);
+        if written.is_ready() {
+            self.swap = None;
+        }
+        Some(written)
     }
 
     fn note<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -203,7 +225,10 @@ impl AsyncWrite for WatchedIo {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        let written = match self.poll_swap(cx, buf) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write(cx, buf),
+        };
         self.note(written)
     }
 
@@ -220,7 +245,11 @@ impl AsyncWrite for WatchedIo {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let first = bufs.first().map_or(&[][..], |buf| buf);
+        let written = match self.poll_swap(cx, first) {
+            Some(written) => written,
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, bufs),
+        };
         self.note(written)
     }
 

@@ -80,15 +80,34 @@ async fn a_head_without_end_is_refused() {
     let header = format!("x: {}\r\n", "y".repeat(200 << 10));
     let request = [b"GET /livez HTTP/1.1\r\n", header.as_bytes(), b"\r\n"].concat();
     let answer = server.raw(&request).await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.ends_with(&refused("Request head is too large")), "{answer}");
+}
+
+/// The one error body for bytes that are no request.
+fn refused(message: &str) -> String {
+    format!(
+        r#"{{"statusCode":400,"message":"{message}","errors":["{message}"],"timestamp":"2026-03-01T12:00:00.000Z","path":""}}"#
+    )
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_closed() {
+async fn what_is_not_http_is_refused_like_everything_else() {
     let server = start().await;
-    let answer =
-        server.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello tls\r\n\r\n").await;
-    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    for bytes in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello tls\r\n\r\n"[..],
+        b"GET /livez HTTP/9.9\r\n\r\n",
+        b"GET /livez HTTP/1.1\r\nhost\x00: x\r\n\r\n",
+        b"GET /a b HTTP/1.1\r\nhost: x\r\n\r\n",
+    ] {
+        let answer = server.raw(bytes).await;
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+        assert!(answer.contains("\r\nx-request-id: "), "{answer}");
+        assert!(answer.ends_with(&refused("Malformed HTTP request")), "{answer}");
+    }
+    let answer = server.raw(&[LIVEZ, b"nonsense\r\n\r\n"].concat()).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.ends_with(&refused("Malformed HTTP request")), "{answer}");
     assert_eq!(server.get("/livez").await.status, 200);
 }
 

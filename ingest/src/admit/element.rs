@@ -56,27 +56,27 @@ pub(super) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Reads the object the scanner is at.
+    /// Reads the object the scanner is at. In place: an element is half a kilobyte.
     pub(super) fn read(
+        &mut self,
         scanner: &mut Scanner<'a>,
         properties: &mut Properties,
         nesting: &mut Nesting,
-    ) -> Result<Self, SyntaxError> {
+    ) -> Result<(), SyntaxError> {
         properties.begin();
-        let mut element = Self::default();
         scanner.members(|scanner, key| {
             let slot = match key.decode().as_deref().map(str::as_bytes) {
-                Ok(b"userId") => &mut element.user_id,
-                Ok(b"eventName") => &mut element.event_name,
-                Ok(b"timestamp") => &mut element.timestamp,
-                Ok(b"serviceUserId") => &mut element.service_user_id,
-                Ok(b"anonymousId") => &mut element.anonymous_id,
-                Ok(b"sessionId") => &mut element.session_id,
-                Ok(b"deviceId") => &mut element.device_id,
-                Ok(b"clientEventId") => &mut element.client_event_id,
+                Ok(b"userId") => &mut self.user_id,
+                Ok(b"eventName") => &mut self.event_name,
+                Ok(b"timestamp") => &mut self.timestamp,
+                Ok(b"serviceUserId") => &mut self.service_user_id,
+                Ok(b"anonymousId") => &mut self.anonymous_id,
+                Ok(b"sessionId") => &mut self.session_id,
+                Ok(b"deviceId") => &mut self.device_id,
+                Ok(b"clientEventId") => &mut self.client_event_id,
                 Ok(b"properties") => return properties.read(scanner, nesting),
                 Ok(b"userAlias") => {
-                    element.alias = alias(scanner, nesting)?;
+                    self.alias = alias(scanner, nesting)?;
                     return Ok(());
                 }
                 // Unknown fields are ignored, so that callers may run ahead of us.
@@ -84,8 +84,7 @@ impl<'a> Element<'a> {
             };
             *slot = field(scanner, nesting)?;
             Ok(())
-        })?;
-        Ok(element)
+        })
     }
 
     /// The event's name for a refusal, where it is a string.

@@ -43,7 +43,7 @@ impl Properties {
     /// Begins an event: it has no properties yet.
     pub(super) fn begin(&mut self) {
         self.place = Place::Absent;
-        self.walk.begin();
+        self.walk.forget_numbers();
         self.fault = None;
     }
 
@@ -64,6 +64,7 @@ impl Properties {
             }
         }
         let start = scanner.position();
+        self.walk.begin();
         self.walk.root(scanner)?;
         self.place = if self.walk.is_verbatim() {
             Place::Body { start, end: scanner.position() }

@@ -68,6 +68,11 @@ impl Walk {
         self.open_arrays = 0;
     }
 
+    /// Forgets the numeric leaves of the object before.
+    pub(super) fn forget_numbers(&mut self) {
+        self.numbers.clear();
+    }
+
     /// Walks the object the scanner is at. Only broken grammar is an error.
     pub(super) fn root(&mut self, scanner: &mut Scanner<'_>) -> Result<(), SyntaxError> {
         self.copied_to = scanner.position();

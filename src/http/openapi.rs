@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use utoipa::{
     PartialSchema as _, ToSchema as _,
     openapi::{
-        Components, Content, OpenApi, PathItem, Ref, RefOr, Response,
+        Components, Content, License, OpenApi, PathItem, Ref, RefOr, Response,
         path::Operation,
         security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     },
@@ -40,6 +40,9 @@ fn completed(mut document: OpenApi) -> OpenApi {
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     document.info.description =
         Some("Customer engagement: profiles, events, consent, suppressions, campaigns.".to_owned());
+    // What utoipa fills in here speaks of itself.
+    document.info.contact = None;
+    document.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)

@@ -124,19 +124,25 @@ async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
     }
 }
 
-/// Processes whose command line names the folder and the engine.
-fn engine_pids(folder: &std::path::Path, engine: &str) -> Vec<i32> {
-    let folder = folder.to_str().unwrap();
+/// Children of a process that run the named engine.
+fn engine_pids(parent: u32, engine: &str) -> Vec<i32> {
+    let is_it = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let its_parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+        its_parent.is_some_and(|its| its.trim() == parent.to_string()) && line.contains(engine)
+    };
     std::fs::read_dir("/proc")
         .unwrap()
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            line.contains(folder) && line.contains(&format!("engine {engine}"))
-        })
+        .filter(is_it)
         .collect()
+}
+
+fn is_running(pid: i32) -> bool {
+    std::path::Path::new("/proc").join(pid.to_string()).exists()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,12 +155,16 @@ async fn nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed() {
     for _ in 0..3 {
         load.aim(Some(process.client(&key)));
         grown(&load, 1_000).await;
+        let engines = [
+            engine_pids(process.pid(), "engine clickhouse"),
+            engine_pids(process.pid(), "postgres"),
+        ]
+        .concat();
+        assert_eq!(engines.len(), 2, "{engines:?}");
         process.kill();
         load.aim(None);
         eventually("the engines go with their parent", || async {
-            (engine_pids(&folder, "clickhouse").is_empty()
-                && engine_pids(&folder, "postgres").is_empty())
-            .then_some(())
+            engines.iter().all(|pid| !is_running(*pid)).then_some(())
         })
         .await;
         (process, _) = Process::start(&folder, &[]).await;
@@ -176,14 +186,14 @@ async fn nothing_acknowledged_is_lost_or_doubled_when_the_embedded_clickhouse_is
     let clients = start(&load);
     for _ in 0..3 {
         grown(&load, 1_000).await;
-        let pids = engine_pids(&folder, "clickhouse");
+        let pids = engine_pids(process.pid(), "engine clickhouse");
         assert_eq!(pids.len(), 1, "{pids:?}");
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL)
             .unwrap();
         // Tracking goes on without ClickHouse.
         grown(&load, 1_000).await;
         eventually("another ClickHouse was started", || async {
-            let now = engine_pids(&folder, "clickhouse");
+            let now = engine_pids(process.pid(), "engine clickhouse");
             (now.len() == 1 && now != pids).then_some(())
         })
         .await;

@@ -8,6 +8,7 @@ mod auth;
 mod clickhouse;
 mod contract;
 mod durability;
+mod engines;
 mod events;
 mod operability;
 mod tidy;

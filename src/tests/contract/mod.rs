@@ -3,3 +3,4 @@
 mod envelope;
 mod metrics;
 mod openapi;
+mod queries;

@@ -33,6 +33,9 @@ impl Process {
         Client::new(&self.url, Some(key))
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
 
     /// `kill -9`.
     pub(crate) fn kill(mut self) {

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to tokens),
-//! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`] (the durable form), [`spool`] (the log that
-//! makes them durable), [`pipeline`] (consumers of the log, and the ClickHouse writer), [`columns`]
-//! (rows as `Native` blocks).
+//! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`]
+//! (the durable form), [`spool`] (the log that makes them durable), [`pipeline`] (consumers of the
+//! log, and the ClickHouse writer), [`columns`] (rows as `Native` blocks).
 //!
 //! Knows no axum and no sqlx. Never reads a clock: callers pass the time.
 

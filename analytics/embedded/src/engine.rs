@@ -122,9 +122,11 @@ impl Engine {
         let keeper = spawn("clickhouse-keeper", move || keep(first, &kills_in))?;
         let workers = (0..connections)
             .map(|at| {
-                let (library, arguments, jobs) =
-                    (Arc::clone(&library), Arc::clone(arguments), jobs_in.clone());
-                spawn(&format!("clickhouse-{at}"), move || work(&library, &arguments, &jobs))
+                let (library, jobs) = (Arc::clone(&library), jobs_in.clone());
+                let (arguments, database) = (Arc::clone(arguments), database.to_owned());
+                spawn(&format!("clickhouse-{at}"), move || {
+                    work(&jobs, || open_session(&library, &arguments, &database));
+                })
             })
             .collect::<anyhow::Result<_>>()?;
         let engine = Self { jobs, kills, running: Mutex::default(), version };
@@ -207,15 +209,28 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> anyhow::Result<Joi
     std::thread::Builder::new().name(name.to_owned()).spawn(body).context("start an engine thread")
 }
 
-fn work(library: &Arc<Library>, arguments: &[String], jobs: &Receiver<Job>) {
-    let mut next = None;
+fn open_session(
+    library: &Arc<Library>,
+    arguments: &[String],
+    database: &str,
+) -> Result<Connection, Fault> {
+    let mut connection = Connection::open(library, arguments)?;
+    if let Err(fault) = connection.use_database(database) {
+        // Someone dropped it. A statement that needs it will be told.
+        tracing::debug!(error = %fault, "the usual database is not there");
+    }
+    Ok(connection)
+}
+
+fn work(jobs: &Receiver<Job>, open: impl Fn() -> Result<Connection, Fault>) {
+    // Sessions are opened ahead, so that a statement does not wait for one. A failure is tried again then.
+    let mut next = open().ok();
     while let Ok(job) = jobs.recv() {
-        let connection = next.take().unwrap_or_else(|| Connection::open(library, arguments));
+        let connection = next.take().map_or_else(&open, Ok);
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(connection))).is_err() {
             tracing::error!("a statement's thread panicked");
         }
-        // Opened ahead, so that the next statement does not wait for it. A failure is tried again then.
-        next = Connection::open(library, arguments).ok().map(Ok);
+        next = open().ok();
     }
 }
 

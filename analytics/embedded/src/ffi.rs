@@ -9,7 +9,10 @@ use std::{
 
 use anyhow::Context as _;
 
-use crate::fault::{Fault, code};
+use crate::{
+    fault::{Fault, code},
+    statement::quoted_name,
+};
 
 type Handle = *mut c_void;
 type Sizes = *const usize;
@@ -136,6 +139,8 @@ impl Library {
 pub(crate) struct Connection {
     library: Arc<Library>,
     handle: *mut Handle,
+    /// The database it was told to use last.
+    database: Option<String>,
 }
 
 // SAFETY: the library lets any thread use a connection as long as it is one at a time, which `&mut self` holds.
@@ -188,12 +193,21 @@ impl Connection {
                 "the engine refused a connection; its reason is on stderr",
             ));
         }
-        Ok(Self { library: Arc::clone(library), handle })
+        Ok(Self { library: Arc::clone(library), handle, database: None })
     }
 
     fn inner(&self) -> Handle {
         // SAFETY: the handle is not null and stays valid until `Drop` closes it.
         unsafe { *self.handle }
+    }
+
+    /// Makes a database the one unqualified names mean.
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<(), Fault> {
+        if self.database.as_deref() != Some(name) {
+            self.query(format!("USE {}", quoted_name(name)).as_bytes(), "Null", &[])?;
+            self.database = Some(name.to_owned());
+        }
+        Ok(())
     }
 
     /// Runs a statement and gives the bytes it answers and what it did.

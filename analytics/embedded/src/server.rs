@@ -16,6 +16,7 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
+    task::JoinSet,
 };
 
 use crate::{
@@ -46,7 +47,7 @@ const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
 /// A form: a statement and its parameters, in bytes.
 const FORM_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// The time requests under way get when the server stops.
-const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 
 struct Server {
     engine: Arc<Engine>,
@@ -121,6 +122,7 @@ fn prepare_files(data_dir: &Path) -> anyhow::Result<()> {
 async fn accept(listener: &TcpListener, server: &Arc<Server>, stop: impl Future<Output = ()>) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
         let slot = tokio::select! {
@@ -139,7 +141,8 @@ async fn accept(listener: &TcpListener, server: &Arc<Server>, stop: impl Future<
             },
         };
         let connection = graceful.watch(connect(stream, server));
-        tokio::spawn(async move {
+        while connections.try_join_next().is_some() {}
+        connections.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection broke off");
             }
@@ -148,6 +151,8 @@ async fn accept(listener: &TcpListener, server: &Arc<Server>, stop: impl Future<
     }
     if tokio::time::timeout(DRAIN_TIME_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests are cut off, they did not end in time");
+        // Statements that only read are killed with their requests.
+        connections.shutdown().await;
     }
 }
 

@@ -1,10 +1,6 @@
 //! What a statement's session is told before the statement: its database, its settings, and the mark it can be killed by.
 
-use crate::{
-    fault::Fault,
-    ffi::Connection,
-    statement::{quoted_name, quoted_text},
-};
+use crate::{fault::Fault, ffi::Connection, statement::quoted_text};
 
 /// Everything of a request that the engine gets besides the statement's text.
 #[derive(Debug)]
@@ -27,14 +23,13 @@ impl Session {
 
     /// Tells a fresh connection. Names are checked where they come in, values are quoted here; the engine judges both.
     pub(crate) fn apply(&self, connection: &mut Connection) -> Result<(), Fault> {
-        let mut run = |sql: String| connection.query(sql.as_bytes(), "Null", &[]).map(drop);
-        run(format!("USE {}", quoted_name(&self.database)))?;
+        connection.use_database(&self.database)?;
         // `readonly` forbids further settings, so it comes last, alone.
         let (last, first): (Vec<_>, Vec<_>) =
             self.settings.iter().partition(|(name, _)| name == "readonly");
         for settings in [first, last] {
             if let Some(set) = set_of(&settings) {
-                run(set)?;
+                connection.query(set.as_bytes(), "Null", &[])?;
             }
         }
         Ok(())

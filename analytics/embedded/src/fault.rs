@@ -61,13 +61,14 @@ impl Fault {
         match self.code {
             // REQUIRED_PASSWORD, AUTHENTICATION_FAILED
             194 | 516 => StatusCode::UNAUTHORIZED,
-            // UNKNOWN_USER, WRONG_PASSWORD, SET_NON_GRANTED_ROLE
-            192 | 193 | 512 => StatusCode::FORBIDDEN,
-            // CANNOT_PARSE_*, ILLEGAL_*, TYPE_MISMATCH, SYNTAX_ERROR, INCORRECT_DATA, BAD_ARGUMENTS, …
-            6 | 26 | 27 | 36 | 38 | 41 | 43 | 44 | 53 | 62 | 69 | 70 | 72 | 117 | 131 | 376
-            | 427 | 489 => StatusCode::BAD_REQUEST,
-            // UNKNOWN_TABLE, _FUNCTION, _IDENTIFIER, _TYPE, _STORAGE, _DATABASE, _SETTING, …
-            35 | 46 | 47 | 50 | 56 | 60 | 63 | 73 | 78 | 81 | 115 | 137 | 139 | 336 | 511 => {
+            // UNKNOWN_USER, WRONG_PASSWORD, ACCESS_DENIED, SET_NON_GRANTED_ROLE
+            192 | 193 | 497 | 512 => StatusCode::FORBIDDEN,
+            // What cannot be parsed (CANNOT_PARSE_*, SYNTAX_ERROR, INCORRECT_DATA, the AST's), BAD_ARGUMENTS, and
+            // columns and values that do not fit.
+            6 | 8 | 15 | 25 | 26 | 27 | 36 | 37 | 38 | 41 | 44 | 53 | 62 | 72 | 117 | 123 | 167
+            | 168 | 223 | 321 | 376 | 427 | 441 | 675 | 676 => StatusCode::BAD_REQUEST,
+            // UNKNOWN_*: table, function, identifier, type, storage, database, setting, format, role, …
+            46 | 47 | 50 | 56 | 60 | 63 | 73 | 78 | 81 | 115 | 152 | 336 | 511 => {
                 StatusCode::NOT_FOUND
             }
             // QUERY_IS_TOO_LARGE
@@ -80,6 +81,8 @@ impl Fault {
             159 => StatusCode::REQUEST_TIMEOUT,
             // HTTP_LENGTH_REQUIRED
             381 => StatusCode::LENGTH_REQUIRED,
+            // UNSUPPORTED_MEDIA_TYPE
+            779 => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -139,6 +142,9 @@ mod tests {
             (81, 404),
             (115, 404),
             (516, 401),
+            (497, 403),
+            (27, 400),
+            (152, 404),
             (48, 501),
             (159, 408),
             (202, 503),

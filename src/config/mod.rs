@@ -191,11 +191,8 @@ impl Settings {
         let mut settings = source::merge(flags, environment)?;
         settings.data_dir = absolute(&settings.data_dir)?;
         settings.check()?;
-        if settings.channels.is_set() {
-            settings.notices.push(
-                "channels are configured, but this build does not deliver messages yet: nothing will be sent"
-                    .to_owned(),
-            );
+        if let Some(notice) = settings.undelivered() {
+            settings.notices.push(notice);
         }
         Ok(settings)
     }
@@ -205,6 +202,22 @@ impl Settings {
         self.public_url.clone().unwrap_or_else(|| {
             Url::parse(&format!("http://{}", self.listen))
                 .expect("a socket address is a valid authority")
+        })
+    }
+
+    /// Names the settings that are for messages, which this build does not send.
+    fn undelivered(&self) -> Option<String> {
+        let set = [
+            (self.channels.is_set(), "channels"),
+            (self.security.allow_private_webhook_targets, "security.allow_private_webhook_targets"),
+            (self.public_url.is_some(), "public_url"),
+        ];
+        let names: Vec<_> = set.into_iter().filter_map(|(set, name)| set.then_some(name)).collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "{} set, but this build does not deliver messages yet: nothing will be sent",
+                names.join(" and ")
+            )
         })
     }
 

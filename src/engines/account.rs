@@ -89,3 +89,38 @@ pub(super) fn choose(folder: &Path, setting: Option<&str>) -> Result<Account, Er
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_reaches_what_every_folder_on_the_way_lets_it_reach() {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let file = scratch.path().join("a/program");
+        fs::create_dir(scratch.path().join("a")).unwrap();
+        fs::write(&file, "").unwrap();
+        let set = |path: &Path, bits| {
+            fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+        };
+        let owner = fs::metadata(&file).unwrap();
+        let account = |uid: u32, gid: u32| Account {
+            name: String::new(),
+            uid: Uid::from_raw(uid),
+            gid: Gid::from_raw(gid),
+        };
+        let stranger = account(owner.uid() + 1, owner.gid() + 1);
+        let colleague = account(owner.uid() + 1, owner.gid());
+        set(&file, 0o755);
+        set(&scratch.path().join("a"), 0o750);
+        set(scratch.path(), 0o755);
+        assert!(!stranger.reaches(&file), "a closed folder in between");
+        assert!(colleague.reaches(&file), "open to the group");
+        set(&scratch.path().join("a"), 0o711);
+        assert!(stranger.reaches(&file), "a folder that can be entered need not be listed");
+        set(&file, 0o600);
+        assert!(!stranger.reaches(&file), "the file itself");
+        assert!(account(owner.uid(), 0).reaches(&file));
+        assert!(!stranger.reaches(&scratch.path().join("absent")));
+    }
+}

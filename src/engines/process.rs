@@ -98,7 +98,10 @@ impl Running {
         let tail = self.log.tail.lock();
         let last = tail.iter().rev().find(|line| complains(line) || line.contains(SESSION_ENDED));
         match last.or(tail.back()) {
-            Some(line) => format!("{line} ({status})"),
+            Some(line) => {
+                let line = line.strip_prefix("millrace: ").unwrap_or(line);
+                format!("{line} ({status})")
+            }
             None => status,
         }
     }

@@ -123,3 +123,37 @@ pub(super) fn write_access(cluster: &Path, account: &str) -> std::io::Result<()>
     fs::write(cluster.join("pg_ident.conf"), names)?;
     fs::write(cluster.join("pg_hba.conf"), ACCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_finished_cluster_says_who_made_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |name: &str, whole: bool| {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            if whole {
+                fs::write(folder.path().join(name).join("PG_VERSION"), name).unwrap();
+            }
+        };
+        assert_eq!(made_by(folder.path()).unwrap(), None);
+        add(UNFINISHED, true);
+        add("19", false);
+        assert_eq!(made_by(folder.path()).unwrap(), None, "initdb had not finished");
+        add("15", true);
+        assert_eq!(made_by(folder.path()).unwrap(), Some(15));
+        add("18", true);
+        assert_eq!(made_by(folder.path()).unwrap(), Some(18));
+    }
+
+    #[test]
+    fn names_with_quotes_cannot_add_a_line_of_their_own() {
+        let cluster = tempfile::tempdir().unwrap();
+        write_access(cluster.path(), "a\"b").unwrap();
+        let names = fs::read_to_string(cluster.path().join("pg_ident.conf")).unwrap();
+        assert_eq!(names, "millrace \"a\"\"b\" millrace\nmillrace \"root\" millrace\n");
+        let access = fs::read_to_string(cluster.path().join("pg_hba.conf")).unwrap();
+        assert_eq!(access.lines().count(), 1, "nobody connects but by the socket");
+    }
+}

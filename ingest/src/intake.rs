@@ -141,14 +141,14 @@ impl Intake {
     pub async fn track(
         &self,
         workspace_id: Uuid,
-        mut body: Vec<u8>,
+        body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
         let inner = &*self.0;
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
             let context = Context { workspace_id, received_at_ms, window, sequence };
-            admitter.admit(&mut body, &context)
+            admitter.admit(&body, &context)
         })?;
         drop(body);
         let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted;

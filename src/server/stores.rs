@@ -1,6 +1,6 @@
 //! Brings the stores up behind a server that already answers: connect, migrate, start the writer.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use analytics::events;
 use ingest::{
@@ -44,7 +44,7 @@ pub(super) fn pipeline_options(
     let clock = app.clock().clone();
     PipelineOptions {
         clickhouse: app.analytics().client().clone(),
-        dead_letters_dir: dead_letters(data_dir.path().to_owned()),
+        dead_letters_dir: data_dir.dead_letters(),
         limits: Limits {
             rows_max: settings.ingest.batch_rows,
             linger: Duration::from_millis(settings.ingest.linger_ms),
@@ -52,11 +52,6 @@ pub(super) fn pipeline_options(
         },
         now_ms: Arc::new(move || clock.now().millis().unsigned_abs()),
     }
-}
-
-/// Where rows that ClickHouse refused are kept.
-pub(super) fn dead_letters(data_dir: PathBuf) -> PathBuf {
-    data_dir.join("dead-letters")
 }
 
 impl Stores {

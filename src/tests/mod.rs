@@ -1,5 +1,12 @@
 //! Drives the real server over HTTP, on the real embedded PostgreSQL and ClickHouse.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::string_slice,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::needless_pass_by_value,
+    reason = "of values a test has written itself"
+)]
 
 mod kit;
 

@@ -151,6 +151,21 @@ struct AggregatedData {
     total: u64,
 }
 
+/// A metric in a bucket: absent when it was not asked for, `null` when no event has a number for it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Asked {
+    No,
+    Nothing,
+    Figure(Figure),
+}
+
+impl Asked {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::No)
+    }
+}
+
 /// One bucket: only the metrics asked for, and always the count.
 #[derive(Debug, Serialize, ToSchema)]
 struct AggregatedBucket {
@@ -160,21 +175,21 @@ struct AggregatedBucket {
     /// Events in it.
     count: u64,
     /// Sum of `sumField`; 0 where no event has a number there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
-    sum_value: Option<Option<Figure>>,
+    sum_value: Asked,
     /// Average of `avgField`; null where no event has a number there.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
-    avg_value: Option<Option<Figure>>,
+    avg_value: Asked,
     /// Least of `minField`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
-    min_value: Option<Option<Figure>>,
+    min_value: Asked,
     /// Greatest of `maxField`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
-    max_value: Option<Option<Figure>>,
+    max_value: Asked,
 }
 
 /// Counts and sums an event over time.
@@ -214,7 +229,10 @@ fn describe(question: Aggregate, answer: AggregateAnswer) -> AggregatedData {
     }
 }
 
-/// A metric that was asked for and has no value is `null`; one that was not asked for is absent.
-fn asked(asked: &[Metric], metric: Metric, value: Option<Figure>) -> Option<Option<Figure>> {
-    asked.contains(&metric).then_some(value)
+fn asked(asked: &[Metric], metric: Metric, value: Option<Figure>) -> Asked {
+    match value {
+        _ if !asked.contains(&metric) => Asked::No,
+        None => Asked::Nothing,
+        Some(figure) => Asked::Figure(figure),
+    }
 }

@@ -9,7 +9,7 @@ use crate::{
     auth::{Caller, scope},
     events::ops,
     http::{DateRange, FromQuery, OffsetPage, Query, QueryFields},
-    kernel::Result,
+    kernel::{Result, Timestamp},
 };
 
 /// Events on a page where the caller asks for no number, and at most.
@@ -61,8 +61,8 @@ pub(super) async fn query_events(
     let filter = EventFilter {
         user_ids: None,
         event_name: ask.event_name,
-        start_ms: ask.range.start.map(|start| start.millis()),
-        end_ms: ask.range.end.map(|end| end.millis()),
+        start_ms: ask.range.start.map(Timestamp::millis),
+        end_ms: ask.range.end.map(Timestamp::millis),
         limit: ask.page.limit,
         offset: ask.page.offset,
     };

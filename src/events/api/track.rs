@@ -63,7 +63,7 @@ struct UserAlias {
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
 enum TrackBody {
-    One(TrackedEvent),
+    One(Box<TrackedEvent>),
     Many(Vec<TrackedEvent>),
 }
 

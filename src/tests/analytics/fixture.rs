@@ -108,7 +108,7 @@ pub(super) async fn insert(analytics: &Analytics, events: &[Event]) {
 
 /// The rows of a batch, one JSON object a line.
 pub(super) fn batch(events: &[Event]) -> String {
-    events.iter().map(|event| format!("{}\n", event.row())).collect()
+    events.iter().fold(String::new(), |rows, event| rows + &event.row().to_string() + "\n")
 }
 
 /// Inserts a batch under a deduplication token, with the settings of the batch writer.

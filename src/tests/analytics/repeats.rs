@@ -68,7 +68,7 @@ async fn a_server_stamped_event_is_found_in_a_range_that_begins_after_its_key_da
     ];
     for (start, end, expected) in cases {
         let (start_ms, end_ms) = (Some(ms(start)), Some(ms(end)));
-        let question = analytics::events::Aggregate { start_ms, end_ms, ..counted("Seen") };
+        let question = events::Aggregate { start_ms, end_ms, ..counted("Seen") };
         assert_eq!(total(&analytics, workspace, &question).await, expected, "{start} {end}");
         let list = EventFilter { start_ms, end_ms, ..page(10) };
         let rows = events::query(&analytics, workspace, &list).await.unwrap();

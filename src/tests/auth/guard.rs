@@ -71,7 +71,7 @@ async fn sdk(caller: SdkCaller) -> Json<Value> {
 
 impl Guard {
     /// Routes whose keys are found by `asked`, and made directly in the database `made`.
-    pub(crate) async fn over(asked: PgConnectOptions, made: PgConnectOptions) -> Self {
+    pub(crate) fn over(asked: PgConnectOptions, made: PgConnectOptions) -> Self {
         let pool = db::connect(asked, CONNECTIONS);
         let sessions = Sessions::from_secret(&SecretString::from(SECRET)).unwrap();
         let auth = Auth::new(pool, Clock::system(), sessions.clone());
@@ -96,7 +96,7 @@ impl Guard {
     /// Routes on a fresh database.
     pub(crate) async fn fresh() -> Self {
         let options = fresh_database().await;
-        Self::over(options.clone(), options).await
+        Self::over(options.clone(), options)
     }
 
     /// Starts following changes of keys.

@@ -18,7 +18,7 @@ const UNAFFECTED_MAX: Duration = Duration::from_millis(500);
 async fn keys_in_use_keep_working_and_unknown_ones_are_told_to_come_back() {
     let options = fresh_database().await;
     let (proxy, through) = Proxy::before(&options);
-    let guard = Guard::over(through, options).await;
+    let guard = Guard::over(through, options);
     let _watch = guard.watch();
     let (known, unknown) = (guard.key("shop", "*").await, guard.key("shop", "*").await);
     assert_eq!(guard.status(&known.text).await, 200);
@@ -43,7 +43,7 @@ async fn keys_in_use_keep_working_and_unknown_ones_are_told_to_come_back() {
 async fn a_revocation_during_an_outage_takes_effect_after_it() {
     let options = fresh_database().await;
     let (proxy, through) = Proxy::before(&options);
-    let guard = Guard::over(through, options).await;
+    let guard = Guard::over(through, options);
     let _watch = guard.watch();
     let issued = guard.key("shop", "*").await;
     assert_eq!(guard.status(&issued.text).await, 200);

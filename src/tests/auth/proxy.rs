@@ -62,15 +62,12 @@ async fn pass(
         let _ = state.wait_for(|whole| !*whole).await;
     };
     let copy = async {
-        match upstream {
-            Some(path) => {
-                let mut server = UnixStream::connect(path).await.unwrap();
-                tokio::io::copy_bidirectional(&mut client, &mut server).await
-            }
-            None => {
-                let mut server = TcpStream::connect(address).await.unwrap();
-                tokio::io::copy_bidirectional(&mut client, &mut server).await
-            }
+        if let Some(path) = upstream {
+            let mut server = UnixStream::connect(path).await.unwrap();
+            tokio::io::copy_bidirectional(&mut client, &mut server).await
+        } else {
+            let mut server = TcpStream::connect(address).await.unwrap();
+            tokio::io::copy_bidirectional(&mut client, &mut server).await
         }
     };
     tokio::select! {

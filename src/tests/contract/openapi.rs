@@ -45,9 +45,7 @@ async fn the_page_of_it_needs_nothing_from_elsewhere() {
                 && !part.starts_with("//"),
             "{part}"
         );
-        if let Some(asset) =
-            part.strip_prefix("./").filter(|a| a.ends_with(".js") || a.ends_with(".css"))
-        {
+        if let Some(asset) = part.strip_prefix("./").filter(|asset| asset.contains("swagger-ui")) {
             assets.push(asset.to_owned());
         }
     }

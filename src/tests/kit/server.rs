@@ -53,7 +53,7 @@ pub(crate) fn settings(data_dir: &Path) -> Settings {
     let mut settings = Settings::load(&Flags::default()).unwrap();
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
-    settings.data_dir = data_dir.to_owned();
+    data_dir.clone_into(&mut settings.data_dir);
     settings.database_url = None;
     settings.clickhouse_url = None;
     settings

@@ -160,8 +160,8 @@ pub(super) async fn list_user_events(
     let filter = EventFilter {
         user_ids: None,
         event_name: ask.event_name,
-        start_ms: ask.range.start.map(|start| start.millis()),
-        end_ms: ask.range.end.map(|end| end.millis()),
+        start_ms: ask.range.start.map(Timestamp::millis),
+        end_ms: ask.range.end.map(Timestamp::millis),
         limit: ask.page.limit,
         offset: ask.page.offset,
     };

@@ -7,9 +7,9 @@
 mod stores;
 mod welcome;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use analytics::{Analytics, ClickHouseAddress};
+use analytics::Analytics;
 use anyhow::Context as _;
 use ingest::{
     intake::{Intake, IntakeOptions},
@@ -83,14 +83,22 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     for notice in &settings.notices {
         tracing::warn!("{notice}");
     }
-    let server = Server::start(settings, ServerOptions::of_process()?).await?;
-    let stop = shutdown::signalled();
-    tokio::pin!(stop);
-    tokio::select! {
-        () = server.ready() => welcome::say_ready(&server),
-        signal = &mut stop => return server.stop(signal?).await,
-    }
-    let signal = stop.await?;
+    let mut stop = pin!(shutdown::signalled());
+    let server = tokio::select! {
+        started = Server::start(settings, ServerOptions::of_process()?) => started?,
+        // Nothing was accepted yet; the engines watch this process and end with it.
+        signal = &mut stop => {
+            tracing::info!(signal = signal?, "stopped while starting");
+            return Ok(());
+        }
+    };
+    let signal = tokio::select! {
+        () = server.ready() => {
+            welcome::say_ready(&server);
+            stop.await?
+        }
+        signal = &mut stop => signal?,
+    };
     server.stop(signal).await
 }
 
@@ -254,7 +262,7 @@ fn assemble(
     };
     Ok(App::new(Parts {
         auth: Auth::new(db.clone(), clock.clone(), sessions),
-        analytics: Analytics::connect(&clickhouse_address(engines))?,
+        analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
         intake: Intake::new(
             spool,
             IntakeOptions { window_entries: settings.ingest.window_entries },
@@ -269,16 +277,4 @@ fn assemble(
         clock,
         db,
     }))
-}
-
-fn clickhouse_address(engines: &Engines) -> ClickHouseAddress {
-    use secrecy::ExposeSecret as _;
-    let address = engines.clickhouse();
-    ClickHouseAddress {
-        url: address.url.to_string(),
-        user: address.user.clone(),
-        password: address.password.expose_secret().to_owned(),
-        database: address.database.clone(),
-        cluster: None,
-    }
 }

@@ -9,6 +9,9 @@
 -- The row with the largest `precedence` stays, which is the smallest `seq`: the first arrival.
 -- Partitions are months of `day`, so all rows of one key lie in one partition and FINAL need not
 -- look across them. Measurements behind each choice: analytics/README.md.
+--
+-- Parts are synced before an insert is answered (fsync_*), here and in every table a view fills: the
+-- spool forgets what was answered, so the answer must mean that it is on disk.
 CREATE TABLE IF NOT EXISTS events {on_cluster} (
     workspace_id    UUID,
     event_name      LowCardinality(String),
@@ -37,4 +40,5 @@ CREATE TABLE IF NOT EXISTS events {on_cluster} (
 ) ENGINE = {engine:ReplacingMergeTree}(precedence)
 PARTITION BY toYYYYMM(day)
 ORDER BY (workspace_id, event_name, day, event_hash)
-SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 1024, non_replicated_deduplication_window = 10000,
+    fsync_after_insert = 1, fsync_part_directory = 1;

@@ -17,7 +17,8 @@ CREATE TABLE IF NOT EXISTS orders {on_cluster} (
     base_currency LowCardinality(String)
 ) ENGINE = {engine:ReplacingMergeTree}(precedence)
 ORDER BY (workspace_id, order_key)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000,
+    fsync_after_insert = 1, fsync_part_directory = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS orders_from_events {on_cluster} TO orders AS
 SELECT

@@ -15,7 +15,8 @@ CREATE TABLE IF NOT EXISTS timeline {on_cluster} (
 ) ENGINE = {engine:MergeTree}
 PARTITION BY toYYYYMM(day)
 ORDER BY (workspace_id, identifier, timestamp)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000,
+    fsync_after_insert = 1, fsync_part_directory = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS timeline_from_events {on_cluster} TO timeline AS
 SELECT

@@ -53,17 +53,14 @@ pub(super) fn replace_file(
     bytes: &[u8],
 ) -> io::Result<()> {
     let fresh = dir.join(format!("{name}.new"));
-    let written = (|| {
-        let file = files.open(&fresh)?;
-        file.truncate(bytes.len() as u64)?;
-        file.write_at(bytes, 0)?;
-        file.sync()
-    })();
-    if let Err(error) = written {
-        // A file whose sync failed must not be written again: the next try starts with a new one.
-        files.remove(&fresh).ok();
-        return Err(error);
+    // Whatever an earlier try left must not be written again: its sync may have failed.
+    match files.remove(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
+    let file = files.open(&fresh)?;
+    file.write_at(bytes, 0)?;
+    file.sync()?;
     files.rename(&fresh, &dir.join(name))?;
     files.sync_dir(dir)
 }

@@ -68,7 +68,7 @@ pub(super) fn open(
     };
     opening.live_segments(&names).map_err(at("read the segments in"))?;
     opening.tail().map_err(at("read the newest segment in"))?;
-    opening.free_segments(&names, &options).map_err(at("read the free segments in"))?;
+    opening.free_segments(&names).map_err(at("remove the free segments in"))?;
     opening.cursors(&names).map_err(at("read the cursors in"))?;
     let Opening { mut recovery, state, .. } = opening;
     recovery.head = state.head.position;
@@ -215,20 +215,12 @@ impl Opening<'_> {
         Ok(())
     }
 
-    fn free_segments(&mut self, names: &[String], options: &SpoolOptions) -> io::Result<()> {
+    /// Free files of an earlier run are removed: one of them may be there because a sync of it failed,
+    /// and such a file is not used again.
+    fn free_segments(&mut self, names: &[String]) -> io::Result<()> {
         for id in names.iter().filter_map(|name| free_id(name)) {
             self.state.next_segment = self.state.next_segment.max(id + 1);
-            let path = free_path(self.dir, id);
-            let whole = self.files.open(&path)?.length()? == options.segment_bytes;
-            let free_bytes = (self.state.free.len() as u64 + 1) * options.segment_bytes;
-            if whole
-                && self.state.free.is_empty()
-                && self.state.file_bytes() + free_bytes <= options.limit_bytes
-            {
-                self.state.free.push(id);
-            } else {
-                self.files.remove(&path)?;
-            }
+            self.files.remove(&free_path(self.dir, id))?;
         }
         for name in names {
             if let Some(id) = name.strip_prefix("damaged-").and_then(live_id) {

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS events {on_cluster} (
     device_id       String,
     received_at     DateTime64(3, 'UTC') CODEC(Delta(8), LZ4),
     properties      String CODEC(ZSTD(1)),
-    numbers         Map(LowCardinality(String), Float64),
+    numbers         Map(String, Float64),
     order_id        String,
     revenue         Decimal(18, 4),
     currency        LowCardinality(String),

@@ -46,6 +46,9 @@ pub(super) async fn send(
         .insert_formatted_with(statement.sql())
         // Answered means inserted, in one part.
         .with_setting("async_insert", "0")
+        // Collapsing repeats is the reader's and the merges' work: doing it here as well, row by row,
+        // took half of an insert's time (benches/README.md).
+        .with_setting("optimize_on_insert", "0")
         // When the rows went into the table but not into a view behind it, the repeat is dropped by
         // the one and taken by the other.
         .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1")

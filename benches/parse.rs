@@ -7,7 +7,6 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ingest::{
     admit::{Admitter, Context},
-    parse::{Nesting, Scanner},
     record::Sequence,
     window::Window,
 };
@@ -29,12 +28,6 @@ fn parse(criterion: &mut Criterion) {
                 },
                 BatchSize::LargeInput,
             );
-        });
-
-        let text = str::from_utf8(&body).expect("the body is UTF-8");
-        let mut nesting = Nesting::default();
-        group.bench_function("scanner", |bencher| {
-            bencher.iter(|| Scanner::new(black_box(text)).skip(&mut nesting));
         });
 
         let (window, sequence) = (Window::default(), Sequence::default());

@@ -4,7 +4,7 @@
 //! parse ─▶ admit ─▶ record ─▶ spool ─▶ pipeline ─▶ columns ─▶ ClickHouse
 //! ```
 //!
-//! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to tokens),
+//! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to a tape),
 //! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`]
 //! (the durable form), [`spool`] (the log that makes them durable), [`pipeline`] (consumers of the
 //! log, and the ClickHouse writer), [`columns`] (rows as `Native` blocks).

@@ -1,13 +1,11 @@
 //! The fields of one element, as sent.
 
-use std::borrow::Cow;
+use simd_json::{Node, StaticNode};
 
 use crate::{
     model::limits::EVENT_NAME_CHARS_MAX,
-    parse::{Kind, Nesting, Number, Scanner, SyntaxError, Text},
+    parse::{members, number},
 };
-
-use super::properties::Properties;
 
 /// A field's value before it is judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,9 +14,11 @@ pub(super) enum Field<'a> {
     #[default]
     Absent,
     /// A string.
-    Text(Text<'a>),
+    Text(&'a str),
     /// A number.
-    Number(Number<'a>),
+    Number(f64),
+    /// A string with half of a surrogate pair.
+    Unpaired,
     /// Something no field takes.
     Other,
 }
@@ -40,12 +40,26 @@ pub(super) enum Alias<'a> {
     Other,
 }
 
-/// The known fields of one element; `properties` are kept by [`Properties`]. A key sent twice
-/// counts as sent last.
+/// `properties` before they are judged.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Sent<'t, 'a> {
+    /// Not sent, or null.
+    #[default]
+    Absent,
+    /// An object.
+    Object(&'t [Node<'a>]),
+    /// What cannot be parsed, with the reason.
+    Refused(String),
+    /// Something else.
+    Other,
+}
+
+/// The known fields of one element. A key sent twice counts as sent last.
 #[derive(Debug, Default)]
-pub(super) struct Element<'a> {
+pub(super) struct Element<'t, 'a> {
     pub(super) user_id: Field<'a>,
     pub(super) event_name: Field<'a>,
+    pub(super) properties: Sent<'t, 'a>,
     pub(super) timestamp: Field<'a>,
     pub(super) service_user_id: Field<'a>,
     pub(super) anonymous_id: Field<'a>,
@@ -55,71 +69,85 @@ pub(super) struct Element<'a> {
     pub(super) client_event_id: Field<'a>,
 }
 
-impl<'a> Element<'a> {
-    /// Reads the object the scanner is at. In place: an element is half a kilobyte.
-    pub(super) fn read(
-        &mut self,
-        scanner: &mut Scanner<'a>,
-        properties: &mut Properties,
-        nesting: &mut Nesting,
-    ) -> Result<(), SyntaxError> {
-        properties.begin();
-        scanner.members(|scanner, key| {
-            let slot = match key.decode().as_deref().map(str::as_bytes) {
-                Ok(b"userId") => &mut self.user_id,
-                Ok(b"eventName") => &mut self.event_name,
-                Ok(b"timestamp") => &mut self.timestamp,
-                Ok(b"serviceUserId") => &mut self.service_user_id,
-                Ok(b"anonymousId") => &mut self.anonymous_id,
-                Ok(b"sessionId") => &mut self.session_id,
-                Ok(b"deviceId") => &mut self.device_id,
-                Ok(b"clientEventId") => &mut self.client_event_id,
-                Ok(b"properties") => return properties.read(scanner, nesting),
-                Ok(b"userAlias") => {
-                    self.alias = alias(scanner, nesting)?;
-                    return Ok(());
-                }
+impl<'t, 'a> Element<'t, 'a> {
+    /// Collects the fields of an object.
+    pub(super) fn read(&mut self, object: &'t [Node<'a>]) {
+        for (key, value) in members(object) {
+            match key {
+                "properties" => self.properties = sent(value),
+                "userAlias" => self.alias = alias(value),
                 // Unknown fields are ignored, so that callers may run ahead of us.
-                _ => return scanner.skip(nesting),
-            };
-            *slot = field(scanner, nesting)?;
-            Ok(())
+                _ => {
+                    if let Some(slot) = self.field_mut(key) {
+                        *slot = field(value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The field of that key, but for `properties` and `userAlias`.
+    #[inline]
+    pub(super) fn field_mut(&mut self, key: &str) -> Option<&mut Field<'a>> {
+        Some(match key {
+            "userId" => &mut self.user_id,
+            "eventName" => &mut self.event_name,
+            "timestamp" => &mut self.timestamp,
+            "serviceUserId" => &mut self.service_user_id,
+            "anonymousId" => &mut self.anonymous_id,
+            "sessionId" => &mut self.session_id,
+            "deviceId" => &mut self.device_id,
+            "clientEventId" => &mut self.client_event_id,
+            _ => return None,
         })
     }
 
     /// The event's name for a refusal, where it is a string.
     pub(super) fn shown_name(&self) -> Option<String> {
-        let Field::Text(text) = self.event_name else { return None };
-        let name = text.decode().unwrap_or(Cow::Borrowed(text.raw));
+        let Field::Text(name) = self.event_name else { return None };
         Some(name.chars().take(EVENT_NAME_CHARS_MAX).collect())
     }
+
+    /// The nodes of the properties; none when they are not an object.
+    pub(super) fn property_nodes(&self) -> &'t [Node<'a>] {
+        match self.properties {
+            Sent::Object(nodes) => nodes,
+            Sent::Absent | Sent::Refused(_) | Sent::Other => &[],
+        }
+    }
 }
 
-fn field<'a>(scanner: &mut Scanner<'a>, nesting: &mut Nesting) -> Result<Field<'a>, SyntaxError> {
-    Ok(match scanner.kind()? {
-        Kind::Text => Field::Text(scanner.string()?),
-        Kind::Number => Field::Number(scanner.number()?),
-        Kind::Null => scanner.literal().map(|()| Field::Absent)?,
-        Kind::Bool => scanner.literal().map(|()| Field::Other)?,
-        Kind::Object | Kind::Array => scanner.skip(nesting).map(|()| Field::Other)?,
-    })
+#[inline]
+fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
+    match value.first() {
+        Some(Node::String(text)) => Field::Text(text),
+        Some(Node::Static(StaticNode::Null)) => Field::Absent,
+        Some(Node::Static(node)) => number(*node).map_or(Field::Other, Field::Number),
+        _ => Field::Other,
+    }
 }
 
-fn alias<'a>(scanner: &mut Scanner<'a>, nesting: &mut Nesting) -> Result<Alias<'a>, SyntaxError> {
-    if scanner.kind()? != Kind::Object {
-        return Ok(match field(scanner, nesting)? {
-            Field::Absent => Alias::Absent,
-            _ => Alias::Other,
-        });
+fn sent<'t, 'a>(value: &'t [Node<'a>]) -> Sent<'t, 'a> {
+    match value.first() {
+        Some(Node::Object { .. }) => Sent::Object(value),
+        Some(Node::Static(StaticNode::Null)) => Sent::Absent,
+        _ => Sent::Other,
+    }
+}
+
+fn alias<'a>(value: &[Node<'a>]) -> Alias<'a> {
+    match value.first() {
+        Some(Node::Object { .. }) => {}
+        Some(Node::Static(StaticNode::Null)) => return Alias::Absent,
+        _ => return Alias::Other,
     }
     let (mut label, mut name) = (Field::Absent, Field::Absent);
-    scanner.members(|scanner, key| {
-        match key.decode().as_deref() {
-            Ok("aliasLabel") => label = field(scanner, nesting)?,
-            Ok("aliasName") => name = field(scanner, nesting)?,
-            _ => scanner.skip(nesting)?,
+    for (key, part) in members(value) {
+        match key {
+            "aliasLabel" => label = field(part),
+            "aliasName" => name = field(part),
+            _ => {}
         }
-        Ok(())
-    })?;
-    Ok(Alias::Parts { label, name })
+    }
+    Alias::Parts { label, name }
 }

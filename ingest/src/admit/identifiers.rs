@@ -6,28 +6,46 @@ use crate::model::limits::SERVICE_USER_ID_CHARS;
 
 use super::element::{Alias, Field};
 
+/// What is wrong with a string that holds U+0000, which PostgreSQL cannot store.
+pub(super) const HAS_NUL: &str = "must not contain NUL characters";
+/// What is wrong with a string that holds half of a surrogate pair, which is no character.
+pub(super) const HAS_UNPAIRED_SURROGATES: &str = "must not contain unpaired surrogates";
+
 /// The characters of a string field of at most `chars_max`; empty when it is absent or at fault.
+#[inline]
 pub(super) fn text<'a>(
     name: &str,
     field: &Field<'a>,
     chars_max: usize,
     errors: &mut Vec<String>,
-) -> Cow<'a, str> {
+) -> &'a str {
+    match field {
+        Field::Absent => "",
+        // Never more characters than bytes, so that counting is seldom needed.
+        Field::Text(text) if text.len() <= chars_max && !text.as_bytes().contains(&0) => text,
+        _ => unusual_text(name, field, chars_max, errors),
+    }
+}
+
+#[cold]
+fn unusual_text<'a>(
+    name: &str,
+    field: &Field<'a>,
+    chars_max: usize,
+    errors: &mut Vec<String>,
+) -> &'a str {
     let message = match field {
-        Field::Absent => return Cow::Borrowed(""),
-        Field::Text(text) => match text.decode() {
-            // Never more characters than bytes, so that counting is seldom needed.
-            Ok(decoded) if decoded.len() <= chars_max => return decoded,
-            Ok(decoded) => match decoded.chars().count() {
-                count if count <= chars_max => return decoded,
-                count => format!("must be at most {chars_max} characters, received {count}"),
-            },
-            Err(fault) => fault.message().to_owned(),
+        Field::Absent => return "",
+        Field::Text(text) if text.contains('\0') => HAS_NUL.to_owned(),
+        Field::Text(text) => match text.chars().count() {
+            count if count <= chars_max => return text,
+            count => format!("must be at most {chars_max} characters, received {count}"),
         },
         Field::Number(_) | Field::Other => "must be a string".to_owned(),
+        Field::Unpaired => HAS_UNPAIRED_SURROGATES.to_owned(),
     };
     errors.push(format!("{name} {message}"));
-    Cow::Borrowed("")
+    ""
 }
 
 /// A `serviceUserId` in lower case; empty when it is absent or at fault.
@@ -47,7 +65,7 @@ pub(super) fn service_user_id<'a>(field: &Field<'a>, errors: &mut Vec<String>) -
     if id.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Cow::Owned(id.to_ascii_lowercase());
     }
-    id
+    Cow::Borrowed(id)
 }
 
 /// `aliasLabel` and `aliasName`: both or neither.
@@ -55,8 +73,8 @@ pub(super) fn alias<'a>(
     alias: &Alias<'a>,
     chars_max: usize,
     errors: &mut Vec<String>,
-) -> (Cow<'a, str>, Cow<'a, str>) {
-    let none = (Cow::Borrowed(""), Cow::Borrowed(""));
+) -> (&'a str, &'a str) {
+    let none = ("", "");
     match alias {
         Alias::Absent => none,
         Alias::Other => {

@@ -17,15 +17,15 @@ use super::{
 /// The fields of an element that broke no rule. Empty strings stand for absent ones.
 #[derive(Debug)]
 pub(super) struct Good<'a> {
-    pub(super) event_name: Cow<'a, str>,
-    user_id: Cow<'a, str>,
-    anonymous_id: Cow<'a, str>,
+    pub(super) event_name: &'a str,
+    user_id: &'a str,
+    anonymous_id: &'a str,
     service_user_id: Cow<'a, str>,
-    alias_label: Cow<'a, str>,
-    alias_name: Cow<'a, str>,
-    session_id: Cow<'a, str>,
-    device_id: Cow<'a, str>,
-    pub(super) client_event_id: Cow<'a, str>,
+    alias_label: &'a str,
+    alias_name: &'a str,
+    session_id: &'a str,
+    device_id: &'a str,
+    pub(super) client_event_id: &'a str,
     pub(super) timestamp_ms: Option<i64>,
 }
 
@@ -38,15 +38,15 @@ impl Good<'_> {
         numbers: Numbers<'v>,
     ) -> EventView<'v> {
         EventView {
-            event_name: &self.event_name,
-            user_id: &self.user_id,
-            anonymous_id: &self.anonymous_id,
+            event_name: self.event_name,
+            user_id: self.user_id,
+            anonymous_id: self.anonymous_id,
             service_user_id: &self.service_user_id,
-            alias_label: &self.alias_label,
-            alias_name: &self.alias_name,
+            alias_label: self.alias_label,
+            alias_name: self.alias_name,
             event_id,
-            session_id: &self.session_id,
-            device_id: &self.device_id,
+            session_id: self.session_id,
+            device_id: self.device_id,
             properties,
             numbers,
             ..EventView::default()
@@ -56,7 +56,7 @@ impl Good<'_> {
 
 /// Checks every field, in the order of the specification's table; gives one message per failed one.
 pub(super) fn judge<'a>(
-    element: &Element<'a>,
+    element: &Element<'_, 'a>,
     properties: &Properties,
     received_at_ms: i64,
 ) -> Result<Good<'a>, Vec<String>> {
@@ -103,7 +103,7 @@ pub(super) fn judge<'a>(
 }
 
 /// Whether no identifier was so much as tried: one that is at fault has its own message.
-fn is_anonymous(element: &Element<'_>) -> bool {
+fn is_anonymous(element: &Element<'_, '_>) -> bool {
     let alias_is_blank = match &element.alias {
         Alias::Absent => true,
         Alias::Parts { label, name } => is_blank(label) && is_blank(name),
@@ -119,7 +119,7 @@ fn is_anonymous(element: &Element<'_>) -> bool {
 fn is_blank(field: &Field<'_>) -> bool {
     match field {
         Field::Absent => true,
-        Field::Text(text) => text.raw.is_empty(),
-        Field::Number(_) | Field::Other => false,
+        Field::Text(text) => text.is_empty(),
+        Field::Number(_) | Field::Other | Field::Unpaired => false,
     }
 }

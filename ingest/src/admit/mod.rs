@@ -1,11 +1,12 @@
 //! Validates events against every rule of the specification and encodes the good ones into a
 //! durable batch.
 //!
-//! One pass over the body: an element's fields are collected while they are scanned ([`element`]),
-//! its properties are checked, compacted and their numbers taken out on the way ([`properties`]),
-//! then the element is judged and, when it is good, encoded at once. Only when the whole body has
-//! proved to be acceptable are arrival numbers taken and ids presented to the [`Window`]: a
-//! refused request leaves no trace.
+//! One walk over the body's tape ([`parse`](crate::parse)): an element's fields are collected
+//! ([`element`]), its properties are checked, written as compact text and their numbers taken out in
+//! one go ([`properties`]), then the element is judged and, when it is good, encoded at once. A body
+//! that simd-json refuses is taken apart, so that one bad element does not spoil its neighbours
+//! ([`mend`]). Only when the whole body has proved to be acceptable are arrival numbers taken and ids
+//! presented to the [`Window`]: a refused request leaves no trace.
 //!
 //! The key day of an event: its own UTC day when the caller sent `timestamp` (a repeat has the same
 //! one); the first of the month when the server stamped an event that has a `clientEventId` (a
@@ -16,6 +17,7 @@ mod element;
 mod event_ids;
 mod identifiers;
 mod judge;
+mod mend;
 mod order;
 mod properties;
 mod repeats;
@@ -24,11 +26,12 @@ mod timestamp;
 #[cfg(test)]
 mod tests;
 
+use simd_json::Node;
 use uuid::Uuid;
 
 use crate::{
     model::{calendar, limits::EVENTS_PER_REQUEST_MAX},
-    parse::{Expected, Kind, Nesting, Scanner, SyntaxError},
+    parse::{NESTING_MAX, Parser, TAPE_BYTES_MAX, elements, pieces},
     record::{Batch, BatchBuilder, Sequence},
     window::{Claim, Fingerprint, Window},
 };
@@ -36,6 +39,7 @@ use crate::{
 use element::Element;
 use event_ids::EventIds;
 use judge::Good;
+use mend::Mended;
 use properties::Properties;
 use repeats::RequestIds;
 
@@ -94,7 +98,7 @@ pub struct Rejected {
 /// A body refused as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// Not JSON; the text says what was expected at which byte.
+    /// Not JSON; the text says what was expected and where.
     #[error("body is not valid JSON: {0}")]
     NotJson(String),
     /// JSON, but neither an object nor an array.
@@ -113,17 +117,35 @@ pub enum BodyError {
     },
 }
 
-impl From<SyntaxError> for BodyError {
-    fn from(error: SyntaxError) -> Self {
+impl BodyError {
+    fn not_json(error: &impl ToString) -> Self {
         Self::NotJson(error.to_string())
     }
 }
 
 /// Judges and encodes requests; keeps its buffers from one to the next. One per worker.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Admitter {
+    parser: Parser,
+    /// For mended elements: a piece that nests as deep as it may stands in one more container.
+    mended_parser: Parser,
+    desk: Desk,
+}
+
+impl Default for Admitter {
+    fn default() -> Self {
+        Self {
+            parser: Parser::default(),
+            mended_parser: Parser::with_nesting(NESTING_MAX + 1),
+            desk: Desk::default(),
+        }
+    }
+}
+
+/// Where elements are judged, one after the other.
+#[derive(Debug, Default)]
+struct Desk {
     properties: Properties,
-    nesting: Nesting,
     request_ids: RequestIds,
     event_ids: EventIds,
     /// Server-stamped events with an id of the caller's: where they are, and their fingerprint.
@@ -131,27 +153,35 @@ pub struct Admitter {
 }
 
 /// What becomes of one request, while its body is being read.
-struct Request<'a, 'c> {
+struct Request<'c> {
     context: &'c Context<'c>,
-    body: &'a str,
     builder: BatchBuilder,
     accepted: usize,
     event_id: Option<String>,
     rejected: Vec<Rejected>,
 }
 
+impl Request<'_> {
+    fn reject(&mut self, index: usize, name: Option<String>, errors: Vec<String>) {
+        self.rejected.push(Rejected { index, name, errors });
+    }
+
+    fn reject_as_no_object(&mut self, index: usize) {
+        self.reject(index, None, vec!["event must be an object".to_owned()]);
+    }
+}
+
 impl Admitter {
     /// Judges a body: one event object, or an array of them.
+    ///
+    /// # Errors
+    /// When the body is not JSON, or neither an object nor an array of 1 to
+    /// [`EVENTS_PER_REQUEST_MAX`] elements.
     pub fn admit(&mut self, body: &[u8], context: &Context<'_>) -> Result<Admitted, BodyError> {
-        let body = str::from_utf8(body).map_err(|error| {
-            BodyError::NotJson(format!("expected UTF-8 at byte {}", error.valid_up_to()))
-        })?;
-        self.event_ids.begin_request(context.received_at_ms);
-        self.request_ids.clear();
-        self.unclaimed.clear();
+        let Self { parser, desk, .. } = self;
+        desk.begin(context.received_at_ms);
         let mut request = Request {
             context,
-            body,
             // A record is about as long as its JSON, names of fields against lengths; half as much
             // again, untouched and so never resident, is cheaper than to move a batch that grows.
             builder: BatchBuilder::with_capacity(body.len() + body.len() / 2),
@@ -159,89 +189,156 @@ impl Admitter {
             event_id: None,
             rejected: Vec::new(),
         };
-        let mut scanner = Scanner::new(body);
-        let (shape, processed) = match scanner.kind()? {
-            Kind::Object => {
-                let event_id = self.element(0, &mut scanner, &mut request)?;
-                request.event_id = event_id;
-                (Shape::One, 1)
-            }
-            Kind::Array => (Shape::Many, self.array(&mut scanner, &mut request)?),
-            _ => {
-                scanner.skip(&mut self.nesting)?;
-                scanner.end()?;
-                return Err(BodyError::NotEventOrArray);
-            }
+        let whole = (body.len() <= TAPE_BYTES_MAX)
+            .then(|| parser.parse(body, |nodes| desk.body(nodes, &mut request)))
+            .flatten();
+        let (shape, processed) = match whole {
+            Some(read) => read?,
+            None => self.in_pieces(body, &mut request)?,
         };
-        scanner.end()?;
         match processed {
             0 => Err(BodyError::EmptyArray),
             received if received > EVENTS_PER_REQUEST_MAX => {
                 Err(BodyError::TooManyElements { limit: EVENTS_PER_REQUEST_MAX, received })
             }
-            _ => Ok(self.conclude(shape, processed, request)),
+            _ => Ok(self.desk.conclude(shape, processed, request)),
         }
     }
 
-    /// Reads an array; gives the number of its elements. Those past the limit are only counted.
-    fn array<'a>(
+    /// Reads a body that is too long for one tape, or that simd-json refuses; gives its shape and
+    /// the number of its elements.
+    #[cold]
+    fn in_pieces(
         &mut self,
-        scanner: &mut Scanner<'a>,
-        request: &mut Request<'a, '_>,
-    ) -> Result<usize, SyntaxError> {
-        scanner.advance();
-        if scanner.step_over(b']') {
-            return Ok(0);
+        body: &[u8],
+        request: &mut Request<'_>,
+    ) -> Result<(Shape, usize), BodyError> {
+        let text = str::from_utf8(body).map_err(|error| {
+            BodyError::NotJson(format!("expected UTF-8 at byte {}", error.valid_up_to()))
+        })?;
+        if text.trim_ascii_start().starts_with('[') {
+            let mut count = 0;
+            pieces::elements(text, |element| {
+                // Those past the limit are only counted.
+                if count < EVENTS_PER_REQUEST_MAX {
+                    self.piece(count, element, request);
+                }
+                count += 1;
+            })
+            .map_err(|error| BodyError::not_json(&error))?;
+            return Ok((Shape::Many, count));
         }
-        let mut count = 0;
-        loop {
-            if count < EVENTS_PER_REQUEST_MAX {
-                self.element(count, scanner, request)?;
-            } else {
-                scanner.skip(&mut self.nesting)?;
+        let value = pieces::value(text).map_err(|error| BodyError::not_json(&error))?;
+        if !value.starts_with('{') {
+            return Err(BodyError::NotEventOrArray);
+        }
+        request.event_id = self.piece(0, value, request);
+        Ok((Shape::One, 1))
+    }
+
+    /// Reads the text of one element.
+    fn piece(&mut self, index: usize, text: &str, request: &mut Request<'_>) -> Option<String> {
+        let Self { parser, mended_parser, desk } = self;
+        if !text.starts_with('{') {
+            request.reject_as_no_object(index);
+            return None;
+        }
+        let whole = (text.len() <= TAPE_BYTES_MAX)
+            .then(|| parser.parse(text.as_bytes(), |nodes| desk.element(index, nodes, request)))
+            .flatten();
+        if let Some(event_id) = whole {
+            return event_id;
+        }
+        let mended = Mended::from(text, parser);
+        let judged = mended_parser.parse(mended.text().as_bytes(), |nodes| {
+            let mut element = Element::default();
+            element.read(nodes);
+            mended.mark(&mut element);
+            desk.judge(index, &element, request)
+        });
+        judged.unwrap_or_else(|| {
+            request.reject(index, None, vec!["event cannot be read".to_owned()]);
+            None
+        })
+    }
+}
+
+impl Desk {
+    /// Begins a request.
+    fn begin(&mut self, received_at_ms: i64) {
+        self.event_ids.begin_request(received_at_ms);
+        self.request_ids.clear();
+        self.unclaimed.clear();
+    }
+
+    /// Reads a body; gives its shape and the number of its elements.
+    fn body(
+        &mut self,
+        nodes: &[Node<'_>],
+        request: &mut Request<'_>,
+    ) -> Result<(Shape, usize), BodyError> {
+        match nodes.first() {
+            Some(Node::Object { .. }) => {
+                request.event_id = self.element(0, nodes, request);
+                Ok((Shape::One, 1))
             }
-            count += 1;
-            if scanner.step_over(b',') {
-                continue;
+            Some(Node::Array { len, .. }) => {
+                if *len <= EVENTS_PER_REQUEST_MAX {
+                    for (index, element) in elements(nodes).enumerate() {
+                        self.element(index, element, request);
+                    }
+                }
+                Ok((Shape::Many, *len))
             }
-            if scanner.step_over(b']') {
-                return Ok(count);
-            }
-            return Err(scanner.error(Expected::CommaOrBracket));
+            _ => Err(BodyError::NotEventOrArray),
         }
     }
 
-    /// Reads, judges and encodes one element; gives the id it is stored under, for a single event.
-    fn element<'a>(
+    /// Reads one element; gives the id it is stored under, for a single event.
+    fn element(
         &mut self,
         index: usize,
-        scanner: &mut Scanner<'a>,
-        request: &mut Request<'a, '_>,
-    ) -> Result<Option<String>, SyntaxError> {
-        if scanner.kind()? != Kind::Object {
-            scanner.skip(&mut self.nesting)?;
-            let errors = vec!["event must be an object".to_owned()];
-            request.rejected.push(Rejected { index, name: None, errors });
-            return Ok(None);
+        nodes: &[Node<'_>],
+        request: &mut Request<'_>,
+    ) -> Option<String> {
+        if !matches!(nodes.first(), Some(Node::Object { .. })) {
+            request.reject_as_no_object(index);
+            return None;
         }
         let mut element = Element::default();
-        element.read(scanner, &mut self.properties, &mut self.nesting)?;
-        match judge::judge(&element, &self.properties, request.context.received_at_ms) {
+        element.read(nodes);
+        self.judge(index, &element, request)
+    }
+
+    /// Judges and encodes an element; gives the id it is stored under, for a single event.
+    fn judge(
+        &mut self,
+        index: usize,
+        element: &Element<'_, '_>,
+        request: &mut Request<'_>,
+    ) -> Option<String> {
+        self.properties.take(&element.properties);
+        match judge::judge(element, &self.properties, request.context.received_at_ms) {
             Ok(good) => {
                 request.accepted += 1;
-                Ok(self.encode(&good, request))
+                self.encode(&good, element.property_nodes(), request)
             }
             Err(errors) => {
-                request.rejected.push(Rejected { index, name: element.shown_name(), errors });
-                Ok(None)
+                request.reject(index, element.shown_name(), errors);
+                None
             }
         }
     }
 
     /// Adds a good event to the batch, unless this request held its id before.
-    fn encode(&mut self, good: &Good<'_>, request: &mut Request<'_, '_>) -> Option<String> {
+    fn encode(
+        &mut self,
+        good: &Good<'_>,
+        properties: &[Node<'_>],
+        request: &mut Request<'_>,
+    ) -> Option<String> {
         let mut minted = [0; event_ids::TEXT_BYTES];
-        let event_id = match good.client_event_id.as_ref() {
+        let event_id = match good.client_event_id {
             "" => self.event_ids.mint(&mut minted),
             given if !self.request_ids.insert(given) => return Some(given.to_owned()),
             given => given,
@@ -259,9 +356,8 @@ impl Admitter {
                 (request.context.received_at_ms, calendar::first_of_month(received_day))
             }
         };
-        let properties = self.properties.text(request.body);
-        let order = order::Lifted::from(&good.event_name, properties);
-        let mut view = good.view(event_id, properties, self.properties.numbers());
+        let order = order::Lifted::from(good.event_name, properties);
+        let mut view = good.view(event_id, self.properties.text(), self.properties.numbers());
         view.timestamp_ms = timestamp_ms;
         view.day = day;
         view.order = order.as_ref().map(order::Lifted::view);
@@ -270,7 +366,7 @@ impl Admitter {
     }
 
     /// Presents the ids to the window and takes arrival numbers.
-    fn conclude(&self, shape: Shape, processed: usize, mut request: Request<'_, '_>) -> Admitted {
+    fn conclude(&self, shape: Shape, processed: usize, mut request: Request<'_>) -> Admitted {
         let context = request.context;
         let mut claims = Vec::with_capacity(self.unclaimed.len());
         let mut stored_already = Vec::new();

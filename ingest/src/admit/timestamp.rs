@@ -5,7 +5,10 @@ use crate::model::{
     limits::{TIMESTAMP_AHEAD_MS_MAX, TIMESTAMP_MS_MIN},
 };
 
-use super::element::Field;
+use super::{
+    element::Field,
+    identifiers::{HAS_NUL, HAS_UNPAIRED_SURROGATES},
+};
 
 const NOT_ISO: &str = "must be an ISO 8601 date or time, or epoch milliseconds as a number";
 const NOT_WHOLE: &str = "must be whole epoch milliseconds";
@@ -18,7 +21,9 @@ pub(super) fn read(field: &Field<'_>, now_ms: i64) -> Result<Option<i64>, String
     match field {
         Field::Absent => Ok(None),
         Field::Text(text) => {
-            let text = text.decode().map_err(|fault| fault.message().to_owned())?;
+            if text.contains('\0') {
+                return Err(HAS_NUL.to_owned());
+            }
             let timestamp_ms = parse_iso(text.as_bytes()).ok_or(NOT_ISO)?;
             if is_allowed(timestamp_ms, now_ms) {
                 Ok(Some(timestamp_ms))
@@ -26,8 +31,9 @@ pub(super) fn read(field: &Field<'_>, now_ms: i64) -> Result<Option<i64>, String
                 Err(OUT_OF_RANGE.to_owned())
             }
         }
-        Field::Number(number) => from_number(number.value, now_ms).map(Some),
+        Field::Number(number) => from_number(*number, now_ms).map(Some),
         Field::Other => Err(NOT_ISO.to_owned()),
+        Field::Unpaired => Err(HAS_UNPAIRED_SURROGATES.to_owned()),
     }
 }
 

@@ -1,29 +1,23 @@
-//! Request bytes to JSON tokens, in one pass, in place, without a tree.
+//! Request bytes to a tape of JSON values, by simd-json.
 //!
-//! A [`Scanner`] walks the body once and hands out borrowed tokens; whoever holds it decides what
-//! to keep. DESIGN names a simd-json tape here. What speaks for the scanner (`benches/README.md`
-//! has the speed of both, which is alike):
+//! A [`Parser`] keeps the memory of the tape from one request to the next. It parses a copy of the
+//! body, since simd-json writes decoded strings over their escapes, and hands out the tape's nodes:
+//! [`members`] and [`elements`] walk them without a tree being built.
 //!
-//! - the caller's text survives: numbers as written (`0.10`, `1e2`), and properties that are
-//!   already compact are taken as one slice of the body;
-//! - memory hardly depends on the body: one bit per open bracket, where a tape keeps a node of
-//!   tens of bytes for each of the 16 million values a hostile 32 MiB of `[0,0,0,…` holds;
-//! - what is wrong with one element stays with that element. Nesting 10,000 deep, `1e400`,
-//!   integers beyond 64 bits and lone surrogates are within the grammar of RFC 8259, so they
-//!   reject their event and not its neighbours.
-//!
-//! Grammar: RFC 8259, UTF-8, no byte order mark.
+//! A tape is all or nothing, and keeps a node of tens of bytes for each value. So what it refuses,
+//! and bodies beyond [`TAPE_BYTES_MAX`], are taken apart by [`pieces`] and parsed piece by piece:
+//! what is wrong with one event (`1e400`, integers beyond 64 bits, lone surrogates, nesting 10,000
+//! deep, all within the grammar of RFC 8259) stays with that event.
 
-mod nesting;
-mod number;
+mod nodes;
+pub(crate) mod pieces;
 mod plain;
-mod scanner;
+mod tape;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-pub use nesting::Nesting;
-pub use number::Number;
-pub use scanner::{Expected, Kind, Scanner, SyntaxError};
-pub use text::{Text, TextFault, write_json_string};
+pub(crate) use nodes::{elements, members, number};
+pub use tape::{NESTING_MAX, Parser, TAPE_BYTES_MAX};
+pub(crate) use text::write_json_string;

@@ -9,6 +9,7 @@
 //! what is wrong with one event (`1e400`, integers beyond 64 bits, lone surrogates, nesting 10,000
 //! deep, all within the grammar of RFC 8259) stays with that event.
 
+mod double;
 mod nodes;
 pub(crate) mod pieces;
 mod plain;
@@ -18,6 +19,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use double::write_double;
 pub(crate) use nodes::{elements, members, number};
 pub use tape::{NESTING_MAX, Parser, TAPE_BYTES_MAX};
 pub(crate) use text::write_json_string;

@@ -1,6 +1,6 @@
 //! Strings written as JSON.
 
-use super::plain::plain_bytes;
+use super::plain;
 
 /// Hexadecimal digits of `\u` escapes, as they are written.
 const HEX: &[u8; 16] = b"0123456789abcdef";
@@ -9,7 +9,7 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 /// whether it needed none.
 #[inline]
 pub(crate) fn write_json_string(out: &mut String, text: &str) -> bool {
-    let is_plain = plain_bytes(text.as_bytes()) == text.len();
+    let is_plain = plain::is_plain(text.as_bytes());
     out.push('"');
     if is_plain {
         out.push_str(text);

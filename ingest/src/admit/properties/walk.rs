@@ -6,7 +6,7 @@ use simd_json::{Node, StaticNode};
 
 use crate::{
     model::limits::{NESTED_NUMBER_PATHS_BYTES_MAX, PROPERTIES_DEPTH_MAX},
-    parse::{elements, members, number, write_json_string},
+    parse::{elements, members, number, write_double, write_json_string},
     record::{NumberBuffer, Numbers},
 };
 
@@ -206,7 +206,7 @@ impl Walk {
         match node {
             StaticNode::I64(integer) => self.text.push_str(itoa::Buffer::new().format(integer)),
             StaticNode::U64(integer) => self.text.push_str(itoa::Buffer::new().format(integer)),
-            StaticNode::F64(double) => self.text.push_str(ryu::Buffer::new().format(double)),
+            StaticNode::F64(double) => write_double(&mut self.text, double),
             StaticNode::Bool(truth) => self.text.push_str(if truth { "true" } else { "false" }),
             StaticNode::Null => self.text.push_str("null"),
         }

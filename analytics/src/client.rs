@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clickhouse::{Client, query::Query};
+use clickhouse::{Client, Compression, query::Query};
 
 use crate::error::AnalyticsError;
 
@@ -45,6 +45,10 @@ impl fmt::Debug for ClickHouseAddress {
 /// A client of the address, without a database when `in_database` is false (to create it).
 pub(crate) fn client(address: &ClickHouseAddress, in_database: bool) -> Client {
     let mut client = Client::default().with_url(address.url.clone()).with_validation(true);
+    if is_on_this_machine(&address.url) {
+        // Between two processes of one machine, packing costs more than it saves.
+        client = client.with_compression(Compression::None);
+    }
     if !address.user.is_empty() {
         client = client.with_user(address.user.clone());
     }
@@ -55,6 +59,15 @@ pub(crate) fn client(address: &ClickHouseAddress, in_database: bool) -> Client {
         client = client.with_database(address.database.clone());
     }
     client
+}
+
+/// Whether the address is a loopback one.
+fn is_on_this_machine(url: &str) -> bool {
+    let authority = url.split("://").nth(1).unwrap_or_default();
+    let host = authority.split('/').next().unwrap_or_default();
+    ["127.0.0.1", "localhost", "[::1]"].iter().any(|name| {
+        host.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    })
 }
 
 /// A question with its limits. Text comes from a file of `sql/` and from closed enums only;
@@ -100,6 +113,18 @@ mod tests {
             cluster: None,
         };
         assert!(!format!("{address:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn only_loopback_addresses_are_on_this_machine() {
+        for url in ["http://127.0.0.1:8123", "http://localhost/x", "http://[::1]:1"] {
+            assert!(is_on_this_machine(url), "{url}");
+        }
+        for url in
+            ["http://clickhouse:8123", "http://127.0.0.1.example.test", "http://10.0.0.1", ""]
+        {
+            assert!(!is_on_this_machine(url), "{url}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS timeline {on_cluster} (
 PARTITION BY toYYYYMM(day)
 ORDER BY (workspace_id, identifier, timestamp)
 SETTINGS non_replicated_deduplication_window = 10000,
-    fsync_after_insert = 1, fsync_part_directory = 1;
+    fsync_after_insert = 1, fsync_part_directory = 1, min_bytes_for_wide_part = 268435456;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS timeline_from_events {on_cluster} TO timeline AS
 SELECT

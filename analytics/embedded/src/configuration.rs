@@ -16,6 +16,9 @@ use anyhow::Context as _;
 
 /// Threads for merges and mutations, whatever the machine: two cores are shared with the rest of the program.
 const BACKGROUND_POOL_THREADS: u32 = 4;
+/// How far merges stand back for inserts and questions: a Linux nice value. A merge can wait, a caller does not; while
+/// the machine is idle they run at full speed.
+const MERGE_NICE: u64 = 10;
 /// Threads for periodic tasks (cleanup, buffers); the default of 512 is for servers of hundreds of tables.
 const BACKGROUND_SCHEDULE_THREADS: u32 = 8;
 /// Threads that move, fetch and handle the rest; none of it happens here in volume.
@@ -87,6 +90,7 @@ fn arguments(data_dir: &Path, memory_bytes: u64) -> Vec<String> {
     set("mmap_cache_size", 256);
     // Threads.
     set("background_pool_size", u64::from(BACKGROUND_POOL_THREADS));
+    set("os_threads_nice_value_merge_mutate", MERGE_NICE);
     set("background_schedule_pool_size", u64::from(BACKGROUND_SCHEDULE_THREADS));
     for pool in ["move", "fetches", "common"] {
         set(&format!("background_{pool}_pool_size"), u64::from(BACKGROUND_OTHER_THREADS));

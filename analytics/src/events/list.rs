@@ -14,6 +14,7 @@ use super::filter::{EventFilter, Range};
 use crate::{Analytics, client, error::AnalyticsError};
 
 const NEWEST_CUT: &str = include_str!("../sql/newest_cut.sql");
+const NEWEST_CUT_OF_ONE: &str = include_str!("../sql/newest_cut_of_one.sql");
 const NEWEST_EVENTS: &str = include_str!("../sql/newest_events.sql");
 const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 
@@ -95,8 +96,11 @@ impl<'a> Asked<'a> {
     }
 
     async fn cut(&self, analytics: &Analytics, wanted: u64) -> Result<Cut, AnalyticsError> {
-        let query = client::read(&analytics.client, NEWEST_CUT).param("wanted", wanted);
-        Ok(self.bind(query, self.range).fetch_one().await?)
+        let query = match self.identifiers.as_slice() {
+            [one] => client::read(&analytics.client, NEWEST_CUT_OF_ONE).param("identifier", one),
+            _ => client::read(&analytics.client, NEWEST_CUT),
+        };
+        Ok(self.bind(query.param("wanted", wanted), self.range).fetch_one().await?)
     }
 
     async fn rows(

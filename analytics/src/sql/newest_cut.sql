@@ -4,7 +4,10 @@ FROM (
     SELECT timestamp
     FROM timeline
     WHERE workspace_id = {workspace:UUID}
-        AND identifier IN arrayMap(id -> if(id = '', 0, cityHash64(id)), {identifiers:Array(String)})
+        AND identifier IN (
+            SELECT if(id = '', 0, cityHash64(id))
+            FROM (SELECT arrayJoin({identifiers:Array(String)}) AS id)
+        )
         AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
         AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
         AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))

@@ -38,9 +38,8 @@ impl Process {
     }
 
     /// `kill -9`.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     /// SIGTERM; gives the exit status.
@@ -48,6 +47,16 @@ impl Process {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
         tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap()
+    }
+}
+
+/// A test that fails leaves no server behind. One that was stopped has been waited for already.
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.child.try_wait().unwrap().is_none() {
+            self.child.kill().unwrap();
+            self.child.wait().unwrap();
+        }
     }
 }
 

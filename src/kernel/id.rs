@@ -17,6 +17,13 @@ use super::Timestamp;
 #[error("not {0}")]
 pub struct MalformedId(&'static str);
 
+impl MalformedId {
+    /// The text is not this.
+    pub(super) const fn new(expected: &'static str) -> Self {
+        Self(expected)
+    }
+}
+
 macro_rules! uuid_id {
     ($name:ident, $noun:literal) => {
         #[doc = concat!("Identifies ", $noun, ".")]
@@ -73,6 +80,7 @@ macro_rules! uuid_id {
 
 uuid_id!(WorkspaceId, "a workspace, the wall around every row");
 uuid_id!(OrganizationId, "an organization, which holds workspaces");
+uuid_id!(ListId, "a subscription list");
 
 /// The internal id of a user: 12 bytes, 24 hexadecimal characters outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]

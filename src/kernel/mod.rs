@@ -1,13 +1,19 @@
-//! The values every area speaks: ids, time, errors. Nothing here does I/O.
+//! The values every area speaks: ids, time, channels, addresses, errors. Nothing here does I/O.
 
+mod channel;
 mod clock;
+mod email;
 mod error;
 mod id;
+mod phone;
 mod time;
 
 pub use self::{
+    channel::Channel,
     clock::{Clock, ClockHand},
+    email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result},
-    id::{KeyId, MalformedId, OrganizationId, UserId, WorkspaceId},
+    id::{KeyId, ListId, MalformedId, OrganizationId, UserId, WorkspaceId},
+    phone::{NotAPhoneNumber, PhoneNumber},
     time::{DayEdge, EventTime, NotATimestamp, Timestamp},
 };

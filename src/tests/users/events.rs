@@ -14,8 +14,9 @@ async fn profile(workspace: &Workspace, internal: &str, external: Option<&str>, 
     server()
         .on(async move {
             sqlx::query(
-                "insert into users (workspace_id, id, external_id, created_at, updated_at, deleted_at)
-                 values ($1, $2, $3, now(), now(), case when $4 then now() end)",
+                "insert into users (workspace_id, id, external_id, created_at, updated_at, deleted_at, deleted_by, deleted_via)
+                 values ($1, $2, $3, now(), now(),
+                     case when $4 then now() end, case when $4 then 'test' end, case when $4 then 'api' end)",
             )
             .bind(workspace)
             .bind(id)

@@ -2,6 +2,8 @@
 
 mod basics;
 mod damage;
+#[cfg(target_os = "linux")]
+mod disk;
 mod fake;
 mod faults;
 

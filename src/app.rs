@@ -9,7 +9,7 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
-    http::{BodyBudget, health::Readiness},
+    http::{BodyBudget, health::Readiness, rate::RateLimits},
     kernel::Clock,
     telemetry::recorder::Recorder,
 };
@@ -37,6 +37,8 @@ pub struct Parts {
     pub recorder: Recorder,
     /// Memory that request bodies may hold at one time.
     pub body_budget: BodyBudget,
+    /// How often one credential may ask.
+    pub rate_limits: RateLimits,
 }
 
 impl App {
@@ -73,6 +75,11 @@ impl App {
     /// What `/readyz` answers.
     pub fn readiness(&self) -> &Readiness {
         &self.0.readiness
+    }
+
+    /// How often one credential may ask.
+    pub fn rate_limits(&self) -> &RateLimits {
+        &self.0.rate_limits
     }
 
     /// What `/metrics` answers.

@@ -8,7 +8,10 @@ use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use secrecy::SecretString;
 
 use super::{Auth, INVALID, KeyKind, Scope, ScopeSet, credential::Credential, sessions::Session};
-use crate::kernel::{Error, OrganizationId, Result, WorkspaceId};
+use crate::{
+    http::rate,
+    kernel::{Error, OrganizationId, Result, WorkspaceId},
+};
 
 /// Where client SDKs put their key.
 const X_SDK_KEY: &str = "x-sdk-key";
@@ -55,6 +58,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
         let key = Auth::from_ref(state).key(&bearer(&parts.headers)?, KeyKind::Api).await?;
+        rate::admit(&parts.extensions, key.id)?;
         demand::<S>(key.scopes)?;
         Ok(Self { key, scope: PhantomData })
     }
@@ -103,10 +107,12 @@ where
         let text = bearer(&parts.headers)?;
         let (who, scopes) = if Session::may_be(&text) {
             let session = auth.session(&text)?;
+            rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
             let scopes = session.scopes;
             (Who::Session(session), scopes)
         } else {
             let key = auth.key(&text, KeyKind::Api).await?;
+            rate::admit(&parts.extensions, key.id)?;
             let scopes = key.scopes;
             (Who::Key(key), scopes)
         };

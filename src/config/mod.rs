@@ -70,6 +70,8 @@ pub struct Settings {
     pub ingest: Ingest,
     /// The listeners.
     pub http: Http,
+    /// What one credential may ask for.
+    pub rate_limits: RateLimits,
     /// The embedded engines, and the pools that lead to any engine.
     pub engines: Engines,
     /// Credentials.
@@ -120,7 +122,7 @@ pub enum Durability {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ingest {
-    /// Bytes of bodies being parsed or waiting for the disk at most.
+    /// Bytes of events waiting for the disk at most.
     pub queue_bytes: usize,
     /// Rows of one insert at most.
     pub batch_rows: usize,
@@ -140,8 +142,28 @@ pub struct Http {
     pub header_timeout_seconds: u64,
     /// Seconds for a whole request body.
     pub body_timeout_seconds: u64,
+    /// Bytes of request bodies in flight at most, all together.
+    pub body_bytes: usize,
     /// Seconds between two requests of a connection.
     pub idle_timeout_seconds: u64,
+}
+
+/// `[rate_limits]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimits {
+    /// Of subscriptions, lists and suppressions.
+    pub management: Rate,
+}
+
+/// A rate of requests.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// Requests a second in the long run; 0 for no limit.
+    pub per_second: u32,
+    /// Requests at once after a silence; at least `per_second`.
+    pub burst: u32,
 }
 
 /// `[engines]`
@@ -262,13 +284,14 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 9] {
+    fn counts(&self) -> [(&'static str, u64); 10] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
             ("ingest.batch_rows", wide(self.ingest.batch_rows)),
             ("http.connections_max", wide(self.http.connections_max)),
             ("http.header_timeout_seconds", self.http.header_timeout_seconds),
+            ("http.body_bytes", wide(self.http.body_bytes)),
             ("http.body_timeout_seconds", self.http.body_timeout_seconds),
             ("http.idle_timeout_seconds", self.http.idle_timeout_seconds),
             ("engines.clickhouse_memory_bytes", self.engines.clickhouse_memory_bytes),

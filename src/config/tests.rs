@@ -33,6 +33,8 @@ fn defaults_are_those_of_the_contract() {
     assert!(settings.database_url.is_none() && settings.clickhouse_url.is_none());
     assert_eq!(settings.spool.durability, Durability::Fsync);
     assert!(settings.notices.is_empty());
+    let management = settings.rate_limits.management;
+    assert_eq!((management.per_second, management.burst), (1_000, 2_000));
 }
 
 #[test]
@@ -70,6 +72,7 @@ fn variables_take_the_kind_of_value_their_setting_has() {
         &[
             ("MILLRACE_SPOOL__LIMIT_BYTES", "900000000"),
             ("MILLRACE_ROLES", "api, delivery"),
+            ("MILLRACE_RATE_LIMITS__MANAGEMENT__PER_SECOND", "7"),
             ("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS", "true"),
             ("DATABASE_URL", "postgres://u:p@h/d"),
             ("CLICKHOUSE_URL", ""),
@@ -84,6 +87,7 @@ fn variables_take_the_kind_of_value_their_setting_has() {
     assert_eq!(settings.roles, [Role::Api, Role::Delivery]);
     assert!(settings.security.allow_private_webhook_targets);
     assert_eq!(settings.database_url.unwrap().expose_secret(), "postgres://u:p@h/d");
+    assert_eq!(settings.rate_limits.management.per_second, 7);
     assert!(settings.clickhouse_url.is_none(), "an empty variable is an unset one");
     assert_eq!(settings.engines.libchdb.unwrap(), Path::new("/opt/libchdb.so"));
     assert_eq!(settings.engines.postgres_bin.unwrap(), Path::new("/opt/bin"));

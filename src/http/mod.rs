@@ -14,6 +14,7 @@ mod status;
 
 pub mod health;
 pub mod openapi;
+pub mod rate;
 
 #[cfg(test)]
 mod tests;

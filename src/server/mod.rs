@@ -28,7 +28,11 @@ use crate::{
     auth::{Auth, sessions::Sessions},
     config::{self, Settings},
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
-    http::{self, BodyBudget, ServeOptions, health::Readiness},
+    http::{
+        self, BodyBudget, ServeOptions,
+        health::Readiness,
+        rate::{Rate, RateClass, RateLimit, RateLimits},
+    },
     kernel::Clock,
     router, shutdown,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
@@ -269,12 +273,20 @@ fn assemble(
         ),
         readiness: Readiness::new(),
         body_budget: BodyBudget::with_timeouts(
-            settings.ingest.queue_bytes,
+            settings.http.body_bytes,
             BODY_SILENCE_MAX,
             Duration::from_secs(settings.http.body_timeout_seconds),
         ),
+        rate_limits: rate_limits(&settings.rate_limits),
         recorder,
         clock,
         db,
     }))
+}
+
+fn rate_limits(settings: &config::RateLimits) -> RateLimits {
+    let limit = |class, rate: config::Rate| {
+        RateLimit::new(class, Rate { per_second: rate.per_second, burst: rate.burst })
+    };
+    RateLimits { management: limit(RateClass::Management, settings.management) }
 }

@@ -66,13 +66,11 @@ pub const METRICS: &[Metric] = &[
     metric("http_body_limit_bytes", Gauge, Bytes, "memory request bodies may hold"),
     metric("http_requests_in_flight", Gauge, Count, "requests being answered now"),
     metric(
-        "http_requests_aborted_total",
+        "http_requests_throttled_total",
         Counter,
         Count,
-        "requests whose sender left before the answer",
+        "requests over their credential's rate, by class of routes",
     ),
-    metric("http_body_used_bytes", Gauge, Bytes, "memory of request bodies in flight"),
-    metric("http_body_limit_bytes", Gauge, Bytes, "memory request bodies may take together"),
     metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
     metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),
     metric(

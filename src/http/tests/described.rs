@@ -12,7 +12,7 @@ async fn the_description_names_the_mounted_routes() {
     let document = answer.json();
     let mut paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     paths.sort();
-    assert_eq!(paths, ["/guarded", "/livez", "/readyz", "/things"]);
+    assert_eq!(paths, ["/guarded", "/livez", "/metered", "/readyz", "/things"]);
     assert_eq!(document["info"]["title"], "Millrace");
     assert_eq!(document["paths"]["/things"]["post"]["security"], json!([{"bearer": []}]));
 }

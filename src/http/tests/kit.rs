@@ -17,17 +17,21 @@ use tokio::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::{Auth, Caller, scope, sessions::Sessions},
+    auth::{Auth, Caller, CallerOrSession, scope, sessions::Sessions},
     http::{
         Body, BodyBudget, Drained, Fields, FromFields, JsonBytes, Path, ServeOptions, bind, front,
         health::{self, Readiness},
-        openapi, serve,
+        openapi,
+        rate::{self, Rate, RateClass, RateLimit},
+        serve,
     },
     kernel::{Clock, Result, Timestamp},
 };
 
 /// Longest anything here may take before a test fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// What the clock says.
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1_772_366_400_000);
 /// The limit of `/small`, in bytes.
 pub(super) const SMALL_BYTES_MAX: usize = 1000;
 
@@ -39,6 +43,7 @@ pub(super) struct App {
     pub(super) go: Arc<Notify>,
     /// Told when `/wait` has begun.
     pub(super) begun: Arc<Notify>,
+    pub(super) sessions: Sessions,
     auth: Auth,
 }
 
@@ -82,6 +87,15 @@ async fn guarded(_: Caller<scope::EventsWrite>, Body(named): Body<Named>) -> Jso
     Json(json!({ "name": named.0 }))
 }
 
+/// Needs a key or a session, and is asked no more than [`METERED_BURST`] times at once.
+#[utoipa::path(get, path = "/metered", tag = "things", responses((status = 200)))]
+async fn metered(_: CallerOrSession<scope::ComplianceRead>) -> Json<Value> {
+    Json(json!({}))
+}
+
+/// Requests `/metered` takes at once; one a second comes back.
+pub(super) const METERED_BURST: u32 = 50;
+
 async fn small(body: JsonBytes<SMALL_BYTES_MAX>) -> Json<Value> {
     Json(json!({ "bytes": body.bytes.len(), "held": body.held.bytes() }))
 }
@@ -124,7 +138,7 @@ pub(super) async fn start() -> Server {
 }
 
 pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Server {
-    let (clock, _) = Clock::fixed(Timestamp::from_millis(1_772_366_400_000));
+    let (clock, _) = Clock::fixed(NOW);
     let pool = sqlx::postgres::PgPoolOptions::new()
         .acquire_timeout(Duration::from_millis(200))
         .connect_lazy("postgres://nobody@127.0.0.1:1/nothing")
@@ -135,11 +149,15 @@ pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Ser
         readiness: Readiness::new(),
         go: Arc::default(),
         begun: Arc::default(),
-        auth: Auth::new(pool, clock.clone(), sessions),
+        auth: Auth::new(pool, clock.clone(), sessions.clone()),
+        sessions,
     };
+    let rate = Rate { per_second: 1, burst: METERED_BURST };
+    let limit = RateLimit::new(RateClass::Management, rate);
     let described = OpenApiRouter::<App>::new()
         .routes(routes!(create_thing))
         .routes(routes!(guarded))
+        .merge(rate::limited(OpenApiRouter::new().routes(routes!(metered)), &limit))
         .merge(health::router());
     let router = openapi::finish(described)
         .route("/small", routing::post(small))

@@ -5,4 +5,5 @@ mod connections;
 mod described;
 mod envelope;
 mod kit;
+mod limited;
 mod observed;

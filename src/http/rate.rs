@@ -1,0 +1,242 @@
+//! Rate limits: a token bucket for each credential in each class of routes (DECISIONS G5).
+//!
+//! A route belongs to a class by its router ([`limited`]); who asks is known only once a credential
+//! was verified, so the bucket is asked by the argument that verifies ([`admit`]): invented
+//! credentials have no buckets. Every answer of a limited route says where its bucket stands, by the
+//! header names of draft-ietf-httpapi-ratelimit-headers.
+
+use std::{
+    hash::{BuildHasher as _, Hash, RandomState},
+    num::NonZeroU32,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{extract::Request, middleware, middleware::Next, response::Response};
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock as _, DefaultClock},
+    middleware::StateInformationMiddleware,
+    state::keyed::DefaultKeyedStateStore,
+};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::kernel::{Error, Result};
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// Requests after which full buckets, which say nothing, are let go.
+const SWEEP_EVERY: u32 = 65_536;
+
+/// Routes that share a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateClass {
+    /// Consent, lists, the preference page, suppressions.
+    Management,
+}
+
+impl RateClass {
+    /// The name in `RateLimit-Policy` and in metrics.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Management => "mgmt",
+        }
+    }
+}
+
+/// What one credential may do in one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a second in the long run; 0 for no limit.
+    pub per_second: u32,
+    /// Requests at once after a silence; at least `per_second`.
+    pub burst: u32,
+}
+
+/// A bucket for each credential, which is known by a hash with a key of this process.
+type Buckets =
+    RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock, StateInformationMiddleware>;
+
+/// The buckets of one class; cloned freely.
+#[derive(Debug, Clone)]
+pub struct RateLimit(Option<Arc<Class>>);
+
+/// The buckets of every class.
+#[derive(Debug, Clone)]
+pub struct RateLimits {
+    /// Of consent, lists, the preference page and suppressions.
+    pub management: RateLimit,
+}
+
+#[derive(Debug)]
+struct Class {
+    name: &'static str,
+    per_second: u32,
+    burst: u32,
+    buckets: Buckets,
+    hasher: RandomState,
+    until_sweep: AtomicU32,
+}
+
+/// Where a bucket stood after a request.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    remaining: u32,
+    /// Until the bucket is full, or until one more request fits where none did.
+    reset: Duration,
+}
+
+/// What a limited route hands to the argument that verifies its caller.
+#[derive(Debug, Clone)]
+struct Gate {
+    class: Arc<Class>,
+    standing: Arc<OnceLock<Standing>>,
+}
+
+impl RateLimit {
+    /// The buckets of a class, all full.
+    pub fn new(class: RateClass, rate: Rate) -> Self {
+        let limits = NonZeroU32::new(rate.per_second).map(|per_second| {
+            let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
+            let quota = Quota::per_second(per_second).allow_burst(burst);
+            Arc::new(Class {
+                name: class.name(),
+                per_second: per_second.get(),
+                burst: burst.get(),
+                buckets: RateLimiter::keyed(quota).with_middleware(),
+                hasher: RandomState::new(),
+                until_sweep: AtomicU32::new(SWEEP_EVERY),
+            })
+        });
+        Self(limits)
+    }
+}
+
+impl Class {
+    /// Takes one request out of a credential's bucket.
+    fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
+        if self.until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.until_sweep.store(SWEEP_EVERY, Ordering::Relaxed);
+            self.buckets.retain_recent();
+        }
+        match self.buckets.check_key(&self.hasher.hash_one(credential)) {
+            Ok(snapshot) => {
+                let remaining = snapshot.remaining_burst_capacity();
+                let missing = self.burst.saturating_sub(remaining);
+                let reset = Duration::from_secs(1) * missing / self.per_second;
+                Ok(Standing { remaining, reset })
+            }
+            Err(refused) => {
+                let reset = refused.wait_time_from(DefaultClock::default().now());
+                Err(Standing { remaining: 0, reset })
+            }
+        }
+    }
+
+    /// Says where the bucket stands. A window is a second; what a burst leaves beyond it is not shown,
+    /// so that `remaining` never exceeds `limit`.
+    fn describe(&self, standing: Standing, headers: &mut HeaderMap) {
+        let policy = format!("\"{}\";q={};w=1", self.name, self.per_second);
+        headers.insert(LIMIT, HeaderValue::from(self.per_second));
+        headers.insert(REMAINING, HeaderValue::from(standing.remaining.min(self.per_second)));
+        headers.insert(RESET, HeaderValue::from(whole_seconds(standing.reset)));
+        if let Ok(policy) = HeaderValue::try_from(policy) {
+            headers.insert(POLICY, policy);
+        }
+    }
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+/// Puts the routes of a router into a class. Its callers are counted by [`admit`].
+pub fn limited<S>(routes: OpenApiRouter<S>, limit: &RateLimit) -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    let Some(class) = limit.0.clone() else { return routes };
+    routes.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let gate = Gate { class: Arc::clone(&class), standing: Arc::default() };
+        answer(gate, request, next)
+    }))
+}
+
+async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(gate.clone());
+    let mut response = next.run(request).await;
+    if let Some(standing) = gate.standing.get() {
+        gate.class.describe(*standing, response.headers_mut());
+    }
+    response
+}
+
+/// Counts a request of a verified credential, where its route is limited.
+///
+/// # Errors
+/// 429 when the credential's bucket is empty.
+pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
+    let Some(gate) = extensions.get::<Gate>() else { return Ok(()) };
+    let taken = gate.class.take(credential);
+    let (Ok(standing) | Err(standing)) = taken;
+    // A route that verifies twice counts twice and tells the first standing.
+    let _ = gate.standing.set(standing);
+    if taken.is_ok() {
+        return Ok(());
+    }
+    metrics::counter!("http_requests_throttled_total", "class" => gate.class.name).increment(1);
+    Err(Error::Throttled { retry_after: standing.reset })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(per_second: u32, burst: u32) -> Arc<Class> {
+        RateLimit::new(RateClass::Management, Rate { per_second, burst }).0.unwrap()
+    }
+
+    #[test]
+    fn a_burst_passes_and_the_next_is_told_when_to_come_back() {
+        // One token takes 1000 s to come back, so that the test's own time does not matter.
+        let quota = Quota::with_period(Duration::from_secs(1000)).unwrap();
+        let mut class = Arc::into_inner(class(1, 3)).unwrap();
+        class.buckets =
+            RateLimiter::keyed(quota.allow_burst(NonZeroU32::new(3).unwrap())).with_middleware();
+        let remaining: Vec<_> = (0..3).map(|_| class.take("ann").unwrap().remaining).collect();
+        assert_eq!(remaining, [2, 1, 0]);
+        let refused = class.take("ann").unwrap_err();
+        assert_eq!(refused.remaining, 0);
+        assert!(refused.reset > Duration::from_mins(15), "{:?}", refused.reset);
+        assert_eq!(class.take("bob").unwrap().remaining, 2, "each credential has its own");
+    }
+
+    #[test]
+    fn headers_name_the_policy_and_never_more_than_the_limit() {
+        let class = class(1000, 2000);
+        let mut headers = HeaderMap::new();
+        let standing = class.take("ann").unwrap();
+        assert_eq!(standing.remaining, 1999);
+        class.describe(standing, &mut headers);
+        let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
+        assert_eq!(text(LIMIT), "1000");
+        assert_eq!(text(REMAINING), "1000");
+        assert_eq!(text(RESET), "1");
+        assert_eq!(text(POLICY), "\"mgmt\";q=1000;w=1");
+    }
+
+    #[test]
+    fn no_rate_is_no_limit_and_no_headers() {
+        assert!(
+            RateLimit::new(RateClass::Management, Rate { per_second: 0, burst: 0 }).0.is_none()
+        );
+        assert!(admit(&Extensions::new(), "ann").is_ok());
+    }
+}

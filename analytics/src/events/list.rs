@@ -1,10 +1,10 @@
 //! The newest events of a workspace or of one person, page by page.
 //!
-//! The key of `events` knows no time below the day, so a page is found in two steps. The timeline
-//! says how far back enough candidates lie (the *cut*); then `events FINAL` decides which rows at
-//! or after the cut are real, and orders them. That is exact: whatever row belongs before the cut
-//! is itself an entry of the timeline at its own time. When repeats or rows that lost used up the
-//! candidates and the page is short, the cut moves back and the question is asked again.
+//! The key of `events` knows no time below the day, so the timeline gives the keys of enough
+//! candidates, newest first, and `events FINAL` decides in the same statement which rows behind them
+//! are real, and orders them. That is exact: whatever row belongs on the page is itself an entry of
+//! the timeline at its own time. When repeats, rows that lost, or many events of one instant used up
+//! the candidates and the page is short, the question is asked again with more of them.
 
 use clickhouse::{Row, query::Query};
 use serde::Deserialize;
@@ -13,8 +13,7 @@ use uuid::Uuid;
 use super::filter::{EventFilter, Range};
 use crate::{Analytics, client, error::AnalyticsError};
 
-const NEWEST_CUT: &str = include_str!("../sql/newest_cut.sql");
-const NEWEST_CUT_OF_ONE: &str = include_str!("../sql/newest_cut_of_one.sql");
+const NEWEST_ENTRIES: &str = include_str!("../sql/newest_entries.sql");
 const NEWEST_EVENTS: &str = include_str!("../sql/newest_events.sql");
 const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 
@@ -26,17 +25,15 @@ const WIDENING: u64 = 8;
 const EVERYONE: &str = "";
 
 /// An event as it is read back.
-#[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
     /// The caller's `clientEventId`, or the UUIDv7 the server gave it.
     pub event_id: String,
     /// The external id as tracked, else the internal id, else empty.
-    #[serde(rename = "tracked_user_id")]
     pub user_id: String,
     /// Empty when absent.
     pub anonymous_id: String,
     /// Its name.
-    #[serde(rename = "name")]
     pub event_name: String,
     /// The caller's JSON object.
     pub properties: String,
@@ -48,10 +45,46 @@ pub struct EventRow {
     pub device_id: String,
 }
 
+/// The fields of an [`EventRow`] in its order, as `newest_events.sql` answers them.
+type EventTuple = (String, String, String, String, String, i64, String, String);
+
+impl From<EventTuple> for EventRow {
+    fn from(row: EventTuple) -> Self {
+        let (
+            event_id,
+            user_id,
+            anonymous_id,
+            event_name,
+            properties,
+            timestamp_ms,
+            session,
+            device,
+        ) = row;
+        Self {
+            event_id,
+            user_id,
+            anonymous_id,
+            event_name,
+            properties,
+            timestamp_ms,
+            session_id: session,
+            device_id: device,
+        }
+    }
+}
+
 #[derive(Debug, Row, Deserialize)]
-struct Cut {
-    entries: u64,
-    cut_ms: i64,
+struct Newest {
+    /// How many entries of the timeline there were, up to what was wanted.
+    looked_at: u64,
+    found: Vec<EventTuple>,
+}
+
+/// A page, and whether nothing comes after it.
+struct Page {
+    rows: Vec<EventRow>,
+    /// No entry of the timeline was left out, so the page ends where the list ends or is full.
+    is_all_looked_at: bool,
 }
 
 #[derive(Debug, Row, Deserialize)]
@@ -85,36 +118,58 @@ impl<'a> Asked<'a> {
         })
     }
 
-    fn bind(&self, query: Query, range: Range) -> Query {
+    fn bind(&self, query: Query) -> Query {
         query
             .param("workspace", self.workspace.to_string())
             .param("identifiers", &self.identifiers)
             .param("any_name", self.event_name.is_none())
             .param("event_name", self.event_name.unwrap_or_default())
-            .param("start_ms", range.start_ms)
-            .param("end_ms", range.end_ms)
+            .param("start_ms", self.range.start_ms)
+            .param("end_ms", self.range.end_ms)
     }
 
-    async fn cut(&self, analytics: &Analytics, wanted: u64) -> Result<Cut, AnalyticsError> {
-        let query = match self.identifiers.as_slice() {
-            [one] => client::read(&analytics.client, NEWEST_CUT_OF_ONE).param("identifier", one),
-            _ => client::read(&analytics.client, NEWEST_CUT),
-        };
-        Ok(self.bind(query.param("wanted", wanted), self.range).fetch_one().await?)
-    }
-
-    async fn rows(
+    async fn newest(
         &self,
         analytics: &Analytics,
-        range: Range,
         filter: &EventFilter,
-    ) -> Result<Vec<EventRow>, AnalyticsError> {
-        let query = client::read(&analytics.client, NEWEST_EVENTS)
+        wanted: u64,
+    ) -> Result<Newest, AnalyticsError> {
+        let query = client::read(&analytics.client, &newest_events(self.identifiers.len()))
+            .param("wanted", wanted)
             .param("any_user", self.identifiers == [EVERYONE])
             .param("limit", filter.limit)
             .param("offset", filter.offset);
-        Ok(self.bind(query, range).fetch_all().await?)
+        let mut query = self.bind(query);
+        for (place, identifier) in self.identifiers.iter().enumerate() {
+            query = query.param(&format!("identifier_{place}"), identifier);
+        }
+        Ok(query.fetch_one().await?)
     }
+
+    async fn page(
+        &self,
+        analytics: &Analytics,
+        filter: &EventFilter,
+    ) -> Result<Page, AnalyticsError> {
+        let size = u64::from(filter.limit);
+        let mut wanted = filter.offset.saturating_add(size).saturating_add(SLACK_ENTRIES);
+        loop {
+            let newest = self.newest(analytics, filter, wanted).await?;
+            let is_all_looked_at = newest.looked_at < wanted;
+            if is_all_looked_at || newest.found.len() as u64 >= size {
+                let rows = newest.found.into_iter().map(EventRow::from).collect();
+                return Ok(Page { rows, is_all_looked_at });
+            }
+            wanted = wanted.saturating_mul(WIDENING);
+        }
+    }
+}
+
+/// The statement for so many identifiers; only their places become text.
+fn newest_events(identifiers: usize) -> String {
+    let entries = (0..identifiers)
+        .map(|place| format!("({})", NEWEST_ENTRIES.replace("$place$", &place.to_string())));
+    NEWEST_EVENTS.replace("$entries$", &entries.collect::<Vec<_>>().join("\nUNION ALL\n"))
 }
 
 /// The newest events that match, newest first. Events of one instant come in reverse order of
@@ -127,24 +182,7 @@ pub async fn query(
     let Some(asked) = Asked::new(workspace, filter) else {
         return Ok(Vec::new());
     };
-    let page = u64::from(filter.limit);
-    let mut wanted = filter.offset.saturating_add(page).saturating_add(SLACK_ENTRIES);
-    loop {
-        let cut = asked.cut(analytics, wanted).await?;
-        if cut.entries == 0 {
-            return Ok(Vec::new());
-        }
-        let is_all = cut.entries < wanted;
-        let range = Range {
-            start_ms: if is_all { asked.range.start_ms } else { cut.cut_ms },
-            ..asked.range
-        };
-        let rows = asked.rows(analytics, range, filter).await?;
-        if is_all || rows.len() as u64 >= page {
-            return Ok(rows);
-        }
-        wanted = wanted.saturating_mul(WIDENING);
-    }
+    Ok(asked.page(analytics, filter).await?.rows)
 }
 
 /// The newest events of one person, and how many match in all.
@@ -158,8 +196,13 @@ pub async fn of_user(
     else {
         return Ok((Vec::new(), 0));
     };
+    let page = asked.page(analytics, filter).await?;
+    let shown = page.rows.len() as u64;
+    // The list ends within this page, so its end is the total. The usual person has few events.
+    if page.is_all_looked_at && (1..u64::from(filter.limit)).contains(&shown) {
+        return Ok((page.rows, filter.offset + shown));
+    }
     let counted = client::read(&analytics.client, USER_EVENTS_TOTAL);
-    let total = asked.bind(counted, asked.range).fetch_one::<Total>();
-    let (rows, total) = tokio::join!(query(analytics, workspace, filter), total);
-    Ok((rows?, total?.total))
+    let total: Total = asked.bind(counted).fetch_one().await?;
+    Ok((page.rows, total.total))
 }

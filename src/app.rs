@@ -9,8 +9,9 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
-    http::{BodyBudget, health::Readiness, rate::RateLimits},
+    http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::Clock,
+    links::Links,
     telemetry::recorder::Recorder,
 };
 
@@ -39,6 +40,10 @@ pub struct Parts {
     pub body_budget: BodyBudget,
     /// How often one credential may ask.
     pub rate_limits: RateLimits,
+    /// Proxies whose word on the requester's address is taken.
+    pub trusted_proxies: TrustedProxies,
+    /// Makes and opens the signed links in messages.
+    pub links: Links,
 }
 
 impl App {
@@ -72,6 +77,11 @@ impl App {
         &self.0.intake
     }
 
+    /// Makes and opens the signed links in messages.
+    pub fn links(&self) -> &Links {
+        &self.0.links
+    }
+
     /// What `/readyz` answers.
     pub fn readiness(&self) -> &Readiness {
         &self.0.readiness
@@ -85,6 +95,12 @@ impl App {
     /// What `/metrics` answers.
     pub fn recorder(&self) -> &Recorder {
         &self.0.recorder
+    }
+}
+
+impl FromRef<App> for TrustedProxies {
+    fn from_ref(app: &App) -> Self {
+        app.0.trusted_proxies.clone()
     }
 }
 

@@ -4,16 +4,20 @@
 //! area: `api` (HTTP) → `ops` (transactions) → `store` (SQL) → `model` (rules). Down is free, up never.
 
 pub mod app;
+pub mod audit;
 pub mod auth;
 pub mod cli;
 pub mod config;
+pub mod consent;
 pub mod db;
 pub mod engines;
 pub mod events;
 pub mod http;
 pub mod kernel;
+pub mod links;
 pub mod router;
 pub mod server;
 pub mod shutdown;
+pub mod suppressions;
 pub mod telemetry;
 pub mod users;

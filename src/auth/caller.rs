@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use super::{Auth, INVALID, KeyKind, Scope, ScopeSet, credential::Credential, sessions::Session};
 use crate::{
     http::rate,
-    kernel::{Error, OrganizationId, Result, WorkspaceId},
+    kernel::{Error, OrganizationId, Result, Tenant, WorkspaceId},
 };
 
 /// Where client SDKs put their key.
@@ -32,6 +32,11 @@ impl<S> Caller<S> {
     /// The organization the workspace is in.
     pub fn organization(&self) -> OrganizationId {
         self.key.organization
+    }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        Tenant { organization: self.organization(), workspace: self.workspace() }
     }
 
     /// The workspace's reporting currency (ISO 4217), where one is set.
@@ -64,12 +69,13 @@ where
     }
 }
 
-/// A program with an API key, or a person with a dashboard session, that has the scope `S`. For the
-/// subscription and suppression routes, the only ones that take session tokens.
+/// A program with an API key, or a person with a dashboard session, whatever it may do: for routes
+/// whose scope depends on what is asked for. See [`CallerOrSession`] for the others.
 #[derive(Debug)]
-pub struct CallerOrSession<S> {
+pub struct Holder {
     who: Who,
-    scope: PhantomData<fn() -> S>,
+    tenant: Tenant,
+    scopes: ScopeSet,
 }
 
 #[derive(Debug)]
@@ -78,13 +84,15 @@ enum Who {
     Session(Session),
 }
 
-impl<S> CallerOrSession<S> {
-    /// The workspace everything is done in.
-    pub fn workspace(&self) -> WorkspaceId {
-        match &self.who {
-            Who::Key(key) => key.workspace,
-            Who::Session(session) => session.workspace,
-        }
+impl Holder {
+    /// The workspace everything is done in, and its organization.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// What the credential may do.
+    pub fn scopes(&self) -> ScopeSet {
+        self.scopes
     }
 
     /// For audit entries: `api_key:<id>` or `user:<who>`.
@@ -96,7 +104,7 @@ impl<S> CallerOrSession<S> {
     }
 }
 
-impl<S: Scope, T: Send + Sync> FromRequestParts<T> for CallerOrSession<S>
+impl<T: Send + Sync> FromRequestParts<T> for Holder
 where
     Auth: FromRef<T>,
 {
@@ -105,19 +113,60 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
         let auth = Auth::from_ref(state);
         let text = bearer(&parts.headers)?;
-        let (who, scopes) = if Session::may_be(&text) {
+        if Session::may_be(&text) {
             let session = auth.session(&text)?;
             rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
-            let scopes = session.scopes;
-            (Who::Session(session), scopes)
-        } else {
-            let key = auth.key(&text, KeyKind::Api).await?;
-            rate::admit(&parts.extensions, key.id)?;
-            let scopes = key.scopes;
-            (Who::Key(key), scopes)
-        };
-        demand::<S>(scopes)?;
-        Ok(Self { who, scope: PhantomData })
+            let organization = auth.organization(session.workspace).await?;
+            let tenant = Tenant { organization, workspace: session.workspace };
+            return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
+        }
+        let key = auth.key(&text, KeyKind::Api).await?;
+        rate::admit(&parts.extensions, key.id)?;
+        let tenant = Tenant { organization: key.organization, workspace: key.workspace };
+        Ok(Self { tenant, scopes: key.scopes, who: Who::Key(key) })
+    }
+}
+
+/// A program with an API key, or a person with a dashboard session, that has the scope `S`. For the
+/// subscription and suppression routes, the only ones that take session tokens.
+#[derive(Debug)]
+pub struct CallerOrSession<S> {
+    holder: Holder,
+    scope: PhantomData<fn() -> S>,
+}
+
+impl<S> CallerOrSession<S> {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.holder.tenant.workspace
+    }
+
+    /// The organization the workspace is in.
+    pub fn organization(&self) -> OrganizationId {
+        self.holder.tenant.organization
+    }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        self.holder.tenant
+    }
+
+    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    pub fn actor(&self) -> String {
+        self.holder.actor()
+    }
+}
+
+impl<S: Scope, T: Send + Sync> FromRequestParts<T> for CallerOrSession<S>
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
+        let holder = Holder::from_request_parts(parts, state).await?;
+        demand::<S>(holder.scopes)?;
+        Ok(Self { holder, scope: PhantomData })
     }
 }
 

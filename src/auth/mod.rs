@@ -16,7 +16,7 @@ pub mod scope;
 pub mod sessions;
 
 pub use self::{
-    caller::{Caller, CallerOrSession, SdkCaller},
+    caller::{Caller, CallerOrSession, Holder, SdkCaller},
     scope::{Scope, ScopeName, ScopeSet, UnknownScope},
     token::KeyKind,
 };
@@ -32,7 +32,7 @@ use self::{
     sessions::{Session, Sessions},
     token::Presented,
 };
-use crate::kernel::{Clock, Error, KeyId, Result};
+use crate::kernel::{Clock, Error, KeyId, OrganizationId, Result, WorkspaceId};
 
 /// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
 const LOOK_UPS_MAX: usize = 4;
@@ -97,6 +97,12 @@ impl Auth {
             }
         };
         timeout(LOOK_UP_MAX, asked).await.unwrap_or_else(|_| Err(Error::store_unavailable()))
+    }
+
+    /// The organization of a session's workspace; a session of a workspace that is gone opens nothing.
+    async fn organization(&self, workspace: WorkspaceId) -> Result<OrganizationId> {
+        let found = store::organization_of(&self.0.pool, workspace).await?;
+        found.ok_or(Error::Unauthenticated("Invalid session token"))
     }
 
     /// The session of this text.

@@ -61,6 +61,20 @@ pub(super) async fn live_keys(
     Ok(rows.into_iter().filter_map(Found::credential).collect())
 }
 
+/// The organization a workspace is in; none for a workspace that is not there.
+pub(super) async fn organization_of(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+) -> Result<Option<OrganizationId>, sqlx::Error> {
+    let id = sqlx::query_scalar!(
+        "select organization_id from workspace where id = $1",
+        workspace.uuid(),
+    )
+    .fetch_optional(pool)
+    .await?;
+    Ok(id.map(OrganizationId::new))
+}
+
 /// Changes with every change a cached key must follow.
 pub(super) async fn revision(pool: &PgPool) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await

@@ -16,6 +16,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
+use crate::http::TrustedProxy;
+
 pub use self::{
     channels::{Channels, Provider},
     source::{Environment, Flags},
@@ -146,6 +148,8 @@ pub struct Http {
     pub body_bytes: usize,
     /// Seconds between two requests of a connection.
     pub idle_timeout_seconds: u64,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<TrustedProxy>,
 }
 
 /// `[rate_limits]`
@@ -232,7 +236,6 @@ impl Settings {
         let set = [
             (self.channels.is_set(), "channels"),
             (self.security.allow_private_webhook_targets, "security.allow_private_webhook_targets"),
-            (self.public_url.is_some(), "public_url"),
         ];
         let names: Vec<_> = set.into_iter().filter_map(|(set, name)| set.then_some(name)).collect();
         (!names.is_empty()).then(|| {

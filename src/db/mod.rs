@@ -1,6 +1,9 @@
 //! The PostgreSQL pool and its migrations, and how a store's fault reads as an error.
 
 mod fault;
+mod retry;
+
+pub use self::retry::retried;
 
 use std::time::Duration;
 

@@ -4,6 +4,7 @@
 use std::{
     any::Any,
     convert::Infallible,
+    net::IpAddr,
     panic::AssertUnwindSafe,
     pin::Pin,
     task::{Context, Poll},
@@ -23,6 +24,7 @@ use super::{
     envelope,
     observe::Observer,
     request_id::{RequestId, X_REQUEST_ID},
+    requester::Peer,
 };
 use crate::kernel::{Clock, Error};
 
@@ -32,7 +34,7 @@ pub fn front(router: Router, clock: Clock) -> Front {
         .fallback(async || Error::RouteNotFound)
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(middleware::from_fn(mark_and_catch));
-    Front { router: router.with_state(()), clock, observer: Observer::new() }
+    Front { router: router.with_state(()), clock, observer: Observer::new(), peer: None }
 }
 
 /// The service a listener serves. Cloned for every connection.
@@ -41,12 +43,19 @@ pub struct Front {
     router: Router,
     clock: Clock,
     observer: Observer,
+    peer: Option<Peer>,
 }
 
 impl Front {
     /// The clock that answers are stamped by.
     pub(super) fn clock(&self) -> Clock {
         self.clock.clone()
+    }
+
+    /// The same service for one connection, from this address.
+    pub(super) fn of_peer(mut self, address: IpAddr) -> Self {
+        self.peer = Some(Peer(address));
+        self
     }
 
     /// Answers one request.
@@ -56,6 +65,9 @@ impl Front {
         let path = uri.path_and_query().map_or(uri.path(), |both| both.as_str());
         let observed = self.observer.begin(request.method());
         request.extensions_mut().insert(id.clone());
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
         // A NUL in a path segment names nothing; PostgreSQL would fail on it.
         let response = if uri.path().contains("%00") {
             Error::RouteNotFound.into_response()

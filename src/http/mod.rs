@@ -9,6 +9,7 @@ mod page;
 mod path;
 mod query;
 mod request_id;
+mod requester;
 mod serve;
 mod status;
 
@@ -30,5 +31,6 @@ pub use self::{
     path::Path,
     query::{DateRange, FromQuery, Query, QueryFields},
     request_id::RequestId,
+    requester::{NotANetwork, Requester, TrustedProxies, TrustedProxy},
     serve::{Drained, ServeOptions, bind, serve},
 };

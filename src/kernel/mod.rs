@@ -6,6 +6,7 @@ mod email;
 mod error;
 mod id;
 mod phone;
+mod tenant;
 mod time;
 
 pub use self::{
@@ -15,5 +16,6 @@ pub use self::{
     error::{Error, FieldError, Result},
     id::{KeyId, ListId, MalformedId, OrganizationId, UserId, WorkspaceId},
     phone::{NotAPhoneNumber, PhoneNumber},
+    tenant::Tenant,
     time::{DayEdge, EventTime, NotATimestamp, Timestamp},
 };

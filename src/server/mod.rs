@@ -29,11 +29,12 @@ use crate::{
     config::{self, Settings},
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
-        self, BodyBudget, ServeOptions,
+        self, BodyBudget, ServeOptions, TrustedProxies,
         health::Readiness,
         rate::{Rate, RateClass, RateLimit, RateLimits},
     },
     kernel::Clock,
+    links::Links,
     router, shutdown,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
@@ -123,6 +124,8 @@ impl Server {
             ..EngineOptions::from_settings(&settings)?
         };
         let engines = Engines::start(&engine_options, &data_dir).await?;
+        // With port 0 the system chose the port, and links have to lead there.
+        let settings = Settings { listen: api.local_addr()?, ..settings };
         let app =
             assemble(&settings, options.clock, &data_dir, &engines, (spool.clone(), recorder))?;
         let (stopping, _) = watch::channel(false);
@@ -278,6 +281,8 @@ fn assemble(
             Duration::from_secs(settings.http.body_timeout_seconds),
         ),
         rate_limits: rate_limits(&settings.rate_limits),
+        trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
+        links: Links::new(db.clone(), settings.public_url()),
         recorder,
         clock,
         db,

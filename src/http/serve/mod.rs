@@ -56,13 +56,13 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let (stream, permit) = tokio::select! {
+        let (stream, peer, permit) = tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => continue,
             accepted = accept(&listener, &room) => accepted,
         };
-        let connection = Arc::clone(&server).converse(stream, draining.clone());
+        let connection = Arc::clone(&server).converse(stream, peer, draining.clone());
         connections.spawn(async move {
             connection.await;
             drop(permit);
@@ -84,11 +84,11 @@ pub async fn serve(
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> (TcpStream, OwnedSemaphorePermit) {
+) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
     let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, permit),
+            Ok((stream, peer)) => return (stream, peer, permit),
             Err(fault) if is_of_the_caller(&fault) => {}
             Err(fault) => {
                 tracing::error!(error = %fault, "cannot accept connections");
@@ -132,15 +132,20 @@ struct Server {
 
 impl Server {
     /// Serves one connection to its end.
-    async fn converse(self: Arc<Self>, stream: TcpStream, mut draining: watch::Receiver<bool>) {
+    async fn converse(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        mut draining: watch::Receiver<bool>,
+    ) {
         // Answers are small and whole; waiting for more to send would only delay them.
         if let Err(fault) = stream.set_nodelay(true) {
             tracing::debug!(error = %fault, "connection was gone before it was served");
             return;
         }
         let pulse = Arc::new(Pulse::new());
-        let service =
-            TowerToHyperService::new(pulse::counted(self.front.clone(), Arc::clone(&pulse)));
+        let front = self.front.clone().of_peer(peer.ip());
+        let service = TowerToHyperService::new(pulse::counted(front, Arc::clone(&pulse)));
         let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(&pulse), self.front.clock()));
         let mut connection = pin!(self.builder.serve_connection(io, service));
         let mut has_begun_drain = false;

@@ -1,0 +1,16 @@
+//! The states of consent and the rules between them: pure.
+
+mod channel;
+mod membership;
+mod plan;
+
+pub use self::{
+    channel::{
+        Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels, Deliverability,
+    },
+    membership::{
+        Membership, MembershipKey, MembershipStatus, Outcome, Pending, SkipReason, Turn, Wish,
+    },
+    plan::{Known, ListState, Mode, Plan, Verdict, plan},
+};
+pub use crate::{audit::Origin, kernel::Tenant};

@@ -1,0 +1,200 @@
+//! Changes of one channel of a contact, and of the addresses behind channels.
+
+use sqlx::{PgConnection, PgPool};
+
+use crate::{
+    audit::{self, Action, Entry, Write},
+    consent::{
+        model::{Bounce, ChannelState, ChannelStatus, Channels, Origin, Tenant},
+        store::{channels, contacts},
+    },
+    db,
+    kernel::{Channel, Error, Result, Timestamp, UserId},
+    suppressions::{
+        model::OptOut,
+        ops::{deliverability, mirror},
+    },
+};
+
+/// A status for one channel of a contact.
+#[derive(Debug, Clone)]
+pub struct ChannelChange {
+    /// The contact.
+    pub user: UserId,
+    /// The channel.
+    pub channel: Channel,
+    /// What the contact says.
+    pub status: ChannelStatus,
+    /// The words consented to.
+    pub consent_text: Option<String>,
+    /// Why, for people.
+    pub reason: Option<String>,
+}
+
+/// Sets one channel, and gives all channels of the contact as they are then.
+///
+/// # Errors
+/// Not found for a contact that is not there.
+pub async fn set_channel(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    change: &ChannelChange,
+) -> Result<Channels> {
+    let (channels, entry) = db::retried(|| set_once(db, now, tenant, origin, change)).await?;
+    audit::count(&[entry]);
+    Ok(channels)
+}
+
+async fn set_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    change: &ChannelChange,
+) -> Result<(Channels, Entry)> {
+    let ChannelChange { user, channel, status, .. } = *change;
+    let mut tx = db.begin().await?;
+    let mut locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
+    let addresses = locked.remove(&user).ok_or(Error::NotFound("Contact"))?;
+    let (mut state, mut all) = states(&mut tx, tenant, user, channel).await?;
+    let previous = state.status;
+    let text = change.consent_text.as_deref();
+    let action = state.set(now, status, &origin.source, text);
+    channels::save(&mut tx, tenant.workspace, now, (user, channel), &state).await?;
+    let entry = Entry {
+        user,
+        channel,
+        list: None,
+        action,
+        previous: previous.map(ChannelStatus::as_str),
+        new: Some(status.as_str()),
+    };
+    let write = Write { now, origin, consent_text: text, reason: change.reason.as_deref() };
+    audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
+    // Also for a status that was there before: the ledger says what the contact said last.
+    if let Some((ledger, identifier)) = addresses.of(channel) {
+        if status.is_opt_in() {
+            mirror::opt_in(&mut tx, tenant, ledger, &identifier).await?;
+        } else {
+            let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
+            mirror::opt_out(&mut tx, now, tenant, &[opt_out]).await?;
+        }
+    }
+    tx.commit().await?;
+    all.put(channel, state);
+    Ok((all, entry))
+}
+
+/// One channel's state to work on, and all of them as they are.
+async fn states(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    user: UserId,
+    channel: Channel,
+) -> Result<(ChannelState, Channels)> {
+    let mut state = ChannelState::NONE;
+    let mut all = Channels::default();
+    for (known, found) in channels::find(connection, tenant.workspace, user).await? {
+        if known == channel {
+            state = found.clone();
+        }
+        all.put(known, found);
+    }
+    Ok((state, all))
+}
+
+/// An operator's word that a contact's address works again.
+#[derive(Debug, Clone)]
+pub struct BounceCleared {
+    /// The contact.
+    pub user: UserId,
+    /// Why, for people.
+    pub reason: Option<String>,
+}
+
+/// Forgets a contact's bounces, and takes its address's `hard_bounce` and `complaint` rows out of the
+/// workspace's ledger.
+///
+/// # Errors
+/// Not found for a contact that is not there.
+pub async fn clear_bounce(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    cleared: &BounceCleared,
+) -> Result<()> {
+    let entry = db::retried(|| clear_once(db, now, tenant, origin, cleared)).await?;
+    audit::count(&[entry]);
+    Ok(())
+}
+
+async fn clear_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    cleared: &BounceCleared,
+) -> Result<Entry> {
+    let (user, channel) = (cleared.user, Channel::Email);
+    let mut tx = db.begin().await?;
+    let mut locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
+    let addresses = locked.remove(&user).ok_or(Error::NotFound("Contact"))?;
+    let (mut state, _) = states(&mut tx, tenant, user, channel).await?;
+    if state.bounce != Bounce::NONE {
+        state.bounce = Bounce::NONE;
+        channels::save(&mut tx, tenant.workspace, now, (user, channel), &state).await?;
+    }
+    let status = state.status.map(ChannelStatus::as_str);
+    let entry = Entry {
+        user,
+        channel,
+        list: None,
+        action: Action::ApiUpdate,
+        previous: status,
+        new: status,
+    };
+    let write = Write { reason: cleared.reason.as_deref(), ..Write::of(now, origin) };
+    audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
+    if let Some((_, address)) = addresses.of(channel) {
+        deliverability::forget(&mut tx, tenant.workspace, &address).await?;
+    }
+    tx.commit().await?;
+    Ok(entry)
+}
+
+/// Which of a contact's addresses are new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressChange {
+    /// The contact.
+    pub user: UserId,
+    /// Whether the email address is another one, or the first.
+    pub email: bool,
+    /// Whether the phone number is another one, or the first.
+    pub phone: bool,
+}
+
+/// What follows from new addresses, inside the transaction that wrote them and after it did: bounces were
+/// the old address's and are forgotten; what the contact opted out of holds for the new address, too.
+///
+/// # Errors
+/// When the store fails.
+pub async fn addresses_changed(
+    tx: &mut PgConnection,
+    now: Timestamp,
+    tenant: Tenant,
+    changes: &[AddressChange],
+) -> Result<()> {
+    let who = |changed: fn(&&AddressChange) -> bool| -> Vec<UserId> {
+        changes.iter().filter(changed).map(|change| change.user).collect()
+    };
+    let (emails, phones) = (who(|change| change.email), who(|change| change.phone));
+    if emails.is_empty() && phones.is_empty() {
+        return Ok(());
+    }
+    channels::forget_bounces(&mut *tx, tenant.workspace, now, &emails).await?;
+    let opt_outs = channels::opt_outs(&mut *tx, tenant.workspace, &emails, &phones).await?;
+    mirror::opt_out(tx, now, tenant, &opt_outs).await
+}

@@ -1,0 +1,16 @@
+//! What changes and reads consent. Every write is one transaction with its history and its mirror.
+
+pub mod channels;
+pub mod memberships;
+pub mod read;
+
+pub use self::{
+    channels::{
+        AddressChange, BounceCleared, ChannelChange, addresses_changed, clear_bounce, set_channel,
+    },
+    memberships::{
+        Added, Members, Subscribed, Subscription, add_members, apply_inline, confirm,
+        remove_members, subscribe, unsubscribe,
+    },
+    read::tenant_of,
+};

@@ -1,0 +1,6 @@
+//! All SQL of suppressions.
+//!
+//! Rows are locked in one order: contacts by id, then ledger rows by workspace, channel and identifier.
+
+pub(super) mod bounces;
+pub(super) mod mirror;

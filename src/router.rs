@@ -5,9 +5,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
-    events,
-    http::{health, openapi},
-    telemetry, users,
+    consent, events,
+    http::{health, openapi, rate},
+    suppressions, telemetry, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
@@ -15,8 +15,16 @@ pub fn api(app: App) -> Router {
     let routes = OpenApiRouter::new()
         .merge(events::api::routes())
         .merge(users::api::routes())
+        .merge(managed(&app))
         .merge(health::router());
     openapi::finish(routes).with_state(app)
+}
+
+/// What programs manage and a rate keeps in check: one bucket a credential for all of it.
+fn managed(app: &App) -> OpenApiRouter<App> {
+    let routes =
+        OpenApiRouter::new().merge(consent::api::routes()).merge(suppressions::api::routes());
+    rate::limited(routes, &app.rate_limits().management)
 }
 
 /// What operators scrape: the answers of [`crate::config::Settings::admin_listen`].

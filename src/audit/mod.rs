@@ -5,6 +5,8 @@
 
 mod store;
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
@@ -98,9 +100,9 @@ pub struct Entry {
     /// What happened.
     pub action: Action,
     /// The status before, where there was one.
-    pub previous: Option<&'static str>,
+    pub previous: Option<Cow<'static, str>>,
     /// The status after, where there is one.
-    pub new: Option<&'static str>,
+    pub new: Option<Cow<'static, str>>,
 }
 
 /// Writes entries down in their order. Entries of one contact keep the order of their writing for ever,

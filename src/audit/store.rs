@@ -18,8 +18,9 @@ pub(super) async fn insert(
     let channels: Vec<&str> = entries.iter().map(|entry| entry.channel.as_str()).collect();
     let lists: Vec<Option<Uuid>> = entries.iter().map(|e| e.list.map(ListId::uuid)).collect();
     let actions: Vec<&str> = entries.iter().map(|entry| entry.action.as_str()).collect();
-    let previous: Vec<Option<&str>> = entries.iter().map(|entry| entry.previous).collect();
-    let new: Vec<Option<&str>> = entries.iter().map(|entry| entry.new).collect();
+    let previous: Vec<Option<&str>> =
+        entries.iter().map(|entry| entry.previous.as_deref()).collect();
+    let new: Vec<Option<&str>> = entries.iter().map(|entry| entry.new.as_deref()).collect();
     sqlx::query!(
         "insert into subscription_history
              (workspace_id, id, user_id, channel, list_id, action, previous_status, new_status,

@@ -12,6 +12,7 @@ mod request_id;
 mod requester;
 mod serve;
 mod status;
+mod upserted;
 
 pub mod health;
 pub mod openapi;
@@ -33,4 +34,5 @@ pub use self::{
     request_id::RequestId,
     requester::{NotANetwork, Requester, TrustedProxies, TrustedProxy},
     serve::{Drained, ServeOptions, bind, serve},
+    upserted::Upserted,
 };

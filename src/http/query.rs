@@ -146,6 +146,14 @@ impl<'q> QueryFields<'q> {
         }
     }
 
+    /// Likewise one that must be there; the first word is the placeholder after a complaint.
+    pub fn required_one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> T {
+        if self.sent(name).is_none() {
+            self.refuse(name, problem::REQUIRED);
+        }
+        self.one_of(name, words).unwrap_or(words[0].1)
+    }
+
     /// An ISO 8601 moment; a date alone stands for that edge of its UTC day.
     pub fn timestamp(&mut self, name: &str, edge: DayEdge) -> Option<Timestamp> {
         let text = self.sent(name)?;

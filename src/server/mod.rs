@@ -36,6 +36,7 @@ use crate::{
     kernel::Clock,
     links::Links,
     router, shutdown,
+    suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
 
@@ -190,6 +191,7 @@ impl Server {
         };
         self.background.spawn(stores.bring_up());
         self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));
+        self.background.spawn(census::watch(self.app.db().clone()));
         let recorder = self.app.recorder().clone();
         self.background.spawn(async move {
             let mut tick = tokio::time::interval(UPKEEP_INTERVAL);

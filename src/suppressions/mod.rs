@@ -4,6 +4,7 @@
 //! (`reason`) and where it came from (`source`) are independent: consent reasons go with a fresh opt-in,
 //! deliverability reasons only by an operator's hand.
 
+pub mod api;
 pub mod model;
 pub mod ops;
 mod store;

@@ -118,6 +118,13 @@ pub const METRICS: &[Metric] = &[
         Count,
         "embedded engines that died and were started again",
     ),
+    metric(
+        "consent_changes_total",
+        Counter,
+        Count,
+        "writes of consent, by channel and by action as in the history",
+    ),
+    metric("suppression_rows", Gauge, Count, "rows of the ledgers, by channel and reason"),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

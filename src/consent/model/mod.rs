@@ -1,13 +1,17 @@
 //! The states of consent and the rules between them: pure.
 
 mod channel;
+mod history;
 mod membership;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     channel::{
         Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels, Deliverability,
     },
+    history::HistoryEntry,
     membership::{
         Membership, MembershipKey, MembershipStatus, Outcome, Pending, SkipReason, Turn, Wish,
     },

@@ -91,8 +91,8 @@ pub fn plan(
             channel: key.channel,
             list: Some(key.list),
             action: MembershipStatus::action(previous, turn.to),
-            previous: previous.map(MembershipStatus::as_str),
-            new: Some(turn.to.as_str()),
+            previous: previous.map(|status| status.as_str().into()),
+            new: Some(turn.to.as_str().into()),
         });
         plan.verdicts.push(Verdict::Written);
         now.insert(*key, after);

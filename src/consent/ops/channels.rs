@@ -1,5 +1,7 @@
 //! Changes of one channel of a contact, and of the addresses behind channels.
 
+use std::borrow::Cow;
+
 use sqlx::{PgConnection, PgPool};
 
 use crate::{
@@ -68,8 +70,8 @@ async fn set_once(
         channel,
         list: None,
         action,
-        previous: previous.map(ChannelStatus::as_str),
-        new: Some(status.as_str()),
+        previous: previous.map(|status| status.as_str().into()),
+        new: Some(status.as_str().into()),
     };
     let write = Write { now, origin, consent_text: text, reason: change.reason.as_deref() };
     audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
@@ -147,13 +149,13 @@ async fn clear_once(
         state.bounce = Bounce::NONE;
         channels::save(&mut tx, tenant.workspace, now, (user, channel), &state).await?;
     }
-    let status = state.status.map(ChannelStatus::as_str);
+    let status = state.status.map(|status| Cow::Borrowed(status.as_str()));
     let entry = Entry {
         user,
         channel,
         list: None,
         action: Action::ApiUpdate,
-        previous: status,
+        previous: status.clone(),
         new: status,
     };
     let write = Write { reason: cleared.reason.as_deref(), ..Write::of(now, origin) };

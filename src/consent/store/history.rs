@@ -1,45 +1,28 @@
 //! The history of a contact, read.
 
-use chrono::{DateTime, Utc};
 use sqlx::PgPool;
-use uuid::Uuid;
 
-use crate::kernel::{Result, UserId, WorkspaceId};
-
-/// One entry as it is stored.
-#[derive(Debug)]
-pub(in crate::consent) struct StoredEntry {
-    pub(in crate::consent) id: Uuid,
-    pub(in crate::consent) channel: String,
-    pub(in crate::consent) list_id: Option<Uuid>,
-    pub(in crate::consent) action: String,
-    pub(in crate::consent) previous_status: Option<String>,
-    pub(in crate::consent) new_status: Option<String>,
-    pub(in crate::consent) source: String,
-    pub(in crate::consent) actor: String,
-    pub(in crate::consent) ip_address: Option<String>,
-    pub(in crate::consent) user_agent: Option<String>,
-    pub(in crate::consent) consent_text: Option<String>,
-    pub(in crate::consent) metadata: serde_json::Value,
-    pub(in crate::consent) created_at: DateTime<Utc>,
-}
+use super::channels::channel;
+use crate::{
+    consent::model::HistoryEntry,
+    kernel::{ListId, Result, Tenant, UserId},
+};
 
 /// A page of a contact's history, newest first, and how long it is in all.
 pub(in crate::consent) async fn list(
     db: &PgPool,
-    workspace: WorkspaceId,
+    tenant: Tenant,
     user: UserId,
     (limit, offset): (u32, u64),
-) -> Result<(Vec<StoredEntry>, u64)> {
-    let entries = sqlx::query_as!(
-        StoredEntry,
+) -> Result<(Vec<HistoryEntry>, u64)> {
+    let rows = sqlx::query!(
         "select id, channel, list_id, action, previous_status, new_status, source, actor, ip_address,
                 user_agent, consent_text, metadata, created_at
          from subscription_history
          where workspace_id = $1 and user_id = $2
          order by seq desc
          limit $3 offset $4",
-        workspace.uuid(),
+        tenant.workspace.uuid(),
         &user.bytes()[..],
         i64::from(limit),
         i64::try_from(offset).unwrap_or(i64::MAX),
@@ -49,10 +32,30 @@ pub(in crate::consent) async fn list(
     let total = sqlx::query_scalar!(
         "select count(*) as \"total!\" from subscription_history
          where workspace_id = $1 and user_id = $2",
-        workspace.uuid(),
+        tenant.workspace.uuid(),
         &user.bytes()[..],
     )
     .fetch_one(db)
     .await?;
-    Ok((entries, total.unsigned_abs()))
+    let entries = rows.into_iter().map(|row| {
+        Ok(HistoryEntry {
+            id: row.id,
+            organization_id: tenant.organization,
+            workspace_id: tenant.workspace,
+            contact_id: user,
+            channel: channel(&row.channel)?,
+            list_id: row.list_id.map(ListId::new),
+            action: row.action,
+            previous_status: row.previous_status,
+            new_status: row.new_status,
+            source: row.source,
+            ip_address: row.ip_address,
+            user_agent: row.user_agent,
+            actor: row.actor,
+            consent_text: row.consent_text,
+            metadata: row.metadata,
+            created_at: row.created_at.into(),
+        })
+    });
+    Ok((entries.collect::<Result<_>>()?, total.unsigned_abs()))
 }

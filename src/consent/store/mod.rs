@@ -6,5 +6,6 @@
 
 pub(super) mod channels;
 pub(super) mod contacts;
+pub(super) mod history;
 pub(super) mod memberships;
 pub(super) mod pending;

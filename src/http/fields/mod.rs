@@ -197,6 +197,11 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
     }
 
+    /// Whatever was sent, NUL characters and all: for readers that judge it themselves.
+    pub fn unjudged(self) -> P::Out<Value> {
+        self.scalar(Value::default, |value| Ok(value.clone()))
+    }
+
     /// A free-form JSON object that can be stored.
     pub fn json_object(self) -> P::Out<Map<String, Value>> {
         self.scalar(Map::default, |value| {

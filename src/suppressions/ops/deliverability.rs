@@ -1,11 +1,58 @@
 //! What bounces say about addresses: the ledger's rows, and the same on the contacts that have them.
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use crate::{
-    kernel::{Result, WorkspaceId},
-    suppressions::{model::Identifier, store},
+    audit::{self, Entry, Origin, Write},
+    db,
+    kernel::{Result, Tenant, Timestamp, WorkspaceId},
+    suppressions::{
+        model::{Identifier, Ledger, Reason, Scope, Suppression},
+        store::{bounces, contacts, entries},
+    },
 };
+
+/// Takes a caller's word that an address does not exist: the ledger gets a row, every contact with the
+/// address is marked and gets an entry in its history. Says whether the row is new.
+///
+/// # Errors
+/// When the store fails.
+pub async fn assert_hard_bounce(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    address: &Identifier,
+) -> Result<(Suppression, bool)> {
+    let once = || assert_once(db, now, tenant.workspace, origin, address);
+    let (row, created, entries) = db::retried(once).await?;
+    audit::count(&entries);
+    Ok((row, created))
+}
+
+async fn assert_once(
+    db: &PgPool,
+    now: Timestamp,
+    workspace: WorkspaceId,
+    origin: &Origin,
+    address: &Identifier,
+) -> Result<(Suppression, bool, Vec<Entry>)> {
+    let mut tx = db.begin().await?;
+    let users = contacts::lock(&mut tx, workspace, address).await?;
+    let marked = contacts::invalidate(&mut tx, workspace, now, &users).await?;
+    audit::append(&mut tx, workspace, &Write::of(now, origin), &marked).await?;
+    let row = Suppression {
+        ledger: Ledger::Email,
+        identifier: address.clone(),
+        reason: Reason::HardBounce,
+        source: origin.source.clone(),
+        scope: Scope::Global,
+        created_at: now,
+    };
+    let (row, created) = entries::insert(&mut *tx, workspace, &row).await?;
+    tx.commit().await?;
+    Ok((row, created, marked))
+}
 
 /// Takes the deliverability rows (`hard_bounce`, `complaint`) of an address out of a workspace's ledger.
 ///
@@ -16,5 +63,5 @@ pub async fn forget(
     workspace: WorkspaceId,
     address: &Identifier,
 ) -> Result<()> {
-    store::bounces::delete_of_address(connection, workspace, address).await
+    bounces::delete_of_address(connection, workspace, address).await
 }

@@ -3,4 +3,6 @@
 //! Rows are locked in one order: contacts by id, then ledger rows by workspace, channel and identifier.
 
 pub(super) mod bounces;
+pub(super) mod contacts;
+pub(super) mod entries;
 pub(super) mod mirror;

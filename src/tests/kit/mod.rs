@@ -7,7 +7,7 @@ mod server;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use client::Client;
+pub(crate) use client::{Answer, Client};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use process::Process;
 pub(crate) use server::{MILLRACE, Workspace, data_dir, server};

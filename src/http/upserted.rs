@@ -1,0 +1,24 @@
+//! An answer that says whether what it shows is new.
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use http::StatusCode;
+use serde::Serialize;
+
+/// A resource that the request made, or found: 201 or 200 (DECISIONS G1).
+#[derive(Debug, Clone, Copy)]
+pub struct Upserted<T> {
+    /// The resource.
+    pub value: T,
+    /// Whether the request made it.
+    pub created: bool,
+}
+
+impl<T: Serialize> IntoResponse for Upserted<T> {
+    fn into_response(self) -> Response {
+        let status = if self.created { StatusCode::CREATED } else { StatusCode::OK };
+        (status, Json(self.value)).into_response()
+    }
+}

@@ -122,6 +122,16 @@ impl Requests {
         self.make(Method::POST, "/events/track", body)
     }
 
+    /// `POST /users` of a finished body.
+    pub fn upsert(&self, body: Bytes) -> Request<Full<Bytes>> {
+        self.make(Method::POST, "/users", body)
+    }
+
+    /// A GET of a finished path with its query.
+    pub fn get(&self, path_and_query: &str) -> Request<Full<Bytes>> {
+        self.make(Method::GET, path_and_query, Bytes::new())
+    }
+
     fn make(&self, method: Method, path: &str, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;

@@ -4,6 +4,7 @@ mod arguments;
 mod compare;
 mod load;
 mod load_report;
+mod profiles;
 mod queries;
 mod verify;
 
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand};
 pub use arguments::{LoadArguments, TargetArguments};
 pub use compare::CompareArguments;
 pub use load::{GenerateArguments, ReplayArguments};
+pub use profiles::ProfilesArguments;
 pub use queries::QueriesArguments;
 pub use verify::VerifyArguments;
 
@@ -34,6 +36,8 @@ enum Command {
     Compare(CompareArguments),
     /// Measures the usual questions through the API
     Queries(QueriesArguments),
+    /// Creates and updates profiles in arrays, then measures the list and searches of them
+    Profiles(ProfilesArguments),
     /// Checks that what a journal says was acknowledged is stored exactly once
     Verify(VerifyArguments),
 }
@@ -63,6 +67,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Replay(arguments) => load::replay(arguments).await,
         Command::Compare(arguments) => compare::compare(arguments).await,
         Command::Queries(arguments) => queries::queries(arguments).await,
+        Command::Profiles(arguments) => profiles::profiles(arguments).await,
         Command::Verify(arguments) => verify::verify(arguments).await,
     }
 }

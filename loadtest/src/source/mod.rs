@@ -3,6 +3,7 @@
 mod dice;
 mod generated;
 mod held;
+mod profiles;
 mod replayed;
 mod shapes;
 #[cfg(test)]
@@ -14,6 +15,7 @@ use bytes::Bytes;
 
 pub use generated::{Generator, GeneratorOptions};
 pub use held::Held;
+pub use profiles::{ProfileBatch, Profiles};
 pub use replayed::Replay;
 
 pub(crate) use dice::mix;

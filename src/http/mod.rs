@@ -24,9 +24,11 @@ mod tests;
 pub use self::{
     body::{
         Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FromBody, Held, JsonBytes, OneOrMany,
-        TRACK_BODY_BYTES_MAX,
+        TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
-    fields::{Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required},
+    fields::{
+        Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required, read_object,
+    },
     front::{Front, front},
     page::{NumberedPage, OffsetPage},
     path::Path,

@@ -125,6 +125,18 @@ pub const METRICS: &[Metric] = &[
         "writes of consent, by channel and by action as in the history",
     ),
     metric("suppression_rows", Gauge, Count, "rows of the ledgers, by channel and reason"),
+    metric(
+        "users_upserted_total",
+        Counter,
+        Count,
+        "profiles created or updated by POST /users, by outcome",
+    ),
+    metric(
+        "users_upsert_conflicts_total",
+        Counter,
+        Count,
+        "transactions of POST /users that lost a race and began again",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

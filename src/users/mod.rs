@@ -1,3 +1,6 @@
 //! `/users/*`: profiles, and the events of a profile.
 
 pub mod api;
+pub mod model;
+pub mod ops;
+mod store;

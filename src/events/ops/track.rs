@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use ingest::intake::{Answer, TrackError};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::{
     app::App,
     http::JsonBytes,
-    kernel::{Error, Result, WorkspaceId},
+    kernel::{Error, Result, UserId, WorkspaceId},
 };
 
 /// When to come back while the write path has no room.
@@ -29,6 +31,64 @@ pub async fn track<const MAX_BYTES: usize>(
     // The memory is accounted for until the write path has let go of the body.
     drop(held);
     answer.map_err(refusal)
+}
+
+/// An event that came along with its user, its fields as they were sent. It serialises as a caller of
+/// `POST /events/track` would have written it.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineEvent<'e> {
+    /// The user's internal id.
+    #[serde(rename = "serviceUserId")]
+    pub user: UserId,
+    /// The caller's own id of the user.
+    #[serde(rename = "userId", skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<&'e str>,
+    /// Its name.
+    #[serde(rename = "eventName", skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'e RawValue>,
+    /// Its properties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub properties: Option<&'e RawValue>,
+    /// When it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<&'e RawValue>,
+}
+
+/// Records events of users, all of them durable at once, the very way a request's are; gives for each
+/// why it was rejected, where it was. When none can be recorded, each is told why.
+pub async fn track_inline(
+    app: &App,
+    workspace: WorkspaceId,
+    events: &[InlineEvent<'_>],
+) -> Vec<Option<String>> {
+    let mut reasons = vec![None; events.len()];
+    let answer = match serde_json::to_vec(events) {
+        Ok(body) => {
+            let received_at_ms = app.clock().now().millis();
+            app.intake().track(workspace.uuid(), body, received_at_ms).await.map_err(refusal)
+        }
+        Err(fault) => Err(Error::internal(fault)),
+    };
+    match answer {
+        Ok(Answer::Many { rejected, .. }) => {
+            for one in rejected {
+                reasons[one.index] = Some(one.errors.join("; "));
+            }
+        }
+        Ok(Answer::One { .. }) => {}
+        Err(error) => {
+            let reason = match &error {
+                Error::Internal(fault) => {
+                    tracing::error!(%fault, "inline events could not be recorded");
+                    "event could not be stored".to_owned()
+                }
+                told => told.to_string(),
+            };
+            reasons.fill(Some(reason));
+        }
+    }
+    reasons
 }
 
 fn refusal(error: TrackError) -> Error {

@@ -19,6 +19,9 @@ pub const TRACK_BODY_BYTES_MAX: usize = 32 << 20;
 /// Largest body of the control plane where a route says nothing else, decompressed, in bytes.
 pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
 
+/// Largest body of `POST /users`, decompressed, in bytes (DECISIONS G7).
+pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
+
 /// A JSON body as bytes, for a parser that works in place.
 #[derive(Debug)]
 pub struct JsonBytes<const MAX_BYTES: usize> {

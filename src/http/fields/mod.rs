@@ -44,7 +44,14 @@ impl Complaints {
 
 /// Reads `T` out of one JSON value, which has to be an object.
 pub(super) fn read<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
-    let map = value_of::object(value).map_err(|problem| vec![FieldError::new("", problem)])?;
+    read_object(value_of::object(value).map_err(|problem| vec![FieldError::new("", problem)])?)
+}
+
+/// Reads `T` out of an object that has been taken apart already.
+///
+/// # Errors
+/// Every complaint, in order.
+pub fn read_object<T: FromFields>(map: &Map<String, Value>) -> Result<T, Vec<FieldError>> {
     let mut complaints = Complaints::default();
     let mut fields = Fields { map, place: String::new(), complaints: &mut complaints };
     let read = T::from_fields(&mut fields);

@@ -6,7 +6,7 @@ use crate::kit::{Workspace, eventually, server};
 
 const INTERNAL: &str = "0123456789abcdef01234567";
 
-/// A profile, written straight into the table: its endpoints are not there yet.
+/// A profile with an internal id that is known before, which only the table itself takes.
 async fn profile(workspace: &Workspace, internal: &str, external: Option<&str>, deleted: bool) {
     let db = server().db();
     let (id, workspace) = (hex::decode(internal).unwrap(), workspace.id.uuid());

@@ -6,7 +6,8 @@
 //!
 //! ClickHouse has neither transactions around DDL nor locks to hold meanwhile. What makes two
 //! processes that start at once safe, and a crash half-way, is that every statement can be run
-//! again: a test holds that each is a `CREATE … IF NOT EXISTS` or an `ALTER … IF [NOT] EXISTS`.
+//! again: a test holds that each is a `CREATE … IF NOT EXISTS`, an `ALTER … IF [NOT] EXISTS`, or an
+//! `ALTER … MODIFY SETTING`, which says what the setting is.
 
 mod statements;
 
@@ -43,6 +44,11 @@ const MIGRATIONS: &[Migration] = &[
         version: 3,
         name: "timeline",
         text: include_str!("../../../migrations/clickhouse/0003_timeline.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "merges",
+        text: include_str!("../../../migrations/clickhouse/0004_merges.sql"),
     },
 ];
 
@@ -206,7 +212,9 @@ mod tests {
                     let repeatable = (code.starts_with("CREATE TABLE IF NOT EXISTS")
                         || code.starts_with("CREATE MATERIALIZED VIEW IF NOT EXISTS"))
                         || (code.starts_with("ALTER TABLE")
-                            && (code.contains("IF NOT EXISTS") || code.contains("IF EXISTS")));
+                            && ["IF NOT EXISTS", "IF EXISTS", " MODIFY SETTING "]
+                                .iter()
+                                .any(|again| code.contains(again)));
                     assert!(repeatable, "{}: {statement}", migration.name);
                 }
             }

@@ -11,7 +11,10 @@ use crate::{
     auth::{Caller, scope},
     http::{FromQuery, Path, Query, QueryFields},
     kernel::{Result, Timestamp, UserId},
-    users::{model::DeletedUser, ops},
+    users::{
+        model::{DeletedUser, Deletion},
+        ops,
+    },
 };
 
 /// Characters of the reason of a deletion.
@@ -47,8 +50,9 @@ pub(super) async fn delete_user(
     Query(why): Query<Why>,
 ) -> Result<StatusCode> {
     let (id, now) = (internal_id(&user)?, app.clock().now());
-    let (by, reason) = (caller.actor(), why.reason.as_deref());
-    ops::delete(app.db(), caller.workspace(), now, id, &by, reason).await?;
+    let by = caller.actor();
+    let deletion = Deletion { by: &by, reason: why.reason.as_deref() };
+    ops::delete(app.db(), caller.workspace(), now, id, &deletion).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

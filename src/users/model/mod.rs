@@ -44,6 +44,15 @@ pub struct User {
     pub updated_at: Timestamp,
 }
 
+/// Who puts a profile into the recycle bin, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct Deletion<'d> {
+    /// Who: `api_key:<id>`.
+    pub by: &'d str,
+    /// Why, in their words.
+    pub reason: Option<&'d str>,
+}
+
 /// A profile in the recycle bin.
 #[derive(Debug, Clone)]
 pub struct DeletedUser {

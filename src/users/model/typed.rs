@@ -3,7 +3,7 @@
 use crate::kernel::{PhoneNumber, UserId};
 
 /// Characters from which on a part of a name can be looked up; fewer are found at the beginning of
-/// a word, and anywhere in the profiles changed last.
+/// a name, and anywhere in the names of the profiles changed last.
 const PART_CHARS_MIN: usize = 3;
 /// Digits that make a phone number of any beginning: the least one has, and the two of a `00` before.
 const PHONE_DIGITS_ENOUGH: usize = 7;
@@ -21,8 +21,6 @@ pub struct Typed {
     pub part: String,
     /// As a part of a name that an index knows, or what a name begins with: a pattern.
     pub in_name: String,
-    /// As what a later word of a name begins with, where parts cannot be looked up: a pattern.
-    pub in_name_word: Option<String>,
     /// As a whole phone number, without and with `+` where neither was typed.
     pub phones: Vec<String>,
     /// As the beginning of a phone number: patterns.
@@ -41,7 +39,6 @@ impl Typed {
             text: text.to_owned(),
             beginning: format!("{escaped}%"),
             in_name: if is_short { format!("{escaped}%") } else { part.clone() },
-            in_name_word: is_short.then(|| format!("% {escaped}%")),
             part,
             phone_beginnings: phones.iter().map(|phone| format!("{phone}%")).collect(),
             phones,
@@ -84,10 +81,8 @@ mod tests {
     #[test]
     fn what_is_typed_means_itself() {
         assert_eq!(escaped(r"50%_off\"), r"50\%\_off\\");
-        let typed = Typed::new("an");
-        assert_eq!((typed.in_name.as_str(), typed.in_name_word.as_deref()), ("an%", Some("% an%")));
-        let typed = Typed::new("ann");
-        assert_eq!((typed.in_name.as_str(), typed.in_name_word), ("%ann%", None));
+        assert_eq!(Typed::new("an").in_name, "an%");
+        assert_eq!(Typed::new("ann").in_name, "%ann%");
     }
 
     #[test]

@@ -66,7 +66,7 @@ async fn attempt(setting: Setting<'_>, id: UserId, update: &Update) -> Result<Us
     if locked.is_empty() {
         return Err(NO_USER);
     }
-    let refused = apply(&mut tx, setting, &[update.change(id)], &locked).await?;
+    let refused = apply(&mut tx, setting.only_step(), &[update.change(id)], &locked).await?;
     if let Some(fault) = refused.get(&id) {
         return Err(merged_fault(*fault));
     }

@@ -10,11 +10,8 @@ use sqlx::PgPool;
 use crate::{
     kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
     users::{
-        model::{DeletedUser, User, typed::Typed},
-        store::{
-            self,
-            bin::{Deletion, Window},
-        },
+        model::{DeletedUser, Deletion, User, typed::Typed},
+        store::{self, bin::Window},
     },
 };
 
@@ -48,11 +45,9 @@ pub async fn delete(
     workspace: WorkspaceId,
     now: Timestamp,
     id: UserId,
-    by: &str,
-    reason: Option<&str>,
+    deletion: &Deletion<'_>,
 ) -> Result<()> {
-    let deletion = Deletion { by, reason };
-    if store::bin::delete(db, workspace, now, id, &deletion).await? { Ok(()) } else { Err(NO_USER) }
+    if store::bin::delete(db, workspace, now, id, deletion).await? { Ok(()) } else { Err(NO_USER) }
 }
 
 /// A page of the active profiles that a text finds, best match first and among equals latest change

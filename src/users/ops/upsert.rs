@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{PgConnection, PgPool};
 
 use super::{NO_USER, race};
@@ -59,6 +60,26 @@ pub struct Setting<'s> {
     pub now: Timestamp,
 }
 
+impl<'s> Setting<'s> {
+    /// The step that comes after `waves` others of the same request.
+    fn after(self, waves: i64) -> Step<'s> {
+        Step { setting: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
+    }
+
+    /// The only step.
+    pub(super) fn only_step(self) -> Step<'s> {
+        self.after(0)
+    }
+}
+
+/// One of the transactions of a request. They are a microsecond apart, so that of two profiles changed
+/// by one request it can be told which one changed last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step<'s> {
+    pub(super) setting: Setting<'s>,
+    pub(super) at: DateTime<Utc>,
+}
+
 /// Creates or updates profiles in the order given; each succeeds or is refused alone.
 ///
 /// # Errors
@@ -67,8 +88,11 @@ pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Resu
     let mut verdicts: Vec<Option<Result<Upserted>>> = Vec::new();
     verdicts.resize_with(upserts.len(), || None);
     let mut pending: Vec<usize> = (0..upserts.len()).collect();
+    let mut waves = 0;
     while !pending.is_empty() {
-        for (place, verdict) in wave(setting, upserts, &pending).await? {
+        let step = setting.after(waves);
+        waves += 1;
+        for (place, verdict) in wave(step, upserts, &pending).await? {
             verdicts[place] = Some(verdict);
         }
         pending.retain(|place| verdicts[*place].is_none());
@@ -79,15 +103,16 @@ pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Resu
 type Verdicts = Vec<(usize, Result<Upserted>)>;
 
 /// Applies those of the pending elements that wait for no other, and gives their verdicts.
-async fn wave(setting: Setting<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Verdicts> {
+async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Verdicts> {
     // By the names they are sent with, before anything is looked up for them.
     let first = first_wave(pending.iter().map(|place| sent_names(&upserts[*place])));
     let candidates: Vec<usize> =
         pending.iter().copied().zip(first).filter_map(|(place, is)| is.then_some(place)).collect();
     for _ in 0..TRIES_MAX {
-        match attempt(setting, upserts, &candidates).await {
+        match attempt(step, upserts, &candidates).await {
             Ok(Some(verdicts)) => {
-                count(&verdicts);
+                let made = count(&verdicts);
+                store::statistics::grew(step.setting.db, made).await;
                 return Ok(verdicts);
             }
             Ok(None) => {}
@@ -99,11 +124,13 @@ async fn wave(setting: Setting<'_>, upserts: &[Upsert], pending: &[usize]) -> Re
     Err(Error::store_unavailable())
 }
 
-fn count(verdicts: &Verdicts) {
+/// Counts what was done; gives how many profiles were made.
+fn count(verdicts: &Verdicts) -> u64 {
     let done = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().ok());
     let (new, old): (Vec<_>, Vec<_>) = done.partition(|upserted| upserted.is_new);
     metrics::counter!("users_upserted_total", "outcome" => "created").increment(new.len() as u64);
     metrics::counter!("users_upserted_total", "outcome" => "updated").increment(old.len() as u64);
+    new.len() as u64
 }
 
 fn sent_names(upsert: &Upsert) -> impl Iterator<Item = Name<'_>> {
@@ -139,10 +166,11 @@ impl Aimed<'_> {
 
 /// One try at a wave; `None` when a race was lost, with nothing applied.
 async fn attempt(
-    setting: Setting<'_>,
+    step: Step<'_>,
     upserts: &[Upsert],
     candidates: &[usize],
 ) -> Result<Option<Verdicts>> {
+    let setting = step.setting;
     let mut tx = store::begin(setting.db).await?;
     let Some(aimed) = aim(&mut tx, setting.tenant.workspace, upserts, candidates).await? else {
         return Ok(None);
@@ -156,9 +184,9 @@ async fn attempt(
         wave.into_iter().partition(|one| one.found.is_some());
     let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.makes());
     verdicts.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER))));
-    let Some(changed) = change(&mut tx, setting, &found).await? else { return Ok(None) };
+    let Some(changed) = change(&mut tx, step, &found).await? else { return Ok(None) };
     verdicts.extend(changed);
-    let Some(made) = make(&mut tx, setting, &new).await? else { return Ok(None) };
+    let Some(made) = make(&mut tx, step, &new).await? else { return Ok(None) };
     verdicts.extend(made);
     if let [(_, Ok(only))] = verdicts.as_mut_slice()
         && upserts.len() == 1
@@ -200,14 +228,14 @@ async fn aim<'u>(
 /// Changes the profiles found; `None` when one of them is not any more what it was found to be.
 async fn change(
     tx: &mut PgConnection,
-    setting: Setting<'_>,
+    step: Step<'_>,
     wave: &[&Aimed<'_>],
 ) -> Result<Option<Verdicts>> {
     if wave.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let ids: Vec<UserId> = wave.iter().filter_map(|one| Some(one.found.as_ref()?.id)).collect();
-    let locked = store::resolve::lock(tx, setting.tenant.workspace, &ids).await?;
+    let locked = store::resolve::lock(tx, step.setting.tenant.workspace, &ids).await?;
     let mut changes = Vec::with_capacity(wave.len());
     for (one, id) in wave.iter().zip(&ids) {
         match locked.get(id) {
@@ -215,14 +243,14 @@ async fn change(
             _ => return Ok(None),
         }
     }
-    let refused = apply(tx, setting, &changes, &locked).await?;
-    let verdict = |one: &&Aimed<'_>, id: &UserId| match refused.get(id) {
-        Some(fault) => Err(merged_fault(*fault)),
-        None => {
-            let external_id = locked.get(id).and_then(|row| row.external_id.clone());
-            let external_id = external_id.or_else(|| one.upsert.external_id().map(str::to_owned));
-            Ok(Upserted { id: *id, external_id, is_new: false, user: None })
+    let refused = apply(tx, step, &changes, &locked).await?;
+    let verdict = |one: &&Aimed<'_>, id: &UserId| {
+        if let Some(fault) = refused.get(id) {
+            return Err(merged_fault(*fault));
         }
+        let external_id = locked.get(id).and_then(|row| row.external_id.clone());
+        let external_id = external_id.or_else(|| one.upsert.external_id().map(str::to_owned));
+        Ok(Upserted { id: *id, external_id, is_new: false, user: None })
     };
     Ok(Some(wave.iter().zip(&ids).map(|(one, id)| (one.place, verdict(one, id))).collect()))
 }
@@ -256,14 +284,14 @@ fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
 /// Applies changes to locked profiles; gives those refused for what their attributes would become.
 pub(super) async fn apply(
     tx: &mut PgConnection,
-    setting: Setting<'_>,
+    step: Step<'_>,
     changes: &[Change<'_>],
     locked: &HashMap<UserId, Locked>,
 ) -> Result<HashMap<UserId, AttributesFault>> {
-    let Setting { tenant, now, .. } = setting;
+    let Step { setting: Setting { tenant, now, .. }, at } = step;
     let workspace = tenant.workspace;
     let mut refused = HashMap::new();
-    let done = store::write::update(tx, workspace, now, Bounds::AsPrinted, changes).await?;
+    let done = store::write::update(tx, workspace, at, Bounds::AsPrinted, changes).await?;
     if done.len() < changes.len() {
         let done: std::collections::HashSet<UserId> = done.into_iter().collect();
         for change in changes.iter().filter(|change| !done.contains(&change.id)) {
@@ -271,7 +299,7 @@ pub(super) async fn apply(
             match attributes::judge_stored(&printed, keys) {
                 Ok(()) => {
                     let one = std::slice::from_ref(change);
-                    store::write::update(tx, workspace, now, Bounds::Judged, one).await?;
+                    store::write::update(tx, workspace, at, Bounds::Judged, one).await?;
                 }
                 Err(fault) => {
                     refused.insert(change.id, fault);
@@ -307,7 +335,7 @@ pub(super) fn merged_fault(fault: AttributesFault) -> Error {
 /// Makes profiles; `None` when somebody else has just made one with the same external id.
 async fn make(
     tx: &mut PgConnection,
-    setting: Setting<'_>,
+    step: Step<'_>,
     wave: &[&Aimed<'_>],
 ) -> Result<Option<Verdicts>> {
     if wave.is_empty() {
@@ -316,7 +344,7 @@ async fn make(
     let users: Vec<NewUser<'_>> = wave
         .iter()
         .map(|one| NewUser {
-            id: UserId::mint(setting.now),
+            id: UserId::mint(step.setting.now),
             external_id: one.upsert.external_id(),
             email: one.upsert.email(),
             phone: one.upsert.phone.as_deref(),
@@ -327,7 +355,7 @@ async fn make(
                 .map_or(attributes::NONE, |sent| sent.as_str()),
         })
         .collect();
-    let made = store::write::insert(tx, setting.tenant.workspace, setting.now, &users).await?;
+    let made = store::write::insert(tx, step.setting.tenant.workspace, step.at, &users).await?;
     if made < users.len() as u64 {
         return Ok(None);
     }

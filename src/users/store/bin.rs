@@ -5,15 +5,8 @@ use sqlx::PgPool;
 use super::{begin, user_id};
 use crate::{
     kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
-    users::model::{DeletedUser, typed::Typed},
+    users::model::{DeletedUser, Deletion, typed::Typed},
 };
-
-/// Who puts a profile into the bin, and why.
-#[derive(Debug)]
-pub(in crate::users) struct Deletion<'d> {
-    pub by: &'d str,
-    pub reason: Option<&'d str>,
-}
 
 /// Puts an active profile into the bin; whether there was one.
 pub(in crate::users) async fn delete(

@@ -4,6 +4,7 @@ pub(super) mod bin;
 pub(super) mod read;
 pub(super) mod resolve;
 pub(super) mod search;
+pub(super) mod statistics;
 pub(super) mod write;
 
 use serde_json::value::RawValue;

@@ -33,10 +33,9 @@ pub(in crate::users) async fn search(
         typed.beginning,
         typed.phone_beginnings.first(),
         typed.in_name,
-        typed.in_name_word,
         typed.part,
-        i64::try_from(MATCHES_MAX).unwrap_or(i64::MAX),
         LATEST_MAX,
+        i64::try_from(MATCHES_MAX).unwrap_or(i64::MAX),
         typed.phone_beginnings.get(1),
     )
     .fetch_all(&mut *tx)

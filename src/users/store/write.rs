@@ -1,11 +1,12 @@
 //! Making and changing profiles, any number in one statement.
 
+use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::{bytes_of, user_id};
 use crate::{
     http::Patch,
-    kernel::{Result, Timestamp, UserId, WorkspaceId},
+    kernel::{Result, UserId, WorkspaceId},
     users::model::attributes::{BYTES_MAX, KEYS_MAX},
 };
 
@@ -24,7 +25,7 @@ pub(in crate::users) struct NewUser<'u> {
 pub(in crate::users) async fn insert(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
-    now: Timestamp,
+    at: DateTime<Utc>,
     users: &[NewUser<'_>],
 ) -> Result<u64> {
     let ids = bytes_of(users.iter().map(|user| user.id));
@@ -46,7 +47,7 @@ pub(in crate::users) async fn insert(
         &emails as &[Option<&str>],
         &phones as &[Option<&str>],
         &attributes as &[&str],
-        now.utc(),
+        at,
     )
     .execute(tx)
     .await?;
@@ -79,7 +80,7 @@ pub(in crate::users) enum Bounds {
 pub(in crate::users) async fn update(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
-    now: Timestamp,
+    at: DateTime<Utc>,
     bounds: Bounds,
     changes: &[Change<'_>],
 ) -> Result<Vec<UserId>> {
@@ -118,7 +119,7 @@ pub(in crate::users) async fn update(
         &phones as &[Option<&str>],
         &phone_sent,
         &attributes as &[&str],
-        now.utc(),
+        at,
         bounds == Bounds::Judged,
         i32::try_from(BYTES_MAX).unwrap_or(i32::MAX),
         i64::try_from(KEYS_MAX).unwrap_or(i64::MAX),

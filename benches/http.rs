@@ -53,13 +53,26 @@ fn event(n: usize) -> String {
     )
 }
 
+/// Plain axum that takes the body and does nothing with it: what a round trip costs at least.
+async fn start_bare() -> String {
+    let router = axum::Router::new().route(
+        "/events/track",
+        axum::routing::post(|body: bytes::Bytes| async move { body.len().to_string() }),
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let base = format!("http://{}", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
+    base
+}
+
 fn round_trips(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
     let data_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-http");
     let running = runtime.block_on(start(&data_dir));
     let client = reqwest::Client::new();
     let base = format!("http://{}", running.server.api_address());
-    let post = |body: String| {
+    let bare = runtime.block_on(start_bare());
+    let post = |base: &str, body: String| {
         let request = client
             .post(format!("{base}/events/track"))
             .bearer_auth(&running.token)
@@ -77,7 +90,10 @@ fn round_trips(criterion: &mut Criterion) {
     for (name, body, events) in [("track_one", event(0), 1), ("track_500", batch, BATCH)] {
         group.throughput(Throughput::Elements(events as u64));
         group.bench_function(name, |bencher| {
-            bencher.to_async(&runtime).iter(|| post(body.clone()));
+            bencher.to_async(&runtime).iter(|| post(&base, body.clone()));
+        });
+        group.bench_function(format!("{name}_bare_axum"), |bencher| {
+            bencher.to_async(&runtime).iter(|| post(&bare, body.clone()));
         });
     }
     group.bench_function("unknown_route", |bencher| {

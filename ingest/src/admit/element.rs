@@ -47,7 +47,12 @@ pub(super) enum Sent<'t, 'a> {
     #[default]
     Absent,
     /// An object.
-    Object(&'t [Node<'a>]),
+    Object {
+        /// The key it was sent under, which stands before it in the text.
+        key: &'a str,
+        /// Its nodes.
+        nodes: &'t [Node<'a>],
+    },
     /// What cannot be parsed, with the reason.
     Refused(String),
     /// Something else.
@@ -74,7 +79,7 @@ impl<'t, 'a> Element<'t, 'a> {
     pub(super) fn read(&mut self, object: &'t [Node<'a>]) {
         for (key, value) in members(object) {
             match key {
-                "properties" => self.properties = sent(value),
+                "properties" => self.properties = sent(key, value),
                 "userAlias" => self.alias = alias(value),
                 // Unknown fields are ignored, so that callers may run ahead of us.
                 _ => {
@@ -111,7 +116,7 @@ impl<'t, 'a> Element<'t, 'a> {
     /// The nodes of the properties; none when they are not an object.
     pub(super) fn property_nodes(&self) -> &'t [Node<'a>] {
         match self.properties {
-            Sent::Object(nodes) => nodes,
+            Sent::Object { nodes, .. } => nodes,
             Sent::Absent | Sent::Refused(_) | Sent::Other => &[],
         }
     }
@@ -127,9 +132,9 @@ fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
     }
 }
 
-fn sent<'t, 'a>(value: &'t [Node<'a>]) -> Sent<'t, 'a> {
+fn sent<'t, 'a>(key: &'a str, value: &'t [Node<'a>]) -> Sent<'t, 'a> {
     match value.first() {
-        Some(Node::Object { .. }) => Sent::Object(value),
+        Some(Node::Object { .. }) => Sent::Object { key, nodes: value },
         Some(Node::Static(StaticNode::Null)) => Sent::Absent,
         _ => Sent::Other,
     }

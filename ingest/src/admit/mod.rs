@@ -2,8 +2,7 @@
 //! durable batch.
 //!
 //! One walk over the body's tape ([`parse`](crate::parse)): an element's fields are collected
-//! ([`element`]), its properties are checked, written as compact text and their numbers taken out in
-//! one go ([`properties`]), then the element is judged and, when it is good, encoded at once. A body
+//! ([`element`]), its properties are checked, their text kept and their numbers taken out in one go ([`properties`]), then the element is judged and, when it is good, encoded at once. A body
 //! that simd-json refuses is taken apart, so that one bad element does not spoil its neighbours
 //! ([`mend`]). Only when the whole body has proved to be acceptable are arrival numbers taken and ids
 //! presented to the [`Window`]: a refused request leaves no trace.
@@ -31,7 +30,7 @@ use uuid::Uuid;
 
 use crate::{
     model::{calendar, limits::EVENTS_PER_REQUEST_MAX},
-    parse::{NESTING_MAX, Parser, TAPE_BYTES_MAX, elements, pieces},
+    parse::{NESTING_MAX, Parser, Source, TAPE_BYTES_MAX, elements, pieces},
     record::{Batch, BatchBuilder, Sequence},
     window::{Claim, Fingerprint, Window},
 };
@@ -190,7 +189,7 @@ impl Admitter {
             rejected: Vec::new(),
         };
         let whole = (body.len() <= TAPE_BYTES_MAX)
-            .then(|| parser.parse(body, |nodes| desk.body(nodes, &mut request)))
+            .then(|| parser.parse_in(body, |nodes, source| desk.body(nodes, source, &mut request)))
             .flatten();
         let (shape, processed) = match whole {
             Some(read) => read?,
@@ -244,17 +243,21 @@ impl Admitter {
             return None;
         }
         let whole = (text.len() <= TAPE_BYTES_MAX)
-            .then(|| parser.parse(text.as_bytes(), |nodes| desk.element(index, nodes, request)))
+            .then(|| {
+                parser.parse_in(text.as_bytes(), |nodes, source| {
+                    desk.element((index, nodes), source, request)
+                })
+            })
             .flatten();
         if let Some(event_id) = whole {
             return event_id;
         }
         let mended = Mended::from(text, parser);
-        let judged = mended_parser.parse(mended.text().as_bytes(), |nodes| {
+        let judged = mended_parser.parse_in(mended.text().as_bytes(), |nodes, source| {
             let mut element = Element::default();
             element.read(nodes);
             mended.mark(&mut element);
-            desk.judge(index, &element, request)
+            desk.judge((index, &element), source, request)
         });
         judged.unwrap_or_else(|| {
             request.reject(index, None, vec!["event cannot be read".to_owned()]);
@@ -275,17 +278,18 @@ impl Desk {
     fn body(
         &mut self,
         nodes: &[Node<'_>],
+        source: Source<'_>,
         request: &mut Request<'_>,
     ) -> Result<(Shape, usize), BodyError> {
         match nodes.first() {
             Some(Node::Object { .. }) => {
-                request.event_id = self.element(0, nodes, request);
+                request.event_id = self.element((0, nodes), source, request);
                 Ok((Shape::One, 1))
             }
             Some(Node::Array { len, .. }) => {
                 if *len <= EVENTS_PER_REQUEST_MAX {
                     for (index, element) in elements(nodes).enumerate() {
-                        self.element(index, element, request);
+                        self.element((index, element), source, request);
                     }
                 }
                 Ok((Shape::Many, *len))
@@ -297,8 +301,8 @@ impl Desk {
     /// Reads one element; gives the id it is stored under, for a single event.
     fn element(
         &mut self,
-        index: usize,
-        nodes: &[Node<'_>],
+        (index, nodes): (usize, &[Node<'_>]),
+        source: Source<'_>,
         request: &mut Request<'_>,
     ) -> Option<String> {
         if !matches!(nodes.first(), Some(Node::Object { .. })) {
@@ -307,17 +311,17 @@ impl Desk {
         }
         let mut element = Element::default();
         element.read(nodes);
-        self.judge(index, &element, request)
+        self.judge((index, &element), source, request)
     }
 
     /// Judges and encodes an element; gives the id it is stored under, for a single event.
     fn judge(
         &mut self,
-        index: usize,
-        element: &Element<'_, '_>,
+        (index, element): (usize, &Element<'_, '_>),
+        source: Source<'_>,
         request: &mut Request<'_>,
     ) -> Option<String> {
-        self.properties.take(&element.properties);
+        self.properties.take(&element.properties, source);
         match judge::judge(element, &self.properties, request.context.received_at_ms) {
             Ok(good) => {
                 request.accepted += 1;

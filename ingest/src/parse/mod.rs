@@ -13,6 +13,7 @@ mod double;
 mod nodes;
 pub(crate) mod pieces;
 mod plain;
+mod source;
 mod tape;
 mod text;
 
@@ -21,5 +22,6 @@ mod tests;
 
 pub(crate) use double::write_double;
 pub(crate) use nodes::{elements, members, number};
+pub(crate) use source::{Mark, Source};
 pub use tape::{NESTING_MAX, Parser, TAPE_BYTES_MAX};
 pub(crate) use text::write_json_string;

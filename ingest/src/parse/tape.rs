@@ -4,6 +4,8 @@ use std::{fmt, mem};
 
 use simd_json::{Buffers, INPUT_PADDING, Node, Tape, fill_tape_padded};
 
+use super::source::Source;
+
 /// Bytes of the longest text that is parsed as one, so that a tape has at most 2 million nodes
 /// (48 MiB).
 pub const TAPE_BYTES_MAX: usize = 4 << 20;
@@ -47,13 +49,23 @@ impl Parser {
 
     /// Parses `text` and lets `read` have its nodes; none when simd-json refuses it.
     pub fn parse<T>(&mut self, text: &[u8], read: impl FnOnce(&[Node<'_>]) -> T) -> Option<T> {
+        self.parse_in(text, |nodes, _| read(nodes))
+    }
+
+    /// Likewise, with the text they were read from.
+    pub(crate) fn parse_in<T>(
+        &mut self,
+        text: &[u8],
+        read: impl FnOnce(&[Node<'_>], Source<'_>) -> T,
+    ) -> Option<T> {
         self.text.clear();
         self.text.reserve(text.len() + INPUT_PADDING);
         self.text.extend_from_slice(text);
         self.text.resize(text.len() + INPUT_PADDING, b' ');
+        let copied_to = self.text.as_ptr().addr();
         let mut tape = mem::replace(&mut self.tape, Tape(Vec::new())).reset();
         let parsed = fill_tape_padded(&mut self.text, text.len(), &mut self.buffers, &mut tape);
-        let read = parsed.ok().map(|()| read(&tape.0));
+        let read = parsed.ok().map(|()| read(&tape.0, Source { text, copied_to }));
         self.tape = tape.reset();
         if text.len() > KEPT_BYTES_MAX {
             *self = Self::with_nesting(self.nesting_max);

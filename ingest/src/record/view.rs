@@ -29,7 +29,7 @@ pub struct EventView<'a> {
     pub session_id: &'a str,
     /// `deviceId` as tracked.
     pub device_id: &'a str,
-    /// The caller's properties as compact JSON, `{}` when absent.
+    /// The caller's properties as JSON, an object, `{}` when absent.
     pub properties: &'a str,
     /// Numeric leaves of the properties.
     pub numbers: Numbers<'a>,

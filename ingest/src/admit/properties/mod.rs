@@ -1,8 +1,8 @@
-//! An event's properties: held to their limits, written as compact JSON, numeric leaves taken out.
+//! An event's properties: held to their limits, their JSON text kept, numeric leaves taken out.
 //!
-//! The text is written from the tape, so that it is canonical: no white space, no escape that JSON
-//! does not demand, numbers in the shortest form that means the same 64-bit integer or double, and
-//! of a key sent twice the last value only.
+//! The text is the caller's own wherever it can be: every digit of a number stays. It is written anew,
+//! compact and without a needless escape, where a key was sent twice (only its last value stays) and
+//! where the text is longer than the limit, which holds for compact JSON.
 
 mod path;
 mod refusal;
@@ -10,6 +10,7 @@ mod walk;
 
 use crate::{
     model::limits::{PROPERTIES_BYTES_MAX, PROPERTY_KEYS_MAX},
+    parse::Source,
     record::Numbers,
 };
 
@@ -30,12 +31,12 @@ pub(super) struct Properties {
 
 impl Properties {
     /// Takes an event's properties. A broken rule is kept as the [`fault`](Self::fault).
-    pub(super) fn take(&mut self, sent: &Sent<'_, '_>) {
+    pub(super) fn take(&mut self, sent: &Sent<'_, '_>, source: Source<'_>) {
         self.walk.begin();
         self.fault = match sent {
             Sent::Absent => None,
-            Sent::Object(nodes) => {
-                self.walk.root(nodes);
+            Sent::Object { key, nodes } => {
+                self.walk.root(key, nodes, source);
                 self.walk.take_fault().or_else(|| self.bounds_fault())
             }
             Sent::Refused(reason) => Some(reason.clone()),
@@ -63,7 +64,7 @@ impl Properties {
         self.fault.as_deref()
     }
 
-    /// The compact text.
+    /// The text: an object in JSON.
     pub(super) fn text(&self) -> &str {
         match self.walk.text() {
             "" => NONE,

@@ -1,12 +1,12 @@
 //! One walk over an object of properties.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 use simd_json::{Node, StaticNode};
 
 use crate::{
-    model::limits::{NESTED_NUMBER_PATHS_BYTES_MAX, PROPERTIES_DEPTH_MAX},
-    parse::{elements, members, number, write_double, write_json_string},
+    model::limits::{NESTED_NUMBER_PATHS_BYTES_MAX, PROPERTIES_BYTES_MAX, PROPERTIES_DEPTH_MAX},
+    parse::{Mark, Source, elements, members, number, write_double, write_json_string},
     record::{NumberBuffer, Numbers},
 };
 
@@ -26,19 +26,28 @@ const KEYS_COMPARED_MAX: usize = 32;
 pub(super) const DEPTH_FAULT: &str = "is nested too deep: properties may be at most 5 levels deep";
 const _: () = assert!(PROPERTIES_DEPTH_MAX == 5, "the message says 5");
 
+/// Whether a text can be kept as it was sent: it is within the limit as it is, and holds no NUL, which
+/// JSON only has as an escape.
+fn will_do(text: &str) -> bool {
+    text.len() <= PROPERTIES_BYTES_MAX
+        && !(text.as_bytes().contains(&b'\\') && text.contains("\\u0000"))
+}
+
 /// The state of a walk, and what it found.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    /// The compact text.
+    /// The text: as sent, or written anew.
     text: String,
+    /// The last string met, by which the end of the text is found.
+    last_string: Option<Mark>,
     numbers: NumberBuffer,
     nested_paths_bytes: usize,
     fault: Option<String>,
     /// Sketches of the keys of the open objects.
     sketches: Vec<u64>,
     may_repeat_keys: bool,
-    /// Whether values that later ones replace are left out: the slow way, taken when keys look alike
-    /// at a glance.
+    /// Whether the text is written anew, and values that later ones replace are left out: the slow
+    /// way, taken when keys look alike at a glance, or when the text as sent will not do.
     is_careful: bool,
     root_keys: usize,
     path: Path,
@@ -51,6 +60,7 @@ impl Walk {
     /// Begins another event.
     pub(super) fn begin(&mut self) {
         self.text.clear();
+        self.last_string = None;
         self.numbers.clear();
         self.nested_paths_bytes = 0;
         self.fault = None;
@@ -63,14 +73,25 @@ impl Walk {
         self.open_arrays = 0;
     }
 
-    /// Walks an object.
-    pub(super) fn root(&mut self, object: &[Node<'_>]) {
+    /// Walks the object that was sent under `key`.
+    pub(super) fn root(&mut self, key: &str, object: &[Node<'_>], source: Source<'_>) {
         self.root_keys = self.object(object);
-        if self.may_repeat_keys && self.fault.is_none() {
-            self.begin();
-            self.is_careful = true;
-            self.root_keys = self.object(object);
+        if self.fault.is_some() {
+            return;
         }
+        let sent = source.object_after(key, self.last_string);
+        match sent.filter(|text| !self.may_repeat_keys && will_do(text)) {
+            Some(text) => self.text.push_str(text),
+            None => self.root_anew(object),
+        }
+    }
+
+    /// Walks an object and writes it.
+    #[cold]
+    fn root_anew(&mut self, object: &[Node<'_>]) {
+        self.begin();
+        self.is_careful = true;
+        self.root_keys = self.object(object);
     }
 
     pub(super) fn text(&self) -> &str {
@@ -97,13 +118,11 @@ impl Walk {
         let first_sketch = self.sketches.len();
         let mut count = 0;
         self.depth += 1;
-        self.text.push('{');
         for (key, value) in members(object) {
             self.sketch(key, first_sketch);
-            self.member(key, value, count == 0);
+            self.member(key, value);
             count += 1;
         }
-        self.text.push('}');
         self.depth -= 1;
         self.compare_sketches(first_sketch);
         count
@@ -120,8 +139,10 @@ impl Walk {
         self.text.push('{');
         for (index, (key, value)) in members(object).enumerate() {
             if last.get(key) == Some(&index) {
-                self.member(key, value, is_first);
-                is_first = false;
+                if !mem::take(&mut is_first) {
+                    self.text.push(',');
+                }
+                self.member(key, value);
             }
         }
         self.text.push('}');
@@ -131,13 +152,12 @@ impl Walk {
 
     /// Walks a key and its value.
     #[inline]
-    fn member(&mut self, key: &str, value: &[Node<'_>], is_first: bool) {
-        if !is_first {
-            self.text.push(',');
-        }
+    fn member(&mut self, key: &str, value: &[Node<'_>]) {
         let step = Step::Key(key);
         self.string(step, key);
-        self.text.push(':');
+        if self.is_careful {
+            self.text.push(':');
+        }
         if self.depth == 1 && key.starts_with('$') {
             self.check_reserved(key, value);
         }
@@ -182,20 +202,32 @@ impl Walk {
     fn array(&mut self, array: &[Node<'_>]) {
         self.depth += 1;
         self.open_arrays += 1;
-        self.text.push('[');
+        if self.is_careful {
+            self.text.push('[');
+        }
         for (index, value) in elements(array).enumerate() {
-            if index > 0 {
+            if self.is_careful && index > 0 {
                 self.text.push(',');
             }
             self.value(Step::Index(index), value);
         }
-        self.text.push(']');
+        if self.is_careful {
+            self.text.push(']');
+        }
         self.open_arrays -= 1;
         self.depth -= 1;
     }
 
     #[inline]
     fn string(&mut self, step: Step<'_>, text: &str) {
+        if self.is_careful {
+            self.write_string(step, text);
+        } else {
+            self.last_string = Some(Mark { address: text.as_ptr().addr(), depth: self.depth });
+        }
+    }
+
+    fn write_string(&mut self, step: Step<'_>, text: &str) {
         if !write_json_string(&mut self.text, text) && text.contains('\0') {
             self.fault_at(step, HAS_NUL);
         }
@@ -203,15 +235,21 @@ impl Walk {
 
     #[inline]
     fn scalar(&mut self, step: Step<'_>, node: StaticNode) {
+        if self.is_careful {
+            self.write_scalar(node);
+        }
+        if let (Step::Key(key), Some(value), 0) = (step, number(node), self.open_arrays) {
+            self.leaf(key, value);
+        }
+    }
+
+    fn write_scalar(&mut self, node: StaticNode) {
         match node {
             StaticNode::I64(integer) => self.text.push_str(itoa::Buffer::new().format(integer)),
             StaticNode::U64(integer) => self.text.push_str(itoa::Buffer::new().format(integer)),
             StaticNode::F64(double) => write_double(&mut self.text, double),
             StaticNode::Bool(truth) => self.text.push_str(if truth { "true" } else { "false" }),
             StaticNode::Null => self.text.push_str("null"),
-        }
-        if let (Step::Key(key), Some(value), 0) = (step, number(node), self.open_arrays) {
-            self.leaf(key, value);
         }
     }
 

@@ -199,5 +199,6 @@ fn nul_and_lone_surrogates_are_refused_everywhere() {
     for (properties, expected) in cases {
         assert_eq!(errors(&with_properties(properties)), [expected]);
     }
-    assert_eq!(stored_properties(r#"{"a":"\ud83d\ude00"}"#), r#"{"a":"😀"}"#);
+    let paired = r#"{"a":"\ud83d\ude00"}"#;
+    assert_eq!(stored_properties(paired), paired);
 }

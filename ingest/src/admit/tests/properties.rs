@@ -1,5 +1,7 @@
 //! Properties: their limits, and how they are stored.
 
+use proptest::{collection::vec, prelude::*};
+
 use super::*;
 use crate::model::limits::PROPERTIES_BYTES_MAX;
 
@@ -79,17 +81,63 @@ fn reserved_names_are_the_five_documented_ones() {
 }
 
 #[test]
-fn numbers_are_stored_in_shortest_form_and_unportable_ones_refused() {
-    let sent = r#"{"a":0.10,"b":1e2,"c":12345678901234567890,"d":49.90,"e":1.0,"f":-9223372036854775808,"g":0.1000000000000000055,"h":-7}"#;
-    let stored = stored_properties(sent);
-    assert_eq!(
-        stored,
-        r#"{"a":0.1,"b":100.0,"c":12345678901234567890,"d":49.9,"e":1.0,"f":-9223372036854775808,"g":0.1,"h":-7}"#
-    );
-    assert_eq!(
-        serde_json::from_str::<Value>(&stored).unwrap(),
-        serde_json::from_str::<Value>(sent).unwrap()
-    );
+fn properties_are_stored_as_they_were_sent() {
+    for sent in [
+        "{}",
+        "{ }",
+        r#"{"a":0.10,"b":1e2,"c":12345678901234567890,"d":49.90,"e":1.0,"f":-0,"g":0.1000000000000000055}"#,
+        r#"{"a":"\u00e9\n\"}\\","b":[]}"#,
+        r#"{"a":"\\\"","b":"}"}"#,
+        r#"{"a": {"b" : [ 1, {"c":null} ,[true ] ] } , "d" : {} }"#,
+        "{\n  \"a\": [\n    \"}\"\n  ]\n}",
+        r#"{"\u0061":1}"#,
+        r#"{"":""}"#,
+        r#"{"a":"\\u0000"}"#,
+    ] {
+        assert_eq!(stored_properties(sent), sent);
+    }
+    // Wherever the key stands, and however it is written.
+    for body in [
+        r#"{"properties":{"a":1},"userId":"u","eventName":"E"}"#,
+        r#"[{"userId":"u","properties" : {"a":1} ,"eventName":"E"}]"#,
+        r#"{"userId":"u","eventName":"E","properties":{"x":{}},"properties":{"a":1}}"#,
+        r#"{"userId":"u","eventName":"E","pr\u006fperties":{ "a":1 }}"#,
+    ] {
+        let batch = admit(body).unwrap().batch.unwrap();
+        assert_eq!(batch.events().next().unwrap().properties, r#"{"a":1}"#, "{body}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_stored_is_what_was_sent(properties in object(4), is_pretty: bool) {
+        let sent = if is_pretty { serde_json::to_string_pretty(&properties) } else { serde_json::to_string(&properties) };
+        let sent = sent.unwrap();
+        prop_assert_eq!(stored_properties(&sent), sent);
+    }
+}
+
+/// Objects that break no rule, with strings that look like structure.
+fn object(depth: u32) -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "[a-z{}\\[\\]\"\\\\:, \n]{0,8}".prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(depth - 1, 24, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec(("[a-z{}\"\\\\]{0,4}", inner), 0..4)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+        ]
+    });
+    vec(("[a-z{}\"\\\\]{0,4}", value), 0..4)
+        .prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
+}
+
+#[test]
+fn numbers_that_are_not_portable_are_refused() {
     for number in [
         "1e400",
         "-1e400",

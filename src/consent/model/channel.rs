@@ -5,8 +5,19 @@ use utoipa::ToSchema;
 
 use crate::{
     audit::Action,
-    kernel::{Channel, Timestamp},
+    kernel::{Channel, Timestamp, UserId},
 };
+
+/// Which of a contact's addresses are new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressChange {
+    /// The contact.
+    pub user: UserId,
+    /// Whether the email address is another one, or the first.
+    pub email: bool,
+    /// Whether the phone number is another one, or the first.
+    pub phone: bool,
+}
 
 /// What a contact said about a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]

@@ -9,7 +9,8 @@ mod tests;
 
 pub use self::{
     channel::{
-        Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels, Deliverability,
+        AddressChange, Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels,
+        Deliverability,
     },
     history::HistoryEntry,
     membership::{

@@ -7,7 +7,7 @@ use sqlx::{PgConnection, PgPool};
 use crate::{
     audit::{self, Action, Entry, Write},
     consent::{
-        model::{Bounce, ChannelState, ChannelStatus, Channels, Origin, Tenant},
+        model::{AddressChange, Bounce, ChannelState, ChannelStatus, Channels, Origin, Tenant},
         store::{channels, contacts},
     },
     db,
@@ -167,17 +167,6 @@ async fn clear_once(
     Ok(entry)
 }
 
-/// Which of a contact's addresses are new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AddressChange {
-    /// The contact.
-    pub user: UserId,
-    /// Whether the email address is another one, or the first.
-    pub email: bool,
-    /// Whether the phone number is another one, or the first.
-    pub phone: bool,
-}
-
 /// What follows from new addresses, inside the transaction that wrote them and after it did: bounces were
 /// the old address's and are forgotten; what the contact opted out of holds for the new address, too.
 ///
@@ -189,14 +178,14 @@ pub async fn addresses_changed(
     tenant: Tenant,
     changes: &[AddressChange],
 ) -> Result<()> {
-    let who = |changed: fn(&&AddressChange) -> bool| -> Vec<UserId> {
-        changes.iter().filter(changed).map(|change| change.user).collect()
-    };
-    let (emails, phones) = (who(|change| change.email), who(|change| change.phone));
-    if emails.is_empty() && phones.is_empty() {
+    let moved = changes.iter().filter(|change| change.email);
+    let moved: Vec<UserId> = moved.map(|change| change.user).collect();
+    if !moved.is_empty() {
+        channels::forget_bounces(&mut *tx, tenant.workspace, now, &moved).await?;
+    }
+    if changes.is_empty() {
         return Ok(());
     }
-    channels::forget_bounces(&mut *tx, tenant.workspace, now, &emails).await?;
-    let opt_outs = channels::opt_outs(&mut *tx, tenant.workspace, &emails, &phones).await?;
+    let opt_outs = channels::opt_outs(&mut *tx, tenant.workspace, changes).await?;
     mirror::opt_out(tx, now, tenant, &opt_outs).await
 }

@@ -1,6 +1,6 @@
 //! Changes of memberships: of one contact by its own word, or of thousands on their behalf.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sqlx::{PgConnection, PgPool};
 
@@ -12,7 +12,10 @@ use crate::{
             Pending, Plan, SkipReason, Tenant, Turn, Verdict, Wish, plan,
         },
         ops::read,
-        store::{contacts, memberships, pending},
+        store::{
+            contacts::{self, Addresses},
+            memberships, pending,
+        },
     },
     db,
     http::Requester,
@@ -80,8 +83,8 @@ async fn subscribe_once(
         source: &origin.source,
         consent_text: subscription.consent_text.as_deref(),
     };
-    let mut known = look(&mut tx, tenant, &[(key, turn)]).await?;
-    if waits(&known, &key, &origin.source) {
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    if waits(&seen.known, &key, &origin.source) {
         let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
         let pending = Pending {
             key,
@@ -95,7 +98,7 @@ async fn subscribe_once(
         return Ok((Subscribed::Pending(pending), Vec::new()));
     }
     let write = Write { consent_text: turn.consent_text, ..Write::of(now, origin) };
-    let plan = own_word(&mut tx, tenant, &write, &mut known, (key, turn)).await?;
+    let plan = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
     tx.commit().await?;
     Ok((Subscribed::Now(row(plan.0)?), plan.1))
 }
@@ -146,12 +149,13 @@ async fn confirm_once(
     let mut tx = db.begin().await?;
     let to = MembershipStatus::Subscribed;
     let turn = Turn { now, to, source: "", consent_text: None };
-    let mut known = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
     let Some(pending) = pending::find(&mut tx, tenant.workspace, now, key).await? else {
-        let row = known.rows.remove(&key).filter(|row| row.status == to);
-        return Ok((row.filter(|_| known.users.contains(&key.user)), Vec::new()));
+        let row = seen.known.rows.remove(&key).filter(|row| row.status == to);
+        return Ok((row.filter(|_| seen.known.users.contains(&key.user)), Vec::new()));
     };
-    if !known.users.contains(&key.user) || known.lists.get(&key.list).is_none_or(|l| l.archived) {
+    let Known { users, lists, .. } = &seen.known;
+    if !users.contains(&key.user) || lists.get(&key.list).is_none_or(|list| list.archived) {
         return Ok((None, Vec::new()));
     }
     let origin = Origin {
@@ -162,7 +166,7 @@ async fn confirm_once(
     let text = pending.consent_text.as_deref();
     let turn = Turn { source: &origin.source, consent_text: text, ..turn };
     let write = Write { now, origin: &origin, consent_text: text, reason: Some(CONFIRMED) };
-    let written = own_word(&mut tx, tenant, &write, &mut known, (key, turn)).await?;
+    let written = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
     tx.commit().await?;
     Ok(written)
 }
@@ -195,9 +199,9 @@ async fn unsubscribe_once(
     let mut tx = db.begin().await?;
     let to = MembershipStatus::Unsubscribed;
     let turn = Turn { now, to, source: &origin.source, consent_text: None };
-    let mut known = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
     let write = Write::of(now, origin);
-    let (membership, entries) = own_word(&mut tx, tenant, &write, &mut known, (key, turn)).await?;
+    let (membership, entries) = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
     tx.commit().await?;
     Ok((row(membership)?, entries))
 }
@@ -207,10 +211,10 @@ async fn own_word(
     tx: &mut PgConnection,
     tenant: Tenant,
     write: &Write<'_>,
-    known: &mut Known,
+    seen: &mut Seen,
     (key, turn): (MembershipKey, Turn<'_>),
 ) -> Result<(Option<Membership>, Vec<Entry>)> {
-    let mut plan = plan(tenant, Mode::Own, known, &[(key, turn)]);
+    let mut plan = plan(tenant, Mode::Own, &seen.known, &[(key, turn)]);
     match plan.verdicts.first() {
         Some(Verdict::Written) => {}
         Some(Verdict::Refused(SkipReason::ContactNotFound)) => {
@@ -220,14 +224,13 @@ async fn own_word(
     }
     carry_out(tx, tenant, write, &plan).await?;
     if turn.to == MembershipStatus::Subscribed {
-        let locked = contacts::lock(&mut *tx, tenant.workspace, &[key.user]).await?;
-        let address = locked.get(&key.user).and_then(|addresses| addresses.of(key.channel));
+        let address = seen.addresses.get(&key.user).and_then(|all| all.of(key.channel));
         if let Some((ledger, identifier)) = address {
             mirror::opt_in_to_list(tx, tenant, key.list, (ledger, &identifier)).await?;
         }
     }
     // A row that was so already is not among those to be written.
-    let membership = plan.rows.pop().or_else(|| known.rows.remove(&key));
+    let membership = plan.rows.pop().or_else(|| seen.known.rows.remove(&key));
     Ok((membership, plan.entries))
 }
 
@@ -358,8 +361,8 @@ async fn write_all(
     let Some((_, Turn { now, .. })) = requests.first() else { return Ok(Plan::default()) };
     let plan = db::retried(async || {
         let mut tx = db.begin().await?;
-        let known = look(&mut tx, tenant, requests).await?;
-        let plan = plan(tenant, mode, &known, requests);
+        let seen = look(&mut tx, tenant, requests).await?;
+        let plan = plan(tenant, mode, &seen.known, requests);
         carry_out(&mut tx, tenant, &Write::of(*now, origin), &plan).await?;
         tx.commit().await?;
         Ok(plan)
@@ -369,24 +372,31 @@ async fn write_all(
     Ok(plan)
 }
 
+/// What is there, and where the contacts can be reached.
+struct Seen {
+    known: Known,
+    addresses: HashMap<UserId, Addresses>,
+}
+
 /// Locks the contacts of the requests, and reads what is there.
 async fn look(
     tx: &mut PgConnection,
     tenant: Tenant,
     requests: &[(MembershipKey, Turn<'_>)],
-) -> Result<Known> {
+) -> Result<Seen> {
     let keys: HashSet<MembershipKey> = requests.iter().map(|(key, _)| *key).collect();
     let keys: Vec<MembershipKey> = keys.into_iter().collect();
     let users: HashSet<UserId> = keys.iter().map(|key| key.user).collect();
     let lists: HashSet<ListId> = keys.iter().map(|key| key.list).collect();
     let users: Vec<UserId> = users.into_iter().collect();
     let lists: Vec<ListId> = lists.into_iter().collect();
-    let locked = contacts::lock(&mut *tx, tenant.workspace, &users).await?;
-    Ok(Known {
-        users: locked.into_keys().collect(),
+    let addresses = contacts::lock(&mut *tx, tenant.workspace, &users).await?;
+    let known = Known {
+        users: addresses.keys().copied().collect(),
         lists: memberships::lists(&mut *tx, tenant.workspace, &lists).await?,
         rows: memberships::find(tx, tenant, &keys).await?,
-    })
+    };
+    Ok(Seen { known, addresses })
 }
 
 /// Writes a plan down.

@@ -5,12 +5,11 @@ pub mod memberships;
 pub mod read;
 
 pub use self::{
-    channels::{
-        AddressChange, BounceCleared, ChannelChange, addresses_changed, clear_bounce, set_channel,
-    },
+    channels::{BounceCleared, ChannelChange, addresses_changed, clear_bounce, set_channel},
     memberships::{
         Added, Members, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, subscribe, unsubscribe,
     },
     read::tenant_of,
 };
+pub use crate::consent::model::AddressChange;

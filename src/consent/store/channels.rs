@@ -3,7 +3,7 @@
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{
-    consent::model::{Bounce, BounceType, ChannelState, ChannelStatus, Channels},
+    consent::model::{AddressChange, Bounce, BounceType, ChannelState, ChannelStatus, Channels},
     kernel::{Channel, Error, Result, Timestamp, UserId, WorkspaceId},
     suppressions::model::{Identifier, Ledger, OptOut},
 };
@@ -142,10 +142,11 @@ pub(in crate::consent) async fn forget_bounces(
 ) -> Result<()> {
     let ids: Vec<&[u8]> = users.iter().map(|user| &user.bytes()[..]).collect();
     sqlx::query!(
-        "update channel_consent
+        "update channel_consent c
          set is_valid = true, bounce_type = null, bounce_count = 0, last_bounce_at = null, updated_at = $3
-         where workspace_id = $1 and user_id = any($2) and channel = 'email'
-             and (not is_valid or bounce_type is not null or bounce_count > 0)",
+         from unnest($2::bytea[]) as k (id)
+         where c.workspace_id = $1 and c.user_id = k.id and c.channel = 'email'
+             and (not c.is_valid or c.bounce_type is not null or c.bounce_count > 0)",
         workspace.uuid(),
         &ids as _,
         now.utc(),
@@ -159,22 +160,24 @@ pub(in crate::consent) async fn forget_bounces(
 pub(in crate::consent) async fn opt_outs(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    new_email: &[UserId],
-    new_phone: &[UserId],
+    changes: &[AddressChange],
 ) -> Result<Vec<OptOut>> {
-    let emails: Vec<&[u8]> = new_email.iter().map(|user| &user.bytes()[..]).collect();
-    let phones: Vec<&[u8]> = new_phone.iter().map(|user| &user.bytes()[..]).collect();
+    let ids: Vec<&[u8]> = changes.iter().map(|change| &change.user.bytes()[..]).collect();
+    let emails: Vec<bool> = changes.iter().map(|change| change.email).collect();
+    let phones: Vec<bool> = changes.iter().map(|change| change.phone).collect();
     let rows = sqlx::query!(
         "select c.channel, c.opt_in_source,
                 case when c.channel = 'email' then u.email else u.phone_normal end as \"identifier!\"
-         from channel_consent c
-         join users u on u.workspace_id = c.workspace_id and u.id = c.user_id
-         where c.workspace_id = $1 and u.deleted_at is null and c.status = 'unsubscribed'
-             and ((c.channel = 'email' and c.user_id = any($2) and u.email is not null)
-                 or (c.channel in ('sms', 'whatsapp') and c.user_id = any($3) and u.phone_normal is not null))",
+         from unnest($2::bytea[], $3::bool[], $4::bool[]) as k (id, email, phone)
+         join users u on u.workspace_id = $1 and u.id = k.id
+         join channel_consent c on c.workspace_id = $1 and c.user_id = k.id
+         where u.deleted_at is null and c.status = 'unsubscribed'
+             and ((c.channel = 'email' and k.email and u.email is not null)
+                 or (c.channel in ('sms', 'whatsapp') and k.phone and u.phone_normal is not null))",
         workspace.uuid(),
-        &emails as _,
-        &phones as _,
+        &ids as _,
+        &emails,
+        &phones,
     )
     .fetch_all(connection)
     .await?;

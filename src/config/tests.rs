@@ -79,10 +79,12 @@ fn variables_take_the_kind_of_value_their_setting_has() {
             ("MILLRACE_LIBCHDB", "/opt/libchdb.so"),
             ("MILLRACE_POSTGRES_BIN", "/opt/bin"),
             ("MILLRACE_PUBLIC_URL", "https://example.test/base"),
+            ("MILLRACE_HTTP__TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
         ],
         None,
     )
     .unwrap();
+    assert_eq!(settings.http.trusted_proxies, ["10.0.0.0/8", "::1"].map(|p| p.parse().unwrap()));
     assert_eq!(settings.spool.limit_bytes, 900_000_000);
     assert_eq!(settings.roles, [Role::Api, Role::Delivery]);
     assert!(settings.security.allow_private_webhook_targets);

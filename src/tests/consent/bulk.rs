@@ -13,8 +13,8 @@ use millrace::{
 };
 use serde_json::json;
 
-use super::fixture::{self, Contact, archive, delete_with, list, tenant};
-use crate::kit::{Workspace, server};
+use super::fixture::{self, Contact, archive, delete_with, list, put, tenant};
+use crate::kit::{Workspace, server, unique};
 
 fn origin(source: &str) -> Origin {
     Origin {
@@ -252,4 +252,29 @@ async fn an_opt_out_follows_to_a_new_address_and_bounces_stay_with_the_old() {
     let email = api.get(ann.path(""), 200).await.json()["channels"]["email"].clone();
     assert_eq!((&email["isValid"], &email["bounceCount"]), (&json!(true), &json!(0)));
     assert_eq!(email["status"], "unsubscribed");
+}
+
+#[tokio::test]
+async fn inline_subscriptions_and_new_addresses_of_users_come_the_same_way() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let list = list(workspace.id, false).await;
+    let email = format!("{}@example.test", unique("ann"));
+    let body = json!({
+        "externalId": unique("ann"), "email": email, "phone": "+4915112345678",
+        "subscriptions": [{"listId": list}, {"listId": "no list"}],
+    });
+    let user = api.post("/users", &body, 201).await.json();
+    assert_eq!(user["subscriptions"]["applied"], 1);
+    let id: UserId = user["id"].as_str().unwrap().parse().unwrap();
+    let ann = Contact { id, email, phone: "+4915112345678".to_owned() };
+    let entry = ann.history(api).await[0].clone();
+    assert_eq!(
+        json!([entry["action"], entry["source"], entry["listId"], entry["ipAddress"]]),
+        json!(["subscribe", "api", list, "127.0.0.1"])
+    );
+    ann.set(api, "email", "unsubscribed").await;
+    let moved = Contact { email: format!("new-{}", ann.email), ..ann.clone() };
+    put(api, &format!("/users/{id}"), &json!({"email": moved.email}), 200).await;
+    assert_eq!(moved.standing(api, "email").await["suppressed"], true);
 }

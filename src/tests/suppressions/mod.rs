@@ -4,4 +4,5 @@ mod access;
 mod add;
 mod import;
 mod look;
+mod metrics;
 mod remove;

@@ -1,0 +1,26 @@
+//! What operators see of consent and its ledgers.
+
+use crate::{
+    consent::fixture::Contact,
+    kit::{Client, Workspace, eventually, server},
+};
+
+#[tokio::test]
+async fn changes_of_consent_and_the_size_of_the_ledgers_are_metrics() {
+    let workspace = Workspace::new().await;
+    let ann = Contact::new(&workspace).await;
+    ann.set(&workspace.api, "whatsapp", "subscribed").await;
+    let admin = Client::new(&server().admin_url, None);
+    let text = eventually("the ledgers are counted", || async {
+        let text = admin.get("/metrics", 200).await.text;
+        text.contains("suppression_rows{").then_some(text)
+    })
+    .await;
+    for sample in [
+        "consent_changes_total{channel=\"whatsapp\",action=\"subscribe\"}",
+        "suppression_rows{channel=\"email\",reason=\"hard_bounce\"}",
+        "suppression_rows{channel=\"sms\",reason=\"unsubscribe\"}",
+    ] {
+        assert!(text.contains(sample), "{sample} is missing of {text}");
+    }
+}

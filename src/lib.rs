@@ -20,4 +20,5 @@ pub mod server;
 pub mod shutdown;
 pub mod suppressions;
 pub mod telemetry;
+pub mod template;
 pub mod users;

@@ -1,0 +1,232 @@
+//! Escaping output by where it stands, as a last filter that no template can leave out.
+
+use std::fmt::{self, Write as _};
+
+use liquid_core::{
+    Error, Filter, Language, ParseFilter, Result, Runtime, Value, ValueView,
+    parser::{FilterArguments, FilterReflection, ParameterReflection},
+};
+
+use super::{
+    place::{Place, Reader},
+    scan::{Kind, Scan, bare},
+};
+
+/// Schemes an address may have.
+const SCHEMES: &[&str] = &["http", "https", "mailto", "tel", "sms"];
+/// What stands for an address that may not be followed.
+const NO_ADDRESS: &str = "#";
+
+impl Place {
+    const ALL: [Self; 7] =
+        [Self::Text, Self::Bare, Self::Address, Self::Path, Self::Query, Self::Style, Self::Name];
+
+    /// The filter's name; with two underscores, so that no template means it by accident.
+    fn filter(self) -> &'static str {
+        match self {
+            Self::Text => "__text",
+            Self::Bare => "__bare",
+            Self::Address => "__address",
+            Self::Path => "__path",
+            Self::Query => "__query",
+            Self::Style => "__style",
+            Self::Name => "__name",
+        }
+    }
+
+    fn escape(self, text: &str) -> String {
+        match self {
+            Self::Text => entities(text, false),
+            Self::Bare => entities(text, true),
+            Self::Address => address(text),
+            Self::Path => percent(text, b"-._~/"),
+            Self::Query => percent(text, b"-._~"),
+            Self::Style => only(text, " #%.,_-"),
+            Self::Name => only(text, "_-"),
+        }
+    }
+}
+
+/// Adds the filters to the language.
+pub(super) fn register(language: &mut Language) {
+    for place in Place::ALL {
+        language.filters.register(place.filter().to_owned(), Escape(place).into());
+    }
+}
+
+/// The source with every output escaped by its place. Lines stay where they are.
+pub(super) fn escaping(source: &str, scan: &Scan) -> String {
+    let mut escaped = String::with_capacity(source.len() * 2);
+    let mut reader = Reader::new();
+    let mut copied = 0;
+    for piece in &scan.pieces {
+        let inner = source.get(piece.range.clone()).unwrap_or_default();
+        match piece.kind {
+            Kind::Text => reader.read(inner),
+            Kind::Tag => {}
+            Kind::Output => {
+                let at = piece.range.start + insertion(inner, reader.place());
+                escaped.push_str(source.get(copied..at).unwrap_or_default());
+                if let Some(filter) = needed(inner, reader.place()) {
+                    let _ = write!(escaped, " | {filter} ");
+                }
+                copied = at;
+                reader.skip_output();
+            }
+        }
+    }
+    escaped.push_str(source.get(copied..).unwrap_or_default());
+    escaped
+}
+
+/// Where in the markup the filter goes: at its end, but before a filter that makes line breaks of HTML.
+fn insertion(inner: &str, place: Place) -> usize {
+    let end = inner.strip_suffix('-').unwrap_or(inner).trim_end().len();
+    let chain = inner.get(..end).unwrap_or_default();
+    match last_filter(chain) {
+        Some((at, "newline_to_br")) if place == Place::Text => {
+            chain.get(..at).unwrap_or_default().trim_end().len()
+        }
+        _ => end,
+    }
+}
+
+/// The filter that is missing; none where the template has escaped for this very place itself.
+fn needed(inner: &str, place: Place) -> Option<&'static str> {
+    let chain = inner.get(..insertion(inner, place)).unwrap_or_default();
+    let own = last_filter(chain).map(|(_, name)| name);
+    match (own, place) {
+        (Some("escape" | "escape_once"), Place::Text) => None,
+        // Percent signs and letters are safe in every part of an address.
+        (Some("url_encode"), Place::Path | Place::Query) => None,
+        _ if bare(chain).is_empty() => None,
+        _ => Some(place.filter()),
+    }
+}
+
+/// The last filter of a chain, and where its bar is.
+fn last_filter(chain: &str) -> Option<(usize, &str)> {
+    let mut quote = None;
+    let mut bar = None;
+    for (at, letter) in chain.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) if letter == open => quote = None,
+            (None, '\'' | '"') => quote = Some(letter),
+            (None, '|') => bar = Some(at),
+            _ => {}
+        }
+    }
+    let at = bar?;
+    let call = chain.get(at + 1..)?.trim_start();
+    let name = call.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()?;
+    Some((at, name))
+}
+
+/// Text as it is written in HTML; without quotes around it, more letters end it.
+fn entities(text: &str, bare: bool) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            '=' | '`' | '/' if bare => {
+                let _ = write!(escaped, "&#{};", u32::from(letter));
+            }
+            _ if bare && letter.is_whitespace() => {
+                let _ = write!(escaped, "&#{};", u32::from(letter));
+            }
+            '\0' => escaped.push('\u{fffd}'),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// An address of a known scheme, or one relative to the page.
+fn address(text: &str) -> String {
+    let text = text.trim();
+    let head = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let scheme = head.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if scheme.is_some_and(|scheme| !SCHEMES.contains(&scheme.as_str())) {
+        return NO_ADDRESS.to_owned();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            // Browsers drop these, and could find another scheme behind them.
+            _ if letter.is_control() => {}
+            '"' | '<' | '>' | '`' | '\'' | ' ' | '\\' => {
+                let _ = write!(escaped, "%{:02X}", u32::from(letter));
+            }
+            '&' => escaped.push_str("&amp;"),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+fn percent(text: &str, kept: &[u8]) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+fn only(text: &str, kept: &str) -> String {
+    text.chars().filter(|letter| letter.is_alphanumeric() || kept.contains(*letter)).collect()
+}
+
+/// The filter of a place.
+#[derive(Debug, Clone, Copy)]
+struct Escape(Place);
+
+impl FilterReflection for Escape {
+    fn name(&self) -> &str {
+        self.0.filter()
+    }
+
+    fn description(&self) -> &'static str {
+        "escapes for its place"
+    }
+
+    fn positional_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+
+    fn keyword_parameters(&self) -> &'static [ParameterReflection] {
+        &[]
+    }
+}
+
+impl ParseFilter for Escape {
+    fn parse(&self, mut arguments: FilterArguments<'_>) -> Result<Box<dyn Filter>> {
+        if arguments.positional.next().is_some() || arguments.keyword.next().is_some() {
+            return Err(Error::with_msg("this filter takes no arguments"));
+        }
+        Ok(Box::new(*self))
+    }
+
+    fn reflection(&self) -> &dyn FilterReflection {
+        self
+    }
+}
+
+impl fmt::Display for Escape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.filter())
+    }
+}
+
+impl Filter for Escape {
+    fn evaluate(&self, input: &dyn ValueView, _: &dyn Runtime) -> Result<Value> {
+        Ok(Value::scalar(self.0.escape(&input.to_kstr())))
+    }
+}

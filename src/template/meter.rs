@@ -1,0 +1,114 @@
+//! What a rendering has used up, and the writer that stops.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+use liquid_core::{Error, Result, Runtime};
+
+use super::{KEPT_BYTES_MAX, RenderFault, TURNS_MAX};
+
+/// What one rendering has used. Lives in the runtime's registers, where loops and filters find it.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    deadline: Option<Instant>,
+    turns: u64,
+    kept_bytes: usize,
+    fault: Option<RenderFault>,
+}
+
+impl Meter {
+    /// Nothing used yet.
+    pub(super) fn starting(time: Duration) -> Self {
+        Self { deadline: Instant::now().checked_add(time), ..Self::default() }
+    }
+
+    /// The limit that was reached first.
+    pub(super) fn fault(&self) -> Option<RenderFault> {
+        self.fault.clone()
+    }
+
+    /// Notes that a limit was reached; the error stops the rendering.
+    pub(super) fn stop(&mut self, fault: RenderFault) -> Error {
+        let error = Error::with_msg(fault.to_string());
+        self.fault.get_or_insert(fault);
+        error
+    }
+
+    /// Whether the rendering may go on.
+    pub(super) fn check(&mut self) -> Result<()> {
+        if self.fault.is_some() {
+            return Err(Error::with_msg("stopped"));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(self.stop(RenderFault::Time));
+        }
+        Ok(())
+    }
+
+    /// Takes one turn of a loop.
+    pub(super) fn turn(&mut self) -> Result<()> {
+        self.turns += 1;
+        if self.turns > TURNS_MAX { Err(self.stop(RenderFault::Turns)) } else { self.check() }
+    }
+
+    /// Keeps a value. The next step stops when it was too much.
+    pub(super) fn keep(&mut self, bytes: usize) -> Result<()> {
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            return Err(self.stop(RenderFault::Kept));
+        }
+        Ok(())
+    }
+
+    /// Bytes that may still be kept.
+    pub(super) fn room(&self) -> usize {
+        KEPT_BYTES_MAX.saturating_sub(self.kept_bytes)
+    }
+}
+
+/// The meter of a rendering.
+pub(super) fn of(runtime: &dyn Runtime) -> std::cell::RefMut<'_, Meter> {
+    runtime.registers().get_mut::<Meter>()
+}
+
+/// A buffer that fails instead of growing past its limit.
+#[derive(Debug)]
+pub(super) struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+    over: bool,
+}
+
+impl Output {
+    /// An empty one.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit, over: false }
+    }
+
+    /// Whether more was written than it takes.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// What was written.
+    pub(super) fn into_text(self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.over || bytes.len() > self.limit - self.bytes.len() {
+            self.over = true;
+            return Err(io::Error::other("the output is full"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Where markup begins and ends in a source, found before the parser gets to see it: depth and length are
+//! bounded here, and escaping needs to know what is output and what is text around it.
+
+use std::ops::Range;
+
+use super::{MARKUP_BYTES_MAX, NESTING_MAX, SyntaxFault};
+
+/// Brackets inside brackets of one markup.
+const BRACKETS_MAX: usize = 16;
+
+/// A stretch of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// What it is.
+    pub(super) kind: Kind,
+    /// Where it is, in bytes; markup without its braces.
+    pub(super) range: Range<usize>,
+    /// Whether it is inside a comment.
+    pub(super) hidden: bool,
+}
+
+/// What a stretch of a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Written as it is.
+    Text,
+    /// `{{ … }}`
+    Output,
+    /// `{% … %}`
+    Tag,
+}
+
+/// A source in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Scan {
+    /// Takes a source apart.
+    pub(super) fn of(source: &str) -> Result<Self, SyntaxFault> {
+        Scanner { source, at: 0, scan: Self::default(), nesting: 0, comments: 0 }.run()
+    }
+
+    /// Whether the variable `name` is written somewhere outside of comments, bare.
+    pub(super) fn writes(&self, source: &str, name: &str) -> bool {
+        self.pieces.iter().any(|piece| {
+            let inner = source.get(piece.range.clone()).unwrap_or_default();
+            piece.kind == Kind::Output && !piece.hidden && bare(inner) == name
+        })
+    }
+}
+
+/// Markup without the hyphens that strip space around it.
+pub(super) fn bare(inner: &str) -> &str {
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    inner.strip_suffix('-').unwrap_or(inner).trim()
+}
+
+struct Scanner<'s> {
+    source: &'s str,
+    at: usize,
+    scan: Scan,
+    nesting: usize,
+    comments: usize,
+}
+
+impl<'s> Scanner<'s> {
+    fn run(mut self) -> Result<Scan, SyntaxFault> {
+        while let Some((start, kind)) = self.opening() {
+            let inner_start = start + 2;
+            let Some(len) = closing(self.rest(inner_start), kind) else { break };
+            if len > MARKUP_BYTES_MAX {
+                let problem = format!("markup is longer than {MARKUP_BYTES_MAX} bytes");
+                return Err(self.fault(start, problem));
+            }
+            self.push(Kind::Text, self.at..start);
+            let range = inner_start..inner_start + len;
+            let inner = self.source.get(range.clone()).unwrap_or_default();
+            if brackets(inner) > BRACKETS_MAX {
+                return Err(self.fault(start, "brackets are nested too deep".to_owned()));
+            }
+            self.push(kind, range);
+            self.at = inner_start + len + 2;
+            if kind == Kind::Tag {
+                self.tag(bare(inner), start)?;
+            }
+        }
+        self.push(Kind::Text, self.at..self.source.len());
+        Ok(self.scan)
+    }
+
+    fn rest(&self, from: usize) -> &'s str {
+        self.source.get(from..).unwrap_or_default()
+    }
+
+    fn fault(&self, at: usize, problem: String) -> SyntaxFault {
+        let before = self.source.get(..at).unwrap_or_default();
+        SyntaxFault { line: before.matches('\n').count() + 1, problem }
+    }
+
+    fn push(&mut self, kind: Kind, range: Range<usize>) {
+        if kind != Kind::Text || !range.is_empty() {
+            self.scan.pieces.push(Piece { kind, range, hidden: self.comments > 0 });
+        }
+    }
+
+    /// The next place where markup begins.
+    fn opening(&self) -> Option<(usize, Kind)> {
+        let rest = self.rest(self.at);
+        rest.match_indices('{').find_map(|(at, _)| match rest.as_bytes().get(at + 1) {
+            Some(b'{') => Some((self.at + at, Kind::Output)),
+            Some(b'%') => Some((self.at + at, Kind::Tag)),
+            _ => None,
+        })
+    }
+
+    /// Follows blocks in and out.
+    fn tag(&mut self, inner: &str, start: usize) -> Result<(), SyntaxFault> {
+        let name = inner.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+        match name.unwrap_or_default() {
+            "raw" => {
+                let end = end_of_raw(self.rest(self.at));
+                self.push(Kind::Text, self.at..self.at + end);
+                self.at += end;
+            }
+            "comment" => self.comments += 1,
+            "endcomment" => self.comments = self.comments.saturating_sub(1),
+            "if" | "unless" | "case" | "for" | "tablerow" | "capture" => {
+                self.nesting += 1;
+            }
+            "endif" | "endunless" | "endcase" | "endfor" | "endtablerow" | "endcapture" => {
+                self.nesting = self.nesting.saturating_sub(1);
+            }
+            _ => {}
+        }
+        if self.nesting + self.comments > NESTING_MAX {
+            let problem = format!("blocks are nested deeper than {NESTING_MAX}");
+            return Err(self.fault(start, problem));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes up to where markup ends, quoted texts skipped.
+fn closing(rest: &str, kind: Kind) -> Option<usize> {
+    let close: &[u8] = if kind == Kind::Output { b"}}" } else { b"%}" };
+    let bytes = rest.as_bytes();
+    let (mut at, mut quote) = (0, None);
+    while let Some(&byte) = bytes.get(at) {
+        match quote {
+            Some(open) if byte == open => quote = None,
+            Some(_) => {}
+            None if matches!(byte, b'\'' | b'"') => quote = Some(byte),
+            None if bytes.get(at..at + 2) == Some(close) => return Some(at),
+            None => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Bytes up to `{% endraw %}`; all of them where it is missing.
+fn end_of_raw(rest: &str) -> usize {
+    let ends = |at: &usize| {
+        let inner = rest.get(at + 2..).unwrap_or_default();
+        let inner = inner.strip_prefix('-').unwrap_or(inner).trim_start();
+        inner.strip_prefix("endraw").is_some_and(|after| {
+            let after = after.trim_start();
+            after.starts_with("%}") || after.starts_with("-%}")
+        })
+    };
+    rest.match_indices("{%").map(|(at, _)| at).find(ends).unwrap_or(rest.len())
+}
+
+/// How deep brackets go, quotes aside: the parser follows them by recursion.
+fn brackets(inner: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in inner.bytes() {
+        match byte {
+            b'[' | b'(' => depth += 1,
+            b']' | b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}

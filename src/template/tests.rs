@@ -1,0 +1,383 @@
+//! What the language does, what it refuses, and that nothing gets out of its limits.
+
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const ROOM: usize = 1 << 20;
+
+fn rendered(
+    source: &str,
+    form: Form,
+    variables: &serde_json::Value,
+) -> Result<String, RenderFault> {
+    let template =
+        Template::parse(source, form).unwrap_or_else(|fault| panic!("{source}: {fault}"));
+    template.render(&to_object(variables).unwrap(), ROOM)
+}
+
+fn text(source: &str) -> String {
+    let variables = json!({
+        "user": {"name": "Ann", "tags": ["a", "b"], "none": null, "orders": [{"id": 1}, {"id": 2, "total": 5}]},
+        "list": ["x", "y", "z"],
+    });
+    rendered(source, Form::Text, &variables).unwrap_or_else(|fault| panic!("{source}: {fault}"))
+}
+
+#[test]
+fn what_is_not_there_is_empty_and_nothing_fails_for_it() {
+    for (source, expected) in [
+        ("[{{ nope }}]", "[]"),
+        ("[{{ user.nope.deeper.still }}]", "[]"),
+        ("[{{ user.none }}]", "[]"),
+        ("{{ user.nope | default: 'there' }}", "there"),
+        ("{{ user.none | default: 'there' }}", "there"),
+        ("{{ user.name | default: 'there' }}", "Ann"),
+        ("[{{ nope | upcase | append: '!' }}]", "[!]"),
+        ("[{{ nope | plus: 1 }}]", "[]"),
+        ("[{{ nope | date: '%Y' }}]", "[]"),
+        ("[{{ nope | first }}{{ nope | join: ',' }}{{ nope | size }}]", "[0]"),
+        ("{% if nope %}yes{% else %}no{% endif %}", "no"),
+        ("{% if nope == nil %}nil{% endif %}", "nil"),
+        ("{% if user.none == nil %}nil{% endif %}", "nil"),
+        ("{% if nope == blank %}blank{% endif %}", "blank"),
+        ("{% if nope > 5 %}more{% else %}no{% endif %}", "no"),
+        ("{% if nope contains 'a' %}yes{% else %}no{% endif %}", "no"),
+        ("{% if user.none contains 'a' %}yes{% else %}no{% endif %}", "no"),
+        ("{% if user.tags contains 'a' %}yes{% endif %}", "yes"),
+        ("{% unless nope %}no{% endunless %}", "no"),
+        ("{% case nope %}{% when 'a' %}a{% else %}else{% endcase %}", "else"),
+        ("{% for x in nope %}x{% else %}none{% endfor %}", "none"),
+        ("{% for x in user.name.deeper %}x{% endfor %}", ""),
+        ("{% for o in user.orders %}[{{ o.total }}{{ o.nope.deep }}]{% endfor %}", "[][5]"),
+        ("{% for o in user.orders %}{{ o.total | default: 0 }},{% endfor %}", "0,5,"),
+        ("{% assign x = nope.a.b %}[{{ x }}{{ x.y }}]", "[]"),
+        ("{% assign o = user.orders[0] %}[{{ o.nope }}]", "[]"),
+        ("{% capture c %}[{{ nope }}]{% endcapture %}{{ c }}", "[]"),
+        ("[{{ user[nope] }}]", "[]"),
+        ("[{{ user.tags[99] }}]", "[]"),
+    ] {
+        assert_eq!(text(source), expected, "{source}");
+    }
+}
+
+#[test]
+fn the_language_does_what_marketers_know() {
+    for (source, expected) in [
+        ("{{ 'a' | upcase }}{{ \"b}}c\" }}", "Ab}}c"),
+        ("{%- if true -%} a {%- endif -%}", "a"),
+        ("{% for i in (1..3) %}{{ i }}{% endfor %}", "123"),
+        ("{% for i in (1..9) limit:2 offset:3 %}{{ i }}{% endfor %}", "45"),
+        ("{% for i in (1..4) reversed %}{{ i }}{% endfor %}", "4321"),
+        ("{% for i in (5..1) %}{{ i }}{% else %}none{% endfor %}", "none"),
+        (
+            "{% for x in list %}{{ forloop.index }}{{ x }}{% unless forloop.last %},{% endunless %}{% endfor %}",
+            "1x,2y,3z",
+        ),
+        (
+            "{% for i in (1..2) %}{% for j in (1..2) %}{{ forloop.parentloop.index }}{{ j }} {% endfor %}{% endfor %}",
+            "11 12 21 22 ",
+        ),
+        (
+            "{% for i in (1..9) %}{% if i == 3 %}{% continue %}{% elsif i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}",
+            "124",
+        ),
+        ("{% for p in user %}{{ p[0] }},{% endfor %}", "name,tags,none,orders,"),
+        (
+            "{% tablerow x in list cols:2 %}{{ x }}{% endtablerow %}",
+            "<tr class=\"row1\"><td class=\"col1\">x</td><td class=\"col2\">y</td></tr><tr class=\"row2\"><td class=\"col1\">z</td></tr>",
+        ),
+        (
+            "{% tablerow x in list cols:0 %}{{ x }}{% endtablerow %}",
+            "<tr class=\"row1\"><td class=\"col1\">x</td></tr><tr class=\"row2\"><td class=\"col1\">y</td></tr><tr class=\"row3\"><td class=\"col1\">z</td></tr>",
+        ),
+        ("{% raw %}{{ not }} {% if %}{% endraw %}", "{{ not }} {% if %}"),
+        ("{% comment %}{{ not }}{% endcomment %}x", "x"),
+        ("{% increment n %}{% increment n %}{% cycle 'a','b' %}", "01a"),
+        ("{{ '2026-03-01' | date: '%d.%m.%Y' }}", "01.03.2026"),
+        ("{{ 'a,b' | split: ',' | join: '-' }}", "a-b"),
+    ] {
+        let got = text(source);
+        if source.starts_with("{% for p in user") {
+            // Objects have no order.
+            assert_eq!(got.len(), expected.len());
+        } else {
+            assert_eq!(got, expected, "{source}");
+        }
+    }
+}
+
+#[test]
+fn output_is_escaped_by_where_it_stands() {
+    let attack = json!({"x": "\"'><script>alert(1)</script> &", "js": " JavaScript:alert(1)",
+        "url": "https://example.test/a?b=c&d=\"e\"", "path": "a b/../c?d", "css": "red;}</style><script>",
+        "bio": "<b>\nme", "control": "java\u{1}script:alert(1)", "relative": "/a/b"});
+    let escaped = "&quot;&#39;&gt;&lt;script&gt;alert(1)&lt;/script&gt; &amp;";
+    for (source, expected) in [
+        ("<p>{{ x }}</p>", format!("<p>{escaped}</p>")),
+        ("<p title=\"{{ x }}\">", format!("<p title=\"{escaped}\">")),
+        ("<p title='{{x}}'>", format!("<p title='{escaped}'>")),
+        ("{%- if true -%}<i>{{- x -}}</i>{%- endif -%}", format!("<i>{escaped}</i>")),
+        ("<title>{{ x }}</title>", format!("<title>{escaped}</title>")),
+        ("<p title={{ bio }}>", "<p title=&lt;b&gt;&#10;me>".to_owned()),
+        ("<a href=\"{{ js }}\">", "<a href=\"#\">".to_owned()),
+        ("<a href={{ js }}>", "<a href=#>".to_owned()),
+        ("<a href=\" {{ js }}\">", "<a href=\" #\">".to_owned()),
+        ("<a href=\"{{ control }}\">", "<a href=\"#\">".to_owned()),
+        ("<a href=\"{{ relative }}\">", "<a href=\"/a/b\">".to_owned()),
+        (
+            "<a href=\"{{ url }}\">",
+            "<a href=\"https://example.test/a?b=c&amp;d=%22e%22\">".to_owned(),
+        ),
+        (
+            "<a href=\"https://e.test/{{ path }}\">",
+            "<a href=\"https://e.test/a%20b/../c%3Fd\">".to_owned(),
+        ),
+        (
+            "<a href=\"/s?q={{ path }}&r={{ path }}\">",
+            "<a href=\"/s?q=a%20b%2F..%2Fc%3Fd&r=a%20b%2F..%2Fc%3Fd\">".to_owned(),
+        ),
+        (
+            "<a href=\"/s?q={{ path | url_encode }}\">",
+            "<a href=\"/s?q=a%20b%2F..%2Fc%3Fd\">".to_owned(),
+        ),
+        ("<p style=\"color:{{ css }}\">", "<p style=\"color:redstylescript\">".to_owned()),
+        (
+            "<style>p{color:{{ css }}}</style>{{ bio }}",
+            "<style>p{color:redstylescript}</style>&lt;b&gt;\nme".to_owned(),
+        ),
+        (
+            "<script>var x='{{ x }}'</script>",
+            "<script>var x='scriptalert1script'</script>".to_owned(),
+        ),
+        ("<p onclick=\"f('{{ x }}')\">", "<p onclick=\"f('scriptalert1script')\">".to_owned()),
+        ("<p {{ x }}>", "<p scriptalert1script>".to_owned()),
+        ("<{{ x }}>", format!("<{escaped}>")),
+        ("<!-- {{ x }} -->{{ bio }}", format!("<!-- {escaped} -->&lt;b&gt;\nme")),
+        ("{{ bio | newline_to_br }}", "&lt;b&gt;<br />\nme".to_owned()),
+        ("{{ bio | escape }}", "&lt;b&gt;\nme".to_owned()),
+        ("{{ bio | escape | newline_to_br }}", "&lt;b&gt;<br />\nme".to_owned()),
+        ("<a href=\"{{ js | escape }}\">", "<a href=\"#\">".to_owned()),
+        ("{{ 'a | escape' }}{{ bio }}", "a | escape&lt;b&gt;\nme".to_owned()),
+        (
+            "{% capture c %}{{ bio }}{% endcapture %}{{ c | strip_newlines }}",
+            "&amp;lt;b&amp;gt;me".to_owned(),
+        ),
+        ("{% raw %}{{ x }}{% endraw %}", "{{ x }}".to_owned()),
+    ] {
+        assert_eq!(rendered(source, Form::Html, &attack).unwrap(), expected, "{source}");
+    }
+    assert_eq!(rendered("{{ bio }}", Form::Text, &attack).unwrap(), "<b>\nme");
+}
+
+#[test]
+fn a_header_is_one_line() {
+    for (subject, passes) in [("Hi", true), ("a\nBcc: x", false), ("a\rb", false), ("a\0b", false)]
+    {
+        let got = rendered("Re: {{ s }}", Form::Header, &json!({"s": subject}));
+        assert_eq!(got.is_ok(), passes, "{subject:?}");
+    }
+}
+
+#[test]
+fn what_is_no_liquid_is_told_with_its_line() {
+    for (source, line, word) in [
+        ("a\n{{ b", 2, "expected"),
+        ("a\n\n{% if x %}", 3, ""),
+        ("a\n{% nope %}", 2, "nope"),
+        ("{{ x | nope }}", 1, "nope"),
+        ("\n{% endif %}", 2, ""),
+        ("\n\n{% for %}{% endfor %}", 3, ""),
+        ("\n{% include 'secret' %}", 2, "include"),
+        ("\n{% render 'secret' %}", 2, "render"),
+        ("{{ x | append }}", 1, ""),
+    ] {
+        let fault = Template::parse(source, Form::Html).unwrap_err();
+        assert_eq!(fault.line, line, "{source}: {fault}");
+        assert!(fault.problem.to_lowercase().contains(word), "{source}: {fault}");
+        assert!(!fault.to_string().contains('\n'), "{fault}");
+    }
+}
+
+/// Renders a bomb: it has to end in time, with this fault.
+fn bomb(source: &str, expected: &RenderFault) {
+    let template = Template::parse(source, Form::Text).unwrap();
+    let began = Instant::now();
+    let globals = to_object(&json!({"s": "x".repeat(50_000)})).unwrap();
+    let fault = template.render(&globals, ROOM).unwrap_err();
+    assert_eq!(fault, *expected, "{source}");
+    assert!(
+        began.elapsed() < RENDER_MAX + Duration::from_secs(4),
+        "{source}: {:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn loops_are_bounded_by_their_turns_and_not_by_their_length() {
+    assert_eq!(text("{% for i in (1..5000000) limit:1 %}{{ i }}{% endfor %}"), "1");
+    assert_eq!(text("{% for i in (1..9000000000000000000) limit:1 %}{{ i }}{% endfor %}"), "1");
+    let turns = format!("{{% for i in (1..{TURNS_MAX}) %}}{{% endfor %}}");
+    assert_eq!(text(&turns), "");
+    for source in [
+        "{% for i in (1..10001) %}{% endfor %}",
+        "{% for i in (1..10000000000) %}{% endfor %}",
+        "{% for i in (-9223372036854775807..9223372036854775807) %}{% endfor %}",
+        "{% for i in (1..101) %}{% for j in (1..100) %}{% endfor %}{% endfor %}",
+        "{% tablerow i in (1..10001) %}{% endtablerow %}",
+    ] {
+        bomb(source, &RenderFault::Turns);
+    }
+}
+
+#[test]
+fn output_is_bounded() {
+    let template = Template::parse("{{ s }}", Form::Text).unwrap();
+    let globals = to_object(&json!({"s": "x".repeat(100)})).unwrap();
+    assert_eq!(template.render(&globals, 100).unwrap().len(), 100);
+    assert_eq!(template.render(&globals, 99), Err(RenderFault::Output(99)));
+    bomb("{% for i in (1..10000) %}{{ s }}{% endfor %}", &RenderFault::Output(ROOM));
+}
+
+#[test]
+fn values_cannot_grow_without_end() {
+    let many = |filter: &str| format!("{{{{ s {} }}}}", filter.repeat(60));
+    bomb(
+        "{% assign a = s %}{% for i in (1..40) %}{% assign a = a | append: a %}{% endfor %}",
+        &RenderFault::Value,
+    );
+    bomb("{% assign a = s | split: '' %}{{ a | size }}", &RenderFault::Value);
+    bomb("{{ s | replace: 'x', s }}", &RenderFault::Value);
+    bomb("{{ s | replace: '', s }}", &RenderFault::Value);
+    bomb(
+        "{% assign a = s | truncate: 9000, '' | split: '' %}{{ a | join: s }}",
+        &RenderFault::Value,
+    );
+    bomb("{% assign a = s | truncate: 9000, '' | split: '' %}{{ a | uniq }}", &RenderFault::Value);
+    bomb(&many("| append: s"), &RenderFault::Value);
+    bomb(
+        "{% assign a = s %}{% assign b = s | split: 'y' %}{% for i in (1..30) %}{% assign b = b | concat: b %}{% endfor %}",
+        &RenderFault::Value,
+    );
+    bomb("{% for i in (1..1000) %}{% assign a = s %}{% endfor %}", &RenderFault::Kept);
+    bomb(
+        "{% for i in (1..100) %}{% capture a %}{{ a }}{{ s }}{% endcapture %}{% endfor %}",
+        &RenderFault::Kept,
+    );
+    bomb(
+        "{% capture a %}{% for i in (1..1000) %}{{ s }}{% endfor %}{% endcapture %}",
+        &RenderFault::Kept,
+    );
+}
+
+#[test]
+fn wide_dates_and_large_numbers_are_faults_and_not_crashes() {
+    let globals = Object::new();
+    for source in [
+        "{{ '2026-03-01' | date: '%9999999999d' }}",
+        "{{ '2026-03-01' | date: '%100d' }}",
+        "{{ 9223372036854775807 | plus: 1 }}",
+        "{{ 9223372036854775807 | times: 9223372036854775807 }}",
+        "{{ 1 | divided_by: 0 }}",
+        "{{ 1 | modulo: 0 }}",
+        "{% assign a = -9223372036854775807 | minus: 1 %}{{ a | divided_by: -1 }}",
+    ] {
+        if let Ok(template) = Template::parse(source, Form::Text) {
+            let _ = template.render(&globals, ROOM);
+        }
+    }
+    let wide = Template::parse("{{ '2026-03-01' | date: '%100d' }}", Form::Text).unwrap();
+    assert!(matches!(wide.render(&globals, ROOM), Err(RenderFault::Filter(_))));
+    let zero = Template::parse("{{ 1 | divided_by: 0 }}", Form::Text).unwrap();
+    assert!(matches!(zero.render(&globals, ROOM), Err(RenderFault::Filter(_))));
+}
+
+#[test]
+fn time_is_bounded() {
+    // As many turns as there may be, each as slow as a filter can be.
+    let source = format!(
+        "{{% assign a = s | truncate: 900, '' | split: '' %}}{{% for i in (1..9999) %}}{{% assign n = a | uniq | size %}}{}{{% endfor %}}",
+        "{% if a == s %}{% endif %}{% assign m = a | sort | reverse | uniq | size %}".repeat(20),
+    );
+    bomb(&source, &RenderFault::Time);
+}
+
+#[test]
+fn sources_are_bounded() {
+    let fits = "x".repeat(SOURCE_BYTES_MAX);
+    assert!(Template::parse(&fits, Form::Html).is_ok());
+    assert!(Template::parse(&format!("{fits}x"), Form::Html).is_err());
+    let nested =
+        |depth: usize| format!("{}{}", "{% if a %}".repeat(depth), "{% endif %}".repeat(depth));
+    assert!(Template::parse(&nested(NESTING_MAX), Form::Html).is_ok());
+    assert!(Template::parse(&nested(NESTING_MAX + 1), Form::Html).is_err());
+    assert!(Template::parse(&nested(10_000), Form::Html).is_err());
+    let comments = "{% comment %}".repeat(10_000);
+    assert!(Template::parse(&comments, Form::Html).is_err());
+    let brackets = format!("{{{{ a{}1{} }}}}", "[a".repeat(1000), "]".repeat(1000));
+    assert!(Template::parse(&brackets, Form::Html).is_err());
+    let long = |bytes: usize| format!("{{{{'{}'}}}}", "x".repeat(bytes - 2));
+    assert!(Template::parse(&long(MARKUP_BYTES_MAX), Form::Text).is_ok());
+    assert!(Template::parse(&long(MARKUP_BYTES_MAX + 1), Form::Text).is_err());
+    let conditions = format!("{{% if {}a %}}{{% endif %}}", "a or ".repeat(10_000));
+    assert!(Template::parse(&conditions, Form::Html).is_err());
+    let many = "{{ x }}".repeat(SOURCE_BYTES_MAX / 8);
+    assert!(Template::parse(&many, Form::Html).is_ok());
+}
+
+#[test]
+fn a_variable_is_written_when_it_stands_bare_outside_of_comments() {
+    for (source, expected) in [
+        ("{{ slot }}", true),
+        ("{{slot}}", true),
+        ("{{-   slot\n -}}", true),
+        ("{% if a %}{{ slot }}{% endif %}", true),
+        ("{{ slots }}", false),
+        ("{{ a.slot }}", false),
+        ("slot", false),
+        ("{ { slot } }", false),
+        ("{% comment %}{{ slot }}{% endcomment %}", false),
+        ("{% raw %}{{ slot }}{% endraw %}", false),
+        ("{{ 'slot' }}", false),
+        ("{% comment %}{% endcomment %}{{ slot }}", true),
+    ] {
+        assert_eq!(writes(source, "slot"), expected, "{source}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_crashes_and_no_markup_of_a_value_gets_out(
+        pieces in proptest::collection::vec(
+            prop_oneof![
+                "[ -~]{0,6}",
+                prop::sample::select(vec![
+                    "{{ x }}", "{{ x | upcase }}", "{{- x -}}", "{% if x %}", "{% endif %}", "{% raw %}",
+                    "{% endraw %}", "{% comment %}", "{% endcomment %}", "{% for i in (1..3) %}",
+                    "{% endfor %}", "{% assign x = x | append: x %}", "{{", "}}", "{%", "%}", "'", "\"",
+                    "<a href=\"", "<p title=", "<style>", "</style>", "<!--", "-->", "<script>",
+                ]).prop_map(str::to_owned),
+            ],
+            0..24,
+        )
+    ) {
+        let source = pieces.concat();
+        let globals = to_object(&json!({"x": "\u{1}<\u{2}>\u{3}"})).unwrap();
+        if let Ok(template) = Template::parse(&source, Form::Html)
+            && let Ok(html) = template.render(&globals, ROOM)
+        {
+            prop_assert!(!html.contains("\u{1}<"), "{source}\n{html}");
+            prop_assert!(!html.contains("\u{2}>"), "{source}\n{html}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(source in "\\PC{0,200}") {
+        if let Ok(template) = Template::parse(&source, Form::Html) {
+            let _ = template.render(&Object::new(), ROOM);
+        }
+    }
+}

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! `errors` is there on 400 alone. Headers that say something (`Allow`, `Retry-After`,
-//! `WWW-Authenticate`, rate limits) are kept; those that described the old body are not.
+//! `WWW-Authenticate`, rate limits) are kept; those that described the old body are not. Pages that
+//! people open say the same in HTML, by [`Shown`].
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,6 +52,11 @@ pub(super) struct Envelope<'r> {
     /// Path and query as received.
     path: &'r str,
 }
+
+/// Put into the extensions of a response, has its refusal told to a person: in HTML, made of the status
+/// alone. For pages that people open.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown(pub fn(StatusCode) -> String);
 
 /// What an [`Error`] has to say, carried beside the response until the envelope writes it.
 #[derive(Debug, Clone)]
@@ -118,11 +124,17 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
         Some(own) => own.clone(),
         None => foreign(parts.status, &parts.headers, body).await,
     };
-    let bytes = body_of(parts.status, &refusal.message, &refusal.errors, (path, now));
+    let (form, bytes) = match parts.extensions.get::<Shown>() {
+        Some(Shown(page)) => ("text/html; charset=utf-8", page(parts.status).into_bytes()),
+        None => (
+            "application/json",
+            body_of(parts.status, &refusal.message, &refusal.errors, (path, now)),
+        ),
+    };
     for stale in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
         parts.headers.remove(stale);
     }
-    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static(form));
     Response::from_parts(parts, Body::from(bytes))
 }
 
@@ -225,6 +237,16 @@ mod tests {
             assert_eq!(body["statusCode"], code);
             assert_eq!(body.as_object().unwrap().len(), 4, "{body}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_page_tells_its_refusal_in_html_with_the_same_status() {
+        let mut response = Error::NotFound("Link").into_response();
+        response.extensions_mut().insert(Shown(|status| format!("<p>{}</p>", status.as_u16())));
+        let (parts, body) = seal(response, "/p/x", Timestamp::from_millis(0)).await.into_parts();
+        assert_eq!(parts.status, StatusCode::NOT_FOUND);
+        assert_eq!(parts.headers[CONTENT_TYPE], "text/html; charset=utf-8");
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "<p>404</p>");
     }
 
     #[tokio::test]

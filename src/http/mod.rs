@@ -23,9 +23,10 @@ mod tests;
 
 pub use self::{
     body::{
-        Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FromBody, Held, JsonBytes, OneOrMany,
+        Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held, JsonBytes, OneOrMany,
         TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
+    envelope::Shown,
     fields::{
         Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required, read_object,
     },

@@ -35,8 +35,17 @@ pub(super) async fn json(
     limit: usize,
     budget: &BodyBudget,
 ) -> Result<(Vec<u8>, Held), Error> {
+    check_content_type(request.headers())?;
+    whole(request, limit, budget).await
+}
+
+/// A body in full, decompressed, of at most `limit` bytes, whatever its type.
+pub(super) async fn whole(
+    request: Request,
+    limit: usize,
+    budget: &BodyBudget,
+) -> Result<(Vec<u8>, Held), Error> {
     let (parts, body) = request.into_parts();
-    check_content_type(&parts.headers)?;
     let encoding = Encoding::of(&parts.headers)?;
     let mut held = budget.hold();
     let promised = promised_bytes(&parts.headers);

@@ -3,10 +3,12 @@
 mod budget;
 mod collect;
 mod encoding;
+mod form;
 mod typed;
 
 pub use self::{
     budget::{BodyBudget, Held},
+    form::FormBody,
     typed::{Body, FromBody, OneOrMany},
 };
 

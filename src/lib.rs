@@ -15,6 +15,7 @@ pub mod events;
 pub mod http;
 pub mod kernel;
 pub mod links;
+pub mod lists;
 pub mod router;
 pub mod server;
 pub mod shutdown;

@@ -7,7 +7,7 @@ use crate::{
     app::App,
     consent, events,
     http::{health, openapi, rate},
-    suppressions, telemetry, users,
+    lists, suppressions, telemetry, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
@@ -22,8 +22,10 @@ pub fn api(app: App) -> Router {
 
 /// What programs manage and a rate keeps in check: one bucket a credential for all of it.
 fn managed(app: &App) -> OpenApiRouter<App> {
-    let routes =
-        OpenApiRouter::new().merge(consent::api::routes()).merge(suppressions::api::routes());
+    let routes = OpenApiRouter::new()
+        .merge(consent::api::routes())
+        .merge(lists::api::routes())
+        .merge(suppressions::api::routes());
     rate::limited(routes, &app.rate_limits().management)
 }
 

@@ -1,0 +1,29 @@
+//! The HTTP side of lists.
+
+mod lists;
+mod members;
+mod stats;
+mod wire;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    kernel::{Error, ListId, Result},
+};
+
+/// The routes of `/lists`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(lists::create_list, lists::list_lists))
+        .routes(routes!(lists::get_list, lists::update_list, lists::archive_list))
+        .routes(routes!(lists::restore_list))
+        .routes(routes!(stats::list_stats))
+        .routes(routes!(members::list_members))
+        .routes(routes!(members::add_members, members::remove_members))
+}
+
+/// The id of a path; what is no id names no list.
+fn list_id(text: &str) -> Result<ListId> {
+    text.parse().map_err(|_| Error::NotFound("List"))
+}

@@ -1,0 +1,6 @@
+//! `/lists/*` over HTTP.
+
+mod bad_input;
+mod lifecycle;
+mod members;
+mod walls;

@@ -12,6 +12,7 @@ pub mod consent;
 pub mod db;
 pub mod engines;
 pub mod events;
+pub mod hosted_page;
 pub mod http;
 pub mod kernel;
 pub mod links;

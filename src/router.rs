@@ -5,7 +5,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
-    consent, events,
+    consent, events, hosted_page,
     http::{health, openapi, rate},
     lists, suppressions, telemetry, users,
 };
@@ -16,6 +16,7 @@ pub fn api(app: App) -> Router {
         .merge(events::api::routes())
         .merge(users::api::routes())
         .merge(managed(&app))
+        .merge(hosted_page::api::pages())
         .merge(health::router());
     openapi::finish(routes).with_state(app)
 }
@@ -25,6 +26,7 @@ fn managed(app: &App) -> OpenApiRouter<App> {
     let routes = OpenApiRouter::new()
         .merge(consent::api::routes())
         .merge(lists::api::routes())
+        .merge(hosted_page::api::routes())
         .merge(suppressions::api::routes());
     rate::limited(routes, &app.rate_limits().management)
 }

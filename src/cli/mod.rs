@@ -7,6 +7,7 @@ mod dead_letters;
 mod engine;
 mod flags;
 mod keys;
+mod links;
 mod output;
 mod sessions;
 mod stores;
@@ -16,7 +17,8 @@ use std::{io::Write as _, process::ExitCode};
 use clap::{Parser, Subcommand};
 
 use self::{
-    dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, sessions::Session,
+    dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
+    sessions::Session,
 };
 use crate::{config::Settings, server, telemetry};
 
@@ -40,6 +42,9 @@ enum Command {
     /// Dashboard sessions
     #[command(subcommand)]
     Sessions(Session),
+    /// Links that messages carry
+    #[command(subcommand)]
+    Links(LinkCommand),
     /// Rows that ClickHouse refused
     #[command(subcommand)]
     DeadLetters(DeadLetters),
@@ -77,6 +82,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         }
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
+        Command::Links(command) => block_on(links::run(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),

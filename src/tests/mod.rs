@@ -18,6 +18,7 @@ mod contract;
 mod durability;
 mod engines;
 mod events;
+mod hosted_page;
 mod lists;
 mod operability;
 mod suppressions;

@@ -1,0 +1,139 @@
+//! `/subscriptions/hosted-page/*`: reading, saving and trying the template.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    auth::{CallerOrSession, scope},
+    hosted_page::{
+        model::{PageTemplate, TemplatePatch, html_of},
+        ops,
+    },
+    http::{Body, Fields, FromFields},
+    kernel::{Result, Timestamp},
+};
+
+/// A workspace's preference page.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Template {
+    /// Always `preference_center`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `default`, `custom`, `dnd` or `redirect`.
+    mode: &'static str,
+    /// HTML and Liquid with the slot `{{ preferences_form }}`, for `custom` and `dnd`.
+    html: String,
+    /// Where `redirect` leads.
+    redirect_url: String,
+    /// The visual editor's own document, in `dnd`.
+    #[schema(value_type = Option<Object>)]
+    design_json: Option<Map<String, Value>>,
+    /// When it was last saved.
+    #[schema(value_type = Option<String>)]
+    updated_at: Option<Timestamp>,
+}
+
+impl From<PageTemplate> for Template {
+    fn from(template: PageTemplate) -> Self {
+        Self {
+            kind: "preference_center",
+            mode: template.mode.as_str(),
+            html: template.html,
+            redirect_url: template.redirect_url,
+            design_json: template.design_json,
+            updated_at: template.updated_at,
+        }
+    }
+}
+
+/// What to change of the template; what is not sent stays.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; TemplatePatch reads it")]
+struct TemplateChange {
+    /// `default`, `custom`, `dnd` or `redirect`.
+    mode: Option<String>,
+    /// At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.
+    html: Option<String>,
+    /// At most 2048 characters, http or https; needed in `redirect`.
+    redirect_url: Option<String>,
+    /// At most 1 MiB; kept in `dnd`, cleared in other modes.
+    #[schema(value_type = Option<Object>)]
+    design_json: Option<Value>,
+}
+
+/// The body of a change.
+#[derive(Debug)]
+pub(super) struct Save(TemplatePatch);
+
+impl FromFields for Save {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(TemplatePatch::read(body))
+    }
+}
+
+/// HTML to try, or what became of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Page {
+    /// At most 102400 bytes.
+    html: String,
+}
+
+/// The body of a preview.
+#[derive(Debug)]
+pub(super) struct Try(String);
+
+impl FromFields for Try {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(html_of(body.required("html")))
+    }
+}
+
+/// The template of the preference page.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/hosted-page/preference-center",
+    tag = "hosted page",
+    responses((status = 200, body = Template))
+)]
+pub(super) async fn get_template(
+    State(app): State<App>,
+    caller: CallerOrSession<scope::SettingsRead>,
+) -> Result<Json<Template>> {
+    Ok(Json(ops::template::get(&app, caller.workspace()).await?.into()))
+}
+
+/// Saves the template of the preference page.
+#[utoipa::path(
+    put,
+    path = "/subscriptions/hosted-page/preference-center",
+    tag = "hosted page",
+    request_body = TemplateChange,
+    responses((status = 200, body = Template))
+)]
+pub(super) async fn save_template(
+    State(app): State<App>,
+    caller: CallerOrSession<scope::SettingsWrite>,
+    Body(Save(patch)): Body<Save>,
+) -> Result<Json<Template>> {
+    Ok(Json(ops::template::save(&app, caller.workspace(), patch).await?.into()))
+}
+
+/// Renders HTML as a preference page, with a contact who does not exist.
+#[utoipa::path(
+    post,
+    path = "/subscriptions/hosted-page/preview",
+    tag = "hosted page",
+    request_body = Page,
+    responses((status = 200, body = Page))
+)]
+pub(super) async fn preview_template(
+    _caller: CallerOrSession<scope::SettingsRead>,
+    Body(Try(html)): Body<Try>,
+) -> Result<Json<Page>> {
+    Ok(Json(Page { html: ops::template::preview(html).await? }))
+}

@@ -1,0 +1,65 @@
+//! The document around every page. No script, no file from elsewhere.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// The style of the built-in pages.
+const PAGE_STYLE: &str = include_str!("page.css");
+/// The style of the form, which workspaces' own pages get too.
+pub(super) const FORM_STYLE: &str = include_str!("form.css");
+
+/// A built-in page in a workspace's name.
+pub(super) fn page(workspace: &str, title: &str, content: &Markup) -> String {
+    let initial: String = workspace
+        .chars()
+        .find(|c| c.is_alphanumeric())
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .collect();
+    shell(
+        (&format!("{title} · {workspace}"), "light dark"),
+        &html! {
+            style { (PreEscaped(PAGE_STYLE)) (PreEscaped(FORM_STYLE)) }
+            div class="page mp-auto" {
+                header class="brand" {
+                    span class="badge" aria-hidden="true" { (initial) }
+                    span class="name" dir="auto" { (workspace) }
+                }
+                main { (content) }
+            }
+        },
+    )
+}
+
+/// A page in nobody's name, for links that lead nowhere.
+pub(super) fn nameless(title: &str, content: &Markup) -> String {
+    shell(
+        (title, "light dark"),
+        &html! {
+            style { (PreEscaped(PAGE_STYLE)) (PreEscaped(FORM_STYLE)) }
+            div class="page mp-auto" { main { (content) } }
+        },
+    )
+}
+
+/// The document around a workspace's own HTML, which has been made safe before.
+pub(in crate::hosted_page) fn document(workspace: &str, safe_html: &str) -> String {
+    // Authors choose colours for a light ground.
+    shell((&format!("Preferences · {workspace}"), "light"), &html! { (PreEscaped(safe_html)) })
+}
+
+fn shell((title, color_scheme): (&str, &str), body: &Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex";
+                meta name="color-scheme" content=(color_scheme);
+                title { (title) }
+            }
+            body { (body) }
+        }
+    }
+    .into_string()
+}

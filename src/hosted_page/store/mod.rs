@@ -1,0 +1,9 @@
+//! The template, and what a page shows, in PostgreSQL.
+
+mod template;
+mod view;
+
+pub(super) use self::{
+    template::{find, save},
+    view::{list_name, view, workspace_and_contact},
+};

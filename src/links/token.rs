@@ -272,7 +272,7 @@ mod tests {
             let place = at.index(bytes.len());
             bytes[place] ^= 1 << bit;
             prop_assert_eq!(opened(&URL_SAFE_NO_PAD.encode(&bytes), &keys), None);
-            prop_assert_eq!(opened(&token[..at.index(token.len())], &keys), None);
+            prop_assert_eq!(opened(token.get(..at.index(token.len())).unwrap(), &keys), None);
             prop_assert_eq!(opened(&format!("{token}A"), &keys), None);
             prop_assert_eq!(opened(&format!("{token}="), &keys), None);
         }
@@ -303,7 +303,7 @@ mod tests {
         let spellings = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
         let opening = spellings
             .filter(|last| {
-                let other = format!("{}{last}", &token[..token.len() - 1]);
+                let other = format!("{}{last}", token.get(..token.len() - 1).unwrap());
                 opened(&other, &keys(&[1])).is_some()
             })
             .count();

@@ -132,6 +132,7 @@ impl Membership {
     }
 
     /// The row after a turn. One that says what is there already leaves the row untouched, dates included.
+    #[must_use]
     pub fn turned(&self, turn: &Turn<'_>) -> Self {
         let mut turned = self.clone();
         turned.status = turn.to;

@@ -183,8 +183,9 @@ fn expected(
         (Mode::OnBehalf | Mode::Add, Some(Unsubscribed)) if to == Subscribed => {
             (Verdict::Refused(SkipReason::OptedOut), before)
         }
-        (Mode::Add, Some(_)) => (Verdict::Untouched, before),
-        (Mode::Remove, None | Some(Unsubscribed)) => (Verdict::Untouched, before),
+        (Mode::Add, Some(_)) | (Mode::Remove, None | Some(Unsubscribed)) => {
+            (Verdict::Untouched, before)
+        }
         _ => (Verdict::Written, Some(to)),
     }
 }

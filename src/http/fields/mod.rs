@@ -204,9 +204,10 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
     }
 
-    /// Whatever was sent, NUL characters and all: for readers that judge it themselves.
-    pub fn unjudged(self) -> P::Out<Value> {
-        self.scalar(Value::default, |value| Ok(value.clone()))
+    /// Whatever was sent, NUL characters and all, null where nothing was: for readers that judge it
+    /// themselves.
+    pub fn unjudged(self) -> Value {
+        self.value.cloned().unwrap_or_default()
     }
 
     /// A free-form JSON object that can be stored.

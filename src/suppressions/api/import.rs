@@ -40,6 +40,7 @@ struct ImportEntry {
 }
 
 impl FromFields for Import {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the path is of one lifetime")]
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
             channel: body.required("channel").one_of(Ledger::NAMED),
@@ -58,6 +59,7 @@ fn read(ledger: Ledger, entry: &Value) -> Option<(Identifier, Reason)> {
 
 /// What an import came to: `received` is `imported` and `skipped`.
 #[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(super) struct Imported {
     /// The ledger.
     channel: Ledger,

@@ -102,6 +102,7 @@ pub(super) enum Standing {
 /// An identifier that gets no message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(super) struct Suppressed {
     /// Always true.
     suppressed: bool,

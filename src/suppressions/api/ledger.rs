@@ -163,7 +163,7 @@ pub(super) async fn find_suppression(
 
 /// What was removed.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Removed {
+pub(super) struct RemovedSuppressions {
     /// Normalised.
     identifier: String,
     /// Rows removed.
@@ -179,18 +179,18 @@ pub(super) struct Removed {
         ("identifier" = String, Path, description = "email address or phone number, URL-encoded"),
         ("channel" = Ledger, Query, description = "chooses the ledger, and the scope needed: email_suppression:write or sms_suppression:write"),
     ),
-    responses((status = 200, body = Removed))
+    responses((status = 200, body = RemovedSuppressions))
 )]
 pub(super) async fn remove_suppressions(
     State(app): State<App>,
     ByQuery { holder, ledger, .. }: ByQuery<ToWrite, Nothing>,
     requester: Requester,
     Path(identifier): Path<String>,
-) -> Result<Json<Removed>> {
+) -> Result<Json<RemovedSuppressions>> {
     let identifier = named(ledger, &identifier)?;
     let origin = Origin { source: SOURCE.to_owned(), actor: holder.actor(), requester };
     let now = app.clock().now();
     let removed =
         entries::remove(app.db(), now, holder.tenant(), &origin, (ledger, &identifier)).await?;
-    Ok(Json(Removed { identifier: identifier.into_string(), removed }))
+    Ok(Json(RemovedSuppressions { identifier: identifier.into_string(), removed }))
 }

@@ -37,6 +37,9 @@ fn tell(sizes: &[(Ledger, Reason, u64)]) {
         sizes.iter().map(|(ledger, reason, size)| ((*ledger, *reason), *size)).collect();
     for (channel, ledger) in Ledger::NAMED {
         for (name, reason) in Reason::NAMED {
+            if *reason == Reason::HardBounce && *ledger != Ledger::Email {
+                continue; // only addresses bounce
+            }
             let size = sizes.get(&(*ledger, *reason)).copied().unwrap_or_default();
             let size = f64::from(u32::try_from(size).unwrap_or(u32::MAX));
             metrics::gauge!("suppression_rows", "channel" => *channel, "reason" => *name).set(size);

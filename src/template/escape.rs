@@ -95,13 +95,13 @@ fn insertion(inner: &str, place: Place) -> usize {
 fn needed(inner: &str, place: Place) -> Option<&'static str> {
     let chain = inner.get(..insertion(inner, place)).unwrap_or_default();
     let own = last_filter(chain).map(|(_, name)| name);
-    match (own, place) {
-        (Some("escape" | "escape_once"), Place::Text) => None,
-        // Percent signs and letters are safe in every part of an address.
-        (Some("url_encode"), Place::Path | Place::Query) => None,
-        _ if bare(chain).is_empty() => None,
-        _ => Some(place.filter()),
-    }
+    // Percent signs and letters are safe in every part of an address.
+    let escaped = matches!(
+        (own, place),
+        (Some("escape" | "escape_once"), Place::Text)
+            | (Some("url_encode"), Place::Path | Place::Query)
+    );
+    (!escaped && !bare(chain).is_empty()).then(|| place.filter())
 }
 
 /// The last filter of a chain, and where its bar is.

@@ -192,7 +192,7 @@ impl BoundedCall {
             }
             Growth::Join => {
                 let separator = argument(0)?.unwrap_or_default().len();
-                let elements = input.as_array().map_or(0, |array| array.size());
+                let elements = input.as_array().map_or(0, liquid_core::model::ArrayView::size);
                 let elements = usize::try_from(elements).unwrap_or(0);
                 Ok(elements.saturating_mul(separator).saturating_add(own))
             }
@@ -205,7 +205,7 @@ impl BoundedCall {
                 Ok(own.saturating_add(format.len()))
             }
             Growth::Uniq => {
-                let elements = input.as_array().map_or(0, |array| array.size());
+                let elements = input.as_array().map_or(0, liquid_core::model::ArrayView::size);
                 if usize::try_from(elements).unwrap_or(usize::MAX) > UNIQ_ELEMENTS_MAX {
                     return Err(meter::of(runtime).stop(RenderFault::Value));
                 }

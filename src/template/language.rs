@@ -37,13 +37,11 @@ fn language() -> Language {
 
 /// Reads a source that has been scanned.
 pub(super) fn parse(source: &str) -> Result<Vec<Box<dyn Renderable>>, SyntaxFault> {
-    match catch_unwind(AssertUnwindSafe(|| parser::parse(source, &LANGUAGE))) {
-        Ok(parsed) => parsed.map_err(|error| fault_of(source, &error)),
-        Err(_) => {
-            let problem = "a number is too large".to_owned();
-            Err(SyntaxFault { line: 1, problem })
-        }
-    }
+    let parsed = catch_unwind(AssertUnwindSafe(|| parser::parse(source, &LANGUAGE)));
+    parsed.map_or_else(
+        |_| Err(SyntaxFault { line: 1, problem: "a number is too large".to_owned() }),
+        |parsed| parsed.map_err(|error| fault_of(source, &error)),
+    )
 }
 
 /// The library draws a picture: ` --> line:column`, the line itself, and ` = what is wrong`. Of a filter it

@@ -208,7 +208,8 @@ impl Renderable for Looped {
                 .as_ref()
                 .map_or(Ok(()), |other| other.render_to(writer, runtime));
         }
-        let outer = runtime.try_get(&[Scalar::new("forloop")]).map(|outer| outer.into_owned());
+        let outer =
+            runtime.try_get(&[Scalar::new("forloop")]).map(liquid_core::ValueCow::into_owned);
         for turn in 0..len {
             meter::of(runtime).turn()?;
             let index = if self.reversed { offset + len - 1 - turn } else { offset + turn };
@@ -285,7 +286,7 @@ fn cell_of(turn: u64, len: u64, cols: u64) -> Object {
         ("col", Value::scalar(col + 1)),
         ("col0", Value::scalar(col)),
         ("col_first", Value::scalar(col == 0)),
-        ("col_last", Value::scalar((turn + 1) % cols == 0 || turn + 1 == len)),
+        ("col_last", Value::scalar((turn + 1).is_multiple_of(cols) || turn + 1 == len)),
     ] {
         progress.insert(name.into(), value);
     }

@@ -100,7 +100,7 @@ impl Reader {
             State::Value(_) => self.value.push('x'),
             State::BetweenAttributes => {
                 self.state = State::AttributeName;
-                self.attribute = "x".to_owned();
+                "x".clone_into(&mut self.attribute);
             }
             _ => {}
         }

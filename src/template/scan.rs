@@ -149,8 +149,7 @@ fn closing(rest: &str, kind: Kind) -> Option<usize> {
     let (mut at, mut quote) = (0, None);
     while let Some(&byte) = bytes.get(at) {
         match quote {
-            Some(open) if byte == open => quote = None,
-            Some(_) => {}
+            Some(open) => quote = (byte != open).then_some(open),
             None if matches!(byte, b'\'' | b'"') => quote = Some(byte),
             None if bytes.get(at..at + 2) == Some(close) => return Some(at),
             None => {}

@@ -143,6 +143,7 @@ fn design(body: &mut Fields<'_>) -> Patch<Map<String, Value>> {
 
 impl PageTemplate {
     /// The template after a change.
+    #[must_use]
     pub fn patched(self, patch: TemplatePatch) -> Self {
         let mode = patch.mode.unwrap_or(self.mode);
         let design_json = patch.design_json.over(self.design_json);

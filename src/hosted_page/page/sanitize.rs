@@ -62,7 +62,7 @@ fn builder() -> Builder<'static> {
         .add_url_schemes(["data"])
         .link_rel(Some("noopener noreferrer"))
         .tag_attribute_values(HashMap::new())
-        .attribute_filter(|element, attribute, value| attribute_of(element, attribute, value));
+        .attribute_filter(attribute_of);
     builder
 }
 

@@ -97,7 +97,8 @@ impl Bulk {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Added {
     /// Memberships made.
-    added: u64,
+    #[serde(rename = "added")]
+    made: u64,
     /// Always 0: memberships that are there are left alone.
     updated: u64,
     /// Contacts that had opted out, and stay so.
@@ -159,7 +160,7 @@ pub(super) async fn add_members(
     let members = (list_id(&id)?, bulk.channel, bulk.users.as_slice());
     let added = ops::add_members(&app, tenant(&caller), &origin, members).await?;
     let skipped_unsubscribed = added.skipped_unsubscribed;
-    Ok(Json(Added { added: added.added, updated: 0, skipped_unsubscribed }))
+    Ok(Json(Added { made: added.added, updated: 0, skipped_unsubscribed }))
 }
 
 /// Takes contacts off a list; their memberships stay, unsubscribed.

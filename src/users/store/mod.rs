@@ -15,10 +15,17 @@ use crate::{
     users::model::{User, attributes},
 };
 
-/// Begins a transaction whose statements are planned for the numbers at hand: a plan made for one
-/// profile, or for a table that was empty, would serve a thousand, or a million, badly.
+/// Begins a transaction whose statements go by index, one row at a time, and are planned for the
+/// numbers at hand. They are made for that; left alone, the planner would keep a plan made for one
+/// profile, or read a whole table that it takes for a small one.
 pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>> {
-    Ok(db.begin_with("begin; set local plan_cache_mode = force_custom_plan").await?)
+    let by_index = "begin;
+        set local plan_cache_mode = force_custom_plan;
+        set local enable_hashjoin = off;
+        set local enable_mergejoin = off;
+        set local enable_seqscan = off;
+        set local jit = off";
+    Ok(db.begin_with(by_index).await?)
 }
 
 /// An active profile as it is read.

@@ -1,6 +1,10 @@
 -- Which profiles a typed text finds, best first. A branch that is cut off goes through its index in order,
 -- so that it ends early whatever the planner thinks of its pattern.
-with found as (
+with begins as materialized (
+    select user_id from user_name where workspace_id = $1
+        and name like lower($5) order by name using ~<~ limit $10
+),
+found as (
     select id from users where workspace_id = $1 and deleted_at is null and id = $2
     union
     select id from users where workspace_id = $1 and deleted_at is null
@@ -26,8 +30,12 @@ with found as (
     (select id from users where workspace_id = $1 and deleted_at is null
         and phone_normal like $11 order by phone_normal using ~<~ limit $10)
     union
+    select user_id from begins
+    union
+    -- Only as many as are still missing: those with a common first name stand together in the index.
     (select user_id from user_name where workspace_id = $1
-        and name like lower($7) order by name using ~<~ limit $10)
+        and name like lower($7) order by name using ~<~
+        limit $10 - (select count(*) from begins))
     union
     select id from (
         select id, external_id, email, attributes

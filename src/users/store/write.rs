@@ -10,6 +10,10 @@ use crate::{
     users::model::attributes::{BYTES_MAX, KEYS_MAX},
 };
 
+/// Bytes of printed JSON that cannot hold more than [`KEYS_MAX`] keys, each `"k": 1, ` at least: so
+/// few need no counting.
+const FEW_BYTES: i32 = 1600;
+
 /// A profile to be made.
 #[derive(Debug)]
 pub(in crate::users) struct NewUser<'u> {
@@ -107,7 +111,7 @@ pub(in crate::users) async fn update(
          from unnest($2::bytea[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::bool[], $8::text[])
              as wish (id, external_id, email, email_sent, phone, phone_sent, attributes)
          where u.workspace_id = $1 and u.id = wish.id
-             and ($10 or (
+             and ($10 or octet_length((u.attributes || wish.attributes::jsonb)::text) <= $13 or (
                  octet_length((u.attributes || wish.attributes::jsonb)::text) <= $11
                  and (select count(*) from jsonb_object_keys(u.attributes || wish.attributes::jsonb)) <= $12))
          returning u.id",
@@ -123,6 +127,7 @@ pub(in crate::users) async fn update(
         bounds == Bounds::Judged,
         i32::try_from(BYTES_MAX).unwrap_or(i32::MAX),
         i64::try_from(KEYS_MAX).unwrap_or(i64::MAX),
+        FEW_BYTES,
     )
     .fetch_all(tx)
     .await?;

@@ -1,5 +1,6 @@
 //! Asks the real ClickHouse, each test in a database of its own.
 
+mod exact;
 mod fixture;
 mod lists;
 mod orders;

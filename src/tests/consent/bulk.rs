@@ -1,7 +1,5 @@
 //! What other areas do to many contacts at once: inline subscriptions, bulk members, new addresses.
 
-use std::time::Instant;
-
 use millrace::{
     audit::Origin,
     consent::{
@@ -180,15 +178,11 @@ async fn ten_thousand_members_come_and_go_each_with_an_entry() {
         UserId::from_bytes(bytes)
     };
     let users: Vec<UserId> = (1..=MEMBERS).map(user).collect();
-    let began = Instant::now();
     let added = add(tenant, list, users.clone()).await;
-    let adding = began.elapsed();
     assert_eq!(added, Added { added: MEMBERS as u64, skipped_unsubscribed: 0 });
     let again = add(tenant, list, users.clone()).await;
     assert_eq!(again, Added { added: 0, skipped_unsubscribed: 0 });
-    let began = Instant::now();
     assert_eq!(remove(tenant, list, users.clone()).await, MEMBERS as u64);
-    println!("added {MEMBERS} members in {adding:?}, removed them in {:?}", began.elapsed());
     let added = add(tenant, list, users).await;
     assert_eq!(added, Added { added: 0, skipped_unsubscribed: MEMBERS as u64 });
     let db = server().db();
@@ -202,7 +196,7 @@ async fn ten_thousand_members_come_and_go_each_with_an_entry() {
                 .unwrap()
         })
         .await;
-    assert_eq!(entries, 2 * MEMBERS as i64);
+    assert_eq!(u64::try_from(entries).unwrap(), 2 * MEMBERS as u64);
 }
 
 #[tokio::test]

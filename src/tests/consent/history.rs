@@ -65,7 +65,7 @@ async fn pages_come_newest_first_and_the_total_counts_all() {
         assert_eq!(page["total"], 7, "{query}");
         assert_eq!(page.as_object().unwrap().len(), 2);
         let reason = |entry: &Value| entry["metadata"]["reason"].as_str().unwrap().to_owned();
-        page["items"].as_array().unwrap().iter().map(reason).collect::<Vec<_>>().join("")
+        page["items"].as_array().unwrap().iter().map(reason).collect::<String>()
     };
     for (query, expected) in [
         ("", "6543210"),

@@ -46,7 +46,7 @@ async fn a_subscription_answers_the_whole_row_and_repeats_without_a_change() {
     });
     assert_eq!(row, expected);
     assert_eq!(subscribe(&workspace, &ann, list, body).await, row, "idempotent");
-    assert_eq!(memberships(&workspace, &ann).await, [row.clone()]);
+    assert_eq!(memberships(&workspace, &ann).await, std::slice::from_ref(&row));
     let contact = workspace.api.get(ann.path(""), 200).await.json();
     assert_eq!(contact["lists"], json!([row]));
     assert_eq!(ann.actions(&workspace.api).await, ["api_update", "subscribe"]);

@@ -179,7 +179,7 @@ async fn a_preview_is_rendered_with_sample_data_and_the_form() {
     assert!(html.starts_with("<h1>Hi Ann </h1>"), "{html}");
     assert!(html.ends_with("<p>end</p>"), "{html}");
     assert!(html.contains("<form method=\"post\"") && html.contains("Unsubscribe from everything"));
-    assert!(html.contains("{{") == false, "{html}");
+    assert!(!html.contains("{{"), "{html}");
     // Without the slot the form is appended.
     let html = preview(&workspace, "<p>only this</p>").await;
     assert!(html.starts_with("<p>only this</p>") && html.contains("<form"), "{html}");

@@ -16,7 +16,7 @@ async fn a_double_opt_in_waits_until_it_is_confirmed() {
 
     let saved = submit(&path, &open(&path).await.form(&["channel.email", &name])).await;
     assert!(saved.html.contains("to be confirmed"), "{}", saved.html);
-    assert_eq!(saved.boxes()[&name], true);
+    assert!(saved.boxes()[&name]);
     assert_eq!(page.membership(list, "email").await, "");
     // Saving again keeps it waiting.
     submit(&path, &saved.form(&["channel.email", &name])).await;
@@ -49,7 +49,7 @@ async fn what_was_withdrawn_cannot_be_confirmed() {
     submit(&path, &form).await;
     let without = open(&path).await.form(&["channel.email"]);
     let saved = submit(&path, &without).await;
-    assert_eq!(saved.boxes()[&name], false);
+    assert!(!saved.boxes()[&name]);
     let done = submit(&page.confirmation(list, Channel::Email).await, &[]).await;
     assert_eq!(done.status, 404);
     assert_ne!(page.membership(list, "email").await, "subscribed");

@@ -102,7 +102,7 @@ async fn a_save_writes_what_differs_and_nothing_else() {
     let saved = submit(&path, &shown.form(&["channel.email", &on])).await;
     assert_eq!(saved.status, 200);
     assert!(saved.html.contains("Saved."), "{}", saved.html);
-    assert_eq!(saved.boxes()[&on], true);
+    assert!(saved.boxes()[&on]);
     assert_eq!(page.membership(list, "email").await, "subscribed");
     let history = page.history().await;
     assert_eq!(history.len(), 1, "{history:?}");
@@ -116,13 +116,13 @@ async fn a_save_writes_what_differs_and_nothing_else() {
     assert_eq!(page.history().await.len(), 1);
 
     let saved = submit(&path, &shown.form(&[&on])).await;
-    assert_eq!(saved.boxes()["channel.email"], false);
+    assert!(!saved.boxes()["channel.email"]);
     assert_eq!(page.channel("email").await, "unsubscribed");
     assert_eq!(page.membership(list, "email").await, "subscribed");
     let saved = submit(&path, &shown.form(&["channel.email"])).await;
     assert_eq!(page.channel("email").await, "subscribed");
     assert_eq!(page.membership(list, "email").await, "unsubscribed");
-    assert_eq!(saved.boxes()[&on], false);
+    assert!(!saved.boxes()[&on]);
     // The way back after an opt-out is the contact's own.
     submit(&path, &shown.form(&["channel.email", &on])).await;
     assert_eq!(page.membership(list, "email").await, "subscribed");

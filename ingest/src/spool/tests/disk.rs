@@ -1,10 +1,6 @@
 //! A disk that is really full: a tmpfs of one megabyte, mounted for a process of its own.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{env, fs, path::Path, process::Command};
 
 use super::{drain, entry, options};
 use crate::spool::{AppendError, Spool, SpoolOptions};
@@ -49,15 +45,15 @@ fn in_namespace(rights: &[&str], folder: &Path, command: &str) -> bool {
     ended.is_ok_and(|ended| ended.success())
 }
 
-fn spool_options(dir: PathBuf) -> SpoolOptions {
+fn spool_options(dir: &Path) -> SpoolOptions {
     // The budget is larger than the disk: the disk is what says no.
-    SpoolOptions { segment_bytes: 64 << 10, limit_bytes: 64 << 20, ..options(&dir) }
+    SpoolOptions { segment_bytes: 64 << 10, limit_bytes: 64 << 20, ..options(dir) }
 }
 
 fn live_on(disk: &Path) {
     let dir = disk.join("spool");
     fs::create_dir(&dir).unwrap();
-    let (spool, _) = Spool::open(spool_options(dir.clone())).unwrap();
+    let (spool, _) = Spool::open(spool_options(&dir)).unwrap();
     let mut consumer = spool.consumer("clickhouse").unwrap();
     let mut acknowledged = Vec::new();
     let refused = (0..).find_map(|number| {
@@ -75,7 +71,7 @@ fn live_on(disk: &Path) {
     drop((spool, consumer));
 
     // A start on the full disk works and delivers all of it, once and in order.
-    let (spool, _) = Spool::open(spool_options(dir)).unwrap();
+    let (spool, _) = Spool::open(spool_options(&dir)).unwrap();
     consumer = spool.consumer("clickhouse").unwrap();
     let mut delivered = Vec::new();
     let mut end = None;

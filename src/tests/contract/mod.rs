@@ -4,3 +4,4 @@ mod envelope;
 mod metrics;
 mod openapi;
 mod queries;
+mod rates;

@@ -94,10 +94,15 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let plain = |message: String| Self { message, errors: Vec::new(), fault: None };
         match error {
-            Error::Invalid(fields) => Self {
-                errors: fields.iter().map(ToString::to_string).collect(),
-                ..plain("Bad Request".to_owned())
-            },
+            Error::Invalid(fields) => {
+                let errors: Vec<String> = fields.iter().map(ToString::to_string).collect();
+                // A single cause is worth saying at once (DECISIONS G3).
+                let message = match errors.as_slice() {
+                    [only] => only.clone(),
+                    _ => "Bad Request".to_owned(),
+                };
+                Self { errors, ..plain(message) }
+            }
             Error::BadRequest { message, errors } => Self { errors, ..plain(message) },
             Error::Internal(fault) => {
                 Self { fault: Some(Arc::new(fault)), ..plain("Internal Server Error".to_owned()) }
@@ -203,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_validation_error_lists_its_fields() {
+    async fn a_single_failed_field_is_the_message_too() {
         let error = Error::invalid("variants[1].weight", "must be between 0 and 100");
         let (parts, body) = sealed(error).await;
         assert_eq!(parts.status, StatusCode::BAD_REQUEST);
@@ -211,7 +216,7 @@ mod tests {
             body,
             serde_json::json!({
                 "statusCode": 400,
-                "message": "Bad Request",
+                "message": "variants[1].weight must be between 0 and 100",
                 "errors": ["variants[1].weight must be between 0 and 100"],
                 "timestamp": "1970-01-01T00:00:00.000Z",
                 "path": "/a?b=c",

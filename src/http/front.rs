@@ -25,6 +25,7 @@ use super::{
     observe::Observer,
     request_id::{RequestId, X_REQUEST_ID},
     requester::Peer,
+    unread,
 };
 use crate::kernel::{Clock, Error};
 
@@ -72,10 +73,15 @@ impl Front {
         let response = if uri.path().contains("%00") {
             Error::RouteNotFound.into_response()
         } else {
-            match self.router.oneshot(request).await {
+            let (request, unread) = unread::lend(request);
+            let mut response = match self.router.oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
+            };
+            if let Some(unread) = unread {
+                unread.settle(&mut response).await;
             }
+            response
         };
         let mut response = envelope::seal(response, path, self.clock.now()).await;
         response.headers_mut().insert(X_REQUEST_ID, id.header());

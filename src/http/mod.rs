@@ -12,6 +12,7 @@ mod request_id;
 mod requester;
 mod serve;
 mod status;
+mod unread;
 mod upserted;
 
 pub mod health;

@@ -168,7 +168,8 @@ async fn clear_once(
 }
 
 /// What follows from new addresses, inside the transaction that wrote them and after it did: bounces were
-/// the old address's and are forgotten; what the contact opted out of holds for the new address, too.
+/// the old address's and are forgotten, unless the new one is known to bounce as well; what the contact
+/// opted out of holds for the new address, too.
 ///
 /// # Errors
 /// When the store fails.
@@ -182,10 +183,25 @@ pub async fn addresses_changed(
     let moved: Vec<UserId> = moved.map(|change| change.user).collect();
     if !moved.is_empty() {
         channels::forget_bounces(&mut *tx, tenant.workspace, now, &moved).await?;
+        addresses_begun(&mut *tx, now, tenant, &moved).await?;
     }
     if changes.is_empty() {
         return Ok(());
     }
     let opt_outs = channels::opt_outs(&mut *tx, tenant.workspace, changes).await?;
     mirror::opt_out(tx, now, tenant, &opt_outs).await
+}
+
+/// What follows from the addresses of new contacts, inside the transaction that made them: an address
+/// that is known not to exist does not become valid by being somebody else's.
+///
+/// # Errors
+/// When the store fails.
+pub async fn addresses_begun(
+    tx: &mut PgConnection,
+    now: Timestamp,
+    tenant: Tenant,
+    users: &[UserId],
+) -> Result<()> {
+    channels::mark_bounced(tx, tenant.workspace, now, users).await
 }

@@ -5,7 +5,9 @@ pub mod memberships;
 pub mod read;
 
 pub use self::{
-    channels::{BounceCleared, ChannelChange, addresses_changed, clear_bounce, set_channel},
+    channels::{
+        BounceCleared, ChannelChange, addresses_begun, addresses_changed, clear_bounce, set_channel,
+    },
     memberships::{
         Added, Members, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, subscribe, unsubscribe,

@@ -156,6 +156,40 @@ pub(in crate::consent) async fn forget_bounces(
     Ok(())
 }
 
+/// Marks those of these contacts whose address is known not to exist: it has a `hard_bounce` row in the
+/// ledger, from before they had it.
+pub(in crate::consent) async fn mark_bounced(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    users: &[UserId],
+) -> Result<()> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| &user.bytes()[..]).collect();
+    sqlx::query!(
+        "insert into channel_consent
+             (workspace_id, user_id, channel, is_valid, bounce_type, bounce_count, last_bounce_at, updated_at)
+         select $1, u.id, 'email', false, 'hard', 1, s.created_at, $3
+         from unnest($2::bytea[]) as k (id)
+         join users u on u.workspace_id = $1 and u.id = k.id
+         join suppression s
+             on s.workspace_id = $1 and s.channel = 'email' and s.identifier = u.email
+                 and s.reason = 'hard_bounce' and s.scope = 'global'
+         order by u.id
+         on conflict (workspace_id, user_id, channel) do update
+         set is_valid = false,
+             bounce_type = 'hard',
+             bounce_count = 1,
+             last_bounce_at = excluded.last_bounce_at,
+             updated_at = excluded.updated_at",
+        workspace.uuid(),
+        &ids as _,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The opt-outs that the addresses these contacts have now are to be mirrored for.
 pub(in crate::consent) async fn opt_outs(
     connection: &mut PgConnection,

@@ -47,13 +47,13 @@ pub async fn aggregate(
     Ok(questions::aggregate(app.analytics(), workspace.uuid(), question).await?)
 }
 
-/// Every id under which events of the person may have been tracked. An id that no profile has stands
-/// for itself: unknown users are recorded.
+/// Every id under which events of the person may have been tracked, also of one that was deleted since:
+/// events remain. An id that no profile ever had stands for itself: unknown users are recorded.
 async fn ids_of(app: &App, workspace: WorkspaceId, user: String) -> Result<Vec<String>> {
-    let by_external = store::find_by_external_id(app.db(), workspace, &user).await?;
+    let by_external = store::find_ever_by_external_id(app.db(), workspace, &user).await?;
     let person = match (by_external, user.parse::<UserId>()) {
         (Some(person), _) => Some(person),
-        (None, Ok(id)) => store::find_by_id(app.db(), workspace, id).await?,
+        (None, Ok(id)) => store::find_ever_by_id(app.db(), workspace, id).await?,
         (None, Err(_)) => None,
     };
     Ok(person.map_or_else(|| vec![user], tracked_ids))

@@ -171,3 +171,53 @@ async fn a_drain_ends_at_its_deadline() {
     assert_eq!(server.stopped().await, Drained { cut_off: 1 });
     assert!(waiting.await.unwrap().is_err(), "the request was cut off");
 }
+
+#[tokio::test]
+async fn a_connection_goes_on_after_a_refusal_that_left_the_body_unread() {
+    let server = start().await;
+    let mut stream = server.connect().await;
+    for _ in 0..3 {
+        let head = b"POST /guarded HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n";
+        stream.write_all(head).await.unwrap();
+        // The body comes in a packet of its own, as many clients send it.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stream.write_all(b"{\"a\": 1 }").await.unwrap();
+        let head = read_head(&mut stream).await;
+        assert!(head.starts_with("HTTP/1.1 401") && !head.contains("connection: close"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_that_leaves_too_much_unread_says_that_the_connection_closes() {
+    let server = start().await;
+    for (header, sent) in [
+        ("content-length: 999999999", &b"{"[..]),
+        ("expect: 100-continue\r\ncontent-length: 9", b""),
+    ] {
+        let mut stream = server.connect().await;
+        let head = format!("POST /guarded HTTP/1.1\r\nhost: x\r\n{header}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        let answer = read_to_end(&mut stream).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 401") && answer.contains("connection: close"),
+            "{answer}"
+        );
+    }
+}
+
+/// Reads one answer; gives its head.
+async fn read_head(stream: &mut tokio::net::TcpStream) -> String {
+    let mut text = String::new();
+    let mut bytes = [0; 4096];
+    loop {
+        let count = tokio::time::timeout(PATIENCE, stream.read(&mut bytes)).await.unwrap().unwrap();
+        assert!(count > 0, "closed after {text}");
+        text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if body.len() == length.parse::<usize>().unwrap() {
+            return head.to_owned();
+        }
+    }
+}

@@ -137,12 +137,12 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let (mut parts, body) = request.into_parts();
         let holder = Holder::from_request_parts(&mut parts, state).await?;
-        // Who has to do with no ledger need not send a body at all.
-        judge(&holder, None, Access::Write)?;
         let request = Request::from_parts(parts, body);
-        let Body(Unread(sent)) = Body::<Unread>::from_request(request, state).await?;
-        let channel = sent.as_ref().and_then(|body| body.get("channel")).and_then(Value::as_str);
+        let read = Body::<Unread>::from_request(request, state).await;
+        let sent = read.as_ref().ok().and_then(|Body(Unread(sent))| sent.as_ref());
+        let channel = sent.and_then(|body| body.get("channel")).and_then(Value::as_str);
         judge(&holder, channel.and_then(Ledger::named), Access::Write)?;
+        let Body(Unread(sent)) = read?;
         Ok(Self { holder, body: T::from_body(sent.as_ref())? })
     }
 }

@@ -273,6 +273,26 @@ async fn a_contact_of_whom_only_bounces_were_known_is_as_before_once_they_are_cl
 }
 
 #[tokio::test]
+async fn an_address_that_bounced_is_invalid_for_whoever_gets_it() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let gone = "gone@example.test";
+    api.post("/suppressions/hard-bounce", &json!({"identifier": gone}), 201).await;
+    let heir = api.post("/users", &json!({"externalId": "heir", "email": gone}), 201).await;
+    let heir = heir.json()["id"].as_str().unwrap().to_owned();
+    let valid = async || {
+        let path = format!("/subscriptions/contacts/{heir}/email-valid");
+        api.get(path, 200).await.json()["valid"].as_bool().unwrap()
+    };
+    assert!(!valid().await, "made with it");
+    for (email, expected) in [("fresh@example.test", true), (gone, false)] {
+        let request = api.request(reqwest::Method::PUT, &format!("/users/{heir}"));
+        api.send(request.json(&json!({"email": email})), 200).await;
+        assert_eq!(valid().await, expected, "moved to {email}");
+    }
+}
+
+#[tokio::test]
 async fn a_contact_without_an_address_opts_out_all_the_same() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;

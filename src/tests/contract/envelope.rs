@@ -66,6 +66,9 @@ async fn several_failed_fields_have_the_generic_message_and_one_has_its_own() {
         workspace.api.post("/events/aggregate", &json!({"eventName": 1, "groupBy": 2}), 400).await;
     assert_eq!(answer.json()["message"], "Bad Request");
     assert_eq!(answer.errors().len(), 2);
+    let answer = workspace.api.post("/events/aggregate", &json!({"eventName": 1}), 400).await;
+    assert_eq!(answer.json()["message"], "eventName must be a string");
+    assert_eq!(answer.errors(), ["eventName must be a string"]);
 }
 
 #[tokio::test]

@@ -128,3 +128,17 @@ async fn an_unknown_deleted_or_foreign_profile_is_404() {
     let answer = no_scope.get(format!("/users/{INTERNAL}/events"), 403).await.json();
     assert_eq!(answer["message"], "Missing required scope: users:read");
 }
+
+#[tokio::test]
+async fn the_events_of_a_deleted_profile_are_still_found_by_either_id() {
+    let workspace = six_events().await;
+    super::delete(&workspace.api, &format!("/users/{INTERNAL}"), 204).await;
+    let found = async |id: &str| {
+        let events = workspace.api.get(format!("/events/query?userId={id}"), 200).await.json();
+        events.as_array().unwrap().len()
+    };
+    assert_eq!((found("ann").await, found(INTERNAL).await), (5, 5));
+    // Its external id goes to somebody new; what was tracked under it goes along.
+    workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await;
+    assert_eq!((found("ann").await, found(INTERNAL).await), (3, 3));
+}

@@ -15,7 +15,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::{NO_USER, race};
 use crate::{
-    consent::ops::{AddressChange, addresses_changed},
+    consent::ops::{AddressChange, addresses_begun, addresses_changed},
     http::Patch,
     kernel::{Error, Result, Tenant, Timestamp, UserId, WorkspaceId},
     users::{
@@ -358,6 +358,11 @@ async fn make(
     let made = store::write::insert(tx, step.setting.tenant.workspace, step.at, &users).await?;
     if made < users.len() as u64 {
         return Ok(None);
+    }
+    let with_email = users.iter().filter(|user| user.email.is_some());
+    let with_email: Vec<UserId> = with_email.map(|user| user.id).collect();
+    if !with_email.is_empty() {
+        addresses_begun(tx, step.setting.now, step.setting.tenant, &with_email).await?;
     }
     let verdict = |user: &NewUser<'_>| {
         let external_id = user.external_id.map(str::to_owned);

@@ -5,3 +5,4 @@ mod metrics;
 mod openapi;
 mod queries;
 mod rates;
+mod surface;

@@ -1,0 +1,274 @@
+//! The specification's endpoints, one line each: that they are mounted and no others, which scope each
+//! wants, and that another workspace's ids are nobody's.
+
+use std::collections::BTreeSet;
+
+use millrace::auth::ScopeName;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::kit::{Client, Workspace, unique};
+
+const ABSENT_USER: &str = "00000000000000000000dead";
+const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
+
+/// What a request names.
+struct Ids<'a> {
+    user: &'a str,
+    external: &'a str,
+    list: &'a str,
+}
+
+const ABSENT: Ids<'static> =
+    Ids { user: ABSENT_USER, external: "nobody-at-all", list: ABSENT_LIST };
+
+struct Endpoint {
+    method: Method,
+    /// As the description has it.
+    described: &'static str,
+    /// As it is asked.
+    path: String,
+    body: Value,
+    scope: &'static str,
+}
+
+/// Method, path as described, query, body, scope.
+type Line = (&'static str, &'static str, &'static str, Value, &'static str);
+
+fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    vec![
+        (
+            "POST",
+            "/events/track",
+            "",
+            json!({"userId": ids.external, "eventName": "A"}),
+            "events:write",
+        ),
+        ("GET", "/events/query", "", none.clone(), "events:read"),
+        ("POST", "/events/aggregate", "", json!({"eventName": "A"}), "events:read"),
+        ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
+        ("GET", "/users", "", none.clone(), "users:read"),
+        ("GET", "/users/search", "?query=nobody", none.clone(), "users:read"),
+        ("GET", "/users/deleted", "", none.clone(), "users:read"),
+        ("GET", "/users/by-user-id/{userId}", "", none.clone(), "users:read"),
+        ("GET", "/users/{userId}", "", none.clone(), "users:read"),
+        ("PUT", "/users/by-user-id/{userId}", "", json!({}), "users:write"),
+        ("PUT", "/users/{userId}", "", json!({"phone": "1"}), "users:write"),
+        ("GET", "/users/{userId}/events", "", none.clone(), "users:read"),
+        ("DELETE", "/users/{userId}", "", none, "users:delete"),
+    ]
+}
+
+fn consent() -> Vec<Line> {
+    let none = Value::Null;
+    let channel = json!({"channel": "email"});
+    vec![
+        ("GET", "/subscriptions/contacts/{userId}", "", none.clone(), "compliance:read"),
+        (
+            "PUT",
+            "/subscriptions/contacts/{userId}/channels/{channel}",
+            "",
+            json!({"channel": "email", "status": "optedIn"}),
+            "compliance:write",
+        ),
+        (
+            "POST",
+            "/subscriptions/contacts/{userId}/clear-bounce",
+            "",
+            json!({}),
+            "compliance:write",
+        ),
+        ("GET", "/subscriptions/contacts/{userId}/lists", "", none.clone(), "compliance:read"),
+        (
+            "POST",
+            "/subscriptions/contacts/{userId}/lists/{listId}",
+            "",
+            channel.clone(),
+            "compliance:write",
+        ),
+        (
+            "DELETE",
+            "/subscriptions/contacts/{userId}/lists/{listId}",
+            "",
+            channel,
+            "compliance:write",
+        ),
+        ("GET", "/subscriptions/contacts/{userId}/history", "", none.clone(), "compliance:read"),
+        (
+            "GET",
+            "/subscriptions/contacts/{userId}/channels/{channel}/status",
+            "",
+            none.clone(),
+            "compliance:read",
+        ),
+        ("GET", "/subscriptions/contacts/{userId}/email-valid", "", none, "compliance:read"),
+    ]
+}
+
+fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    let bulk = json!({"contactIds": [ids.user], "channel": "email"});
+    vec![
+        ("POST", "/lists", "", json!({"name": unique("list")}), "settings:write"),
+        ("GET", "/lists", "", none.clone(), "settings:read"),
+        ("GET", "/lists/{listId}", "", none.clone(), "settings:read"),
+        ("PUT", "/lists/{listId}", "", json!({"description": "x"}), "settings:write"),
+        ("DELETE", "/lists/{listId}", "", none.clone(), "settings:write"),
+        ("POST", "/lists/{listId}/restore", "", none.clone(), "settings:write"),
+        ("GET", "/lists/{listId}/members", "", none.clone(), "compliance:read"),
+        ("GET", "/lists/{listId}/stats", "", none.clone(), "settings:read"),
+        ("POST", "/lists/{listId}/members/bulk", "", bulk.clone(), "settings:write"),
+        ("DELETE", "/lists/{listId}/members/bulk", "", bulk, "settings:write"),
+        ("GET", "/subscriptions/hosted-page/preference-center", "", none, "settings:read"),
+        ("PUT", "/subscriptions/hosted-page/preference-center", "", json!({}), "settings:write"),
+        ("POST", "/subscriptions/hosted-page/preview", "", json!({"html": "x"}), "settings:read"),
+    ]
+}
+
+fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    let row = json!({"channel": "email", "identifier": "a@example.test", "scope": "group", "listId": ids.list});
+    let rows = json!({"channel": "email", "entries": [{"identifier": "b@example.test"}]});
+    vec![
+        ("GET", "/suppressions", "?channel=email", none.clone(), "email_suppression:read"),
+        ("GET", "/suppressions/{identifier}", "?channel=sms", none.clone(), "sms_suppression:read"),
+        ("POST", "/suppressions", "", row, "email_suppression:write"),
+        (
+            "POST",
+            "/suppressions/hard-bounce",
+            "",
+            json!({"identifier": "c@example.test"}),
+            "email_suppression:write",
+        ),
+        ("POST", "/suppressions/import", "", rows, "email_suppression:write"),
+        ("DELETE", "/suppressions/{identifier}", "?channel=sms", none, "sms_suppression:write"),
+    ]
+}
+
+/// Every endpoint of the specification that is there so far.
+fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
+    let lines = [events_and_users(ids), consent(), lists_and_page(ids), suppressions(ids)]
+        .into_iter()
+        .flatten();
+    lines
+        .map(|(method, described, query, body, scope)| {
+            let user = if described.contains("by-user-id") { ids.external } else { ids.user };
+            let path = described
+                .replace("{userId}", user)
+                .replace("{listId}", ids.list)
+                .replace("{channel}", "email")
+                .replace("{identifier}", "%2B4915100000");
+            let method = method.parse().unwrap();
+            Endpoint { method, described, path: path + query, body, scope }
+        })
+        .collect()
+}
+
+/// Status and text of an answer, without what no two answers share.
+async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, String) {
+    let mut request = client.request(endpoint.method.clone(), &endpoint.path);
+    if !endpoint.body.is_null() {
+        request = request.json(&endpoint.body);
+    }
+    let answer = request.send().await.unwrap();
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap();
+    let mut json: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    if let Some(body) = json.as_object_mut() {
+        body.remove("timestamp");
+        body.remove("path");
+    }
+    let mut text = json.to_string();
+    for id in [ids.user, ids.external, ids.list] {
+        text = text.replace(id, "ID");
+    }
+    (status, text)
+}
+
+#[tokio::test]
+async fn the_specifications_endpoints_are_described_and_no_others() {
+    let description = Client::anonymous().get("/openapi.json", 200).await.json();
+    let mut described = BTreeSet::new();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for method in item.as_object().unwrap().keys() {
+            described.insert((path.clone(), method.to_uppercase()));
+        }
+    }
+    for health in ["/livez", "/readyz"] {
+        assert!(described.remove(&(health.to_owned(), "GET".to_owned())), "{health}");
+    }
+    let specified: BTreeSet<_> = endpoints(&ABSENT)
+        .into_iter()
+        .map(|endpoint| (endpoint.described.to_owned(), endpoint.method.to_string()))
+        .collect();
+    assert_eq!(described, specified);
+}
+
+#[tokio::test]
+async fn every_endpoint_wants_its_own_scope_and_no_other_will_do() {
+    let workspace = Workspace::new().await;
+    for scope in ScopeName::ALL {
+        let client = workspace.with_scopes(scope.as_str()).await;
+        for endpoint in endpoints(&ABSENT) {
+            let (status, text) = ask(&client, &endpoint, &ABSENT).await;
+            let Endpoint { method, path, scope: wanted, .. } = &endpoint;
+            if *wanted == scope.as_str() {
+                assert!(
+                    ![401, 403].contains(&status) && status < 500,
+                    "{scope:?} {method} {path}: {status} {text}"
+                );
+            } else {
+                assert_eq!(status, 403, "{scope:?} {method} {path}: {text}");
+                assert!(text.contains(wanted), "{method} {path}: {text}");
+            }
+        }
+    }
+    let nobody = Client::anonymous();
+    for endpoint in endpoints(&ABSENT) {
+        assert_eq!(ask(&nobody, &endpoint, &ABSENT).await.0, 401, "{}", endpoint.path);
+    }
+}
+
+#[tokio::test]
+async fn the_ids_of_another_workspace_are_nobodys() {
+    let (here, there) = (Workspace::new().await, Workspace::new().await);
+    let external = unique("ann");
+    let body = json!({"externalId": external, "email": format!("{external}@example.test"), "phone": "+4915100000"});
+    let user = there.api.post("/users", &body, 201).await.json();
+    let user = user["id"].as_str().unwrap();
+    let list = there.api.post("/lists", &json!({"name": "Theirs"}), 201).await.json();
+    let list = list["id"].as_str().unwrap();
+    there
+        .api
+        .post(
+            &format!("/subscriptions/contacts/{user}/lists/{list}"),
+            &json!({"channel": "email"}),
+            200,
+        )
+        .await;
+    there
+        .api
+        .post("/suppressions", &json!({"channel": "sms", "identifier": "+4915100000"}), 201)
+        .await;
+
+    let theirs = Ids { user, external: &external, list };
+    let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
+    for (foreign, absent) in pairs {
+        let names_none = foreign.path == absent.path && foreign.body == absent.body;
+        if names_none && !foreign.path.contains("%2B4915100000") || foreign.path == "/lists" {
+            continue;
+        }
+        let found = ask(&here.api, &foreign, &theirs).await;
+        let expected = ask(&here.api, &absent, &ABSENT).await;
+        // A stored event has an id of its own.
+        if foreign.path != "/events/track" {
+            assert_eq!(found, expected, "{} {}", foreign.method, foreign.path);
+        }
+    }
+    // And nothing happened there.
+    there.api.get(format!("/users/{user}"), 200).await;
+    let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();
+    assert_eq!(members["members"][0]["status"], "subscribed");
+    assert_eq!(members["total"], 1);
+}

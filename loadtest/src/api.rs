@@ -132,6 +132,11 @@ impl Requests {
         self.make(Method::GET, path_and_query, Bytes::new())
     }
 
+    /// Any other call, with a body or without.
+    pub fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Request<Full<Bytes>> {
+        self.make(method, path, body.map(|body| body.to_string().into()).unwrap_or_default())
+    }
+
     fn make(&self, method: Method, path: &str, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;

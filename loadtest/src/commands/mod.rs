@@ -1,6 +1,7 @@
 //! What the program can be asked to do.
 
 mod arguments;
+mod bulk;
 mod compare;
 mod load;
 mod load_report;
@@ -12,6 +13,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use arguments::{LoadArguments, TargetArguments};
+pub use bulk::BulkArguments;
 pub use compare::CompareArguments;
 pub use load::{GenerateArguments, ReplayArguments};
 pub use profiles::ProfilesArguments;
@@ -38,6 +40,8 @@ enum Command {
     Queries(QueriesArguments),
     /// Creates and updates profiles in arrays, then measures the list and searches of them
     Profiles(ProfilesArguments),
+    /// Puts 10,000 members on a list and off again, and imports 5,000 suppressions
+    Bulk(BulkArguments),
     /// Checks that what a journal says was acknowledged is stored exactly once
     Verify(VerifyArguments),
 }
@@ -68,6 +72,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Compare(arguments) => compare::compare(arguments).await,
         Command::Queries(arguments) => queries::queries(arguments).await,
         Command::Profiles(arguments) => profiles::profiles(arguments).await,
+        Command::Bulk(arguments) => bulk::bulk(arguments).await,
         Command::Verify(arguments) => verify::verify(arguments).await,
     }
 }

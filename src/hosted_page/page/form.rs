@@ -56,7 +56,7 @@ fn notice(filled: &Filled) -> Markup {
             div class="mp-notice mp-saved" role="status" {
                 strong { "Saved." }
                 @if filled.choices.waits() {
-                    " What is marked “to be confirmed” starts once you follow the link in the confirmation we send you."
+                    " What is marked “to be confirmed” does not start before you have confirmed it."
                 } @else {
                     " Your choices are in effect."
                 }

@@ -6,6 +6,7 @@
 pub mod app;
 pub mod audit;
 pub mod auth;
+pub mod campaigns;
 pub mod cli;
 pub mod config;
 pub mod consent;

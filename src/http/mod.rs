@@ -30,6 +30,7 @@ pub use self::{
     envelope::Shown,
     fields::{
         Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required, read_object,
+        read_object_by,
     },
     front::{Front, front},
     page::{NumberedPage, OffsetPage},

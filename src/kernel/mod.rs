@@ -14,7 +14,7 @@ pub use self::{
     clock::{Clock, ClockHand},
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result},
-    id::{KeyId, ListId, MalformedId, OrganizationId, UserId, WorkspaceId},
+    id::{CampaignId, KeyId, ListId, MalformedId, OrganizationId, UserId, VersionId, WorkspaceId},
     phone::{NotAPhoneNumber, PhoneNumber},
     tenant::Tenant,
     time::{DayEdge, EventTime, NotATimestamp, Timestamp},

@@ -52,10 +52,20 @@ pub(super) fn read<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
 /// # Errors
 /// Every complaint, in order.
 pub fn read_object<T: FromFields>(map: &Map<String, Value>) -> Result<T, Vec<FieldError>> {
+    read_object_by(map, T::from_fields)
+}
+
+/// Like [`read_object`], by a reader that knows more than the object says.
+///
+/// # Errors
+/// Every complaint, in order.
+pub fn read_object_by<T>(
+    map: &Map<String, Value>,
+    read: impl FnOnce(&mut Fields<'_>) -> T,
+) -> Result<T, Vec<FieldError>> {
     let mut complaints = Complaints::default();
-    let mut fields = Fields { map, place: String::new(), complaints: &mut complaints };
-    let read = T::from_fields(&mut fields);
-    if complaints.0.is_empty() { Ok(read) } else { Err(complaints.0) }
+    let value = read(&mut Fields { map, place: String::new(), complaints: &mut complaints });
+    if complaints.0.is_empty() { Ok(value) } else { Err(complaints.0) }
 }
 
 /// The fields of one object.
@@ -220,13 +230,19 @@ impl<P: Presence> Field<'_, P> {
 
     /// An object with fields of its own.
     pub fn object<T: FromFields>(self) -> P::Out<T> {
+        self.object_by(T::from_fields)
+    }
+
+    /// An object with fields of its own, by a reader that knows more than the object says: what the
+    /// channel of a campaign is, while its variants are read.
+    pub fn object_by<T>(self, read: impl Fn(&mut Fields<'_>) -> T) -> P::Out<T> {
         let placeholder = || {
             let (map, mut muted) = (Map::new(), Complaints::default());
-            T::from_fields(&mut Fields { map: &map, place: String::new(), complaints: &mut muted })
+            read(&mut Fields { map: &map, place: String::new(), complaints: &mut muted })
         };
         self.read(placeholder, |value, place, complaints| {
             let map = value_of::object(value)?;
-            Ok(T::from_fields(&mut Fields { map, place: place.to_string(), complaints }))
+            Ok(read(&mut Fields { map, place: place.to_string(), complaints }))
         })
     }
 

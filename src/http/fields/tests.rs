@@ -177,3 +177,29 @@ fn a_patch_tells_absent_from_null() {
     assert_eq!(Patch::Value(2).map(|n| n + 1), Patch::Value(3));
     assert!(Patch::<u8>::Null.is_sent() && !Patch::<u8>::Absent.is_sent());
 }
+
+#[test]
+fn an_item_of_a_list_can_be_read_by_what_its_parent_says() {
+    struct Scaled(Vec<i64>);
+    impl FromFields for Scaled {
+        fn from_fields(body: &mut Fields<'_>) -> Self {
+            let max = body.required("max").integer(1..=100);
+            let item = |item: Field<'_, Required>| {
+                item.object_by(|fields| fields.required("n").integer(0..=max))
+            };
+            Self(body.required("items").list(0..=5, item))
+        }
+    }
+    let good = read::<Scaled>(&json!({"max": 7, "items": [{"n": 7}, {"n": 0}]})).unwrap();
+    assert_eq!(good.0, [7, 0]);
+    let bad = read::<Scaled>(&json!({"max": 7, "items": [{"n": 8}, {}, 3]})).err().unwrap();
+    let texts: Vec<String> = bad.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "items[0].n must be between 0 and 7",
+            "items[1].n is required",
+            "items[2] must be an object"
+        ]
+    );
+}

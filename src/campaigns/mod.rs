@@ -1,0 +1,3 @@
+//! `/campaigns/*`: what a campaign is, and all that can be done to one before and after it runs.
+
+pub mod model;

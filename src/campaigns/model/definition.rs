@@ -1,0 +1,228 @@
+//! What a caller may say of a campaign, all of it but the status. Written out it is the wire form, and
+//! that is what is stored, kept as a version and held as a pending draft: one reader, one shape.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{AsSent, CampaignChannel, SendType};
+use crate::{
+    http::{Field, Fields, Presence, Required},
+    kernel::{DayEdge, ListId, Timestamp},
+};
+
+/// Characters of a name.
+pub const NAME_CHARS_MAX: usize = 255;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 1000;
+/// Variants of a campaign, the control group included (DECISIONS F5).
+pub const VARIANTS_MAX: usize = 8;
+/// Tags of a campaign.
+pub const TAGS_MAX: usize = 50;
+/// Characters of a tag.
+pub const TAG_CHARS_MAX: usize = 100;
+/// Characters of the name of a saved sender.
+const SENDER_CHARS_MAX: usize = 255;
+/// Longest window of the resend policy `cooldown`, in days.
+const COOLDOWN_DAYS_MAX: i64 = 3650;
+
+/// Who gets a campaign that is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResendPolicy {
+    /// Who did not get it before.
+    #[default]
+    OnlyNew,
+    /// The whole audience.
+    Everyone,
+    /// All but those who were sent to in the last `resendCooldownDays` days.
+    Cooldown,
+}
+
+impl ResendPolicy {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("only_new", Self::OnlyNew), ("everyone", Self::Everyone), ("cooldown", Self::Cooldown)];
+}
+
+/// The writable fields of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Definition {
+    /// 1 to 255 characters.
+    pub name: String,
+    /// At most 1000 characters.
+    pub description: Option<String>,
+    /// What it goes out on.
+    pub channel: CampaignChannel,
+    /// What is said, 1 to 8 versions of it; an `in_app` campaign may have none.
+    pub variants: Vec<AsSent>,
+    /// To whom; everyone who can be reached where it is absent.
+    pub targeting: Option<AsSent>,
+    /// What makes it go out.
+    pub send_type: SendType,
+    /// When, for `scheduled`.
+    #[schema(value_type = Option<String>)]
+    pub scheduled_at: Option<Timestamp>,
+    /// The IANA zone a `scheduledAt` without an offset is read in.
+    pub scheduled_timezone: Option<String>,
+    /// Which event, for `triggered`.
+    pub trigger_config: Option<AsSent>,
+    /// When again, for `recurring`.
+    pub recurring_schedule: Option<AsSent>,
+    /// What counts as its success.
+    pub conversion_tracking: Option<AsSent>,
+    /// The saved sender, of email.
+    pub email_config_id: Option<String>,
+    /// The subscription list it is sent under.
+    pub subscription_category_id: Option<ListId>,
+    /// How many it may send.
+    pub send_volume_limit: Option<AsSent>,
+    /// How fast it may send.
+    pub send_rate_limit: Option<AsSent>,
+    /// Hours in which it does not send, instead of the workspace's.
+    pub quiet_time_override: Option<AsSent>,
+    /// How its links are tagged.
+    pub utm_settings: Option<AsSent>,
+    /// What its channel needs to know.
+    pub channel_config: Option<AsSent>,
+    /// How the hour of each recipient is found.
+    pub sto_config: Option<AsSent>,
+    /// How variants are tried against each other.
+    pub ab_test_config: Option<AsSent>,
+    /// Who gets it when it is sent again.
+    pub resend_policy: ResendPolicy,
+    /// The window of the resend policy `cooldown`, in days.
+    pub resend_cooldown_days: Option<i64>,
+    /// At most 50, each once.
+    pub tags: Vec<String>,
+    /// Whether frequency caps are left aside when it is sent again.
+    pub ignore_touching_rules: bool,
+}
+
+impl Definition {
+    /// The fields of a body that belong to a campaign, `status` aside.
+    pub const FIELDS: &'static [&'static str] = &[
+        "name",
+        "description",
+        "channel",
+        "variants",
+        "targeting",
+        "sendType",
+        "scheduledAt",
+        "scheduledTimezone",
+        "triggerConfig",
+        "recurringSchedule",
+        "conversionTracking",
+        "emailConfigId",
+        "subscriptionCategoryId",
+        "sendVolumeLimit",
+        "sendRateLimit",
+        "quietTimeOverride",
+        "utmSettings",
+        "channelConfig",
+        "stoConfig",
+        "abTestConfig",
+        "resendPolicy",
+        "resendCooldownDays",
+        "tags",
+        "ignoreTouchingRules",
+    ];
+
+    /// Reads a whole campaign: that of a new body, or what a change makes of one. A `scheduledAt`
+    /// without an offset is a time of `scheduledTimezone`, else of the workspace's zone.
+    pub fn read(body: &mut Fields<'_>, workspace_zone: &str) -> Self {
+        let name = name(body.required("name"));
+        let description = body.optional("description").text(0..=DESCRIPTION_CHARS_MAX);
+        let channel = body.required("channel").one_of(CampaignChannel::NAMED);
+        let variants = match channel {
+            CampaignChannel::InApp => {
+                body.optional("variants").list(0..=VARIANTS_MAX, variant).unwrap_or_default()
+            }
+            _ => body.required("variants").list(1..=VARIANTS_MAX, variant),
+        };
+        let _ = workspace_zone;
+        let definition = Self {
+            name,
+            description,
+            channel,
+            variants,
+            targeting: body.optional("targeting").json_object().map(AsSent),
+            send_type: body.optional("sendType").one_of(SendType::NAMED).unwrap_or_default(),
+            scheduled_timezone: body.optional("scheduledTimezone").text(1..=64),
+            scheduled_at: body.optional("scheduledAt").timestamp(DayEdge::Start),
+            trigger_config: body.optional("triggerConfig").json_object().map(AsSent),
+            recurring_schedule: body.optional("recurringSchedule").json_object().map(AsSent),
+            conversion_tracking: body.optional("conversionTracking").json_object().map(AsSent),
+            email_config_id: body.optional("emailConfigId").text(1..=SENDER_CHARS_MAX),
+            subscription_category_id: body
+                .optional("subscriptionCategoryId")
+                .parsed(ABSENT_LIST, |text| text.parse().map_err(|_| NO_SUCH_LIST.to_owned())),
+            send_volume_limit: body.optional("sendVolumeLimit").json_object().map(AsSent),
+            send_rate_limit: body.optional("sendRateLimit").json_object().map(AsSent),
+            quiet_time_override: body.optional("quietTimeOverride").json_object().map(AsSent),
+            utm_settings: body.optional("utmSettings").json_object().map(AsSent),
+            channel_config: body.optional("channelConfig").json_object().map(AsSent),
+            sto_config: body.optional("stoConfig").json_object().map(AsSent),
+            ab_test_config: body.optional("abTestConfig").json_object().map(AsSent),
+            resend_policy: body
+                .optional("resendPolicy")
+                .one_of(ResendPolicy::NAMED)
+                .unwrap_or_default(),
+            resend_cooldown_days: body
+                .optional("resendCooldownDays")
+                .integer(1..=COOLDOWN_DAYS_MAX),
+            tags: each_once(body.optional("tags").list(0..=TAGS_MAX, tag).unwrap_or_default()),
+            ignore_touching_rules: body.optional("ignoreTouchingRules").bool().unwrap_or_default(),
+        };
+        definition.refuse_contradictions(body);
+        definition
+    }
+
+    /// Rules that span fields.
+    fn refuse_contradictions(&self, body: &mut Fields<'_>) {
+        if self.resend_policy == ResendPolicy::Cooldown && !body.has("resendCooldownDays") {
+            body.refuse("resendCooldownDays", "is required when resendPolicy is cooldown");
+        }
+    }
+}
+
+/// What a list that is not there, or not the workspace's, is answered with.
+pub(in crate::campaigns) const NO_SUCH_LIST: &str = "must be the id of an active list";
+/// Stands in for a list that was refused.
+const ABSENT_LIST: ListId = ListId::new(uuid::Uuid::nil());
+
+fn variant(item: Field<'_, Required>) -> AsSent {
+    AsSent(item.json_object())
+}
+
+/// A name is measured and kept without the space around it.
+fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
+    field.parsed(String::new(), |sent| {
+        let name = sent.trim();
+        match name.chars().count() {
+            0 => Err("must not be empty".to_owned()),
+            1..=NAME_CHARS_MAX => Ok(name.to_owned()),
+            _ => Err(format!("must be at most {NAME_CHARS_MAX} characters")),
+        }
+    })
+}
+
+/// A tag is measured and kept without the space around it.
+pub fn tag(item: Field<'_, Required>) -> String {
+    item.parsed(String::new(), |sent| {
+        let tag = sent.trim();
+        match tag.chars().count() {
+            0 => Err("must not be empty".to_owned()),
+            1..=TAG_CHARS_MAX => Ok(tag.to_owned()),
+            _ => Err(format!("must be at most {TAG_CHARS_MAX} characters")),
+        }
+    })
+}
+
+/// Tags in the order they were named first.
+pub fn each_once(tags: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    tags.into_iter().filter(|tag| seen.insert(tag.clone())).collect()
+}

@@ -1,0 +1,112 @@
+//! What a campaign says, and what may become of it. Pure.
+
+mod definition;
+mod placeholder;
+mod status;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::{
+    definition::{
+        DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, ResendPolicy, TAG_CHARS_MAX, TAGS_MAX,
+        VARIANTS_MAX, each_once, tag,
+    },
+    placeholder::AsSent,
+    status::Status,
+};
+use crate::kernel::Channel;
+
+/// What a campaign goes out on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CampaignChannel {
+    /// Mail.
+    Email,
+    /// Text messages.
+    Sms,
+    /// Viber.
+    Viber,
+    /// Push notifications.
+    Push,
+    /// A call to a server of the caller's.
+    Webhook,
+    /// WhatsApp.
+    Whatsapp,
+    /// Shown by the app to those who open it.
+    InApp,
+    /// Whichever channel serves a recipient best.
+    AiOptimized,
+}
+
+impl CampaignChannel {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] = &[
+        ("email", Self::Email),
+        ("sms", Self::Sms),
+        ("viber", Self::Viber),
+        ("push", Self::Push),
+        ("webhook", Self::Webhook),
+        ("whatsapp", Self::Whatsapp),
+        ("in_app", Self::InApp),
+        ("ai_optimized", Self::AiOptimized),
+    ];
+
+    /// The channel as the API and the store write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Sms => "sms",
+            Self::Viber => "viber",
+            Self::Push => "push",
+            Self::Webhook => "webhook",
+            Self::Whatsapp => "whatsapp",
+            Self::InApp => "in_app",
+            Self::AiOptimized => "ai_optimized",
+        }
+    }
+
+    /// The channel whose consent a recipient must have given; none where none is needed, or where each
+    /// recipient's own channel decides.
+    pub const fn delivers(self) -> Option<Channel> {
+        match self {
+            Self::Email => Some(Channel::Email),
+            Self::Sms => Some(Channel::Sms),
+            Self::Viber => Some(Channel::Viber),
+            Self::Push => Some(Channel::Push),
+            Self::Whatsapp => Some(Channel::Whatsapp),
+            Self::Webhook | Self::InApp | Self::AiOptimized => None,
+        }
+    }
+}
+
+/// What makes a campaign go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SendType {
+    /// As soon as it is sent.
+    #[default]
+    Immediate,
+    /// At its time.
+    Scheduled,
+    /// For each recipient when an event of theirs comes in.
+    Triggered,
+    /// For each recipient at the hour they are most likely to look.
+    Intelligent,
+    /// Again and again by a schedule.
+    Recurring,
+    /// As learning decides.
+    AiOptimized,
+}
+
+impl SendType {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] = &[
+        ("immediate", Self::Immediate),
+        ("scheduled", Self::Scheduled),
+        ("triggered", Self::Triggered),
+        ("intelligent", Self::Intelligent),
+        ("recurring", Self::Recurring),
+        ("ai_optimized", Self::AiOptimized),
+    ];
+}

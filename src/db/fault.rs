@@ -6,9 +6,12 @@ use analytics::AnalyticsError;
 use crate::kernel::Error;
 
 /// SQLSTATEs that say the server is going away or has no room, not that a statement was wrong:
-/// class 08 (connection), 53300 (too many connections), 57P01–57P03 (shut down, starting up).
+/// classes 08 (connection) and 53 (connections, memory or locks used up, disk full), 57P01–57P03
+/// (shut down, starting up).
 fn is_outage(state: &str) -> bool {
-    state.starts_with("08") || matches!(state, "53300" | "57P01" | "57P02" | "57P03")
+    state.starts_with("08")
+        || state.starts_with("53")
+        || matches!(state, "57P01" | "57P02" | "57P03")
 }
 
 impl From<sqlx::Error> for Error {
@@ -58,7 +61,7 @@ mod tests {
 
     #[test]
     fn outages_are_told_from_wrong_statements() {
-        for state in ["08006", "08001", "53300", "57P01", "57P03"] {
+        for state in ["08006", "08001", "53100", "53200", "53300", "57P01", "57P03"] {
             assert!(is_outage(state), "{state}");
         }
         for state in ["23505", "42601", "57014", "40001"] {

@@ -25,6 +25,8 @@ const CONFIGURATION: &str = "
 # Millrace: one program on this machine, many short transactions.
 jit = off
 max_parallel_workers_per_gather = 0
+# Arrays of profiles lock each address they bring; this is room for sixteen thousand-fold ones at once.
+max_locks_per_transaction = 256
 idle_in_transaction_session_timeout = '60s'
 timezone = 'UTC'
 log_timezone = 'UTC'

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::post;
-use crate::kit::Workspace;
+use crate::kit::{Workspace, server};
 
 /// Sends every body at the same time; gives how many were answered as created.
 async fn at_once(workspace: &Workspace, bodies: Vec<Value>) -> usize {
@@ -83,4 +83,58 @@ async fn an_email_alone_and_an_external_id_with_it_never_make_two_of_one_person(
     }
     assert_eq!(at_once(&workspace, bodies).await, 25);
     assert_eq!(all(&workspace).await.len(), 25);
+}
+
+#[tokio::test]
+async fn arrays_that_bring_the_same_new_addresses_at_once_make_each_profile_once() {
+    // Arrays lock their addresses before they look, single elements after: both must meet here, in
+    // either order of the addresses.
+    let workspace = Workspace::new().await;
+    let element = |n: usize, of: usize| json!({"email": format!("p{n}@example.test"), "attributes": {format!("k{of}"): n}});
+    let mut bodies: Vec<Value> = (0..8)
+        .map(|of| {
+            let mut elements: Vec<Value> = (0..120).map(|n| element(n, of)).collect();
+            if of % 2 == 1 {
+                elements.reverse();
+            }
+            Value::Array(elements)
+        })
+        .collect();
+    bodies.extend((0..20).map(|n| element(n * 6, 8)));
+    at_once(&workspace, bodies).await;
+    let users = all(&workspace).await;
+    assert_eq!(users.len(), 120);
+    let kept: usize = users.iter().map(|user| user["attributes"].as_object().unwrap().len()).sum();
+    assert_eq!(kept, 8 * 120 + 20);
+}
+
+#[tokio::test]
+async fn a_profile_of_no_workspace_is_refused_by_the_database_itself() {
+    let workspace = Workspace::new().await;
+    post(&workspace, &json!({"externalId": "ann"}), 201).await;
+    let (db, here) = (server().db(), workspace.id.uuid());
+    let (stray, moved) = server()
+        .on(async move {
+            let elsewhere = uuid::Uuid::new_v4();
+            let stray = sqlx::query(
+                "insert into users (workspace_id, id, created_at, updated_at)
+                 select w, decode('0123456789abcdef01234567', 'hex'), now(), now()
+                 from unnest($1::uuid[]) w",
+            )
+            .bind(vec![here, elsewhere])
+            .execute(&db)
+            .await;
+            let moved = sqlx::query("update users set workspace_id = $2 where workspace_id = $1")
+                .bind(here)
+                .bind(elsewhere)
+                .execute(&db)
+                .await;
+            (stray, moved)
+        })
+        .await;
+    for refused in [stray, moved] {
+        let fault = refused.unwrap_err();
+        assert!(fault.as_database_error().unwrap().is_foreign_key_violation(), "{fault}");
+    }
+    assert_eq!(all(&workspace).await.len(), 1);
 }

@@ -197,6 +197,10 @@ async fn attempt(
     Ok(Some(verdicts))
 }
 
+/// Elements from which on their addresses are locked before the first look: most arrays make
+/// profiles, and a look at a thousand costs more than as many locks.
+const LOCK_FIRST_FROM: usize = 16;
+
 /// Finds the profile each candidate means. Where one has to be made for an address, nobody else can
 /// make it from here on; `None` when that could not be brought about in one look.
 async fn aim<'u>(
@@ -205,12 +209,20 @@ async fn aim<'u>(
     upserts: &'u [Upsert],
     candidates: &[usize],
 ) -> Result<Option<Vec<Aimed<'u>>>> {
-    let wanted: Vec<&Upsert> = candidates.iter().map(|place| &upserts[*place]).collect();
+    let wanted: Vec<&'u Upsert> = candidates.iter().map(|place| &upserts[*place]).collect();
     let aimed = async |tx: &mut PgConnection| -> Result<Vec<Aimed<'u>>> {
         let found = store::resolve::find(tx, workspace, &wanted).await?;
         let places = candidates.iter().copied().zip(found);
         Ok(places.map(|(place, found)| Aimed { place, upsert: &upserts[place], found }).collect())
     };
+    let is_many = wanted.len() >= LOCK_FIRST_FROM;
+    let locks_max =
+        if is_many { store::resolve::address_locks_max(tx).await? } else { LOCK_FIRST_FROM };
+    if is_many && wanted.len() <= locks_max {
+        let sent: Vec<&str> = wanted.iter().filter_map(|one| one.email()).collect();
+        store::resolve::lock_addresses(tx, workspace, &sent, locks_max).await?;
+        return Ok(Some(aimed(tx).await?));
+    }
     let seen = aimed(tx).await?;
     let addresses = |aimed: &[Aimed<'u>]| -> Vec<&'u str> {
         aimed.iter().filter(|one| one.makes()).filter_map(|one| one.upsert.email()).collect()
@@ -219,7 +231,7 @@ async fn aim<'u>(
     if locked.is_empty() {
         return Ok(Some(seen));
     }
-    store::resolve::lock_addresses(tx, workspace, &locked).await?;
+    store::resolve::lock_addresses(tx, workspace, &locked, locks_max).await?;
     let seen = aimed(tx).await?;
     let covered = addresses(&seen).iter().all(|email| locked.contains(email));
     Ok(covered.then_some(seen))

@@ -11,9 +11,11 @@ use crate::{
     users::model::Upsert,
 };
 
-/// Addresses locked one by one; for more the whole workspace is locked, because PostgreSQL has room
-/// for a few thousand such locks in all.
-const ADDRESS_LOCKS_MAX: usize = 64;
+/// Addresses that are locked one by one on any server. PostgreSQL has room for a few thousand such
+/// locks in all (`max_locks_per_transaction` × `max_connections`).
+const ADDRESS_LOCKS_FEW: usize = 64;
+/// Requests with as many addresses as may be locked that fit into that room at once.
+const SHARES: i64 = 16;
 
 /// The profile a create-or-update means.
 #[derive(Debug, Clone)]
@@ -73,16 +75,29 @@ pub(in crate::users) async fn find(
     Ok(found)
 }
 
-/// Keeps everybody else from making profiles with these addresses until the transaction ends. Taken
-/// before any row's lock, the workspace's lock first, then in the order of their numbers, so that no
-/// two transactions can wait for each other.
+/// How many addresses one request may lock one by one, beside others that do the same.
+pub(in crate::users) async fn address_locks_max(tx: &mut PgConnection) -> Result<usize> {
+    let room = sqlx::query_scalar!(
+        r#"select current_setting('max_locks_per_transaction')::bigint
+             * current_setting('max_connections')::bigint as "room!""#
+    )
+    .fetch_one(tx)
+    .await?;
+    Ok(usize::try_from(room / SHARES).unwrap_or(0).max(ADDRESS_LOCKS_FEW))
+}
+
+/// Keeps everybody else from making profiles with these addresses until the transaction ends; with
+/// all of the workspace's when they are more than `one_by_one_max`. Taken before any row's lock, the
+/// workspace's lock first, then in the order of their numbers, so that no two transactions can wait
+/// for each other.
 pub(in crate::users) async fn lock_addresses(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     emails: &[&str],
+    one_by_one_max: usize,
 ) -> Result<()> {
     let whole = lock_number(workspace, "");
-    if emails.len() > ADDRESS_LOCKS_MAX {
+    if emails.len() > one_by_one_max {
         sqlx::query!("select pg_advisory_xact_lock($1)", whole).execute(tx).await?;
         return Ok(());
     }

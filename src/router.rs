@@ -5,7 +5,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
-    consent, events, hosted_page,
+    campaigns, consent, events, hosted_page,
     http::{health, openapi, rate},
     lists, suppressions, telemetry, users,
 };
@@ -16,6 +16,7 @@ pub fn api(app: App) -> Router {
         .merge(events::api::routes())
         .merge(users::api::routes())
         .merge(managed(&app))
+        .merge(rate::limited(campaigns::api::routes(), &app.rate_limits().campaigns))
         .merge(hosted_page::api::pages())
         .merge(health::router());
     openapi::finish(routes).with_state(app)

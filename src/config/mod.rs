@@ -158,6 +158,8 @@ pub struct Http {
 pub struct RateLimits {
     /// Of subscriptions, lists and suppressions.
     pub management: Rate,
+    /// Of campaigns.
+    pub campaigns: Rate,
 }
 
 /// A rate of requests.

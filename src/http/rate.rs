@@ -40,6 +40,8 @@ const SWEEP_EVERY: u32 = 65_536;
 pub enum RateClass {
     /// Consent, lists, the preference page, suppressions.
     Management,
+    /// Campaigns.
+    Campaigns,
 }
 
 impl RateClass {
@@ -47,6 +49,7 @@ impl RateClass {
     const fn name(self) -> &'static str {
         match self {
             Self::Management => "mgmt",
+            Self::Campaigns => "campaigns",
         }
     }
 }
@@ -73,6 +76,8 @@ pub struct RateLimit(Option<Arc<Class>>);
 pub struct RateLimits {
     /// Of consent, lists, the preference page and suppressions.
     pub management: RateLimit,
+    /// Of campaigns.
+    pub campaigns: RateLimit,
 }
 
 #[derive(Debug)]

@@ -26,7 +26,8 @@ use tokio::{
 use crate::{
     app::{App, Parts},
     auth::{Auth, sessions::Sessions},
-    config::{self, Settings},
+    campaigns,
+    config::{self, Role, Settings},
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
@@ -192,6 +193,9 @@ impl Server {
         self.background.spawn(stores.bring_up());
         self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));
         self.background.spawn(census::watch(self.app.db().clone()));
+        if settings.has_role(Role::Delivery) {
+            self.background.spawn(campaigns::ops::due::watch(self.app.clone()));
+        }
         let recorder = self.app.recorder().clone();
         self.background.spawn(async move {
             let mut tick = tokio::time::interval(UPKEEP_INTERVAL);
@@ -295,5 +299,8 @@ fn rate_limits(settings: &config::RateLimits) -> RateLimits {
     let limit = |class, rate: config::Rate| {
         RateLimit::new(class, Rate { per_second: rate.per_second, burst: rate.burst })
     };
-    RateLimits { management: limit(RateClass::Management, settings.management) }
+    RateLimits {
+        management: limit(RateClass::Management, settings.management),
+        campaigns: limit(RateClass::Campaigns, settings.campaigns),
+    }
 }

@@ -137,6 +137,12 @@ pub const METRICS: &[Metric] = &[
         Count,
         "transactions of POST /users that lost a race and began again",
     ),
+    metric(
+        "campaign_transitions_total",
+        Counter,
+        Count,
+        "campaigns that went from one state to another, by call",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

@@ -12,6 +12,7 @@ mod kit;
 
 mod analytics;
 mod auth;
+mod campaigns;
 mod clickhouse;
 mod consent;
 mod contract;

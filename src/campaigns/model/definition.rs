@@ -189,7 +189,7 @@ impl Definition {
 }
 
 /// What a list that is not there, or not the workspace's, is answered with.
-pub(in crate::campaigns) const NO_SUCH_LIST: &str = "must be the id of an active list";
+pub const NO_SUCH_LIST: &str = "must be the id of an active list";
 /// Stands in for a list that was refused.
 const ABSENT_LIST: ListId = ListId::new(uuid::Uuid::nil());
 

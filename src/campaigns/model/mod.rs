@@ -1,19 +1,30 @@
 //! What a campaign says, and what may become of it. Pure.
 
+mod campaign;
 mod definition;
+mod difference;
+mod edit;
+mod filter;
 mod placeholder;
+mod record;
 mod status;
+pub mod timing;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
+    campaign::{Campaign, PendingDraft, State},
     definition::{
-        DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, ResendPolicy, TAG_CHARS_MAX, TAGS_MAX,
-        VARIANTS_MAX, each_once, tag,
+        DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, ResendPolicy,
+        TAG_CHARS_MAX, TAGS_MAX, VARIANTS_MAX, each_once, tag,
     },
+    difference::{Change, Difference, Op, changed_fields, differences, for_history},
+    edit::Edit,
+    filter::Filter,
     placeholder::AsSent,
-    status::Status,
+    record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
+    status::{Call, Kind, Refusal, Standing, Status, next},
 };
 use crate::kernel::Channel;
 

@@ -11,16 +11,22 @@ use crate::kit::{Client, Workspace, unique};
 
 const ABSENT_USER: &str = "00000000000000000000dead";
 const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
+const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
 /// What a request names.
 struct Ids<'a> {
     user: &'a str,
     external: &'a str,
     list: &'a str,
+    campaign: &'a str,
 }
 
-const ABSENT: Ids<'static> =
-    Ids { user: ABSENT_USER, external: "nobody-at-all", list: ABSENT_LIST };
+const ABSENT: Ids<'static> = Ids {
+    user: ABSENT_USER,
+    external: "nobody-at-all",
+    list: ABSENT_LIST,
+    campaign: ABSENT_CAMPAIGN,
+};
 
 struct Endpoint {
     method: Method,
@@ -146,17 +152,73 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
+fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
+    let none = Value::Null;
+    let new = json!({"name": "n", "channel": "in_app", "subscriptionCategoryId": ids.list});
+    let many = json!({"ids": [ids.campaign]});
+    vec![
+        ("POST", "/campaigns", "", new, "campaigns:write"),
+        ("GET", "/campaigns", "", none.clone(), "campaigns:read"),
+        ("GET", "/campaigns/{campaignId}", "", none.clone(), "campaigns:read"),
+        ("PUT", "/campaigns/{campaignId}", "", json!({"name": "n"}), "campaigns:write"),
+        ("DELETE", "/campaigns/{campaignId}", "", none.clone(), "campaigns:delete"),
+        ("POST", "/campaigns/{campaignId}/send", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/pause", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/resume", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/cancel", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/retry", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/resend", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/stop-recurring", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/publish", "", none.clone(), "campaigns:write"),
+        ("POST", "/campaigns/{campaignId}/discard-draft", "", none.clone(), "campaigns:write"),
+        ("POST", "/campaigns/{campaignId}/duplicate", "", none.clone(), "campaigns:write"),
+        ("POST", "/campaigns/{campaignId}/archive", "", none.clone(), "campaigns:write"),
+        ("POST", "/campaigns/{campaignId}/unarchive", "", none.clone(), "campaigns:write"),
+        ("GET", "/campaigns/{campaignId}/versions", "", none.clone(), "campaigns:read"),
+        (
+            "GET",
+            "/campaigns/{campaignId}/versions/compare",
+            "?v1=1&v2=1",
+            none.clone(),
+            "campaigns:read",
+        ),
+        ("GET", "/campaigns/{campaignId}/versions/{versionId}", "", none.clone(), "campaigns:read"),
+        (
+            "POST",
+            "/campaigns/{campaignId}/versions/{versionId}/rollback",
+            "",
+            none.clone(),
+            "campaigns:write",
+        ),
+        ("GET", "/campaigns/{campaignId}/history", "", none, "campaigns:read"),
+        ("POST", "/campaigns/bulk-delete", "", many.clone(), "campaigns:delete"),
+        ("POST", "/campaigns/bulk-archive", "", many.clone(), "campaigns:write"),
+        ("POST", "/campaigns/bulk-unarchive", "", many.clone(), "campaigns:write"),
+        ("POST", "/campaigns/bulk-duplicate", "", many, "campaigns:write"),
+        (
+            "POST",
+            "/campaigns/bulk-tag",
+            "",
+            json!({"ids": [ids.campaign], "tags": ["x"]}),
+            "campaigns:write",
+        ),
+    ]
+}
+
 /// Every endpoint of the specification that is there so far.
 fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
-    let lines = [events_and_users(ids), consent(), lists_and_page(ids), suppressions(ids)]
-        .into_iter()
-        .flatten();
+    let lines =
+        [events_and_users(ids), consent(), lists_and_page(ids), suppressions(ids), campaigns(ids)]
+            .into_iter()
+            .flatten();
     lines
         .map(|(method, described, query, body, scope)| {
             let user = if described.contains("by-user-id") { ids.external } else { ids.user };
             let path = described
                 .replace("{userId}", user)
                 .replace("{listId}", ids.list)
+                .replace("{campaignId}", ids.campaign)
+                .replace("{versionId}", "1")
                 .replace("{channel}", "email")
                 .replace("{identifier}", "%2B4915100000");
             let method = method.parse().unwrap();
@@ -180,7 +242,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         body.remove("path");
     }
     let mut text = json.to_string();
-    for id in [ids.user, ids.external, ids.list] {
+    for id in [ids.user, ids.external, ids.list, ids.campaign] {
         text = text.replace(id, "ID");
     }
     (status, text)
@@ -252,7 +314,11 @@ async fn the_ids_of_another_workspace_are_nobodys() {
         .post("/suppressions", &json!({"channel": "sms", "identifier": "+4915100000"}), 201)
         .await;
 
-    let theirs = Ids { user, external: &external, list };
+    let body = json!({"name": "Theirs", "channel": "in_app"});
+    let campaign = there.api.post("/campaigns", &body, 201).await.json();
+
+    let theirs =
+        Ids { user, external: &external, list, campaign: campaign["id"].as_str().unwrap() };
     let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
     for (foreign, absent) in pairs {
         let names_none = foreign.path == absent.path && foreign.body == absent.body;
@@ -267,6 +333,8 @@ async fn the_ids_of_another_workspace_are_nobodys() {
         }
     }
     // And nothing happened there.
+    let path = format!("/campaigns/{}", theirs.campaign);
+    assert_eq!(there.api.get(path, 200).await.json(), campaign);
     there.api.get(format!("/users/{user}"), 200).await;
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();
     assert_eq!(members["members"][0]["status"], "subscribed");

@@ -1,0 +1,188 @@
+//! `POST /campaigns/bulk-…`: one thing done to many campaigns, each answered on its own.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BODY_BYTES_MAX, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{TAGS_MAX, each_once, tag},
+        ops,
+    },
+    http::{Body, Fields, FromFields},
+    kernel::{CampaignId, Result},
+};
+
+/// Campaigns of one call.
+const IDS_MAX: usize = 200;
+/// Characters of what is sent for an id.
+const ID_CHARS_MAX: usize = 255;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(delete_campaigns))
+        .routes(routes!(archive_campaigns))
+        .routes(routes!(unarchive_campaigns))
+        .routes(routes!(duplicate_campaigns))
+        .routes(routes!(tag_campaigns))
+}
+
+/// Which campaigns.
+#[derive(Debug, ToSchema)]
+struct CampaignIds {
+    /// 1 to 200 ids; one that is named twice counts once.
+    ids: Vec<String>,
+}
+
+impl FromFields for CampaignIds {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self { ids: body.required("ids").list(1..=IDS_MAX, |item| item.text(0..=ID_CHARS_MAX)) }
+    }
+}
+
+/// Which campaigns, and what they are to be found by.
+#[derive(Debug, ToSchema)]
+struct CampaignTags {
+    /// 1 to 200 ids; one that is named twice counts once.
+    ids: Vec<String>,
+    /// 1 to 50 tags, which are added to those that are there.
+    tags: Vec<String>,
+}
+
+impl FromFields for CampaignTags {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let CampaignIds { ids } = CampaignIds::from_fields(body);
+        Self { ids, tags: each_once(body.required("tags").list(1..=TAGS_MAX, tag)) }
+    }
+}
+
+/// What became of each.
+#[derive(Debug, Serialize, ToSchema)]
+struct BulkDone {
+    /// The ids of those it was done to.
+    succeeded: Vec<String>,
+    /// The others.
+    failed: Vec<Failed>,
+}
+
+/// What became of each, and the copies.
+#[derive(Debug, Serialize, ToSchema)]
+struct BulkCopied {
+    #[serde(flatten)]
+    done: BulkDone,
+    /// The copies.
+    created: Vec<Copied>,
+}
+
+/// A campaign it was not done to.
+#[derive(Debug, Serialize, ToSchema)]
+struct Failed {
+    /// Its id, as it was sent.
+    id: String,
+    /// Why not.
+    reason: String,
+}
+
+/// A copy.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Copied {
+    /// Of which campaign.
+    source_id: String,
+    /// Its own id.
+    id: CampaignId,
+}
+
+impl From<ops::Bulk> for BulkDone {
+    fn from(bulk: ops::Bulk) -> Self {
+        let failed = bulk.failed.into_iter().map(|(id, reason)| Failed { id, reason });
+        Self { succeeded: bulk.succeeded, failed: failed.collect() }
+    }
+}
+
+/// Deletes each: gone where it was never live, else archived.
+#[utoipa::path(
+    post,
+    path = "/campaigns/bulk-delete",
+    tag = "campaigns",
+    request_body = CampaignIds,
+    responses((status = 200, body = BulkDone))
+)]
+async fn delete_campaigns(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsDelete>,
+    Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
+) -> Result<Json<BulkDone>> {
+    Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Delete).await.into()))
+}
+
+/// Archives each.
+#[utoipa::path(
+    post,
+    path = "/campaigns/bulk-archive",
+    tag = "campaigns",
+    request_body = CampaignIds,
+    responses((status = 200, body = BulkDone))
+)]
+async fn archive_campaigns(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
+) -> Result<Json<BulkDone>> {
+    Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Archive).await.into()))
+}
+
+/// Takes each out of the archive, without sending.
+#[utoipa::path(
+    post,
+    path = "/campaigns/bulk-unarchive",
+    tag = "campaigns",
+    request_body = CampaignIds,
+    responses((status = 200, body = BulkDone))
+)]
+async fn unarchive_campaigns(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
+) -> Result<Json<BulkDone>> {
+    Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Unarchive).await.into()))
+}
+
+/// Makes a draft of what each says.
+#[utoipa::path(
+    post,
+    path = "/campaigns/bulk-duplicate",
+    tag = "campaigns",
+    request_body = CampaignIds,
+    responses((status = 200, body = BulkCopied))
+)]
+async fn duplicate_campaigns(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
+) -> Result<Json<BulkCopied>> {
+    let mut bulk = ops::each(&app, &who(&caller), &ids, &ops::Work::Duplicate).await;
+    let created = std::mem::take(&mut bulk.created);
+    let created = created.into_iter().map(|(source_id, id)| Copied { source_id, id }).collect();
+    Ok(Json(BulkCopied { done: bulk.into(), created }))
+}
+
+/// Adds tags to each.
+#[utoipa::path(
+    post,
+    path = "/campaigns/bulk-tag",
+    tag = "campaigns",
+    request_body = CampaignTags,
+    responses((status = 200, body = BulkDone))
+)]
+async fn tag_campaigns(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Body(CampaignTags { ids, tags }): Body<CampaignTags, BODY_BYTES_MAX>,
+) -> Result<Json<BulkDone>> {
+    Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Tag(tags)).await.into()))
+}

@@ -1,0 +1,95 @@
+//! `/campaigns` and `/campaigns/:campaignId`: make, read, change and delete.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+
+use super::{BODY_BYTES_MAX, Campaign, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{Definition, Edit},
+        ops,
+    },
+    http::{Body, Path},
+    kernel::Result,
+};
+
+/// Makes a campaign: scheduled where `sendType` is `scheduled` and `scheduledAt` is set, else a draft.
+/// `status` may be sent as `draft` or `scheduled`.
+#[utoipa::path(
+    post,
+    path = "/campaigns",
+    tag = "campaigns",
+    request_body = Definition,
+    responses((status = 201, body = Campaign))
+)]
+pub(super) async fn create_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Body(edit): Body<Edit, BODY_BYTES_MAX>,
+) -> Result<(StatusCode, Json<Campaign>)> {
+    let campaign = ops::create(&app, &who(&caller), &edit).await?;
+    Ok((StatusCode::CREATED, Json(campaign.into())))
+}
+
+/// One campaign.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses((status = 200, body = Campaign), (status = 404, description = "absent"))
+)]
+pub(super) async fn get_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::find(&app, caller.workspace(), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Changes the fields that are sent; null removes one. A live triggered, recurring or in-app campaign
+/// keeps sending what it says until the edits are published.
+#[utoipa::path(
+    put,
+    path = "/campaigns/{campaignId}",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = Definition,
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "where it stands it cannot be changed, or not like this"),
+    )
+)]
+pub(super) async fn update_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    Body(edit): Body<Edit, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::update(&app, &who(&caller), campaign_id(&id)?, &edit).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Deletes a campaign that was never live; any other is archived.
+#[utoipa::path(
+    delete,
+    path = "/campaigns/{campaignId}",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 204, description = "gone, or archived"),
+        (status = 404, description = "absent"),
+    )
+)]
+pub(super) async fn delete_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsDelete>,
+    Path(id): Path<String>,
+) -> Result<StatusCode> {
+    ops::remove(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,294 @@
+//! `POST /campaigns/:campaignId/…`: the calls that move a campaign, each answered with all of it.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::ops,
+    http::{Body, Path},
+    kernel::Result,
+};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(send_campaign))
+        .routes(routes!(pause_campaign))
+        .routes(routes!(resume_campaign))
+        .routes(routes!(cancel_campaign))
+        .routes(routes!(retry_campaign))
+        .routes(routes!(resend_campaign))
+        .routes(routes!(stop_recurring))
+        .routes(routes!(publish_campaign))
+        .routes(routes!(discard_draft))
+        .routes(routes!(archive_campaign))
+        .routes(routes!(unarchive_campaign))
+        .routes(routes!(duplicate_campaign))
+}
+
+/// No body is needed; one that is sent has to be JSON.
+type NoBody = Body<Option<Nothing>, BODY_BYTES_MAX>;
+
+/// Launches: a one-time campaign goes out now, whatever its schedule; others are live from now on.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "what it says cannot be sent"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is neither a draft nor scheduled"),
+    )
+)]
+async fn send_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::send(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Halts an active or scheduled campaign.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/pause",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is neither active nor scheduled"),
+    )
+)]
+async fn pause_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::pause(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Goes on with a paused campaign.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/resume",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is not paused"),
+    )
+)]
+async fn resume_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::resume(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Calls a campaign off, for good.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/cancel",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "nothing is under way"),
+    )
+)]
+async fn cancel_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::cancel(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Puts a failed campaign back in line.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/retry",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it has not failed"),
+    )
+)]
+async fn retry_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::retry(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Sends a completed one-time campaign again, to whom its `resendPolicy` says.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/resend",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "it is not one-time, or has not finished sending"),
+        (status = 404, description = "absent"),
+    )
+)]
+async fn resend_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::resend(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Stops the occurrences to come of a recurring campaign.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/stop-recurring",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "it is not recurring"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is not live"),
+    )
+)]
+async fn stop_recurring(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::stop_recurring(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Puts pending edits in the place of what is live, in one step.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/publish",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "no edits are pending, or they cannot be sent"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is not live"),
+    )
+)]
+async fn publish_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::publish(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Throws pending edits away; where there are none, nothing happens.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/discard-draft",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+    )
+)]
+async fn discard_draft(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::discard_draft(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Halts sending and puts away; history and counts stay.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/archive",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+    )
+)]
+async fn archive_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::archive(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Takes out of the archive without sending: what was under way is paused.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/unarchive",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is not archived"),
+    )
+)]
+async fn unarchive_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::unarchive(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Makes a draft of what a campaign says, named "… (copy)".
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/duplicate",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses((status = 201, body = Campaign), (status = 404, description = "absent"))
+)]
+async fn duplicate_campaign(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: NoBody,
+) -> Result<(StatusCode, Json<Campaign>)> {
+    let campaign = ops::duplicate(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok((StatusCode::CREATED, Json(campaign.into())))
+}

@@ -1,0 +1,55 @@
+//! The HTTP side of campaigns.
+
+mod bulk;
+mod campaigns;
+mod lifecycle;
+mod list;
+mod versions;
+mod wire;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use self::wire::Campaign;
+use super::ops::{NOT_FOUND, Who};
+use crate::{
+    app::App,
+    auth::Caller,
+    http::{Fields, FromFields},
+    kernel::{CampaignId, Result},
+};
+
+/// Largest body of a request about campaigns, decompressed, in bytes (DECISIONS G7).
+const BODY_BYTES_MAX: usize = 8 << 20;
+
+/// The routes of `/campaigns`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(campaigns::create_campaign, list::list_campaigns))
+        .routes(routes!(
+            campaigns::get_campaign,
+            campaigns::update_campaign,
+            campaigns::delete_campaign
+        ))
+        .merge(lifecycle::routes())
+        .merge(versions::routes())
+        .merge(bulk::routes())
+}
+
+/// The id of a path; what is no id names no campaign.
+fn campaign_id(text: &str) -> Result<CampaignId> {
+    text.parse().map_err(|_| NOT_FOUND)
+}
+
+fn who<S>(caller: &Caller<S>) -> Who {
+    Who { workspace: caller.workspace(), actor: caller.actor(), zone: caller.timezone().to_owned() }
+}
+
+/// A body that says nothing; it may be left out.
+#[derive(Debug)]
+struct Nothing;
+
+impl FromFields for Nothing {
+    fn from_fields(_: &mut Fields<'_>) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,290 @@
+//! `/campaigns/:campaignId/versions…` and `…/history`: what it said, and what was done to it.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{self, Change, ChangeType, Definition, Difference},
+        ops,
+    },
+    http::{Body, FromQuery, OffsetPage, Path, Query, QueryFields},
+    kernel::{Result, Timestamp, VersionId},
+};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_versions))
+        .routes(routes!(compare_versions))
+        .routes(routes!(get_version))
+        .routes(routes!(roll_back))
+        .routes(routes!(list_history))
+}
+
+/// Versions, or entries of the history, on a page where the caller asks for no number, and at most.
+type Page = OffsetPage<50, 200>;
+
+/// Characters of the name of a version.
+const NAME_CHARS_MAX: usize = 64;
+
+/// A version of a campaign.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    /// Its id.
+    id: VersionId,
+    /// Its number, from 1.
+    version: i32,
+    /// What made it.
+    change_type: ChangeType,
+    /// The fields in which it differs from what was there before.
+    changed_fields: Vec<String>,
+    /// Who made it.
+    created_by: String,
+    /// When.
+    created_at: Timestamp,
+}
+
+impl From<model::Version> for Version {
+    fn from(version: model::Version) -> Self {
+        Self {
+            id: version.id,
+            version: version.number,
+            change_type: version.change_type,
+            changed_fields: version.changed_fields,
+            created_by: version.created_by,
+            created_at: version.created_at,
+        }
+    }
+}
+
+/// A page of versions.
+#[derive(Debug, Serialize, ToSchema)]
+struct Versions {
+    /// The page, newest first.
+    data: Vec<Version>,
+    /// Versions there are.
+    total: i64,
+}
+
+/// A version and what the campaign said.
+#[derive(Debug, Serialize, ToSchema)]
+struct Snapshot {
+    #[serde(flatten)]
+    version: Version,
+    /// The writable fields.
+    #[schema(value_type = Definition)]
+    snapshot: Value,
+}
+
+/// A version that is compared.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Side {
+    /// Its id.
+    id: VersionId,
+    /// Its number.
+    version: i32,
+    /// When it was made.
+    created_at: Timestamp,
+}
+
+impl From<model::Version> for Side {
+    fn from(version: model::Version) -> Self {
+        Self { id: version.id, version: version.number, created_at: version.created_at }
+    }
+}
+
+/// Two versions and what differs between them.
+#[derive(Debug, Serialize, ToSchema)]
+struct Comparison {
+    v1: Side,
+    v2: Side,
+    /// By JSON Pointer; variants are matched by id.
+    changes: Vec<Difference>,
+    /// Whether they say the same.
+    identical: bool,
+}
+
+/// The two versions of a query.
+#[derive(Debug)]
+struct Sides(String, String);
+
+impl FromQuery for Sides {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        Self(query.required_text("v1", NAME_CHARS_MAX), query.required_text("v2", NAME_CHARS_MAX))
+    }
+}
+
+/// Lists the versions of a campaign, newest first.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/versions",
+    tag = "campaigns",
+    params(
+        ("campaignId" = String, Path),
+        ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+    ),
+    responses((status = 200, body = Versions), (status = 404, description = "absent"))
+)]
+async fn list_versions(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<Versions>> {
+    let page = (page.limit, page.offset);
+    let (versions, total) = ops::versions(&app, &who(&caller), campaign_id(&id)?, page).await?;
+    let data = versions.into_iter().map(Version::from).collect();
+    Ok(Json(Versions { data, total }))
+}
+
+/// Compares two versions, each named by its id or its number.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/versions/compare",
+    tag = "campaigns",
+    params(("campaignId" = String, Path), ("v1" = String, Query), ("v2" = String, Query)),
+    responses(
+        (status = 200, body = Comparison),
+        (status = 404, description = "the campaign or a version is absent"),
+    )
+)]
+async fn compare_versions(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(Sides(v1, v2)): Query<Sides>,
+) -> Result<Json<Comparison>> {
+    let compared = ops::compare(&app, &who(&caller), campaign_id(&id)?, (&v1, &v2)).await?;
+    Ok(Json(Comparison {
+        v1: compared.before.into(),
+        v2: compared.after.into(),
+        identical: compared.differences.is_empty(),
+        changes: compared.differences,
+    }))
+}
+
+/// One version and what the campaign said, by its id or its number.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/versions/{versionId}",
+    tag = "campaigns",
+    params(("campaignId" = String, Path), ("versionId" = String, Path)),
+    responses(
+        (status = 200, body = Snapshot),
+        (status = 404, description = "the campaign or the version is absent"),
+    )
+)]
+async fn get_version(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path((id, version)): Path<(String, String)>,
+) -> Result<Json<Snapshot>> {
+    let found = ops::find_version(&app, &who(&caller), campaign_id(&id)?, &version).await?;
+    Ok(Json(Snapshot { version: found.version.into(), snapshot: found.snapshot }))
+}
+
+/// Brings a version back; that of a live triggered, recurring or in-app campaign waits to be published.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/versions/{versionId}/rollback",
+    tag = "campaigns",
+    params(("campaignId" = String, Path), ("versionId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 404, description = "the campaign or the version is absent"),
+        (status = 409, description = "where it stands it cannot be changed"),
+    )
+)]
+async fn roll_back(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path((id, version)): Path<(String, String)>,
+    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::rollback(&app, &who(&caller), campaign_id(&id)?, &version).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Who did something.
+#[derive(Debug, Serialize, ToSchema)]
+struct Actor {
+    /// `api_key`, `user` or `system`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// Which one; null for the system.
+    id: Option<String>,
+}
+
+impl From<String> for Actor {
+    fn from(actor: String) -> Self {
+        match actor.split_once(':') {
+            Some((kind, id)) => Self { kind: kind.to_owned(), id: Some(id.to_owned()) },
+            None => Self { kind: actor, id: None },
+        }
+    }
+}
+
+/// An entry of the history.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    /// Its id.
+    #[schema(value_type = String, format = Uuid)]
+    id: uuid::Uuid,
+    /// What was done: `created`, `updated`, `sent`, `paused` …
+    action: String,
+    /// Who did it.
+    actor: Actor,
+    /// What it changed, by JSON Pointer.
+    changes: Vec<Change>,
+    /// When.
+    created_at: Timestamp,
+}
+
+/// A page of the history.
+#[derive(Debug, Serialize, ToSchema)]
+struct History {
+    /// The page, newest first.
+    items: Vec<Entry>,
+    /// Entries there are.
+    total: i64,
+}
+
+/// Lists what was done to a campaign, newest first.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/history",
+    tag = "campaigns",
+    params(
+        ("campaignId" = String, Path),
+        ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+    ),
+    responses((status = 200, body = History), (status = 404, description = "absent"))
+)]
+async fn list_history(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<History>> {
+    let page = (page.limit, page.offset);
+    let (entries, total) = ops::history(&app, &who(&caller), campaign_id(&id)?, page).await?;
+    let items = entries.into_iter().map(|entry| Entry {
+        id: entry.id,
+        action: entry.action,
+        actor: entry.actor.into(),
+        changes: entry.changes,
+        created_at: entry.created_at,
+    });
+    Ok(Json(History { items: items.collect(), total }))
+}

@@ -1,0 +1,86 @@
+//! Campaigns as they are written out.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::{
+    campaigns::model::{self, Definition, Status},
+    kernel::{CampaignId, Timestamp},
+};
+
+/// A campaign: its writable fields, and where it stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Campaign {
+    /// Its id.
+    id: CampaignId,
+    #[serde(flatten)]
+    definition: Definition,
+    /// Where it stands.
+    status: Status,
+    /// Why it failed, where it did.
+    failure_reason: Option<String>,
+    /// The number of its newest version.
+    version: i32,
+    /// Whether edits of it wait to be published.
+    has_pending_draft: bool,
+    /// What it will say once they are: all writable fields.
+    pending_draft: Option<Definition>,
+    /// When they were last made.
+    pending_draft_updated_at: Option<Timestamp>,
+    /// How many times it went out.
+    occurrence: i32,
+    /// When it is to go out next.
+    next_send_at: Option<Timestamp>,
+    /// When a message of it last left.
+    last_sent_at: Option<Timestamp>,
+    /// When it was first live.
+    started_at: Option<Timestamp>,
+    /// When everything it had to send was settled.
+    completed_at: Option<Timestamp>,
+    /// When it was called off.
+    cancelled_at: Option<Timestamp>,
+    /// When it was put away.
+    archived_at: Option<Timestamp>,
+    /// Where learning stands, of a campaign that learns.
+    #[schema(value_type = Option<Object>)]
+    rl: Option<Value>,
+    /// Who made it: `api_key:…`.
+    created_by: String,
+    /// Who last changed what it says.
+    updated_by: String,
+    /// When it was made.
+    created_at: Timestamp,
+    /// When it was last changed.
+    updated_at: Timestamp,
+}
+
+impl From<model::Campaign> for Campaign {
+    fn from(campaign: model::Campaign) -> Self {
+        let state = campaign.state;
+        let pending_draft_updated_at = campaign.pending_draft.as_ref().map(|it| it.updated_at);
+        Self {
+            id: campaign.id,
+            definition: campaign.definition,
+            status: state.status,
+            failure_reason: state.failure_reason,
+            version: campaign.version,
+            has_pending_draft: campaign.pending_draft.is_some(),
+            pending_draft: campaign.pending_draft.map(|draft| draft.definition),
+            pending_draft_updated_at,
+            occurrence: state.occurrence,
+            next_send_at: state.next_send_at,
+            last_sent_at: state.last_sent_at,
+            started_at: state.started_at,
+            completed_at: state.completed_at,
+            cancelled_at: state.cancelled_at,
+            archived_at: state.archived_at,
+            rl: state.rl,
+            created_by: campaign.created_by,
+            updated_by: campaign.updated_by,
+            created_at: campaign.created_at,
+            updated_at: campaign.updated_at,
+        }
+    }
+}

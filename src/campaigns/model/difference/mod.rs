@@ -1,0 +1,170 @@
+//! What changed between two forms of a campaign, by JSON Pointer (RFC 6901). Variants are matched by
+//! their id, so that one put in another place is not two changed ones.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// Changes named one by one; where there are more, whole fields are named.
+const CHANGES_MAX: usize = 1000;
+/// Characters of a JSON text above which a value is told by its size.
+const TOLD_CHARS_MAX: usize = 1000;
+/// Changes of one entry of the history.
+const TOLD_MAX: usize = 100;
+/// The list whose elements are matched by id.
+const VARIANTS: &str = "variants";
+
+/// What happened at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// It is new.
+    Add,
+    /// It is gone.
+    Remove,
+    /// It is another.
+    Replace,
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Difference {
+    /// Where, as a JSON Pointer; a variant's index is that of the newer form, or of the older where it
+    /// is gone.
+    pub path: String,
+    /// What happened there.
+    pub op: Op,
+    /// What was there, null for nothing.
+    pub before: Value,
+    /// What is there, null for nothing.
+    pub after: Value,
+}
+
+/// A change as the history tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Change {
+    /// Where, as a JSON Pointer.
+    pub path: String,
+    /// What was there, null for nothing; of something long, how long it was.
+    pub before: Value,
+    /// What is there, likewise.
+    pub after: Value,
+}
+
+impl Change {
+    /// A change of one field.
+    pub fn of(path: &str, before: impl Into<Value>, after: impl Into<Value>) -> Self {
+        Self { path: path.to_owned(), before: told(before.into()), after: told(after.into()) }
+    }
+}
+
+/// Every difference between two forms, in the order of their fields.
+pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
+    let empty = Map::new();
+    let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
+    let mut found = Found::default();
+    for name in changed_fields(before, after) {
+        let path = format!("/{}", escaped(&name));
+        let (old, new) = (old.get(&name).and_then(set), new.get(&name).and_then(set));
+        let mark = found.0.len();
+        let is_told = match (name.as_str(), old, new) {
+            (VARIANTS, Some(Value::Array(old)), Some(Value::Array(new))) => {
+                found.variants(&path, old, new)
+            }
+            _ => found.compare(&path, old, new),
+        };
+        if !is_told {
+            found.0.truncate(mark);
+            found.0.extend(difference(path, old, new));
+        }
+    }
+    found.0
+}
+
+/// The fields of the top that differ, in their order; null is absence.
+pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
+    let empty = Map::new();
+    let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
+    let gone = old.keys().filter(|name| !new.contains_key(*name));
+    let differs = |name: &&String| old.get(*name).and_then(set) != new.get(*name).and_then(set);
+    new.keys().chain(gone).filter(differs).cloned().collect()
+}
+
+/// Differences as the history keeps them: few, and none of them long.
+pub fn for_history(differences: Vec<Difference>) -> Vec<Change> {
+    let tell =
+        |it: Difference| Change { path: it.path, before: told(it.before), after: told(it.after) };
+    differences.into_iter().take(TOLD_MAX).map(tell).collect()
+}
+
+fn told(value: Value) -> Value {
+    let chars = value.to_string().chars().count();
+    if chars <= TOLD_CHARS_MAX { value } else { format!("({chars} characters of JSON)").into() }
+}
+
+fn set(value: &Value) -> Option<&Value> {
+    Some(value).filter(|value| !value.is_null())
+}
+
+fn difference(path: String, old: Option<&Value>, new: Option<&Value>) -> Option<Difference> {
+    let op = match (old, new) {
+        (None, None) => return None,
+        (None, Some(_)) => Op::Add,
+        (Some(_), None) => Op::Remove,
+        (Some(_), Some(_)) => Op::Replace,
+    };
+    let value = |it: Option<&Value>| it.cloned().unwrap_or_default();
+    Some(Difference { path, op, before: value(old), after: value(new) })
+}
+
+/// A step of a pointer (RFC 6901, section 3).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+#[derive(Default)]
+struct Found(Vec<Difference>);
+
+impl Found {
+    /// Finds the differences at a path and below; false once there are too many to name.
+    fn compare(&mut self, path: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
+        match (old, new) {
+            _ if old == new => true,
+            (Some(Value::Object(old)), Some(Value::Object(new))) => {
+                let gone = old.keys().filter(|name| !new.contains_key(*name));
+                new.keys().chain(gone).all(|name| {
+                    let path = format!("{path}/{}", escaped(name));
+                    self.compare(&path, old.get(name), new.get(name))
+                })
+            }
+            (Some(Value::Array(old)), Some(Value::Array(new))) => (0..old.len().max(new.len()))
+                .all(|at| self.compare(&format!("{path}/{at}"), old.get(at), new.get(at))),
+            _ => {
+                self.0.extend(difference(path.to_owned(), old, new));
+                self.0.len() <= CHANGES_MAX
+            }
+        }
+    }
+
+    fn variants(&mut self, path: &str, old: &[Value], new: &[Value]) -> bool {
+        let found = |list: &[Value], id: &Value| {
+            list.iter().position(|other| other.get("id").is_some_and(|other| other == id))
+        };
+        for (at, variant) in new.iter().enumerate() {
+            let before = variant.get("id").and_then(|id| found(old, id)).map(|at| &old[at]);
+            if !self.compare(&format!("{path}/{at}"), before, Some(variant)) {
+                return false;
+            }
+        }
+        for (at, variant) in old.iter().enumerate() {
+            let is_gone = variant.get("id").is_none_or(|id| found(new, id).is_none());
+            if is_gone && !self.compare(&format!("{path}/{at}"), Some(variant), None) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

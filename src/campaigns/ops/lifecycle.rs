@@ -1,0 +1,123 @@
+//! The calls that move a campaign from state to state.
+
+use crate::{
+    app::App,
+    campaigns::model::{Action, Call, Campaign, Definition, Status},
+    kernel::{CampaignId, Error, Result, Timestamp},
+};
+
+use super::{Step, Who, change};
+
+/// Launches: a one-time campaign goes out now, others are live from now on.
+///
+/// # Errors
+/// Not found; a bad request where what it says cannot be sent; a conflict where it cannot be sent from
+/// where it stands.
+pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    change(app, who, id, |campaign, now| {
+        let step = Step::moved(campaign, Call::Send, Action::Sent, now)?;
+        refuse_unfit(&campaign.definition, now)?;
+        Ok(Some(step))
+    })
+    .await
+}
+
+/// Refuses what cannot be sent, with every reason.
+///
+/// # Errors
+/// A bad request with a line for each.
+pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
+    let _ = (definition, now);
+    Ok(())
+}
+
+async fn moved(app: &App, who: &Who, id: CampaignId, by: (Call, Action)) -> Result<Campaign> {
+    let (call, action) = by;
+    change(app, who, id, |campaign, now| Step::moved(campaign, call, action, now).map(Some)).await
+}
+
+/// Halts.
+///
+/// # Errors
+/// Not found; a conflict where it is neither active nor scheduled.
+pub async fn pause(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::Pause, Action::Paused)).await
+}
+
+/// Goes on with what it was paused from; a time that went by meanwhile counts as come.
+///
+/// # Errors
+/// Not found; a conflict where it is not paused.
+pub async fn resume(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::Resume, Action::Resumed)).await
+}
+
+/// Calls off, for good.
+///
+/// # Errors
+/// Not found; a conflict where nothing is under way.
+pub async fn cancel(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::Cancel, Action::Cancelled)).await
+}
+
+/// Puts a failed campaign back in line, at once.
+///
+/// # Errors
+/// Not found; a conflict where it has not failed.
+pub async fn retry(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::Retry, Action::Retried)).await
+}
+
+/// Sends a completed campaign again, to whom its `resendPolicy` says.
+///
+/// # Errors
+/// Not found; a bad request where it is not one-time or has not finished.
+pub async fn resend(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    change(app, who, id, |campaign, now| {
+        let step = Step::moved(campaign, Call::Resend, Action::Resent, now)?;
+        refuse_unfit(&campaign.definition, now)?;
+        Ok(Some(step))
+    })
+    .await
+}
+
+/// Stops the occurrences to come; one that is under way finishes.
+///
+/// # Errors
+/// Not found; a bad request where it is not recurring; a conflict where it is not live.
+pub async fn stop_recurring(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::StopRecurring, Action::RecurringStopped)).await
+}
+
+/// Puts away, which halts sending; an archived one stays as it is.
+///
+/// # Errors
+/// Not found.
+pub async fn archive(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    change(app, who, id, archived).await
+}
+
+/// The step into the archive, for those that are not there.
+pub(super) fn archived(campaign: &Campaign, now: Timestamp) -> Result<Option<Step>> {
+    if campaign.state.status == Status::Archived {
+        return Ok(None);
+    }
+    Step::moved(campaign, Call::Archive, Action::Archived, now).map(Some)
+}
+
+/// Takes out of the archive; what was under way is paused and waits to be resumed.
+///
+/// # Errors
+/// Not found; a conflict where it is not archived.
+pub async fn unarchive(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    moved(app, who, id, (Call::Unarchive, Action::Unarchived)).await
+}
+
+/// Ends a campaign that cannot go on.
+///
+/// # Errors
+/// A conflict where nothing is under way.
+pub(super) fn failed(campaign: &Campaign, reason: &str, now: Timestamp) -> Result<Step> {
+    let failed = campaign.failed(reason, now).map_err(Error::from)?;
+    Ok(Step::to(campaign, failed, Call::Fail, Action::Failed))
+}

@@ -1,0 +1,29 @@
+//! Deleting campaigns: those that were never live are gone, others are put away.
+
+use crate::{
+    app::App,
+    campaigns::store,
+    kernel::{CampaignId, Error, Result},
+};
+
+use super::{NOT_FOUND, Who, archive};
+
+/// Times a removal is tried while others change the campaign.
+const TRIES_MAX: u32 = 100;
+
+/// Removes a campaign that was never live, with its versions and its history; archives any other.
+///
+/// # Errors
+/// Not found.
+pub async fn remove(app: &App, who: &Who, id: CampaignId) -> Result<()> {
+    for _ in 0..TRIES_MAX {
+        let campaign = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
+        if campaign.state.ran {
+            return archive(app, who, id).await.map(drop);
+        }
+        if store::delete(app.db(), who.workspace, &campaign).await? {
+            return Ok(());
+        }
+    }
+    Err(Error::Conflict("The campaign is being changed by others; try again".to_owned()))
+}

@@ -1,0 +1,230 @@
+//! Changing what a campaign says: in place, or, while it is live and stays so, in a draft that waits to
+//! be published.
+
+use crate::{
+    app::App,
+    campaigns::model::{
+        Action, Call, Campaign, Change, ChangeType, Definition, Edit, PendingDraft, Status, timing,
+    },
+    kernel::{CampaignId, Error, Result, Timestamp},
+};
+
+use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit};
+
+/// Changes the fields that were sent.
+///
+/// # Errors
+/// Not found; every complaint about the fields; a conflict where it stands in a state that cannot be
+/// edited, or not like this.
+pub async fn update(app: &App, who: &Who, id: CampaignId, edit: &Edit) -> Result<Campaign> {
+    change(app, who, id, |campaign, now| edited(campaign, edit, who, now)).await
+}
+
+fn edited(campaign: &Campaign, edit: &Edit, who: &Who, now: Timestamp) -> Result<Option<Step>> {
+    let old = newest(campaign);
+    let new = edit.over(old, &who.zone)?;
+    refuse_past(Some(old), &new, now)?;
+    let call = asked(campaign, edit)?;
+    if *old == new && call.is_none() {
+        return Ok(None);
+    }
+    let mut step = if *old == new {
+        Step { action: Action::Updated, ..unchanged(campaign) }
+    } else {
+        resaid(campaign, new, (Action::Updated, ChangeType::Update), now)?
+    };
+    if let Some(call) = call {
+        let before = step.campaign.state.status;
+        // A change that took its time away has made it a draft already.
+        if call != Call::Unschedule || before != Status::Draft {
+            if call == Call::Schedule && step.campaign.definition.scheduled_for().is_none() {
+                return Err(Error::invalid("status", NOT_SCHEDULABLE));
+            }
+            if call == Call::Schedule {
+                refuse_past(None, &step.campaign.definition, now)?;
+            }
+            step.campaign = step.campaign.moved(call, now)?;
+            step.call = Some(call);
+        }
+    }
+    tell_status(campaign, &mut step);
+    Ok(Some(step))
+}
+
+fn unchanged(campaign: &Campaign) -> Step {
+    Step {
+        campaign: campaign.clone(),
+        action: Action::Updated,
+        changes: Vec::new(),
+        call: None,
+        version: None,
+    }
+}
+
+fn tell_status(from: &Campaign, step: &mut Step) {
+    let (old, new) = (from.state.status, step.campaign.state.status);
+    if old != new {
+        step.changes.push(Change::of("/status", old.as_str(), new.as_str()));
+    }
+}
+
+/// The transition that `status` in a body asks for (DECISIONS F14).
+fn asked(campaign: &Campaign, edit: &Edit) -> Result<Option<Call>> {
+    match (campaign.state.status, edit.status) {
+        (_, None) => Ok(None),
+        (from, Some(to)) if from == to => Ok(None),
+        (Status::Draft, Some(Status::Scheduled)) => Ok(Some(Call::Schedule)),
+        (Status::Scheduled, Some(Status::Draft)) => Ok(Some(Call::Unschedule)),
+        (from, Some(to)) => Err(Error::Conflict(format!(
+            "The campaign is {}: use the lifecycle endpoints to make it {}",
+            from.as_str(),
+            to.as_str()
+        ))),
+    }
+}
+
+/// What it says, edits that are not published included.
+pub(super) fn newest(campaign: &Campaign) -> &Definition {
+    campaign.pending_draft.as_ref().map_or(&campaign.definition, |draft| &draft.definition)
+}
+
+/// Refuses a time that is over, where it is a new one.
+///
+/// # Errors
+/// One of `scheduledAt`.
+pub(super) fn refuse_past(
+    old: Option<&Definition>,
+    new: &Definition,
+    now: Timestamp,
+) -> Result<()> {
+    let is_old = old.is_some_and(|old| old.scheduled_at == new.scheduled_at);
+    match new.scheduled_at {
+        Some(at) if !is_old && at <= now => {
+            Err(Error::invalid("scheduledAt", "must be in the future"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What becomes of a campaign that is to say something else, by where it stands (DECISIONS K1, K21).
+///
+/// # Errors
+/// A conflict where it cannot say anything else, or not this.
+pub(super) fn resaid(
+    campaign: &Campaign,
+    new: Definition,
+    (action, change_type): (Action, ChangeType),
+    now: Timestamp,
+) -> Result<Step> {
+    let old = newest(campaign);
+    let status = campaign.state.status;
+    let kind = campaign.definition.kind();
+    let conflict =
+        |why: &str| Err(Error::Conflict(format!("The campaign is {}: {why}", status.as_str())));
+    match status {
+        Status::Archived | Status::Cancelled => return conflict("it cannot be changed any more"),
+        Status::Completed => refuse_all_but_names(&campaign.definition, &new, status)?,
+        Status::Active if !kind.stays_live() => {
+            refuse_all_but_names(&campaign.definition, &new, status)?;
+        }
+        _ => {}
+    }
+    let is_another = |new: &Definition| {
+        new.channel != campaign.definition.channel || new.send_type != campaign.definition.send_type
+    };
+    if campaign.is_under_way() && is_another(&new) {
+        return conflict("channel and sendType cannot change once it was live");
+    }
+    let mut changed = campaign.clone();
+    let is_buffered = status == Status::Active && kind.stays_live()
+        || status == Status::Paused && campaign.pending_draft.is_some();
+    if is_buffered {
+        changed.pending_draft = Some(PendingDraft { definition: new.clone(), updated_at: now });
+        let action = if action == Action::Updated { Action::DraftUpdated } else { action };
+        return Step::said(changed, (old, &new), action, change_type);
+    }
+    changed.definition = new.clone();
+    if status == Status::Scheduled {
+        rescheduled(campaign, &mut changed, now)?;
+    }
+    Step::said(changed, (old, &new), action, change_type)
+}
+
+/// A scheduled campaign follows its time; one that has none any more is a draft.
+fn rescheduled(from: &Campaign, changed: &mut Campaign, now: Timestamp) -> Result<()> {
+    let (old, new) = (from.definition.scheduled_for(), changed.definition.scheduled_for());
+    if old == new {
+        return Ok(());
+    }
+    match new {
+        Some(at) if at <= now => {
+            return Err(Error::invalid("scheduledAt", "must be in the future"));
+        }
+        Some(at) => changed.state.next_send_at = Some(at),
+        None => *changed = changed.moved(Call::Unschedule, now)?,
+    }
+    Ok(())
+}
+
+/// While it goes out, and afterwards, only what is for its owners' eyes can change.
+fn refuse_all_but_names(old: &Definition, new: &Definition, status: Status) -> Result<()> {
+    let named = Definition {
+        name: new.name.clone(),
+        description: new.description.clone(),
+        tags: new.tags.clone(),
+        ..old.clone()
+    };
+    if named == *new {
+        return Ok(());
+    }
+    Err(Error::Conflict(format!(
+        "The campaign is {}: only name, description and tags can be changed",
+        status.as_str()
+    )))
+}
+
+/// Puts the pending draft in the place of what is live, in one step.
+///
+/// # Errors
+/// Not found; a bad request where no edits are pending, or where they cannot be sent; a conflict where
+/// the campaign is not live.
+pub async fn publish(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    change(app, who, id, |campaign, now| {
+        let Some(draft) = &campaign.pending_draft else {
+            return Err(Error::bad_request("The campaign has no pending edits"));
+        };
+        if !matches!(campaign.state.status, Status::Active | Status::Paused) {
+            return Err(Error::Conflict(format!(
+                "The campaign is {}: only a live campaign can publish edits",
+                campaign.state.status.as_str()
+            )));
+        }
+        refuse_unfit(&draft.definition, now)?;
+        let mut published = campaign.clone();
+        published.definition = draft.definition.clone();
+        published.pending_draft = None;
+        if campaign.definition.recurring_schedule != draft.definition.recurring_schedule {
+            let status = published.state.status;
+            published.state.next_send_at = timing::next_send_at(&published.definition, status, now);
+        }
+        let said = (&campaign.definition, &draft.definition);
+        Step::said(published, said, Action::Published, ChangeType::Publish).map(Some)
+    })
+    .await
+}
+
+/// Throws the pending draft away; where there is none, nothing happens.
+///
+/// # Errors
+/// Not found.
+pub async fn discard_draft(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    change(app, who, id, |campaign, _| {
+        if campaign.pending_draft.is_none() {
+            return Ok(None);
+        }
+        let mut kept = campaign.clone();
+        kept.pending_draft = None;
+        Ok(Some(Step { campaign: kept, action: Action::DraftDiscarded, ..unchanged(campaign) }))
+    })
+    .await
+}

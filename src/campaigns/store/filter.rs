@@ -1,0 +1,84 @@
+//! The list of campaigns, by whichever filters were asked for.
+
+use sqlx::{PgPool, Postgres, QueryBuilder};
+
+use super::campaigns::Row;
+use crate::{
+    campaigns::model::{Campaign, Filter},
+    kernel::{Result, WorkspaceId},
+};
+
+/// A page of campaigns, newest first, and how many there are in all.
+pub(in crate::campaigns) async fn list(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    filter: &Filter,
+) -> Result<(Vec<Campaign>, i64)> {
+    let mut count = QueryBuilder::new("select count(*) from campaign where workspace_id = ");
+    narrow(&mut count, workspace, filter);
+    let total: i64 = count.build_query_scalar().fetch_one(db).await?;
+    let offset = i64::try_from(filter.offset).unwrap_or(i64::MAX);
+    if offset >= total {
+        return Ok((Vec::new(), total));
+    }
+    // The page is found by its ids first: rows with all they say are read for the page alone.
+    let mut page = QueryBuilder::new(
+        "select id, revision, definition, pending_draft, pending_draft_updated_at, version, status,
+             paused_from, archived_from, ran, failure_reason, occurrence, next_send_at, last_sent_at,
+             started_at, completed_at, cancelled_at, archived_at, rl, ab, created_by, updated_by,
+             created_at, updated_at
+         from campaign
+         where workspace_id = ",
+    );
+    narrow(&mut page, workspace, filter);
+    page.push(" order by created_at desc, id desc limit ").push_bind(i64::from(filter.limit));
+    page.push(" offset ").push_bind(offset);
+    let rows: Vec<Row> = page.build_query_as().fetch_all(db).await?;
+    let campaigns: Result<_> = rows.into_iter().map(Campaign::try_from).collect();
+    Ok((campaigns?, total))
+}
+
+fn narrow(query: &mut QueryBuilder<Postgres>, workspace: WorkspaceId, filter: &Filter) {
+    query.push_bind(workspace.uuid());
+    if !filter.statuses.is_empty() {
+        let names: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+        query.push(" and status = any(").push_bind(owned(&names)).push(")");
+    }
+    if !filter.channels.is_empty() {
+        let names: Vec<&str> = filter.channels.iter().map(|channel| channel.as_str()).collect();
+        query.push(" and channel = any(").push_bind(owned(&names)).push(")");
+    }
+    if !filter.tags.is_empty() {
+        query.push(" and tags ?| ").push_bind(filter.tags.clone());
+    }
+    if let Some(text) = &filter.text {
+        query.push(" and words like lower(").push_bind(containing(text)).push(")");
+    }
+    if !filter.created_by.is_empty() {
+        query.push(" and created_by = any(").push_bind(filter.created_by.clone()).push(")");
+    }
+    if !filter.edited_by.is_empty() {
+        query.push(" and updated_by = any(").push_bind(filter.edited_by.clone()).push(")");
+    }
+    if let Some(from) = filter.created_from {
+        query.push(" and created_at >= ").push_bind(from.utc());
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A pattern of `like` for what contains the text.
+fn containing(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}

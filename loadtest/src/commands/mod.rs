@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bulk;
+mod campaigns;
 mod compare;
 mod load;
 mod load_report;
@@ -14,6 +15,7 @@ use clap::{Parser, Subcommand};
 
 pub use arguments::{LoadArguments, TargetArguments};
 pub use bulk::BulkArguments;
+pub use campaigns::CampaignsArguments;
 pub use compare::CompareArguments;
 pub use load::{GenerateArguments, ReplayArguments};
 pub use profiles::ProfilesArguments;
@@ -42,6 +44,8 @@ enum Command {
     Profiles(ProfilesArguments),
     /// Puts 10,000 members on a list and off again, and imports 5,000 suppressions
     Bulk(BulkArguments),
+    /// Makes 10,000 campaigns, then measures the list by each filter, and creates and updates at a rate
+    Campaigns(CampaignsArguments),
     /// Checks that what a journal says was acknowledged is stored exactly once
     Verify(VerifyArguments),
 }
@@ -73,6 +77,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Queries(arguments) => queries::queries(arguments).await,
         Command::Profiles(arguments) => profiles::profiles(arguments).await,
         Command::Bulk(arguments) => bulk::bulk(arguments).await,
+        Command::Campaigns(arguments) => campaigns::campaigns(arguments).await,
         Command::Verify(arguments) => verify::verify(arguments).await,
     }
 }

@@ -1,5 +1,6 @@
 //! What is sent: numbered batches with their event ids, the same batch for the same number every time.
 
+mod campaigns;
 mod dice;
 mod generated;
 mod held;
@@ -13,6 +14,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 
+pub use campaigns::{Campaigns, NewCampaign};
 pub use generated::{Generator, GeneratorOptions};
 pub use held::Held;
 pub use profiles::{ProfileBatch, Profiles};

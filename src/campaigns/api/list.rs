@@ -55,14 +55,12 @@ impl FromQuery for Ask {
 fn words<T: Copy>(query: &mut QueryFields<'_>, name: &str, known: &[(&str, T)]) -> Vec<T> {
     let mut values = Vec::new();
     for text in query.list(name, TEXT_CHARS_MAX) {
-        match known.iter().find(|(word, _)| *word == text) {
-            Some((_, value)) => values.push(*value),
-            None => {
-                let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-                query.refuse(name, format!("must be one of: {}", words.join(", ")));
-                break;
-            }
-        }
+        let Some((_, value)) = known.iter().find(|(word, _)| *word == text) else {
+            let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+            query.refuse(name, format!("must be one of: {}", words.join(", ")));
+            break;
+        };
+        values.push(*value);
     }
     values
 }

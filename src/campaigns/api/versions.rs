@@ -40,7 +40,8 @@ struct Version {
     /// Its id.
     id: VersionId,
     /// Its number, from 1.
-    version: i32,
+    #[serde(rename = "version")]
+    number: i32,
     /// What made it.
     change_type: ChangeType,
     /// The fields in which it differs from what was there before.
@@ -55,7 +56,7 @@ impl From<model::Version> for Version {
     fn from(version: model::Version) -> Self {
         Self {
             id: version.id,
-            version: version.number,
+            number: version.number,
             change_type: version.change_type,
             changed_fields: version.changed_fields,
             created_by: version.created_by,

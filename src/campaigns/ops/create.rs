@@ -35,7 +35,7 @@ pub async fn create(app: &App, who: &Who, edit: &Edit) -> Result<Campaign> {
 fn first_status(edit: &Edit, definition: &Definition) -> Result<Status> {
     let scheduled = definition.scheduled_for();
     match (edit.status, scheduled) {
-        (None, Some(_)) | (Some(Status::Scheduled), Some(_)) => Ok(Status::Scheduled),
+        (None | Some(Status::Scheduled), Some(_)) => Ok(Status::Scheduled),
         (None, None) | (Some(Status::Draft), _) => Ok(Status::Draft),
         (Some(Status::Scheduled), None) => Err(Error::invalid("status", NOT_SCHEDULABLE)),
         (Some(_), _) => Err(Error::invalid("status", "must be draft or scheduled")),

@@ -31,7 +31,7 @@ fn edited(campaign: &Campaign, edit: &Edit, who: &Who, now: Timestamp) -> Result
     let mut step = if *old == new {
         Step { action: Action::Updated, ..unchanged(campaign) }
     } else {
-        resaid(campaign, new, (Action::Updated, ChangeType::Update), now)?
+        resaid(campaign, &new, (Action::Updated, ChangeType::Update), now)?
     };
     if let Some(call) = call {
         let before = step.campaign.state.status;
@@ -112,7 +112,7 @@ pub(super) fn refuse_past(
 /// A conflict where it cannot say anything else, or not this.
 pub(super) fn resaid(
     campaign: &Campaign,
-    new: Definition,
+    new: &Definition,
     (action, change_type): (Action, ChangeType),
     now: Timestamp,
 ) -> Result<Step> {
@@ -123,16 +123,16 @@ pub(super) fn resaid(
         |why: &str| Err(Error::Conflict(format!("The campaign is {}: {why}", status.as_str())));
     match status {
         Status::Archived | Status::Cancelled => return conflict("it cannot be changed any more"),
-        Status::Completed => refuse_all_but_names(&campaign.definition, &new, status)?,
+        Status::Completed => refuse_all_but_names(&campaign.definition, new, status)?,
         Status::Active if !kind.stays_live() => {
-            refuse_all_but_names(&campaign.definition, &new, status)?;
+            refuse_all_but_names(&campaign.definition, new, status)?;
         }
         _ => {}
     }
     let is_another = |new: &Definition| {
         new.channel != campaign.definition.channel || new.send_type != campaign.definition.send_type
     };
-    if campaign.is_under_way() && is_another(&new) {
+    if campaign.is_under_way() && is_another(new) {
         return conflict("channel and sendType cannot change once it was live");
     }
     let mut changed = campaign.clone();
@@ -141,13 +141,13 @@ pub(super) fn resaid(
     if is_buffered {
         changed.pending_draft = Some(PendingDraft { definition: new.clone(), updated_at: now });
         let action = if action == Action::Updated { Action::DraftUpdated } else { action };
-        return Step::said(changed, (old, &new), action, change_type);
+        return Step::said(changed, (old, new), action, change_type);
     }
     changed.definition = new.clone();
     if status == Status::Scheduled {
         rescheduled(campaign, &mut changed, now)?;
     }
-    Step::said(changed, (old, &new), action, change_type)
+    Step::said(changed, (old, new), action, change_type)
 }
 
 /// A scheduled campaign follows its time; one that has none any more is a draft.

@@ -79,7 +79,7 @@ pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Resul
     let edit = Edit::of(fields);
     change(app, who, id, |campaign, now| {
         let new = edit.alone(&who.zone)?;
-        resaid(campaign, new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
+        resaid(campaign, &new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
     })
     .await
 }

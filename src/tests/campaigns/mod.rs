@@ -10,7 +10,7 @@ mod walls;
 
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Client, Workspace};
+use crate::kit::{Answer, Client, Workspace, server};
 
 /// A body that is enough for an email campaign.
 pub(crate) fn email(name: &str) -> Value {
@@ -92,4 +92,41 @@ pub(crate) async fn in_status(workspace: &Workspace, body: &Value, status: &str)
         call(api, &campaign, suffix, 200).await;
     }
     read(api, &campaign).await
+}
+
+/// Puts a campaign into a state that only sending brings about, to be looked at so many milliseconds
+/// from now.
+pub(crate) async fn force(
+    workspace: &Workspace,
+    campaign: &Value,
+    status: &str,
+    due_in_ms: Option<i64>,
+) {
+    let (db, workspace) = (server().db(), workspace.id.uuid());
+    let campaign: uuid::Uuid = id(campaign).parse().unwrap();
+    let status = status.to_owned();
+    let due = due_in_ms.map(|ms| {
+        let now = millrace::kernel::Clock::system().now();
+        millrace::kernel::Timestamp::from_millis(now.millis() + ms).utc()
+    });
+    let done = server()
+        .on(async move {
+            sqlx::query(
+                "update campaign
+                 set status = $3, revision = revision + 1, next_send_at = $4,
+                     paused_from = case when $3 = 'paused' then 'scheduled' end,
+                     archived_from = case when $3 = 'archived' then 'draft' end,
+                     failure_reason = case when $3 = 'failed' then 'a reason' end
+                 where workspace_id = $1 and id = $2",
+            )
+            .bind(workspace)
+            .bind(campaign)
+            .bind(status)
+            .bind(due)
+            .execute(&db)
+            .await
+        })
+        .await
+        .unwrap();
+    assert_eq!(done.rows_affected(), 1);
 }

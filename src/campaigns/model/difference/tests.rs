@@ -77,7 +77,7 @@ fn the_history_keeps_nothing_long() {
     assert_eq!(change.after, json!("(1002 characters of JSON)"));
     let exact = "x".repeat(TOLD_CHARS_MAX - 2);
     assert_eq!(Change::of("/name", "a", exact.clone()).after, json!(exact));
-    let numbers: Vec<usize> = (0..TOLD_MAX + 1).collect();
+    let numbers: Vec<usize> = (0..=TOLD_MAX).collect();
     let found = differences(&json!({"tags": []}), &json!({"tags": numbers}));
     assert_eq!(for_history(found).len(), TOLD_MAX);
 }

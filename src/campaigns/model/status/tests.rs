@@ -147,8 +147,8 @@ fn standing(from: Status, kind: Kind) -> Standing {
     }
 }
 
-fn outcome(standing: &Standing, call: Call) -> &'static str {
-    match next(standing, call) {
+fn outcome(standing: Standing, call: Call) -> &'static str {
+    match next(&standing, call) {
         Ok(to) => to.as_str(),
         Err(Refusal::Conflict(_)) => "!",
         Err(Refusal::Unfit(_)) => "?",
@@ -160,7 +160,7 @@ fn every_cell_is_as_decided() {
     for (_, from) in Status::NAMED {
         for call in Call::ALL {
             for kind in KINDS {
-                let found = outcome(&standing(*from, kind), call);
+                let found = outcome(standing(*from, kind), call);
                 assert_eq!(found, expected(*from, call, kind), "{from:?} {call:?} {kind:?}");
             }
         }
@@ -220,7 +220,7 @@ proptest! {
             at.is_ahead = is_ahead;
             let wanted = expected(at.status, call, kind);
             let Ok(to) = next(&at, call) else {
-                prop_assert_eq!(outcome(&at, call), wanted);
+                prop_assert_eq!(outcome(at, call), wanted);
                 continue;
             };
             match (at.status, call) {

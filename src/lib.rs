@@ -5,6 +5,7 @@
 
 pub mod app;
 pub mod audit;
+pub mod audience;
 pub mod auth;
 pub mod campaigns;
 pub mod cli;

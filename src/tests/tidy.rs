@@ -96,6 +96,7 @@ fn crates_only_know_the_crates_below_them() {
 
 /// Areas each area may reach sideways, besides itself. The kit (`kernel`, `http`, `auth`, `app`) is free.
 const SIDEWAYS: &[(&str, &[&str])] = &[
+    ("audience", &["consent"]),
     ("campaigns", &["audience", "delivery", "lists", "audit"]),
     ("consent", &["suppressions"]),
     ("events", &[]),

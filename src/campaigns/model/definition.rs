@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::{AsSent, CampaignChannel, SendType};
 use crate::{
+    audience::model::Targeting,
     http::{Field, Fields, Presence, Required},
     kernel::{DayEdge, ListId, Timestamp},
 };
@@ -59,7 +60,7 @@ pub struct Definition {
     /// What is said, 1 to 8 versions of it; an `in_app` campaign may have none.
     pub variants: Vec<AsSent>,
     /// To whom; everyone who can be reached where it is absent.
-    pub targeting: Option<AsSent>,
+    pub targeting: Option<Targeting>,
     /// What makes it go out.
     pub send_type: SendType,
     /// When, for `scheduled`.
@@ -148,7 +149,7 @@ impl Definition {
             description,
             channel,
             variants,
-            targeting: body.optional("targeting").json_object().map(AsSent),
+            targeting: body.optional("targeting").object(),
             send_type: body.optional("sendType").one_of(SendType::NAMED).unwrap_or_default(),
             scheduled_timezone: body.optional("scheduledTimezone").text(1..=64),
             scheduled_at: body.optional("scheduledAt").timestamp(DayEdge::Start),

@@ -281,7 +281,7 @@ async fn hostile_bodies_are_refused_and_never_an_error_of_ours() {
         r#"{"name":"\ud800","channel":"in_app"}"#,
         r#"{"name":"a\u0000b","channel":"in_app"}"#,
         r#"{"name":"n","channel":"in_app","tags":["\u0000"]}"#,
-        r#"{"name":"n","channel":"in_app","targeting":{"\u0000":1}}"#,
+        r#"{"name":"n","channel":"in_app","targeting":{"userIds":["\u0000"]}}"#,
         r#"{"name":"n","channel":"in_app","resendCooldownDays":1e400}"#,
         r#"{"name":"n","channel":"in_app","resendCooldownDays":99999999999999999999}"#,
         r#"{"name":"n","channel":"in_app","scheduledAt":1}"#,

@@ -14,6 +14,7 @@
 pub mod client;
 pub mod error;
 pub mod events;
+pub mod messages;
 mod migrate;
 
 use clickhouse::Client;

@@ -143,6 +143,12 @@ pub const METRICS: &[Metric] = &[
         Count,
         "campaigns that went from one state to another, by call",
     ),
+    metric(
+        "audience_identifiers_total",
+        Counter,
+        Count,
+        "identifiers of people that ClickHouse named for event filters of audiences",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

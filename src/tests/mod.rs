@@ -11,6 +11,7 @@
 mod kit;
 
 mod analytics;
+mod audience;
 mod auth;
 mod campaigns;
 mod clickhouse;

@@ -24,14 +24,14 @@ pub struct EventFilter {
 
 /// A range of time with both ends, inclusive, within what the table can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Range {
-    pub(super) start_ms: i64,
-    pub(super) end_ms: i64,
+pub(crate) struct Range {
+    pub(crate) start_ms: i64,
+    pub(crate) end_ms: i64,
 }
 
 impl Range {
     /// `None` when no event can lie in it.
-    pub(super) fn new(start_ms: Option<i64>, end_ms: Option<i64>) -> Option<Self> {
+    pub(crate) fn new(start_ms: Option<i64>, end_ms: Option<i64>) -> Option<Self> {
         let start_ms = start_ms.unwrap_or(OPEN_START_MS).max(OPEN_START_MS);
         let end_ms = end_ms.unwrap_or(OPEN_END_MS).min(OPEN_END_MS);
         (start_ms <= end_ms).then_some(Self { start_ms, end_ms })

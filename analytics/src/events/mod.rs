@@ -7,6 +7,7 @@ mod aggregate;
 mod figure;
 mod filter;
 mod list;
+mod people;
 mod property;
 mod recent;
 
@@ -15,7 +16,9 @@ pub use aggregate::{
 };
 pub use figure::Figure;
 pub use filter::EventFilter;
+pub(crate) use filter::Range;
 pub use list::{EventRow, of_user, query};
+pub use people::{People, PeopleFilter, Tracked, people};
 pub use property::{
     FilterError, PROPERTY_FILTERS_MAX, PROPERTY_PATH_KEYS_MAX, PROPERTY_VALUES_MAX, PropertyFilter,
     PropertyValue,

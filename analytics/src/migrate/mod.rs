@@ -50,6 +50,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "merges",
         text: include_str!("../../../migrations/clickhouse/0004_merges.sql"),
     },
+    Migration {
+        version: 5,
+        name: "message_events",
+        text: include_str!("../../../migrations/clickhouse/0005_message_events.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -4,6 +4,7 @@ mod bulk;
 mod campaigns;
 mod lifecycle;
 mod list;
+mod preview;
 mod versions;
 mod wire;
 
@@ -30,6 +31,7 @@ pub fn routes() -> OpenApiRouter<App> {
             campaigns::update_campaign,
             campaigns::delete_campaign
         ))
+        .routes(routes!(preview::preview_targeting))
         .merge(lifecycle::routes())
         .merge(versions::routes())
         .merge(bulk::routes())

@@ -191,6 +191,13 @@ fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
             "campaigns:write",
         ),
         ("GET", "/campaigns/{campaignId}/history", "", none, "campaigns:read"),
+        (
+            "POST",
+            "/campaigns/preview",
+            "",
+            json!({"targeting": {"userIds": [ids.user]}}),
+            "campaigns:read",
+        ),
         ("POST", "/campaigns/bulk-delete", "", many.clone(), "campaigns:delete"),
         ("POST", "/campaigns/bulk-archive", "", many.clone(), "campaigns:write"),
         ("POST", "/campaigns/bulk-unarchive", "", many.clone(), "campaigns:write"),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use millrace::{
+    app::App,
     auth::{
         KeyKind, ScopeSet,
         keys::{self, NewKey},
@@ -31,6 +32,7 @@ pub(crate) struct TestServer {
     /// Runs what must outlive a single test: the server and its database pool.
     runtime: tokio::runtime::Handle,
     db: PgPool,
+    app: App,
 }
 
 /// A folder for the data of a server of this process. Folders that processes left behind are removed.
@@ -81,6 +83,7 @@ fn start() -> TestServer {
                 data_dir,
                 runtime: tokio::runtime::Handle::current(),
                 db: server.app().db().clone(),
+                app: server.app().clone(),
             };
             send.send(started).unwrap();
             // The server lives as long as the process: the engines watch their parent and go with it.
@@ -97,6 +100,11 @@ impl TestServer {
         work: impl Future<Output = T> + Send + 'static,
     ) -> T {
         self.runtime.spawn(work).await.unwrap()
+    }
+
+    /// What its handlers reach, for questions that no endpoint asks.
+    pub(crate) fn app(&self) -> App {
+        self.app.clone()
     }
 
     pub(crate) fn db(&self) -> PgPool {

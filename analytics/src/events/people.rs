@@ -1,0 +1,109 @@
+//! Who did something: the identifiers under which an event was tracked, streamed, since they may be many.
+
+use clickhouse::{Row, query::RowCursor};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{filter::Range, property::PropertyFilter};
+use crate::{Analytics, client, error::AnalyticsError};
+
+const EVENT_PEOPLE: &str = include_str!("../sql/event_people.sql");
+
+/// Whose events are asked for.
+#[derive(Debug, Clone)]
+pub struct PeopleFilter {
+    /// The event.
+    pub event_name: String,
+    /// Inclusive start, in milliseconds since 1970, UTC.
+    pub start_ms: Option<i64>,
+    /// Inclusive end, in milliseconds since 1970, UTC.
+    pub end_ms: Option<i64>,
+    /// What its properties must equal.
+    pub properties: Vec<PropertyFilter>,
+    /// Most rows to answer.
+    pub people_max: u64,
+}
+
+/// How often an event was tracked under one pair of identifiers. One of them may be empty, not both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracked {
+    /// As tracked in `userId`.
+    pub user_id: String,
+    /// As tracked in `serviceUserId`.
+    pub service_user_id: String,
+    /// Events, each once.
+    pub times: u64,
+}
+
+/// A row of `event_people.sql`.
+#[derive(Debug, Row, Deserialize)]
+struct TrackedRow {
+    identifiers: String,
+    times: u64,
+}
+
+impl From<TrackedRow> for Tracked {
+    fn from(row: TrackedRow) -> Self {
+        let TrackedRow { identifiers, times } = row;
+        match identifiers.split_once('\0') {
+            None => Self { user_id: identifiers, service_user_id: String::new(), times },
+            Some((service, user)) => {
+                Self { user_id: user.to_owned(), service_user_id: service.to_owned(), times }
+            }
+        }
+    }
+}
+
+/// The answer, row by row.
+pub struct People {
+    /// None where nothing can match.
+    cursor: Option<RowCursor<TrackedRow>>,
+}
+
+impl std::fmt::Debug for People {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("People").finish_non_exhaustive()
+    }
+}
+
+impl People {
+    /// The next pair, in no order; each comes once.
+    pub async fn next(&mut self) -> Result<Option<Tracked>, AnalyticsError> {
+        match &mut self.cursor {
+            Some(cursor) => Ok(cursor.next().await?.map(Tracked::from)),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Asks under which identifiers an event was tracked.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub fn people(
+    analytics: &Analytics,
+    workspace: Uuid,
+    filter: &PeopleFilter,
+) -> Result<People, AnalyticsError> {
+    let Some(range) = Range::new(filter.start_ms, filter.end_ms) else {
+        return Ok(People { cursor: None });
+    };
+    let conditions: Vec<String> = filter
+        .properties
+        .iter()
+        .enumerate()
+        .map(|(number, property)| format!("AND {}", property.condition(number)))
+        .collect();
+    let sql = EVENT_PEOPLE.replace("$and$", &conditions.join("\n    "));
+    let mut query = client::read(&analytics.client, &sql)
+        .with_setting("max_result_rows", filter.people_max.to_string())
+        .param("workspace", workspace.to_string())
+        .param("event_name", &filter.event_name)
+        .param("start_ms", range.start_ms)
+        .param("end_ms", range.end_ms)
+        .param("people_max", filter.people_max);
+    for (number, property) in filter.properties.iter().enumerate() {
+        query = property.bind(number, query);
+    }
+    Ok(People { cursor: Some(query.fetch()?) })
+}

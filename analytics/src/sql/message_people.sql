@@ -1,0 +1,15 @@
+-- To whom were messages sent, who opened them, who clicked in them?
+-- A person is named by the internal id alone; one row of any of the types is enough, so repeats do not
+-- matter and nothing is read with FINAL. What machines opened and what was only a test does not count.
+SELECT user_id
+FROM message_events
+WHERE workspace_id = {workspace:UUID}
+    AND ({any_campaign:Bool} OR campaign_id = {campaign:UUID})
+    AND type IN {types:Array(String)}
+    AND ({any_channel:Bool} OR channel = {channel:String})
+    AND NOT is_bot
+    AND NOT is_test
+    AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+    AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
+GROUP BY user_id
+LIMIT {people_max:UInt64}

@@ -1,0 +1,170 @@
+//! Asking an audience: first ClickHouse for the people of its event filters, then PostgreSQL for the rest.
+
+mod people;
+
+use std::time::Duration;
+
+use sqlx::{PgConnection, Postgres, Transaction};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::{
+    model::{Ask, Filter, Measured, Preview, Reached},
+    store::{
+        self,
+        filter::{self, Frame, PeopleSet},
+        members,
+    },
+};
+use crate::{
+    app::App,
+    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// Audiences with event filters that may be looked at at one time: each holds sets of people in PostgreSQL.
+const EVENT_LOOKS_MAX: usize = 4;
+/// How long a look waits for its turn.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Profiles that changed last among which a preview first looks for those it shows, per profile shown.
+const LATEST_PER_SHOWN: u32 = 100;
+/// Fewest of them.
+const LATEST_MIN: u32 = 2000;
+
+/// Turns at looking at audiences with event filters.
+static EVENT_LOOKS: Semaphore = Semaphore::const_new(EVENT_LOOKS_MAX);
+
+/// One look at one audience: whatever it is asked, it answers for the moment it was opened.
+#[derive(Debug)]
+pub struct Audience<'a> {
+    tx: Transaction<'static, Postgres>,
+    workspace: WorkspaceId,
+    ask: &'a Ask<'a>,
+    now: Timestamp,
+    people: Vec<PeopleSet>,
+    _turn: Option<SemaphorePermit<'static>>,
+}
+
+impl<'a> Audience<'a> {
+    /// Opens a look, and asks ClickHouse what only it knows.
+    ///
+    /// # Errors
+    /// Bad request when an event filter means more people than can be held; unavailable when a store is.
+    pub async fn open(app: &App, workspace: WorkspaceId, ask: &'a Ask<'a>) -> Result<Self> {
+        let asks_events =
+            ask.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
+        let turn = if asks_events {
+            let turn = tokio::time::timeout(TURN_WAIT_MAX, EVENT_LOOKS.acquire()).await;
+            Some(turn.ok().and_then(Result::ok).ok_or_else(Error::store_unavailable)?)
+        } else {
+            None
+        };
+        let now = app.clock().now();
+        let mut tx = store::begin(app.db()).await?;
+        let people = match ask.targeting {
+            Some(targeting) if asks_events => {
+                let question = people::Question { analytics: app.analytics(), workspace, now };
+                people::gather(&mut tx, &question, targeting).await?
+            }
+            _ => Vec::new(),
+        };
+        Ok(Self { tx, workspace, ask, now, people, _turn: turn })
+    }
+
+    /// How many are meant, and how many of them can be reached.
+    ///
+    /// # Errors
+    /// Bad request when the statement takes too long; unavailable when the store is.
+    pub async fn measure(&mut self) -> Result<Measured> {
+        let (tx, frame) = self.parts();
+        filter::measure(tx, frame).await
+    }
+
+    /// How many they are, and those meant who changed last.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn preview(&mut self, limit: u32) -> Result<Preview> {
+        let (tx, frame) = self.parts();
+        // Of a large audience some of the latest belong to it, and counting the rest is all there is to
+        // do. Of a small one they may not; then it is looked through once, and held.
+        let latest = LATEST_MIN.max(limit.saturating_mul(LATEST_PER_SHOWN));
+        let newest =
+            filter::newest_among(&mut *tx, frame, i64::from(latest), i64::from(limit)).await?;
+        let is_full = newest.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let (measured, newest) = if is_full {
+            (filter::measure(&mut *tx, frame).await?, newest)
+        } else {
+            filter::measure_with_newest(&mut *tx, frame, i64::from(limit)).await?
+        };
+        let users = members::in_order(tx, frame.workspace, &newest).await?;
+        Ok(Preview { measured, users })
+    }
+
+    /// So many of those meant by id, after the given one: one after the other, all of them, each once, with
+    /// the reason where they cannot be reached.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn page(&mut self, after: Option<UserId>, size: u32) -> Result<Vec<Reached>> {
+        let (tx, frame) = self.parts();
+        filter::page(tx, frame, after, i64::from(size)).await
+    }
+
+    /// Ends the look; what it held is let go.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn close(self) -> Result<()> {
+        Ok(self.tx.rollback().await?)
+    }
+
+    fn parts(&mut self) -> (&mut PgConnection, Frame<'_>) {
+        let frame =
+            Frame { workspace: self.workspace, ask: self.ask, now: self.now, people: &self.people };
+        (&mut self.tx, frame)
+    }
+}
+
+/// How many an audience means, and how many of them can be reached.
+///
+/// # Errors
+/// As [`Audience::open`] and [`Audience::measure`].
+pub async fn measure(app: &App, workspace: WorkspaceId, ask: &Ask<'_>) -> Result<Measured> {
+    let mut audience = Audience::open(app, workspace, ask).await?;
+    let measured = audience.measure().await?;
+    audience.close().await?;
+    Ok(measured)
+}
+
+/// How many they are, and those meant who changed last.
+///
+/// # Errors
+/// As [`Audience::open`] and [`Audience::measure`].
+pub async fn preview(
+    app: &App,
+    workspace: WorkspaceId,
+    ask: &Ask<'_>,
+    limit: u32,
+) -> Result<Preview> {
+    let mut audience = Audience::open(app, workspace, ask).await?;
+    let preview = audience.preview(limit).await?;
+    audience.close().await?;
+    Ok(preview)
+}
+
+/// A page by id of those meant. A caller that wants them all opens an [`Audience`] and keeps it: then all
+/// pages are of one moment, and event filters are answered once.
+///
+/// # Errors
+/// As [`Audience::open`] and [`Audience::measure`].
+pub async fn page(
+    app: &App,
+    workspace: WorkspaceId,
+    ask: &Ask<'_>,
+    after: Option<UserId>,
+    size: u32,
+) -> Result<Vec<Reached>> {
+    let mut audience = Audience::open(app, workspace, ask).await?;
+    let page = audience.page(after, size).await?;
+    audience.close().await?;
+    Ok(page)
+}

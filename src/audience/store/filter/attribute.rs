@@ -1,0 +1,148 @@
+//! Conditions on attributes, which are JSON of any type.
+
+use serde_json::{Number, Value};
+use sqlx::types::Json;
+
+use super::statement::{Statement, between, escaped};
+use crate::{
+    audience::model::{Bound, Comparison, Criterion, Join, Path, Scalar},
+    kernel::Timestamp,
+};
+
+/// Deepest path, in keys, at which an attribute can have a value: attributes nest no deeper.
+const ATTRIBUTE_KEYS_MAX: usize = 5;
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+
+impl Statement<'_> {
+    /// A criterion on an attribute, in each way in which its path can be read.
+    pub(super) fn attribute(&mut self, path: &Path, criterion: &Criterion) {
+        let readings = path.readings();
+        let readings = readings.iter().filter(|keys| keys.len() <= ATTRIBUTE_KEYS_MAX);
+        for (place, keys) in readings.enumerate() {
+            self.sql.push(between(place, Join::Or)).push("(");
+            self.attribute_at(keys, criterion);
+            self.sql.push(")");
+        }
+    }
+
+    fn attribute_at(&mut self, keys: &[&str], criterion: &Criterion) {
+        match criterion {
+            Criterion::Equals { to, .. } => self.holds(keys, to.to_json()),
+            Criterion::Contains { part, .. } => {
+                self.holds(keys, Value::Array(vec![part.to_json()]));
+                if let Scalar::Text(part) = part {
+                    self.sql.push(" or ");
+                    self.text_like(keys, format!("%{}%", escaped(part)));
+                }
+            }
+            Criterion::StartsWith(text) => self.text_like(keys, format!("{}%", escaped(text))),
+            Criterion::EndsWith(text) => self.text_like(keys, format!("%{}", escaped(text))),
+            Criterion::In { values, .. } => {
+                let values: Vec<Json<Value>> =
+                    values.iter().map(|value| Json(value.to_json())).collect();
+                self.value(keys, false);
+                self.sql.push(" = any(").push_bind(values).push(")");
+            }
+            Criterion::Compare { to: Bound::Number(bound), by } => {
+                self.number(keys, &[(*by, bound)]);
+            }
+            Criterion::Between(Bound::Number(from), Bound::Number(to)) => {
+                self.number(keys, &[(Comparison::Gte, from), (Comparison::Lte, to)]);
+            }
+            Criterion::Exists { .. } => {
+                self.value(keys, true);
+                self.sql.push(" is not null");
+            }
+            Criterion::IsTrue => self.holds(keys, Value::Bool(true)),
+            Criterion::IsFalse => self.holds(keys, Value::Bool(false)),
+            Criterion::Compare { .. }
+            | Criterion::Between(..)
+            | Criterion::Before(_)
+            | Criterion::After(_)
+            | Criterion::WithinLast { .. } => {
+                let (from, to) = criterion.moments(self.frame.now);
+                self.moment(keys, from, to);
+            }
+        }
+    }
+
+    /// The attribute, as JSON or as text. Unlike `#>`, this never counts the elements of a list.
+    fn value(&mut self, keys: &[&str], as_text: bool) {
+        self.sql.push("(u.attributes");
+        for (place, key) in keys.iter().enumerate() {
+            let is_text = as_text && place + 1 == keys.len();
+            self.sql.push(if is_text { " ->> " } else { " -> " }).push_bind((*key).to_owned());
+        }
+        self.sql.push(")");
+    }
+
+    /// The attribute is this, or a list that holds this: plain values are contained in nothing but
+    /// themselves, numbers as numbers.
+    fn holds(&mut self, keys: &[&str], value: Value) {
+        let nest = |value, key: &&str| {
+            Value::Object(std::iter::once(((*key).to_owned(), value)).collect())
+        };
+        let document = keys.iter().rev().fold(value, nest);
+        self.sql.push("u.attributes @> ").push_bind(Json(document));
+    }
+
+    /// The attribute is a text like this.
+    fn text_like(&mut self, keys: &[&str], pattern: String) {
+        self.value(keys, true);
+        self.sql.push(" like ").push_bind(pattern).push(" and jsonb_typeof(");
+        self.value(keys, false);
+        self.sql.push(") = 'string'");
+    }
+
+    /// The attribute is a number, and lies so to these. In strict mode a list is no number.
+    fn number(&mut self, keys: &[&str], bounds: &[(Comparison, &Number)]) {
+        // The escapes of a JSON string are among those of a string in a JSON path.
+        let keys: Vec<String> =
+            keys.iter().map(|key| Value::String((*key).to_owned()).to_string()).collect();
+        let keys = keys.join(".");
+        let tests: Vec<String> = bounds
+            .iter()
+            .map(|(by, bound)| {
+                let sign = match by {
+                    Comparison::Gt => ">",
+                    Comparison::Gte => ">=",
+                    Comparison::Lt => "<",
+                    Comparison::Lte => "<=",
+                };
+                format!("$.{keys} {sign} {bound}")
+            })
+            .collect();
+        let path = format!("strict {}", tests.join(" && "));
+        self.sql.push("u.attributes @@ ").push_bind(path).push("::jsonpath");
+    }
+
+    /// The attribute is a moment between these, both included. Its text begins with its date in its own
+    /// zone, at most two days off, so comparing texts spares most of them from being read.
+    fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
+        if let Some(from) = from {
+            self.value(keys, true);
+            self.sql.push(" collate \"C\" >= ").push_bind(day_text(from, -2)).push(" and ");
+        }
+        if let Some(to) = to {
+            self.value(keys, true);
+            self.sql.push(" collate \"C\" < ").push_bind(day_text(to, 2)).push(" and ");
+        }
+        self.sql.push("iso_millis(");
+        self.value(keys, true);
+        self.sql.push(") between ").push_bind(from.unwrap_or(i64::MIN));
+        self.sql.push(" and ").push_bind(to.unwrap_or(i64::MAX));
+    }
+}
+
+/// The date so many days from a moment, as ISO 8601 texts begin; what sorts before or after all of them
+/// where no such text has that year.
+fn day_text(ms: i64, days: i64) -> String {
+    use chrono::Datelike as _;
+    let day = Timestamp::from_millis(ms.saturating_add(days * DAY_MS)).utc();
+    match day.year() {
+        ..0 => String::new(),
+        0..=9999 => format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day()),
+        _ => "~".to_owned(),
+    }
+}

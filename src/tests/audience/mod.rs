@@ -1,0 +1,11 @@
+//! Audiences: whom a targeting means, and whom of them a message may reach.
+
+mod dates;
+mod evaluator;
+mod events;
+mod filters;
+mod fixture;
+mod preview;
+mod random;
+mod reach;
+mod walls;

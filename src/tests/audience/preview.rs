@@ -1,0 +1,172 @@
+//! `POST /campaigns/preview`.
+
+use serde_json::{Value, json};
+
+use super::fixture::Person;
+use crate::kit::Workspace;
+
+async fn preview(workspace: &Workspace, body: &Value) -> Value {
+    workspace.api.post("/campaigns/preview", body, 200).await.json()
+}
+
+fn names(preview: &Value) -> Vec<&str> {
+    let users = preview["users"].as_array().unwrap();
+    users.iter().map(|user| user["externalId"].as_str().unwrap()).collect()
+}
+
+/// So many people, the last made first in the answer; each third has no address.
+async fn people(workspace: &Workspace, count: usize) {
+    let users: Vec<Value> = (0..count)
+        .map(|number| {
+            let mut user = json!({
+                "externalId": format!("p{number:04}"),
+                "attributes": {"firstName": "Ann", "lastName": number, "third": number % 3},
+            });
+            if number % 3 != 0 {
+                user["email"] = json!(format!("p{number}@example.test"));
+            }
+            user
+        })
+        .collect();
+    for some in users.chunks(100) {
+        workspace.api.post("/users", &json!(some), 200).await;
+    }
+}
+
+#[tokio::test]
+async fn a_preview_counts_and_shows_the_latest() {
+    let workspace = Workspace::new().await;
+    people(&workspace, 9).await;
+    let mut last = Person::with("last", json!({"firstName": "Zoe", "lastName": "Ash", "third": 0}));
+    (last.email, last.phone) = (Some("Zoe@Example.test".to_owned()), Some("0151 1".to_owned()));
+    last.make(&workspace).await;
+    let third = json!({"type": "attribute", "field": "third", "operator": "equals", "value": 0});
+    let targeting = json!({"filterGroups": [{"filters": [third], "operator": "AND"}]});
+    let all = preview(&workspace, &json!({"targeting": targeting})).await;
+    assert_eq!((&all["total"], &all["reachable"]), (&json!(4), &json!(4)));
+    assert_eq!(
+        all["users"][0],
+        json!({
+            "id": last.id, "externalId": "last", "email": "zoe@example.test", "phone": "0151 1",
+            "firstName": "Zoe", "lastName": "Ash",
+        })
+    );
+    // A last name that is no text is none.
+    assert_eq!(all["users"][1]["lastName"], Value::Null);
+    for (channel, reachable) in
+        [("email", 1), ("sms", 1), ("push", 4), ("in_app", 4), ("webhook", 4)]
+    {
+        let body = json!({"targeting": targeting, "channel": channel, "limit": 1});
+        let one = preview(&workspace, &body).await;
+        assert_eq!((&one["total"], &one["reachable"]), (&json!(4), &json!(reachable)), "{channel}");
+        assert_eq!(names(&one), ["last"]);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_is_clamped_and_the_newest_come_first_however_they_are_found() {
+    let workspace = Workspace::new().await;
+    people(&workspace, 620).await;
+    for (limit, shown) in [
+        (Value::Null, 20),
+        (json!(0), 20),
+        (json!(-5), 20),
+        (json!(1), 1),
+        (json!(500), 500),
+        (json!(501), 500),
+        (json!(9_000_000_000_u64), 500),
+    ] {
+        let page = preview(&workspace, &json!({"targeting": {}, "limit": limit})).await;
+        assert_eq!((names(&page).len(), &page["total"]), (shown, &json!(620)), "{limit}");
+    }
+    // Few are found by looking through all; many by looking at the latest alone.
+    let everyone = preview(&workspace, &json!({"targeting": {}, "limit": 500})).await;
+    let latest: Vec<&str> = names(&everyone);
+    let some = json!({"userIds": [latest[7], latest[3], latest[400]]});
+    let few = preview(&workspace, &json!({"targeting": some, "limit": 400})).await;
+    assert_eq!(names(&few), [latest[3], latest[7], latest[400]]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_refused_field_by_field() {
+    let workspace = Workspace::new().await;
+    let body = json!({
+        "targeting": {"filterGroups": [{"filters": [{"type": "moon"}]}]},
+        "limit": "many",
+        "channel": "fax",
+        "webAppId": "app-1",
+    });
+    let errors = workspace.api.post("/campaigns/preview", &body, 400).await.errors();
+    assert_eq!(errors.len(), 4, "{errors:?}");
+    assert!(errors[0].starts_with("targeting.filterGroups[0].filters[0].type must be one of:"));
+    assert_eq!(errors[1], "limit must be an integer");
+    assert!(errors[2].starts_with("channel must be one of: email, sms,"));
+    assert_eq!(errors[3], "webAppId must be absent: no web app is registered in this workspace");
+    for (body, problem) in [
+        (json!({}), "targeting is required"),
+        (json!({"targeting": []}), "targeting must be an object"),
+        (
+            json!({"targeting": {"userIds": []}}),
+            "targeting.userIds must have at least 1 element; leave it out to mean everyone",
+        ),
+        (
+            json!({"targeting": {"userIds": ["a\u{0}"]}}),
+            "targeting.userIds[0] must not contain NUL characters",
+        ),
+    ] {
+        assert_eq!(workspace.api.post("/campaigns/preview", &body, 400).await.errors(), [problem]);
+    }
+}
+
+#[tokio::test]
+async fn nasty_texts_are_values_and_nothing_else() {
+    // A field or a value that broke out of its place would be an injection.
+    let workspace = Workspace::new().await;
+    let nasty = [
+        "it's",
+        "a\"b",
+        "back\\slash",
+        "new\nline",
+        "'); drop table users; --",
+        "$1",
+        "?",
+        "%",
+        "_",
+        "\u{1}",
+        "日本語",
+        "🙂",
+        "{\"a\":1}",
+        "$.a",
+        "strict $",
+        "\\u0041",
+        "a b",
+        "\u{2028}",
+        " ",
+    ];
+    for (number, text) in nasty.iter().enumerate() {
+        let mut person =
+            Person::with(&format!("n{number}"), json!({*text: text, "n": {*text: number}}));
+        person.make(&workspace).await;
+        for (field, operator, value) in [
+            ((*text).to_owned(), "equals", json!(text)),
+            ((*text).to_owned(), "contains", json!(text)),
+            ((*text).to_owned(), "starts_with", json!(text)),
+            ((*text).to_owned(), "in", json!([text, 5])),
+            (format!("n.{text}"), "gte", json!(number)),
+            (format!("n.{text}"), "between", json!([number, number])),
+        ] {
+            let filter =
+                json!({"type": "attribute", "field": field, "operator": operator, "value": value});
+            let body = json!({"targeting": {"filterGroups": [{"filters": [filter]}]}});
+            let found = preview(&workspace, &body).await;
+            assert!(
+                names(&found).contains(&format!("n{number}").as_str()),
+                "{text:?} {operator}: {found}"
+            );
+        }
+        let event = json!({"type": "event", "field": text, "operator": "performed",
+            "value": {"properties": {*text: text}}});
+        let body = json!({"targeting": {"filterGroups": [{"filters": [event]}]}});
+        assert_eq!(preview(&workspace, &body).await["total"], 0);
+    }
+}

@@ -144,6 +144,12 @@ pub const METRICS: &[Metric] = &[
         "campaigns that went from one state to another, by call",
     ),
     metric(
+        "campaign_due_lag_seconds",
+        Histogram,
+        Seconds,
+        "from a campaign's time to its being taken up",
+    ),
+    metric(
         "audience_identifiers_total",
         Counter,
         Count,

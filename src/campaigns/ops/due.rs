@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use chrono::TimeDelta;
-
 use crate::{
     app::App,
     campaigns::{
@@ -24,8 +22,10 @@ use super::{
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Campaigns taken up in one transaction.
 const BATCH: i64 = 20;
-/// How late a campaign may be and still go out (DECISIONS F4), in minutes.
-const LATENESS_MINUTES_MAX: i64 = 24 * 60;
+/// How late a campaign may be and still go out (DECISIONS F4).
+const LATENESS_MAX: Duration = Duration::from_hours(24);
+/// How long one that cannot be judged is left aside.
+const PUT_OFF: Duration = Duration::from_mins(10);
 /// Why one that is later than that failed.
 const MISSED: &str = "missed_schedule";
 
@@ -40,6 +40,7 @@ pub async fn watch(app: App) {
                 Ok(taken) if taken == BATCH => {}
                 Ok(_) => break,
                 Err(error) => {
+                    // As before the schema is there, or while the store is away.
                     tracing::debug!(%error, "cannot look for campaigns that are due");
                     break;
                 }
@@ -52,17 +53,40 @@ pub async fn watch(app: App) {
 async fn take_up(app: &App) -> Result<i64> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
-    let due = store::due(&mut tx, now, BATCH).await?;
     let mut taken = 0;
-    for (workspace, campaign) in due {
+    for (workspace, id) in store::due(&mut tx, now, BATCH).await? {
         taken += 1;
-        let step = step(&campaign, now)?;
-        let who = Who::system(workspace);
-        commit(&mut *tx, &who, (&campaign, step), now).await?;
-        tracing::debug!(campaign = %campaign.id, "a campaign was due");
+        let found = store::find(&mut *tx, workspace, id).await;
+        let judged = found.and_then(|found| match found {
+            Some(campaign) => Ok(Some((step(&campaign, now)?, campaign))),
+            None => Ok(None),
+        });
+        match judged {
+            Ok(None) => {}
+            Ok(Some((step, campaign))) => {
+                observe_lag(&campaign, now);
+                commit(&mut *tx, &Who::system(workspace), (&campaign, step), now).await?;
+            }
+            // One that cannot be judged must not stand in the way of the others.
+            Err(error) => {
+                tracing::error!(campaign = %id, %error, "a campaign that is due was put off");
+                let until = now.millis().saturating_add(millis(PUT_OFF));
+                store::postpone(&mut *tx, workspace, id, Timestamp::from_millis(until)).await?;
+            }
+        }
     }
     tx.commit().await?;
     Ok(taken)
+}
+
+fn observe_lag(campaign: &Campaign, now: Timestamp) {
+    let Some(due) = campaign.state.next_send_at else { return };
+    let late_ms = u64::try_from(now.millis() - due.millis()).unwrap_or(0);
+    metrics::histogram!("campaign_due_lag_seconds").record(Duration::from_millis(late_ms));
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// What becomes of a campaign that is due.
@@ -84,9 +108,8 @@ fn launched(campaign: &Campaign, now: Timestamp) -> Result<Step> {
 
 /// Why a scheduled campaign cannot go out now that its time has come.
 fn unlaunchable(campaign: &Campaign, now: Timestamp) -> Option<String> {
-    let latest = TimeDelta::minutes(LATENESS_MINUTES_MAX).num_milliseconds();
     let due = campaign.state.next_send_at.unwrap_or(now);
-    if now.millis() - due.millis() > latest {
+    if now.millis() - due.millis() > millis(LATENESS_MAX) {
         return Some(MISSED.to_owned());
     }
     refuse_unfit(&campaign.definition, now).err().map(|refused| refused.to_string())

@@ -13,8 +13,7 @@ use crate::{
 };
 
 /// A campaign as PostgreSQL has it.
-#[derive(sqlx::FromRow)]
-pub(super) struct Row {
+struct Row {
     id: Uuid,
     revision: i64,
     definition: Json<Definition>,
@@ -155,6 +154,29 @@ pub(in crate::campaigns) async fn find(
     .fetch_optional(db)
     .await?;
     row.map(Campaign::try_from).transpose()
+}
+
+/// These campaigns, newest first; those that are not there any more are left out.
+pub(super) async fn find_newest(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    ids: &[Uuid],
+) -> Result<Vec<Campaign>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select id, revision, definition as "definition: _", pending_draft as "pending_draft: _",
+               pending_draft_updated_at, version, status, paused_from, archived_from, ran, failure_reason,
+               occurrence, next_send_at, last_sent_at, started_at, completed_at, cancelled_at, archived_at,
+               rl, ab, created_by, updated_by, created_at, updated_at
+           from campaign
+           where workspace_id = $1 and id = any($2)
+           order by created_at desc, id desc"#,
+        workspace.uuid(),
+        ids,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(Campaign::try_from).collect()
 }
 
 /// Puts `new` in the place of `old`, with what is to be written down of it; false when the row is not

@@ -1,12 +1,8 @@
 //! Campaigns whose time has come, of every workspace.
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgExecutor};
 
-use super::campaigns::find;
-use crate::{
-    campaigns::model::Campaign,
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
-};
+use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 /// Takes hold of campaigns that are due, the longest overdue first, until the transaction ends. Those
 /// that another sender holds are left to it.
@@ -14,7 +10,7 @@ pub(in crate::campaigns) async fn due(
     connection: &mut PgConnection,
     now: Timestamp,
     limit: i64,
-) -> Result<Vec<(WorkspaceId, Campaign)>> {
+) -> Result<Vec<(WorkspaceId, CampaignId)>> {
     let held = sqlx::query!(
         "select workspace_id, id
          from campaign
@@ -25,14 +21,28 @@ pub(in crate::campaigns) async fn due(
         now.utc(),
         limit,
     )
-    .fetch_all(&mut *connection)
+    .fetch_all(connection)
     .await?;
-    let mut campaigns = Vec::with_capacity(held.len());
-    for row in held {
-        let workspace = WorkspaceId::new(row.workspace_id);
-        if let Some(campaign) = find(&mut *connection, workspace, CampaignId::new(row.id)).await? {
-            campaigns.push((workspace, campaign));
-        }
-    }
-    Ok(campaigns)
+    let ids =
+        held.into_iter().map(|it| (WorkspaceId::new(it.workspace_id), CampaignId::new(it.id)));
+    Ok(ids.collect())
+}
+
+/// Leaves a campaign aside until then.
+pub(in crate::campaigns) async fn postpone(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    id: CampaignId,
+    until: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign set revision = revision + 1, next_send_at = $3
+         where workspace_id = $1 and id = $2",
+        workspace.uuid(),
+        id.uuid(),
+        until.utc(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
 }

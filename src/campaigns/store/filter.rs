@@ -1,14 +1,21 @@
 //! The list of campaigns, by whichever filters were asked for.
 
 use sqlx::{PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
 
-use super::campaigns::Row;
+use super::campaigns::find_newest;
 use crate::{
     campaigns::model::{Campaign, Filter},
-    kernel::{Result, WorkspaceId},
+    kernel::{Error, Result, WorkspaceId},
 };
 
+/// Bytes of the campaigns of one page, as JSON. A page is held in memory whole.
+const PAGE_BYTES_MAX: i64 = 64 << 20;
+
 /// A page of campaigns, newest first, and how many there are in all.
+///
+/// # Errors
+/// A bad request where the page is too large.
 pub(in crate::campaigns) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -21,21 +28,20 @@ pub(in crate::campaigns) async fn list(
     if offset >= total {
         return Ok((Vec::new(), total));
     }
-    // The page is found by its ids first: rows with all they say are read for the page alone.
-    let mut page = QueryBuilder::new(
-        "select id, revision, definition, pending_draft, pending_draft_updated_at, version, status,
-             paused_from, archived_from, ran, failure_reason, occurrence, next_send_at, last_sent_at,
-             started_at, completed_at, cancelled_at, archived_at, rl, ab, created_by, updated_by,
-             created_at, updated_at
-         from campaign
-         where workspace_id = ",
-    );
+    // Which ones, before what they say is read: that is where their size is.
+    let mut page = QueryBuilder::new("select id, bytes from campaign where workspace_id = ");
     narrow(&mut page, workspace, filter);
     page.push(" order by created_at desc, id desc limit ").push_bind(i64::from(filter.limit));
     page.push(" offset ").push_bind(offset);
-    let rows: Vec<Row> = page.build_query_as().fetch_all(db).await?;
-    let campaigns: Result<_> = rows.into_iter().map(Campaign::try_from).collect();
-    Ok((campaigns?, total))
+    let found: Vec<(Uuid, i32)> = page.build_query_as().fetch_all(db).await?;
+    let bytes: i64 = found.iter().map(|(_, bytes)| i64::from(*bytes)).sum();
+    if bytes > PAGE_BYTES_MAX && found.len() > 1 {
+        return Err(Error::bad_request(format!(
+            "the page is larger than {PAGE_BYTES_MAX} bytes ({bytes}): ask for fewer by limit"
+        )));
+    }
+    let ids: Vec<Uuid> = found.into_iter().map(|(id, _)| id).collect();
+    Ok((find_newest(db, workspace, &ids).await?, total))
 }
 
 fn narrow(query: &mut QueryBuilder<Postgres>, workspace: WorkspaceId, filter: &Filter) {

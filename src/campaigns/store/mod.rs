@@ -7,7 +7,7 @@ mod records;
 
 pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
-    due::due,
+    due::{due, postpone},
     filter::list,
     records::{find_version, history, versions},
 };

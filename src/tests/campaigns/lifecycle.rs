@@ -348,3 +348,19 @@ async fn a_copy_is_a_draft_of_what_is_live() {
     let copy = call(api, &timed, "duplicate", 201).await.json();
     assert_eq!((status(&copy), &copy["scheduledAt"]), ("draft", &timed["scheduledAt"]));
 }
+
+#[tokio::test]
+async fn a_campaign_that_cannot_be_read_does_not_stand_in_the_way_of_others() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(3_600_000)});
+    let broken = made(api, &email_with("broken", schedule.clone())).await;
+    let sound = made(api, &email_with("sound", schedule)).await;
+    super::sql(&workspace, &broken, "update campaign set definition = definition - 'variants' where workspace_id = $1 and id = $2").await;
+    force(&workspace, &broken, "scheduled", Some(-60_000)).await;
+    force(&workspace, &sound, "scheduled", Some(-1000)).await;
+    eventually("the other went out", || async {
+        Some(read(api, &sound).await).filter(|it| status(it) == "failed")
+    })
+    .await;
+}

@@ -125,3 +125,19 @@ async fn words_that_are_not_known_are_refused_by_name() {
     let long = format!("?q={}", "x".repeat(256));
     workspace.api.get(format!("/campaigns{long}"), 400).await;
 }
+
+#[tokio::test]
+async fn a_page_that_would_not_fit_into_memory_is_refused_before_it_is_read() {
+    let workspace = Workspace::new().await;
+    for n in 0..3 {
+        let campaign = made(&workspace.api, &email(&format!("c{n}"))).await;
+        let swell = "update campaign
+             set definition = jsonb_set(definition, '{description}', to_jsonb(repeat('x', 24000000)))
+             where workspace_id = $1 and id = $2";
+        super::sql(&workspace, &campaign, swell).await;
+    }
+    let answer = workspace.api.get("/campaigns?limit=3", 400).await;
+    assert!(answer.errors()[0].contains("larger than 67108864 bytes"), "{}", answer.text);
+    let page = workspace.api.get("/campaigns?limit=1&page=3", 200).await.json();
+    assert_eq!(page["data"][0]["name"], "c0");
+}

@@ -94,6 +94,15 @@ pub(crate) async fn in_status(workspace: &Workspace, body: &Value, status: &str)
     read(api, &campaign).await
 }
 
+/// Does to a campaign in the store what no caller can. `$1` is its workspace and `$2` its id.
+pub(crate) async fn sql(workspace: &Workspace, campaign: &Value, statement: &'static str) {
+    let (db, workspace) = (server().db(), workspace.id.uuid());
+    let campaign: uuid::Uuid = id(campaign).parse().unwrap();
+    let work =
+        async move { sqlx::query(statement).bind(workspace).bind(campaign).execute(&db).await };
+    assert_eq!(server().on(work).await.unwrap().rows_affected(), 1);
+}
+
 /// Puts a campaign into a state that only sending brings about, to be looked at so many milliseconds
 /// from now.
 pub(crate) async fn force(

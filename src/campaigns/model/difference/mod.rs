@@ -8,9 +8,9 @@ use utoipa::ToSchema;
 /// Changes named one by one; where there are more, whole fields are named.
 const CHANGES_MAX: usize = 1000;
 /// Characters of a JSON text above which a value is told by its size.
-const TOLD_CHARS_MAX: usize = 1000;
+const TOLD_CHARS_MAX: usize = 500;
 /// Changes of one entry of the history.
-const TOLD_MAX: usize = 100;
+const TOLD_MAX: usize = 50;
 /// The list whose elements are matched by id.
 const VARIANTS: &str = "variants";
 
@@ -58,7 +58,7 @@ impl Change {
     }
 }
 
-/// Every difference between two forms, in the order of their fields.
+/// Every difference between two forms, by the names of their fields.
 pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     let empty = Map::new();
     let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
@@ -81,7 +81,7 @@ pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     found.0
 }
 
-/// The fields of the top that differ, in their order; null is absence.
+/// The fields of the top that differ, by name; null is absence.
 pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     let empty = Map::new();
     let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));

@@ -96,6 +96,7 @@ fn round_trips(criterion: &mut Criterion) {
             bencher.to_async(&runtime).iter(|| post(&bare, body.clone()));
         });
     }
+    group.throughput(Throughput::Elements(1));
     group.bench_function("unknown_route", |bencher| {
         let url = format!("{base}/nowhere");
         bencher.to_async(&runtime).iter(|| async {

@@ -8,7 +8,7 @@ use std::{
 use liquid_core::{Error, Language, Renderable, parser};
 use liquid_lib::stdlib;
 
-use super::{SyntaxFault, capture::Capture, escape, filters, loops::Loop};
+use super::{SyntaxFault, capture::Capture, escape, filters, loops::Loop, scan::Scan};
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(language);
 
@@ -35,46 +35,58 @@ fn language() -> Language {
     language
 }
 
+/// What a source was read into.
+pub(super) type Renderables = Vec<Box<dyn Renderable>>;
+
 /// Reads a source that has been scanned.
-pub(super) fn parse(source: &str) -> Result<Vec<Box<dyn Renderable>>, SyntaxFault> {
+pub(super) fn parse(source: &str, scan: &Scan) -> Result<Renderables, SyntaxFault> {
     let parsed = catch_unwind(AssertUnwindSafe(|| parser::parse(source, &LANGUAGE)));
     parsed.map_or_else(
-        |_| Err(SyntaxFault { line: 1, problem: "a number is too large".to_owned() }),
-        |parsed| parsed.map_err(|error| fault_of(source, &error)),
+        // The library's only panic on a source that the grammar takes.
+        |_| {
+            let at = scan.first_number_too_large(source).unwrap_or_default();
+            Err(SyntaxFault::at(source, at, "a number is too large".to_owned()))
+        },
+        |parsed| parsed.map_err(|error| fault_of(source, scan, &error)),
     )
 }
 
 /// The library draws a picture: ` --> line:column`, the line itself, and ` = what is wrong`. Of a filter it
 /// only says the name, so its place is looked for.
-fn fault_of(source: &str, error: &Error) -> SyntaxFault {
+fn fault_of(source: &str, scan: &Scan, error: &Error) -> SyntaxFault {
     let text = error.to_string();
     let named = |key: &str| {
         text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::to_owned)
     };
-    let drawn = text
-        .split_once("--> ")
-        .and_then(|(_, place)| place.split(':').next())
-        .and_then(|line| line.trim().parse().ok());
-    let filter = named("requested filter=");
-    let line = drawn
-        .or_else(|| filter.as_deref().and_then(|name| line_of_filter(source, name)))
-        .unwrap_or(1);
+    let unknown = named("requested filter=");
     let said = named("= ").unwrap_or_else(|| first_line(error));
-    let problem = match filter.or_else(|| named("requested=")) {
-        Some(name) => format!("{}: {name}", said.trim()),
-        None => said.trim().to_owned(),
+    let problem = match unknown.clone().or_else(|| named("requested=")) {
+        Some(name) => format!("{}: {name}", said.trim().trim_end_matches('.')),
+        None => said.trim().trim_end_matches('.').to_owned(),
     };
-    SyntaxFault { line, problem }
+    // Inside of tags it does not even say the name.
+    if problem.ends_with("expected FilterChain")
+        && let Some((at, name)) = scan.filters(source).find(|(_, name)| !is_filter(name))
+    {
+        return SyntaxFault::at(source, at, format!("Unknown filter: {name}"));
+    }
+    if let Some((line, column)) = drawn(&text) {
+        return SyntaxFault { line, column, problem };
+    }
+    let filter = unknown.or_else(|| named("filter="));
+    let at = filter.and_then(|call| scan.first_filter(source, &call)).unwrap_or_default();
+    SyntaxFault::at(source, at, problem)
 }
 
-/// The line of the first `| name`.
-fn line_of_filter(source: &str, name: &str) -> Option<usize> {
-    let at = source.match_indices('|').map(|(at, _)| at).find(|at| {
-        let call = source.get(at + 1..).unwrap_or_default().trim_start();
-        call.strip_prefix(name)
-            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
-    })?;
-    Some(source.get(..at)?.matches('\n').count() + 1)
+fn is_filter(name: &str) -> bool {
+    LANGUAGE.filters.get(name).is_some()
+}
+
+/// The place in the picture.
+fn drawn(text: &str) -> Option<(usize, usize)> {
+    let (_, place) = text.split_once("--> ")?;
+    let (line, column) = place.lines().next()?.trim().split_once(':')?;
+    Some((line.parse().ok()?, column.parse().ok()?))
 }
 
 /// What is wrong, without the values it happened to.

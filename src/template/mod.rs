@@ -60,10 +60,12 @@ pub enum Form {
 
 /// Why a source is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem} (line {line})")]
+#[error("{problem} (line {line}, column {column})")]
 pub struct SyntaxFault {
     /// The line, counted from 1.
     pub line: usize,
+    /// The column in that line, counted in characters from 1.
+    pub column: usize,
     /// What is wrong there.
     pub problem: String,
 }
@@ -101,21 +103,56 @@ pub struct Template {
     form: Form,
 }
 
+impl SyntaxFault {
+    /// A fault at this byte of a source.
+    fn at(source: &str, byte: usize, problem: String) -> Self {
+        let before = source.get(..byte).unwrap_or(source);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        Self { line: before.matches('\n').count() + 1, column, problem }
+    }
+}
+
+/// Judges a source without making anything of it: for texts that are kept and rendered later.
+///
+/// # Errors
+/// The first thing that is wrong with it, and where.
+pub fn check(source: &str) -> Result<(), SyntaxFault> {
+    // Most texts have no markup, and the parser is not cheap.
+    if has_markup(source) { written(source).map(drop) } else { fits(source) }
+}
+
+/// Whether a text has markup at all, or what looks like its beginning.
+pub fn has_markup(source: &str) -> bool {
+    source.contains("{{") || source.contains("{%")
+}
+
+fn fits(source: &str) -> Result<(), SyntaxFault> {
+    if source.len() > SOURCE_BYTES_MAX {
+        let problem = format!("the template is larger than {SOURCE_BYTES_MAX} bytes");
+        return Err(SyntaxFault::at(source, 0, problem));
+    }
+    Ok(())
+}
+
+/// Reads a source as it was written.
+fn written(source: &str) -> Result<(Scan, language::Renderables), SyntaxFault> {
+    fits(source)?;
+    let scan = Scan::of(source)?;
+    let parsed = language::parse(source, &scan)?;
+    Ok((scan, parsed))
+}
+
 impl Template {
     /// Reads a source.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, and its line.
+    /// The first thing that is wrong with it, and where.
     pub fn parse(source: &str, form: Form) -> Result<Self, SyntaxFault> {
-        if source.len() > SOURCE_BYTES_MAX {
-            let problem = format!("the template is larger than {SOURCE_BYTES_MAX} bytes");
-            return Err(SyntaxFault { line: 1, problem });
-        }
-        let scan = Scan::of(source)?;
         // The source as it was written goes first: complaints are about that one.
-        let as_written = language::parse(source)?;
+        let (scan, as_written) = written(source)?;
         let parsed = match form {
-            Form::Html => language::parse(&escape::escaping(source, &scan))?,
+            Form::Html => language::parse(&escape::escaping(source, &scan), &scan)?,
             Form::Text | Form::Header => as_written,
         };
         Ok(Self { parsed: Parsed::new(parsed), form })

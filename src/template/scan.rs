@@ -49,6 +49,49 @@ impl Scan {
             piece.kind == Kind::Output && !piece.hidden && bare(inner) == name
         })
     }
+
+    /// Where the first call of this filter is written, its arguments included.
+    pub(super) fn first_filter(&self, source: &str, call: &str) -> Option<usize> {
+        let is_it = |at: usize, name: &str| {
+            let written = source.get(at..).unwrap_or_default();
+            call.starts_with(name) && written.starts_with(call.trim())
+        };
+        self.filters(source).find(|(at, name)| is_it(*at, name)).map(|(at, _)| at)
+    }
+
+    /// Every name behind a bar, and where it is.
+    pub(super) fn filters<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
+        self.markup(source).flat_map(|(start, inner)| {
+            inner.match_indices('|').map(move |(bar, _)| {
+                let rest = inner.get(bar + 1..).unwrap_or_default();
+                let call = rest.trim_start();
+                let ends = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+                let name: &str = call.split(ends).next().unwrap_or_default();
+                (start + bar + 1 + rest.len() - call.len(), name)
+            })
+        })
+    }
+
+    /// Where the first whole number is that 64 bits do not hold.
+    pub(super) fn first_number_too_large(&self, source: &str) -> Option<usize> {
+        let is_digit = |c: char| c.is_ascii_digit();
+        self.markup(source).find_map(|(start, inner)| {
+            inner.match_indices(is_digit).map(|(at, _)| at).find_map(|at| {
+                let goes_on = inner.get(..at).is_some_and(|before| before.ends_with(is_digit));
+                let digits = inner.get(at..).unwrap_or_default();
+                let digits = digits.split(|c| !is_digit(c)).next().unwrap_or_default();
+                (!goes_on && digits.parse::<i64>().is_err()).then_some(start + at)
+            })
+        })
+    }
+
+    /// The markup outside of comments, and where each begins.
+    fn markup<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
+        self.pieces
+            .iter()
+            .filter(|piece| piece.kind != Kind::Text && !piece.hidden)
+            .map(|piece| (piece.range.start, source.get(piece.range.clone()).unwrap_or_default()))
+    }
 }
 
 /// Markup without the hyphens that strip space around it.
@@ -95,8 +138,7 @@ impl<'s> Scanner<'s> {
     }
 
     fn fault(&self, at: usize, problem: String) -> SyntaxFault {
-        let before = self.source.get(..at).unwrap_or_default();
-        SyntaxFault { line: before.matches('\n').count() + 1, problem }
+        SyntaxFault::at(self.source, at, problem)
     }
 
     fn push(&mut self, kind: Kind, range: Range<usize>) {

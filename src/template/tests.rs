@@ -183,22 +183,32 @@ fn a_header_is_one_line() {
 }
 
 #[test]
-fn what_is_no_liquid_is_told_with_its_line() {
-    for (source, line, word) in [
-        ("a\n{{ b", 2, "expected"),
-        ("a\n\n{% if x %}", 3, ""),
-        ("a\n{% nope %}", 2, "nope"),
-        ("{{ x | nope }}", 1, "nope"),
-        ("\n{% endif %}", 2, ""),
-        ("\n\n{% for %}{% endfor %}", 3, ""),
-        ("\n{% include 'secret' %}", 2, "include"),
-        ("\n{% render 'secret' %}", 2, "render"),
-        ("{{ x | append }}", 1, ""),
+fn what_is_no_liquid_is_told_with_its_line_and_column() {
+    for (source, line, column, word) in [
+        ("a\n{{ b", 2, 4, "expected"),
+        ("a\n\n  {% if x %}", 3, 13, "endif"),
+        ("a\nb {% nope %}", 2, 6, "nope"),
+        ("äöü {{ x | nope }}", 1, 12, "nope"),
+        ("{{ x | upcase }}\n{{ 'äö' | nope: 1 }}", 2, 11, "nope"),
+        ("\n{% endif %}", 2, 4, ""),
+        ("\n\n{% for %}{% endfor %}", 3, 7, "name"),
+        ("\n{% include 'secret' %}", 2, 4, "include"),
+        ("\n{% render 'secret' %}", 2, 4, "render"),
+        ("a\n {{ x | append }}", 2, 9, ""),
+        ("a\n {{ x | append: 'a', 'b' }}", 2, 9, ""),
+        ("a\n {{ x | plus: 99999999999999999999 }}", 2, 15, "number is too large"),
+        (
+            "{% comment %}{{ x | nope }}{% endcomment %}\n{% assign a = b | nope %}",
+            2,
+            19,
+            "filter: nope",
+        ),
     ] {
         let fault = Template::parse(source, Form::Html).unwrap_err();
-        assert_eq!(fault.line, line, "{source}: {fault}");
+        assert_eq!((fault.line, fault.column), (line, column), "{source}: {fault}");
         assert!(fault.problem.to_lowercase().contains(word), "{source}: {fault}");
         assert!(!fault.to_string().contains('\n'), "{fault}");
+        assert_eq!(check(source), Err(fault), "{source}");
     }
 }
 

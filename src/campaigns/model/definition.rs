@@ -3,10 +3,14 @@
 
 use std::collections::HashSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{AsSent, CampaignChannel, SendType};
+use super::{
+    AsSent, CampaignChannel, SendType,
+    variant::{self, Variant},
+};
 use crate::{
     audience::model::Targeting,
     http::{Field, Fields, Presence, Required},
@@ -17,8 +21,6 @@ use crate::{
 pub const NAME_CHARS_MAX: usize = 255;
 /// Characters of a description.
 pub const DESCRIPTION_CHARS_MAX: usize = 1000;
-/// Variants of a campaign, the control group included (DECISIONS F5).
-pub const VARIANTS_MAX: usize = 8;
 /// Tags of a campaign.
 pub const TAGS_MAX: usize = 50;
 /// Characters of a tag.
@@ -48,8 +50,9 @@ impl ResendPolicy {
 }
 
 /// The writable fields of a campaign.
+// `remote` keeps what is derived as plain functions, for the two implementations below.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Definition {
     /// 1 to 255 characters.
     pub name: String,
@@ -58,7 +61,7 @@ pub struct Definition {
     /// What it goes out on.
     pub channel: CampaignChannel,
     /// What is said, 1 to 8 versions of it; an `in_app` campaign may have none.
-    pub variants: Vec<AsSent>,
+    pub variants: Vec<Variant>,
     /// To whom; everyone who can be reached where it is absent.
     pub targeting: Option<Targeting>,
     /// What makes it go out.
@@ -137,12 +140,7 @@ impl Definition {
         let name = name(body.required("name"));
         let description = body.optional("description").text(0..=DESCRIPTION_CHARS_MAX);
         let channel = body.required("channel").one_of(CampaignChannel::NAMED);
-        let variants = match channel {
-            CampaignChannel::InApp => {
-                body.optional("variants").list(0..=VARIANTS_MAX, variant).unwrap_or_default()
-            }
-            _ => body.required("variants").list(1..=VARIANTS_MAX, variant),
-        };
+        let variants = variant::list(body, channel);
         let _ = workspace_zone;
         let definition = Self {
             name,
@@ -189,14 +187,28 @@ impl Definition {
     }
 }
 
+impl Serialize for Definition {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Definition {
+    /// Reads a kept campaign. Its channel is known first, for it is the shape of the messages in it.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut kept = Value::deserialize(deserializer)?;
+        let channel = kept.get("channel").map(CampaignChannel::deserialize);
+        if let (Some(channel), Some(variants)) = (channel, kept.get_mut("variants")) {
+            variant::keep_shapes(variants, channel.map_err(D::Error::custom)?);
+        }
+        Self::deserialize(kept).map_err(D::Error::custom)
+    }
+}
+
 /// What a list that is not there, or not the workspace's, is answered with.
 pub const NO_SUCH_LIST: &str = "must be the id of an active list";
 /// Stands in for a list that was refused.
 const ABSENT_LIST: ListId = ListId::new(uuid::Uuid::nil());
-
-fn variant(item: Field<'_, Required>) -> AsSent {
-    AsSent(item.json_object())
-}
 
 /// A name is measured and kept without the space around it.
 fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {

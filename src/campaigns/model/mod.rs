@@ -5,10 +5,14 @@ mod definition;
 mod difference;
 mod edit;
 mod filter;
+pub mod in_app;
+pub mod message;
 mod placeholder;
 mod record;
 mod status;
 pub mod timing;
+pub mod variant;
+mod words;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,7 +21,7 @@ pub use self::{
     campaign::{Campaign, PendingDraft, State},
     definition::{
         DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, ResendPolicy,
-        TAG_CHARS_MAX, TAGS_MAX, VARIANTS_MAX, each_once, tag,
+        TAG_CHARS_MAX, TAGS_MAX, each_once, tag,
     },
     difference::{Change, Difference, Op, changed_fields, differences, for_history},
     edit::Edit,
@@ -25,6 +29,7 @@ pub use self::{
     placeholder::AsSent,
     record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
     status::{Call, Kind, Refusal, Standing, Status, next},
+    variant::Variant,
 };
 use crate::kernel::Channel;
 

@@ -1,0 +1,91 @@
+//! A button of a native message.
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+use utoipa::ToSchema;
+
+use super::super::words::{self, Read};
+use crate::{
+    http::{Fields, FromFields},
+    template,
+};
+
+/// Characters of `id`.
+const ID_CHARS_MAX: usize = 64;
+/// Characters of `text`.
+const TEXT_CHARS_MAX: usize = 200;
+/// Characters of `url`.
+const URL_CHARS_MAX: usize = 2_048;
+
+/// Schemes that make the app run what the address says.
+const RUNNING: &[&str] = &["javascript", "vbscript", "data", "file", "blob"];
+
+/// What a button does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Closes the message.
+    Dismiss,
+    /// Opens a page.
+    Url,
+    /// Opens a place in an app.
+    DeepLink,
+}
+
+const ACTIONS: &[(&str, Action)] =
+    &[("dismiss", Action::Dismiss), ("url", Action::Url), ("deep_link", Action::DeepLink)];
+
+/// A button.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Button {
+    /// Names it in statistics; unlike those beside it.
+    pub id: String,
+    /// What it says: Liquid.
+    pub text: String,
+    /// What it does.
+    pub action: Action,
+    /// Where it leads; needed for `url` and `deep_link`. Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl FromFields for Button {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let id = words::named(body.required("id"), ID_CHARS_MAX);
+        let text = words::templated(body.required("text"), TEXT_CHARS_MAX);
+        let was_clean = body.is_clean();
+        let action = body.required("action").one_of(ACTIONS);
+        let judge = |text: &str| address(text, action).map(|()| text.to_owned());
+        let url = body.optional("url").parsed(String::new(), judge);
+        let leads = matches!(action, Action::Url | Action::DeepLink);
+        if leads && url.as_ref().is_none_or(String::is_empty) && body.is_clean() == was_clean {
+            body.refuse("url", "is required when the action is url or deep_link");
+        }
+        Self { id, text, action, url }
+    }
+}
+
+/// Judges where a button leads.
+fn address(text: &str, action: Action) -> Read<()> {
+    words::at_most(text, URL_CHARS_MAX)?;
+    match action {
+        // Kept for when the action changes, or a draft's empty field.
+        _ if text.is_empty() => Ok(()),
+        Action::Url => words::is_web_address(text),
+        Action::DeepLink | Action::Dismiss => {
+            words::is_one_line(text)?;
+            words::is_liquid(text)?;
+            let scheme = text.split_once(':').map(|(scheme, _)| scheme.trim().to_ascii_lowercase());
+            let runs = scheme.is_some_and(|scheme| RUNNING.contains(&scheme.as_str()));
+            if runs
+                || !(template::has_markup(text)
+                    || Url::parse(text).is_ok()
+                    || text.starts_with('/'))
+            {
+                return Err("must be a link into an app".to_owned());
+            }
+            Ok(())
+        }
+    }
+}

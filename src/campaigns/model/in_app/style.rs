@@ -1,0 +1,121 @@
+//! How a native message looks; what is absent is the app's.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    super::words::{self, plain_number_if},
+    css,
+};
+use crate::http::{Fields, FromFields};
+
+/// Characters of a colour; what is none falls back when it is drawn.
+const COLOUR_CHARS_MAX: usize = 100;
+/// Points of `cornerRadius`.
+const CORNER_RADIUS_MAX: f64 = 48.0;
+/// Points of `fontSize` at least.
+const FONT_SIZE_MIN: f64 = 10.0;
+/// Points of `fontSize` at most.
+const FONT_SIZE_MAX: f64 = 32.0;
+/// Characters of `fontFamily`.
+const FONT_FAMILY_CHARS_MAX: usize = 255;
+/// Characters of `customCss`.
+const CUSTOM_CSS_CHARS_MAX: usize = 20_000;
+
+/// How heavy the headline is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "weights by name")]
+pub enum TitleWeight {
+    Regular,
+    Medium,
+    Semibold,
+    Bold,
+}
+
+const TITLE_WEIGHTS: &[(&str, TitleWeight)] = &[
+    ("regular", TitleWeight::Regular),
+    ("medium", TitleWeight::Medium),
+    ("semibold", TitleWeight::Semibold),
+    ("bold", TitleWeight::Bold),
+];
+
+/// Where text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TextAlign {
+    /// As the message's language is read.
+    #[default]
+    Auto,
+    /// Where lines begin.
+    Start,
+    /// In the middle.
+    Center,
+    /// Where lines end.
+    End,
+}
+
+const TEXT_ALIGNS: &[(&str, TextAlign)] = &[
+    ("auto", TextAlign::Auto),
+    ("start", TextAlign::Start),
+    ("center", TextAlign::Center),
+    ("end", TextAlign::End),
+];
+
+/// How a native message looks.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Style {
+    /// The card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background_color: Option<String>,
+    /// Headline and body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_color: Option<String>,
+    /// The first button.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_button_color: Option<String>,
+    /// The first button's text; black or white by contrast when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary_button_text_color: Option<String>,
+    /// 0 to 48.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
+    pub corner_radius: Option<f64>,
+    /// 10 to 32: the body; the headline follows it.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
+    pub font_size: Option<f64>,
+    /// The headline's weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title_weight: Option<TitleWeight>,
+    /// Where text stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_align: Option<TextAlign>,
+    /// Fonts by name, best first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub font_family: Option<String>,
+    /// A style sheet, on the web only; its selectors are kept to the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_css: Option<String>,
+}
+
+impl FromFields for Style {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let mut colour = |name| words::line(body.optional(name), COLOUR_CHARS_MAX);
+        Self {
+            background_color: colour("backgroundColor"),
+            text_color: colour("textColor"),
+            primary_button_color: colour("primaryButtonColor"),
+            primary_button_text_color: colour("primaryButtonTextColor"),
+            corner_radius: body.optional("cornerRadius").number(0.0..=CORNER_RADIUS_MAX),
+            font_size: body.optional("fontSize").number(FONT_SIZE_MIN..=FONT_SIZE_MAX),
+            title_weight: body.optional("titleWeight").one_of(TITLE_WEIGHTS),
+            text_align: body.optional("textAlign").one_of(TEXT_ALIGNS),
+            font_family: words::line(body.optional("fontFamily"), FONT_FAMILY_CHARS_MAX),
+            custom_css: body.optional("customCss").parsed(String::new(), |sheet| {
+                words::at_most(sheet, CUSTOM_CSS_CHARS_MAX)?;
+                css::is_bounded(sheet)?;
+                Ok(sheet.to_owned())
+            }),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a variant says, in the shape of its channel.
+//!
+//! A variant of an `ai_optimized` campaign chooses its channel by `message.channel`, because the campaign
+//! does not: one arm may be an email and another a push. Without it, a message with an email's fields is
+//! an email.
+//!
+//! Messages do not name their channel where the campaign does, so kept ones are read knowing it
+//! ([`keep_shape`]).
+
+mod auth;
+mod email;
+mod header;
+pub(in crate::campaigns) mod markup;
+mod push;
+mod secret;
+mod sms;
+mod viber;
+mod webhook;
+mod whatsapp;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::CampaignChannel;
+use crate::http::Fields;
+
+pub use self::{
+    auth::Auth,
+    email::{EmailMessage, address_of},
+    push::PushMessage,
+    secret::Secret,
+    sms::SmsMessage,
+    viber::ViberMessage,
+    webhook::{BodyType, Method, WebhookMessage},
+    whatsapp::{MessageType, WhatsappMessage},
+};
+
+/// A message of one channel.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Message {
+    /// The channel, where the message itself has to name it: in variants of `ai_optimized`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<MessageChannel>,
+    /// What it says.
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// What a message says, in the shape of its channel.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+#[expect(missing_docs, reason = "each is its type")]
+pub enum Content {
+    Email(EmailMessage),
+    Sms(SmsMessage),
+    Viber(ViberMessage),
+    Push(PushMessage),
+    Whatsapp(WhatsappMessage),
+    Webhook(WebhookMessage),
+}
+
+/// A channel that messages are sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the channels by name")]
+pub enum MessageChannel {
+    Email,
+    Sms,
+    Viber,
+    Push,
+    Whatsapp,
+    Webhook,
+}
+
+/// What [`keep_shape`] writes; no field of the API begins so.
+const SHAPE: &str = "@channel";
+
+/// The channels by name.
+const CHANNELS: &[(&str, MessageChannel)] = &[
+    ("email", MessageChannel::Email),
+    ("sms", MessageChannel::Sms),
+    ("viber", MessageChannel::Viber),
+    ("push", MessageChannel::Push),
+    ("whatsapp", MessageChannel::Whatsapp),
+    ("webhook", MessageChannel::Webhook),
+];
+
+impl MessageChannel {
+    /// The channel of a campaign's messages; none where each message chooses, or there are none.
+    pub fn of(channel: CampaignChannel) -> Option<Self> {
+        match channel {
+            CampaignChannel::Email => Some(Self::Email),
+            CampaignChannel::Sms => Some(Self::Sms),
+            CampaignChannel::Viber => Some(Self::Viber),
+            CampaignChannel::Push => Some(Self::Push),
+            CampaignChannel::Whatsapp => Some(Self::Whatsapp),
+            CampaignChannel::Webhook => Some(Self::Webhook),
+            CampaignChannel::InApp | CampaignChannel::AiOptimized => None,
+        }
+    }
+}
+
+impl Message {
+    /// Reads a message of a campaign on this channel.
+    pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
+        match MessageChannel::of(channel) {
+            Some(channel) => Self { channel: None, content: Content::read(body, channel) },
+            None => Self::choosing(body),
+        }
+    }
+
+    fn choosing(body: &mut Fields<'_>) -> Self {
+        let named = body.optional("channel").one_of(CHANNELS);
+        if named.is_none()
+            && !body.has("channel")
+            && !email::FIELDS.iter().any(|name| body.has(name))
+        {
+            body.refuse("channel", "is required, unless the message is an email");
+        }
+        let content = Content::read(body, named.unwrap_or(MessageChannel::Email));
+        Self { channel: named, content }
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    /// Reads a kept message, without judging it again. Its shape has to be known: see [`keep_shape`].
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut message = Map::deserialize(deserializer)?;
+        let mut named = |key: &str| message.remove(key).map(serde_json::from_value).transpose();
+        let (shape, channel) = named(SHAPE)
+            .and_then(|shape| Ok((shape, named("channel")?)))
+            .map_err(D::Error::custom)?;
+        let Some(shape) = shape else {
+            return Err(D::Error::custom("a kept message is read knowing its channel"));
+        };
+        let content = Content::kept(message, shape).map_err(D::Error::custom)?;
+        Ok(Self { channel, content })
+    }
+}
+
+/// Writes into a kept message what shape it has, where its campaign is of this channel, so that it can be
+/// read back.
+pub(super) fn keep_shape(message: &mut Map<String, Value>, channel: CampaignChannel) {
+    let named = message.get("channel").cloned();
+    let shape = MessageChannel::of(channel).map(|shape| serde_json::json!(shape)).or(named);
+    message.insert(SHAPE.to_owned(), shape.unwrap_or_else(|| "email".into()));
+}
+
+impl Content {
+    fn read(body: &mut Fields<'_>, channel: MessageChannel) -> Self {
+        match channel {
+            MessageChannel::Email => Self::Email(EmailMessage::read(body)),
+            MessageChannel::Sms => Self::Sms(SmsMessage::read(body)),
+            MessageChannel::Viber => Self::Viber(ViberMessage::read(body)),
+            MessageChannel::Push => Self::Push(PushMessage::read(body)),
+            MessageChannel::Whatsapp => Self::Whatsapp(WhatsappMessage::read(body)),
+            MessageChannel::Webhook => Self::Webhook(WebhookMessage::read(body)),
+        }
+    }
+
+    fn kept(message: Map<String, Value>, shape: MessageChannel) -> serde_json::Result<Self> {
+        let message = Value::Object(message);
+        Ok(match shape {
+            MessageChannel::Email => Self::Email(serde_json::from_value(message)?),
+            MessageChannel::Sms => Self::Sms(serde_json::from_value(message)?),
+            MessageChannel::Viber => Self::Viber(serde_json::from_value(message)?),
+            MessageChannel::Push => Self::Push(serde_json::from_value(message)?),
+            MessageChannel::Whatsapp => Self::Whatsapp(serde_json::from_value(message)?),
+            MessageChannel::Webhook => Self::Webhook(serde_json::from_value(message)?),
+        })
+    }
+
+    /// The channel it is sent on.
+    pub fn channel(&self) -> MessageChannel {
+        match self {
+            Self::Email(_) => MessageChannel::Email,
+            Self::Sms(_) => MessageChannel::Sms,
+            Self::Viber(_) => MessageChannel::Viber,
+            Self::Push(_) => MessageChannel::Push,
+            Self::Whatsapp(_) => MessageChannel::Whatsapp,
+            Self::Webhook(_) => MessageChannel::Webhook,
+        }
+    }
+}

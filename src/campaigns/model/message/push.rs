@@ -1,0 +1,50 @@
+//! A push notification.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::super::words;
+use crate::http::Fields;
+
+/// Characters of `title`.
+const TITLE_CHARS_MAX: usize = 1_000;
+/// Characters of `body`.
+const BODY_CHARS_MAX: usize = 4_000;
+/// Characters of `icon` and `image`.
+const ADDRESS_CHARS_MAX: usize = 2_048;
+/// Bytes of `data`, written compactly: APNs and FCM carry 4 KiB.
+const DATA_BYTES_MAX: usize = 4 << 10;
+
+/// A push notification.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PushMessage {
+    /// Its headline: Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it says: Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Its icon: an address, or the name of one in the app; Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// A picture in it: an http or https address; Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// What the app gets with it; every string is Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Map<String, Value>>,
+}
+
+impl PushMessage {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        Self {
+            title: words::templated(body.optional("title"), TITLE_CHARS_MAX),
+            body: words::templated(body.optional("body"), BODY_CHARS_MAX),
+            icon: words::header(body.optional("icon"), ADDRESS_CHARS_MAX),
+            image: words::web_address(body.optional("image"), ADDRESS_CHARS_MAX),
+            data: words::templated_object(body, "data", DATA_BYTES_MAX),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! A text that is returned to nobody.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::words::{self, Read};
+
+/// Characters of a secret as it is sent.
+const SECRET_CHARS_MAX: usize = 4_096;
+
+/// A secret, as it was sent or sealed.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// Reads a secret: one line, for it goes into a header.
+pub(super) fn read(text: &str) -> Read<Secret> {
+    words::at_most(text, SECRET_CHARS_MAX)?;
+    words::is_one_line(text)?;
+    Ok(Secret(text.to_owned()))
+}

@@ -1,0 +1,37 @@
+//! A text message.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::words;
+use crate::http::Fields;
+
+/// Characters of `body` as it is written; Liquid may make fewer or more of it.
+pub(super) const BODY_CHARS_MAX: usize = 5_000;
+/// Characters of `from`.
+const FROM_CHARS_MAX: usize = 64;
+
+/// A text message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SmsMessage {
+    /// What it says: Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The sender: a number, a short code or a name, as the provider knows it; Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Whether addresses in it are made short; not unless asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shorten_links: Option<bool>,
+}
+
+impl SmsMessage {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        Self {
+            body: words::templated(body.optional("body"), BODY_CHARS_MAX),
+            from: words::header(body.optional("from"), FROM_CHARS_MAX),
+            shorten_links: body.optional("shortenLinks").bool(),
+        }
+    }
+}

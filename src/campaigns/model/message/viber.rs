@@ -1,0 +1,41 @@
+//! A Viber message: gateways send templates that were approved before, with values put in.
+//!
+//! The specification shows no fields for it in a variant. Ours are those of a transactional send
+//! (`viberTemplateId`, `variables`) and the text that a gateway without templates sends.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{super::words, sms};
+use crate::http::Fields;
+
+/// Characters of `templateId`.
+const TEMPLATE_ID_CHARS_MAX: usize = 255;
+/// Bytes of `variables`, written compactly.
+const VARIABLES_BYTES_MAX: usize = 16 << 10;
+
+/// A Viber message.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ViberMessage {
+    /// The approved template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<String>,
+    /// Values of its fields by name; every string is Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Map<String, Value>>,
+    /// The text where there is no template: Liquid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+}
+
+impl ViberMessage {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        Self {
+            template_id: words::line(body.optional("templateId"), TEMPLATE_ID_CHARS_MAX),
+            variables: words::templated_object(body, "variables", VARIABLES_BYTES_MAX),
+            body: words::templated(body.optional("body"), sms::BODY_CHARS_MAX),
+        }
+    }
+}

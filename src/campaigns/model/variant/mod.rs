@@ -1,0 +1,127 @@
+//! The variants of a campaign: what its audience is divided into, and what each part is told.
+//!
+//! Drafts are saved half-done, so what is missing in a variant is for the checks before a launch; what is
+//! wrong is refused at once. That weights add up to 100 is one of those checks.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{
+    CampaignChannel,
+    in_app::InAppContent,
+    message::{self, Message},
+    words::{self, plain_number},
+};
+use crate::http::Fields;
+
+/// Variants of one campaign.
+pub const VARIANTS_MAX: usize = 8;
+/// Characters of `id`.
+pub const ID_CHARS_MAX: usize = 64;
+/// Characters of `name`.
+pub const NAME_CHARS_MAX: usize = 255;
+/// The largest weight, and what all together have to be.
+pub const WEIGHT_MAX: f64 = 100.0;
+
+/// A part of the audience, and what it is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Variant {
+    /// Names it in statistics; unlike those beside it.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Its share of the audience: 0 to 100.
+    #[serde(serialize_with = "plain_number")]
+    pub weight: f64,
+    /// What it says, in the shape of its channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// What it shows inside an app.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_content: Option<InAppContent>,
+    /// Whether its part gets nothing, to measure the others by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_control_group: Option<bool>,
+}
+
+impl Variant {
+    /// Reads a variant of a campaign on this channel.
+    pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
+        let in_app = channel == CampaignChannel::InApp;
+        Self {
+            id: words::named(body.required("id"), ID_CHARS_MAX),
+            name: body.required("name").text(1..=NAME_CHARS_MAX),
+            weight: body.required("weight").number(0.0..=WEIGHT_MAX),
+            message: only(body, "message", !in_app)
+                .then(|| {
+                    body.optional("message").object_by(|message| Message::read(message, channel))
+                })
+                .flatten(),
+            custom_content: only(body, "customContent", in_app)
+                .then(|| body.optional("customContent").object())
+                .flatten(),
+            is_control_group: body.optional("isControlGroup").bool(),
+        }
+    }
+
+    /// Whether its part gets nothing.
+    pub fn is_control(&self) -> bool {
+        self.is_control_group.unwrap_or_default()
+    }
+}
+
+/// Whether the field is one of this channel's; elsewhere it must be empty.
+fn only(body: &mut Fields<'_>, name: &str, is_its: bool) -> bool {
+    let sent = body.optional(name).unjudged();
+    let is_empty = sent.is_null() || sent.as_object().is_some_and(serde_json::Map::is_empty);
+    if !is_its && !is_empty {
+        let problem = if name == "message" {
+            "is not for the channel in_app: its content is customContent"
+        } else {
+            "is for the channel in_app alone"
+        };
+        body.refuse(name, problem);
+    }
+    is_its
+}
+
+/// Reads the field `variants` of a campaign on this channel: at least one, except for `in_app`.
+pub fn list(body: &mut Fields<'_>, channel: CampaignChannel) -> Vec<Variant> {
+    let read = |item: crate::http::Field<'_, crate::http::Required>| {
+        item.object_by(|variant| Variant::read(variant, channel))
+    };
+    let variants = if channel == CampaignChannel::InApp {
+        body.optional("variants").list(0..=VARIANTS_MAX, read).unwrap_or_default()
+    } else {
+        body.required("variants").list(1..=VARIANTS_MAX, read)
+    };
+    for (at, variant) in variants.iter().enumerate() {
+        let earlier = || variants.iter().take(at);
+        if !variant.id.is_empty() && earlier().any(|earlier| earlier.id == variant.id) {
+            body.refuse(
+                &format!("variants[{at}].id"),
+                "must be unlike those of the other variants",
+            );
+        }
+        if variant.is_control() && earlier().any(Variant::is_control) {
+            let path = format!("variants[{at}].isControlGroup");
+            body.refuse(&path, "must be true for one variant at most");
+        }
+    }
+    variants
+}
+
+/// Prepares the variants in a kept campaign of this channel for being read back; see
+/// [`message::keep_shape`].
+pub fn keep_shapes(variants: &mut Value, channel: CampaignChannel) {
+    for variant in variants.as_array_mut().into_iter().flatten() {
+        if let Some(message) = variant.get_mut("message").and_then(Value::as_object_mut) {
+            message::keep_shape(message, channel);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! How texts, addresses, numbers and free JSON inside a campaign are read: bounded, and judged as Liquid
+//! where they are templates.
+
+use serde::Serializer;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::{
+    http::{Field, Presence},
+    template,
+};
+
+/// Objects and lists inside free JSON of a message, one inside the other.
+const JSON_DEPTH_MAX: usize = 8;
+/// Largest whole number that a double holds exactly.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What a rule gives, or its complaint.
+pub(super) type Read<T> = Result<T, String>;
+
+/// A plain text of at most so many characters.
+pub(super) fn at_most(text: &str, chars_max: usize) -> Read<()> {
+    if text.len() > chars_max && text.chars().count() > chars_max {
+        return Err(format!("must be at most {chars_max} characters"));
+    }
+    Ok(())
+}
+
+/// A large text of at most so many bytes.
+pub(super) fn at_most_bytes(text: &str, bytes_max: usize) -> Read<()> {
+    let received = text.len();
+    if received > bytes_max {
+        return Err(format!("must be at most {bytes_max} bytes, received {received}"));
+    }
+    Ok(())
+}
+
+/// Judges a text as Liquid.
+pub(super) fn is_liquid(text: &str) -> Read<()> {
+    template::check(text).map_err(|fault| format!("is not valid Liquid: {fault}"))
+}
+
+/// Refuses what could end a line of a message's head and begin another.
+pub(super) fn is_one_line(text: &str) -> Read<()> {
+    if text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+        return Err("must be one line without control characters".to_owned());
+    }
+    Ok(())
+}
+
+/// A template of at most so many characters.
+pub(super) fn templated<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        at_most(text, chars_max)?;
+        is_liquid(text)?;
+        Ok(text.to_owned())
+    })
+}
+
+/// A template of at most so many bytes, for whole documents.
+pub(super) fn document<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        at_most_bytes(text, template::SOURCE_BYTES_MAX)?;
+        is_liquid(text)?;
+        Ok(text.to_owned())
+    })
+}
+
+/// A template that makes one line of a message's head.
+pub(super) fn header<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        at_most(text, chars_max)?;
+        is_one_line(text)?;
+        is_liquid(text)?;
+        Ok(text.to_owned())
+    })
+}
+
+/// One line that is no template: a name or an id of somebody else's.
+pub(super) fn line<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        at_most(text, chars_max)?;
+        is_one_line(text)?;
+        Ok(text.to_owned())
+    })
+}
+
+/// An id or a name within a campaign: one line that is not empty.
+pub(super) fn named<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        if text.is_empty() {
+            return Err("must not be empty".to_owned());
+        }
+        at_most(text, chars_max)?;
+        is_one_line(text)?;
+        Ok(text.to_owned())
+    })
+}
+
+/// The address of something on the web; Liquid may make any part of it but its scheme.
+pub(super) fn web_address<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
+    field.parsed(String::new(), |text| {
+        at_most(text, chars_max)?;
+        // A draft's empty field.
+        if !text.is_empty() {
+            is_web_address(text)?;
+        }
+        Ok(text.to_owned())
+    })
+}
+
+/// Judges an address of the web. With Liquid in it only its scheme can be known before it is rendered.
+pub(super) fn is_web_address(text: &str) -> Read<()> {
+    is_one_line(text)?;
+    is_liquid(text)?;
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let of_the_web = matches!(scheme.as_deref(), Some("http" | "https"));
+    let sound = template::has_markup(text) || Url::parse(text).is_ok_and(|url| url.has_host());
+    if of_the_web && sound {
+        return Ok(());
+    }
+    Err("must be an http:// or https:// URL".to_owned())
+}
+
+/// Free JSON whose strings are templates: bounded in bytes as it is written compactly, and in depth.
+pub(super) fn is_templated_json(value: &Value, bytes_max: usize) -> Read<()> {
+    let received = serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len());
+    if received > bytes_max {
+        return Err(format!("must be at most {bytes_max} bytes, received {received}"));
+    }
+    strings(value, JSON_DEPTH_MAX, &mut String::new())
+}
+
+/// Judges the strings of a JSON value, however deep it may be, and says where a bad one is.
+fn strings(value: &Value, depth: usize, path: &mut String) -> Read<()> {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::String(text) if path.is_empty() => return is_liquid(text),
+        Value::String(text) => {
+            return is_liquid(text).map_err(|problem| format!("{problem} (at {path})"));
+        }
+        Value::Array(values) => {
+            values.iter().enumerate().map(|(at, value)| (format!("/{at}"), value)).collect()
+        }
+        Value::Object(map) => map.iter().map(|(key, value)| (format!("/{key}"), value)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => return Ok(()),
+    };
+    if depth == 0 {
+        return Err(format!("must not be nested deeper than {JSON_DEPTH_MAX}"));
+    }
+    let before = path.len();
+    for (step, value) in parts {
+        path.push_str(&step);
+        strings(value, depth - 1, path)?;
+        path.truncate(before);
+    }
+    Ok(())
+}
+
+/// Reads an object of free JSON by [`is_templated_json`].
+pub(super) fn templated_object(
+    body: &mut crate::http::Fields<'_>,
+    name: &str,
+    bytes_max: usize,
+) -> Option<Map<String, Value>> {
+    let map = body.optional(name).json_object()?;
+    match is_templated_json(&Value::Object(map.clone()), bytes_max) {
+        Ok(()) => Some(map),
+        Err(problem) => {
+            body.refuse(name, problem);
+            None
+        }
+    }
+}
+
+/// Writes a whole number without a fraction, as it was most likely sent.
+///
+/// # Errors
+/// The serializer's.
+#[expect(clippy::cast_possible_truncation, reason = "checked to be whole and within 2^53")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+pub(super) fn plain_number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if number.fract() == 0.0 && number.abs() <= EXACT_MAX {
+        serializer.serialize_i64(*number as i64)
+    } else {
+        serializer.serialize_f64(*number)
+    }
+}
+
+/// [`plain_number`] for one that may be absent.
+///
+/// # Errors
+/// The serializer's.
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+pub(super) fn plain_number_if<S: Serializer>(
+    number: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => plain_number(number, serializer),
+        None => serializer.serialize_none(),
+    }
+}

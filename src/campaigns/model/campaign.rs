@@ -149,7 +149,7 @@ impl Campaign {
         state.status = to;
         state.next_send_at = match (call, to) {
             (Call::Retry, _) => Some(now),
-            _ => timing::next_send_at(&self.definition, to, now),
+            _ => timing::next_send_at(&self.definition, (to, self.state.occurrence), now),
         };
         match to {
             Status::Active => {

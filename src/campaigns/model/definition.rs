@@ -8,13 +8,27 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    AsSent, CampaignChannel, SendType,
+    CampaignChannel, SendType,
+    settings::{
+        ab_test::AbTestConfig,
+        channel_config::ChannelConfig,
+        conversion::ConversionTracking,
+        limits::{SendRateLimit, SendVolumeLimit},
+        quiet::QuietTimeOverride,
+        recurring::RecurringSchedule,
+        resend::{self, ResendPolicy},
+        schedule,
+        sto::StoConfig,
+        trigger::TriggerConfig,
+        utm::UtmSettings,
+        zone::Zone,
+    },
     variant::{self, Variant},
 };
 use crate::{
     audience::model::Targeting,
     http::{Field, Fields, Presence, Required},
-    kernel::{DayEdge, ListId, Timestamp},
+    kernel::{ListId, NotATimestamp, Timestamp},
 };
 
 /// Characters of a name.
@@ -27,29 +41,9 @@ pub const TAGS_MAX: usize = 50;
 pub const TAG_CHARS_MAX: usize = 100;
 /// Characters of the name of a saved sender.
 const SENDER_CHARS_MAX: usize = 255;
-/// Longest window of the resend policy `cooldown`, in days.
-const COOLDOWN_DAYS_MAX: i64 = 3650;
 
-/// Who gets a campaign that is sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ResendPolicy {
-    /// Who did not get it before.
-    #[default]
-    OnlyNew,
-    /// The whole audience.
-    Everyone,
-    /// All but those who were sent to in the last `resendCooldownDays` days.
-    Cooldown,
-}
-
-impl ResendPolicy {
-    /// The names and what they stand for.
-    pub const NAMED: &'static [(&'static str, Self)] =
-        &[("only_new", Self::OnlyNew), ("everyone", Self::Everyone), ("cooldown", Self::Cooldown)];
-}
-
-/// The writable fields of a campaign.
+/// The writable fields of a campaign. What is large and often absent is kept aside, so that a campaign can be
+/// handed on.
 // `remote` keeps what is derived as plain functions, for the two implementations below.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
@@ -70,35 +64,36 @@ pub struct Definition {
     #[schema(value_type = Option<String>)]
     pub scheduled_at: Option<Timestamp>,
     /// The IANA zone a `scheduledAt` without an offset is read in.
-    pub scheduled_timezone: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub scheduled_timezone: Option<Zone>,
     /// Which event, for `triggered`.
-    pub trigger_config: Option<AsSent>,
+    pub trigger_config: Option<Box<TriggerConfig>>,
     /// When again, for `recurring`.
-    pub recurring_schedule: Option<AsSent>,
+    pub recurring_schedule: Option<Box<RecurringSchedule>>,
     /// What counts as its success.
-    pub conversion_tracking: Option<AsSent>,
+    pub conversion_tracking: Option<Box<ConversionTracking>>,
     /// The saved sender, of email.
     pub email_config_id: Option<String>,
     /// The subscription list it is sent under.
     pub subscription_category_id: Option<ListId>,
     /// How many it may send.
-    pub send_volume_limit: Option<AsSent>,
+    pub send_volume_limit: Option<SendVolumeLimit>,
     /// How fast it may send.
-    pub send_rate_limit: Option<AsSent>,
+    pub send_rate_limit: Option<SendRateLimit>,
     /// Hours in which it does not send, instead of the workspace's.
-    pub quiet_time_override: Option<AsSent>,
+    pub quiet_time_override: Option<QuietTimeOverride>,
     /// How its links are tagged.
-    pub utm_settings: Option<AsSent>,
+    pub utm_settings: Option<Box<UtmSettings>>,
     /// What its channel needs to know.
-    pub channel_config: Option<AsSent>,
+    pub channel_config: Option<Box<ChannelConfig>>,
     /// How the hour of each recipient is found.
-    pub sto_config: Option<AsSent>,
+    pub sto_config: Option<StoConfig>,
     /// How variants are tried against each other.
-    pub ab_test_config: Option<AsSent>,
+    pub ab_test_config: Option<AbTestConfig>,
     /// Who gets it when it is sent again.
     pub resend_policy: ResendPolicy,
     /// The window of the resend policy `cooldown`, in days.
-    pub resend_cooldown_days: Option<i64>,
+    pub resend_cooldown_days: Option<u32>,
     /// At most 50, each once.
     pub tags: Vec<String>,
     /// Whether frequency caps are left aside when it is sent again.
@@ -141,48 +136,47 @@ impl Definition {
         let description = body.optional("description").text(0..=DESCRIPTION_CHARS_MAX);
         let channel = body.required("channel").one_of(CampaignChannel::NAMED);
         let variants = variant::list(body, channel);
-        let _ = workspace_zone;
-        let definition = Self {
+        let workspace_zone = workspace_zone.parse().unwrap_or(Zone::UTC);
+        let scheduled_timezone = body.optional("scheduledTimezone").parsed(Zone::UTC, Zone::parse);
+        let scheduled_at = body.optional("scheduledAt").parsed(Timestamp::from_millis(0), |text| {
+            schedule::resolve(text, scheduled_timezone, workspace_zone)
+                .map_err(|wrong: NotATimestamp| wrong.to_string())
+        });
+        let zone = scheduled_timezone.unwrap_or(workspace_zone);
+        let (resend_policy, resend_cooldown_days) = resend::read(body);
+        Self {
             name,
             description,
             channel,
             variants,
             targeting: body.optional("targeting").object(),
             send_type: body.optional("sendType").one_of(SendType::NAMED).unwrap_or_default(),
-            scheduled_timezone: body.optional("scheduledTimezone").text(1..=64),
-            scheduled_at: body.optional("scheduledAt").timestamp(DayEdge::Start),
-            trigger_config: body.optional("triggerConfig").json_object().map(AsSent),
-            recurring_schedule: body.optional("recurringSchedule").json_object().map(AsSent),
-            conversion_tracking: body.optional("conversionTracking").json_object().map(AsSent),
+            scheduled_at,
+            scheduled_timezone,
+            trigger_config: body.optional("triggerConfig").object().map(Box::new),
+            recurring_schedule: body
+                .optional("recurringSchedule")
+                .object()
+                .map(|it: RecurringSchedule| Box::new(it.in_zone(zone))),
+            conversion_tracking: body.optional("conversionTracking").object().map(Box::new),
             email_config_id: body.optional("emailConfigId").text(1..=SENDER_CHARS_MAX),
             subscription_category_id: body
                 .optional("subscriptionCategoryId")
                 .parsed(ABSENT_LIST, |text| text.parse().map_err(|_| NO_SUCH_LIST.to_owned())),
-            send_volume_limit: body.optional("sendVolumeLimit").json_object().map(AsSent),
-            send_rate_limit: body.optional("sendRateLimit").json_object().map(AsSent),
-            quiet_time_override: body.optional("quietTimeOverride").json_object().map(AsSent),
-            utm_settings: body.optional("utmSettings").json_object().map(AsSent),
-            channel_config: body.optional("channelConfig").json_object().map(AsSent),
-            sto_config: body.optional("stoConfig").json_object().map(AsSent),
-            ab_test_config: body.optional("abTestConfig").json_object().map(AsSent),
-            resend_policy: body
-                .optional("resendPolicy")
-                .one_of(ResendPolicy::NAMED)
-                .unwrap_or_default(),
-            resend_cooldown_days: body
-                .optional("resendCooldownDays")
-                .integer(1..=COOLDOWN_DAYS_MAX),
+            send_volume_limit: body.optional("sendVolumeLimit").object(),
+            send_rate_limit: body.optional("sendRateLimit").object(),
+            quiet_time_override: body.optional("quietTimeOverride").object(),
+            utm_settings: body.optional("utmSettings").object().map(Box::new),
+            channel_config: body
+                .optional("channelConfig")
+                .object_by(|fields| ChannelConfig::read(fields, channel))
+                .map(Box::new),
+            sto_config: body.optional("stoConfig").object(),
+            ab_test_config: body.optional("abTestConfig").object(),
+            resend_policy,
+            resend_cooldown_days,
             tags: each_once(body.optional("tags").list(0..=TAGS_MAX, tag).unwrap_or_default()),
             ignore_touching_rules: body.optional("ignoreTouchingRules").bool().unwrap_or_default(),
-        };
-        definition.refuse_contradictions(body);
-        definition
-    }
-
-    /// Rules that span fields.
-    fn refuse_contradictions(&self, body: &mut Fields<'_>) {
-        if self.resend_policy == ResendPolicy::Cooldown && !body.has("resendCooldownDays") {
-            body.refuse("resendCooldownDays", "is required when resendPolicy is cooldown");
         }
     }
 }

@@ -7,8 +7,8 @@ mod edit;
 mod filter;
 pub mod in_app;
 pub mod message;
-mod placeholder;
 mod record;
+pub mod settings;
 mod status;
 pub mod timing;
 pub mod variant;
@@ -20,14 +20,14 @@ use utoipa::ToSchema;
 pub use self::{
     campaign::{Campaign, PendingDraft, State},
     definition::{
-        DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, ResendPolicy,
-        TAG_CHARS_MAX, TAGS_MAX, each_once, tag,
+        DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, TAG_CHARS_MAX, TAGS_MAX,
+        each_once, tag,
     },
     difference::{Change, Difference, Op, changed_fields, differences, for_history},
     edit::Edit,
     filter::Filter,
-    placeholder::AsSent,
     record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
+    settings::resend::ResendPolicy,
     status::{Call, Kind, Refusal, Standing, Status, next},
     variant::Variant,
 };

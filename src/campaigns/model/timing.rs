@@ -1,20 +1,27 @@
 //! When the sender has to look at a campaign.
 
-use super::{Definition, Kind, Status};
+use super::{
+    Definition, Kind, Status,
+    settings::{occurrence::next_occurrence, zone::Zone},
+};
 use crate::kernel::Timestamp;
 
-/// When a campaign that comes into a state has to be looked at: at its time, at its next occurrence, at
-/// once, or never.
-pub fn next_send_at(definition: &Definition, status: Status, now: Timestamp) -> Option<Timestamp> {
+/// When a campaign that comes into a state has to be looked at: at its time, at its next occurrence after
+/// having gone out so many times, at once, or never.
+pub fn next_send_at(
+    definition: &Definition,
+    (status, occurrence): (Status, i32),
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let fired = u32::try_from(occurrence).unwrap_or(0);
     match (status, definition.kind()) {
         (Status::Scheduled, _) => definition.scheduled_for().or(Some(now)),
         (Status::Active, Kind::OneTime) => Some(now),
-        (Status::Active, Kind::Recurring) => next_occurrence(definition, now),
+        (Status::Active, Kind::Recurring) => {
+            let schedule = definition.recurring_schedule.as_ref()?;
+            // Its zone was settled when it was written.
+            next_occurrence(schedule, Zone::UTC, now, fired)
+        }
         _ => None,
     }
-}
-
-/// The first occurrence after a moment, where there is one.
-fn next_occurrence(_: &Definition, now: Timestamp) -> Option<Timestamp> {
-    Some(now)
 }

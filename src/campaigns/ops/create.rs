@@ -72,7 +72,7 @@ async fn insert(
     changes: Vec<Change>,
 ) -> Result<Campaign> {
     let now: Timestamp = app.clock().now();
-    let next_send_at = timing::next_send_at(&definition, status, now);
+    let next_send_at = timing::next_send_at(&definition, (status, 0), now);
     let campaign = Campaign {
         id: CampaignId::mint(now),
         revision: 1,

@@ -204,8 +204,9 @@ pub async fn publish(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
         published.definition = draft.definition.clone();
         published.pending_draft = None;
         if campaign.definition.recurring_schedule != draft.definition.recurring_schedule {
-            let status = published.state.status;
-            published.state.next_send_at = timing::next_send_at(&published.definition, status, now);
+            let standing = (published.state.status, published.state.occurrence);
+            published.state.next_send_at =
+                timing::next_send_at(&published.definition, standing, now);
         }
         let said = (&campaign.definition, &draft.definition);
         Step::said(published, said, Action::Published, ChangeType::Publish).map(Some)

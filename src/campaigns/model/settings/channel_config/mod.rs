@@ -1,0 +1,293 @@
+//! `channelConfig`: what a channel needs to know beyond the message (DECISIONS F6).
+//!
+//! Which fields there are depends on the channel; those of other channels are unknown there.
+
+mod in_app;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub use self::in_app::{DisplayFrequency, InAppTrigger, InAppTriggerKind, InAppType, TRIGGERS_MAX};
+use super::whole;
+use crate::{
+    campaigns::model::CampaignChannel,
+    http::{Field, Fields, Optional},
+    kernel::{EmailAddress, NotAnEmailAddress, Timestamp},
+    template::{Form, Template},
+};
+
+/// Characters of an address for replies, which may be a template.
+pub const REPLY_TO_CHARS_MAX: usize = 320;
+/// Characters of a sender's or phone number's id.
+pub const SENDER_ID_CHARS_MAX: usize = 255;
+/// Longest life of a message that could not be delivered yet, in seconds: four weeks, as long as FCM keeps one.
+pub const TTL_SECONDS_MAX: u32 = 2_419_200;
+/// Characters of a collapse key: as many bytes as APNs takes.
+pub const COLLAPSE_KEY_CHARS_MAX: usize = 64;
+/// Characters of a deep link, which may be a template.
+pub const DEEP_LINK_CHARS_MAX: usize = 2048;
+/// Shortest wait for an answer of a webhook, in milliseconds.
+pub const TIMEOUT_MS_MIN: u32 = 100;
+/// Longest wait for an answer of a webhook, in milliseconds.
+pub const TIMEOUT_MS_MAX: u32 = 30_000;
+/// Wait for an answer of a webhook where nothing else is said, in milliseconds.
+pub const TIMEOUT_MS_DEFAULT: u32 = 10_000;
+/// Most attempts to deliver a webhook.
+pub const ATTEMPTS_MAX: u32 = 10;
+/// Attempts to deliver a webhook where nothing else is said.
+pub const ATTEMPTS_DEFAULT: u32 = 5;
+
+/// A kind of device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Platform {
+    /// Browsers.
+    Web,
+    /// Apple's.
+    Ios,
+    /// Google's.
+    Android,
+}
+
+impl Platform {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("web", Self::Web), ("ios", Self::Ios), ("android", Self::Android)];
+}
+
+/// How a push notification may wake a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PushPriority {
+    /// At once.
+    #[default]
+    High,
+    /// When it suits the battery.
+    Normal,
+}
+
+impl PushPriority {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("high", Self::High), ("normal", Self::Normal)];
+}
+
+/// `priority`: a word for push, a number for in-app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum Priority {
+    /// How a push notification may wake a device.
+    Push(PushPriority),
+    /// Which in-app message goes first, the greatest.
+    InApp(i32),
+}
+
+/// What a channel needs to know. Each field names its channels.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelConfig {
+    /// email: where replies go; an address or a Liquid template of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+    /// email: whether opens are counted; true without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub track_opens: Option<bool>,
+    /// email: whether links are led through the service to count clicks; true without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub track_clicks: Option<bool>,
+    /// email: whether the head of the message offers to unsubscribe (RFC 8058); true without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list_unsubscribe: Option<bool>,
+    /// sms, viber: which sender it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sender_id: Option<String>,
+    /// sms, viber, push: how long delivery is tried, 0 to 2,419,200 seconds; push with 0 is now or never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<u32>,
+    /// push: `high` (without a word) or `normal`; in_app: 0 to 1000, the greatest goes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// push: of several with one key a device shows the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collapse_key: Option<String>,
+    /// push: what a tap opens; may be a Liquid template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deep_link: Option<String>,
+    /// push, in_app: on which kinds of devices; on all without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platforms: Option<Vec<Platform>>,
+    /// whatsapp: which of the account's numbers it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone_number_id: Option<String>,
+    /// webhook: how long an answer is awaited, 100 to 30,000 ms; 10,000 without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u32>,
+    /// webhook: how often it is tried, 1 to 10; 5 without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    /// in_app: its shape; `modal` without a word.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<InAppType>,
+    /// in_app: what makes it appear; `session_start` without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub triggers: Option<Vec<InAppTrigger>>,
+    /// in_app: how often one person sees it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_frequency: Option<DisplayFrequency>,
+    /// in_app: not before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub start_at: Option<Timestamp>,
+    /// in_app: not after this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub end_at: Option<Timestamp>,
+    /// in_app: in which web apps; in all without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web_app_ids: Option<Vec<String>>,
+}
+
+impl ChannelConfig {
+    /// Reads what this channel knows of.
+    pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
+        match channel {
+            CampaignChannel::Email => Self::email(body),
+            CampaignChannel::Sms | CampaignChannel::Viber => Self::text_message(body),
+            CampaignChannel::Push => Self::push(body),
+            CampaignChannel::Whatsapp => Self::whatsapp(body),
+            CampaignChannel::Webhook => Self::webhook(body),
+            CampaignChannel::InApp => in_app::read(body),
+            // Which channel it is depends on the recipient, and each then goes by its defaults.
+            CampaignChannel::AiOptimized => Self::default(),
+        }
+    }
+
+    fn email(body: &mut Fields<'_>) -> Self {
+        Self {
+            reply_to: reply_to(body.optional("replyTo")),
+            track_opens: body.optional("trackOpens").bool(),
+            track_clicks: body.optional("trackClicks").bool(),
+            list_unsubscribe: body.optional("listUnsubscribe").bool(),
+            ..Self::default()
+        }
+    }
+
+    fn text_message(body: &mut Fields<'_>) -> Self {
+        Self {
+            sender_id: body.optional("senderId").text(1..=SENDER_ID_CHARS_MAX),
+            // An SMS or Viber message that lives for no time is none.
+            ttl_seconds: whole(body.optional("ttlSeconds"), 1..=TTL_SECONDS_MAX),
+            ..Self::default()
+        }
+    }
+
+    fn push(body: &mut Fields<'_>) -> Self {
+        Self {
+            ttl_seconds: whole(body.optional("ttlSeconds"), 0..=TTL_SECONDS_MAX),
+            priority: body.optional("priority").one_of(PushPriority::NAMED).map(Priority::Push),
+            collapse_key: body.optional("collapseKey").text(1..=COLLAPSE_KEY_CHARS_MAX),
+            deep_link: template(body.optional("deepLink"), DEEP_LINK_CHARS_MAX),
+            platforms: platforms(body.optional("platforms")),
+            ..Self::default()
+        }
+    }
+
+    fn whatsapp(body: &mut Fields<'_>) -> Self {
+        let phone_number_id = body.optional("phoneNumberId").text(1..=SENDER_ID_CHARS_MAX);
+        Self { phone_number_id, ..Self::default() }
+    }
+
+    fn webhook(body: &mut Fields<'_>) -> Self {
+        Self {
+            timeout_ms: whole(body.optional("timeoutMs"), TIMEOUT_MS_MIN..=TIMEOUT_MS_MAX),
+            max_attempts: whole(body.optional("maxAttempts"), 1..=ATTEMPTS_MAX),
+            ..Self::default()
+        }
+    }
+
+    /// Whether opens of an email are counted.
+    pub fn track_opens(&self) -> bool {
+        self.track_opens.unwrap_or(true)
+    }
+
+    /// Whether clicks in an email are counted.
+    pub fn track_clicks(&self) -> bool {
+        self.track_clicks.unwrap_or(true)
+    }
+
+    /// Whether the head of an email offers to unsubscribe.
+    pub fn list_unsubscribe(&self) -> bool {
+        self.list_unsubscribe.unwrap_or(true)
+    }
+
+    /// How a push notification may wake a device.
+    pub fn push_priority(&self) -> PushPriority {
+        match self.priority {
+            Some(Priority::Push(priority)) => priority,
+            Some(Priority::InApp(_)) | None => PushPriority::default(),
+        }
+    }
+
+    /// Which in-app message goes first, the greatest.
+    pub fn in_app_priority(&self) -> i32 {
+        match self.priority {
+            Some(Priority::InApp(priority)) => priority,
+            Some(Priority::Push(_)) | None => 0,
+        }
+    }
+
+    /// How long the answer of a webhook is awaited, in milliseconds.
+    pub fn timeout_ms(&self) -> u32 {
+        self.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT)
+    }
+
+    /// How often a webhook is tried.
+    pub fn max_attempts(&self) -> u32 {
+        self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT)
+    }
+
+    /// The shape of an in-app message.
+    pub fn in_app_type(&self) -> InAppType {
+        self.kind.unwrap_or_default()
+    }
+}
+
+/// Each platform once, in the order they were named first.
+fn platforms(field: Field<'_, Optional>) -> Option<Vec<Platform>> {
+    let mut named = field.list(1..=Platform::NAMED.len(), |item| item.one_of(Platform::NAMED))?;
+    let mut seen = Vec::new();
+    named.retain(|platform| {
+        let new = !seen.contains(platform);
+        seen.push(*platform);
+        new
+    });
+    Some(named)
+}
+
+/// A text that may be a Liquid template.
+fn template(field: Field<'_, Optional>, chars_max: usize) -> Option<String> {
+    field.parsed(String::new(), |text| {
+        let chars = text.chars().count();
+        if chars == 0 || chars > chars_max {
+            return Err(format!("must be between 1 and {chars_max} characters"));
+        }
+        Template::parse(text, Form::Text).map_err(|fault| fault.to_string())?;
+        Ok(text.to_owned())
+    })
+}
+
+/// An address, or a template of one, which only each recipient makes an address.
+fn reply_to(field: Field<'_, Optional>) -> Option<String> {
+    field.parsed(String::new(), |text| {
+        if text.chars().count() > REPLY_TO_CHARS_MAX {
+            return Err(format!("must be at most {REPLY_TO_CHARS_MAX} characters"));
+        }
+        if text.contains("{{") || text.contains("{%") {
+            Template::parse(text, Form::Header).map_err(|fault| fault.to_string())?;
+            return Ok(text.to_owned());
+        }
+        let address: EmailAddress =
+            text.parse().map_err(|wrong: NotAnEmailAddress| wrong.to_string())?;
+        Ok(address.to_string())
+    })
+}

@@ -1,0 +1,109 @@
+//! `conversionTracking`: which events count as the success of a campaign, and for how long (DECISIONS F17).
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
+use crate::{
+    audience::model::condition::Condition,
+    http::{Fields, FromFields},
+};
+
+/// Secondary conversions of a campaign.
+pub const SECONDARY_CONVERSIONS_MAX: usize = 10;
+/// Longest time from a message to a conversion of it, in hours: thirty days.
+pub const WINDOW_HOURS_MAX: u32 = 720;
+/// Time from a message to a conversion of it where nothing else is said, in hours.
+pub const WINDOW_HOURS_DEFAULT: u32 = 72;
+
+/// Which of several messages a conversion is credited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AttributionModel {
+    /// The earliest in the window.
+    FirstTouch,
+    /// The latest before it.
+    #[default]
+    LastTouch,
+    /// All in the window, in equal parts.
+    Linear,
+}
+
+impl AttributionModel {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] = &[
+        ("first_touch", Self::FirstTouch),
+        ("last_touch", Self::LastTouch),
+        ("linear", Self::Linear),
+    ];
+}
+
+/// An event that counts as a success.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Conversion {
+    /// The name of the event.
+    pub event_name: String,
+    /// What must hold of the event's properties, all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
+}
+
+impl FromFields for Conversion {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            event_name: body.required("eventName").text(1..=EVENT_NAME_CHARS_MAX),
+            conditions: conditions(body),
+        }
+    }
+}
+
+/// What counts as the success of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConversionTracking {
+    /// The one that decides.
+    pub primary_conversion: Conversion,
+    /// Up to 10 that are counted beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secondary_conversions: Option<Vec<Conversion>>,
+    /// Hours from a message to a conversion of it, 1 to 720; 72 without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversion_window_hours: Option<u32>,
+    /// `last_touch` without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribution_model: Option<AttributionModel>,
+}
+
+impl FromFields for ConversionTracking {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            primary_conversion: body.required("primaryConversion").object(),
+            secondary_conversions: body
+                .optional("secondaryConversions")
+                .objects(0..=SECONDARY_CONVERSIONS_MAX),
+            conversion_window_hours: whole(
+                body.optional("conversionWindowHours"),
+                1..=WINDOW_HOURS_MAX,
+            ),
+            attribution_model: body.optional("attributionModel").one_of(AttributionModel::NAMED),
+        }
+    }
+}
+
+impl ConversionTracking {
+    /// Hours from a message to a conversion of it.
+    pub fn window_hours(&self) -> u32 {
+        self.conversion_window_hours.unwrap_or(WINDOW_HOURS_DEFAULT)
+    }
+
+    /// Which of several messages a conversion is credited to.
+    pub fn attribution_model(&self) -> AttributionModel {
+        self.attribution_model.unwrap_or_default()
+    }
+
+    /// The conversions that are counted beside the primary one.
+    pub fn secondary(&self) -> &[Conversion] {
+        self.secondary_conversions.as_deref().unwrap_or_default()
+    }
+}

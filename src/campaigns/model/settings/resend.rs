@@ -1,0 +1,40 @@
+//! `resendPolicy` and `resendCooldownDays`: who gets a campaign that is sent again.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::whole;
+use crate::http::Fields;
+
+/// Longest window of the policy `cooldown`, in days: ten years.
+pub const COOLDOWN_DAYS_MAX: u32 = 3650;
+
+/// Who gets a campaign that is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResendPolicy {
+    /// Who did not get it before.
+    #[default]
+    OnlyNew,
+    /// The whole audience.
+    Everyone,
+    /// All but those who were sent to in the last `resendCooldownDays` days.
+    Cooldown,
+}
+
+impl ResendPolicy {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("only_new", Self::OnlyNew), ("everyone", Self::Everyone), ("cooldown", Self::Cooldown)];
+}
+
+/// Reads both fields of a campaign.
+pub fn read(body: &mut Fields<'_>) -> (ResendPolicy, Option<u32>) {
+    let policy = body.optional("resendPolicy").one_of(ResendPolicy::NAMED).unwrap_or_default();
+    let days = whole(body.optional("resendCooldownDays"), 1..=COOLDOWN_DAYS_MAX);
+    let named = !body.optional("resendCooldownDays").unjudged().is_null();
+    if policy == ResendPolicy::Cooldown && !named {
+        body.refuse("resendCooldownDays", "is required for the resendPolicy cooldown");
+    }
+    (policy, days)
+}

@@ -1,0 +1,110 @@
+//! `triggerConfig`: the event that makes a triggered campaign send to the one who did it (DECISIONS F11).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
+use crate::{
+    audience::model::condition::Condition,
+    http::{Fields, FromFields},
+};
+
+/// Longest time before somebody may be sent to again, in hours: a year.
+pub const COOLDOWN_HOURS_MAX: u32 = 8760;
+/// Longest time between the event and the message, in minutes: thirty days.
+pub const DELAY_MINUTES_MAX: u32 = 43_200;
+
+/// What makes a triggered campaign send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TriggerType {
+    /// An event.
+    #[default]
+    Event,
+}
+
+impl TriggerType {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] = &[("event", Self::Event)];
+}
+
+/// Whether somebody who was sent to is sent to again at their next such event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReEntry {
+    /// Never again.
+    #[default]
+    Once,
+    /// Every time.
+    Always,
+    /// When `cooldownHours` have passed since the last time.
+    Cooldown,
+}
+
+impl ReEntry {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("once", Self::Once), ("always", Self::Always), ("cooldown", Self::Cooldown)];
+}
+
+/// What makes a triggered campaign send.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerConfig {
+    /// `event`, the only one, also without a word.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TriggerType>,
+    /// The name of the event.
+    pub event_name: String,
+    /// What must hold of the event's properties, all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
+    /// `once` without a word. As a boolean: true is `always`, false is `once`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub re_entry: Option<ReEntry>,
+    /// For the re-entry `cooldown`: 1 to 8760 hours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cooldown_hours: Option<u32>,
+    /// Minutes from the event to the message, 0 to 43,200; at once without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_minutes: Option<u32>,
+}
+
+impl FromFields for TriggerConfig {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let config = Self {
+            kind: body.optional("type").one_of(TriggerType::NAMED),
+            event_name: body.required("eventName").text(1..=EVENT_NAME_CHARS_MAX),
+            conditions: conditions(body),
+            re_entry: re_entry(body),
+            cooldown_hours: whole(body.optional("cooldownHours"), 1..=COOLDOWN_HOURS_MAX),
+            delay_minutes: whole(body.optional("delayMinutes"), 0..=DELAY_MINUTES_MAX),
+        };
+        let lasting = !body.optional("cooldownHours").unjudged().is_null();
+        if config.re_entry == Some(ReEntry::Cooldown) && !lasting {
+            body.refuse("cooldownHours", "is required for the reEntry cooldown");
+        }
+        config
+    }
+}
+
+impl TriggerConfig {
+    /// Whether somebody who was sent to is sent to again.
+    pub fn re_entry(&self) -> ReEntry {
+        self.re_entry.unwrap_or_default()
+    }
+
+    /// Minutes from the event to the message.
+    pub fn delay_minutes(&self) -> u32 {
+        self.delay_minutes.unwrap_or(0)
+    }
+}
+
+fn re_entry(body: &mut Fields<'_>) -> Option<ReEntry> {
+    match body.optional("reEntry").unjudged() {
+        Value::Bool(true) => Some(ReEntry::Always),
+        Value::Bool(false) => Some(ReEntry::Once),
+        _ => body.optional("reEntry").one_of(ReEntry::NAMED),
+    }
+}

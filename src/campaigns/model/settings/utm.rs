@@ -1,0 +1,67 @@
+//! `utmSettings`: how the links of a campaign are tagged (DECISIONS F10). A tag that a link has stays.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    http::{Field, Fields, FromFields, Optional},
+    template::{Form, Template},
+};
+
+/// Characters of a tag's template.
+pub const UTM_CHARS_MAX: usize = 255;
+
+/// The tags of a campaign's links; each may be a Liquid template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UtmSettings {
+    /// Whether links are tagged; they are without a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// `utm_source`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// `utm_medium`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
+    /// `utm_campaign`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub campaign: Option<String>,
+    /// `utm_term`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub term: Option<String>,
+    /// `utm_content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+impl FromFields for UtmSettings {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            enabled: body.optional("enabled").bool(),
+            source: tag(body.optional("source")),
+            medium: tag(body.optional("medium")),
+            campaign: tag(body.optional("campaign")),
+            term: tag(body.optional("term")),
+            content: tag(body.optional("content")),
+        }
+    }
+}
+
+impl UtmSettings {
+    /// Whether links are tagged.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled != Some(false)
+    }
+}
+
+fn tag(field: Field<'_, Optional>) -> Option<String> {
+    field.parsed(String::new(), |text| {
+        if text.chars().count() > UTM_CHARS_MAX {
+            return Err(format!("must be at most {UTM_CHARS_MAX} characters"));
+        }
+        // A tag becomes part of an address; it is percent-encoded there, not here.
+        Template::parse(text, Form::Text).map_err(|fault| fault.to_string())?;
+        Ok(text.to_owned())
+    })
+}

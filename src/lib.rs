@@ -4,8 +4,8 @@
 //! area: `api` (HTTP) → `ops` (transactions) → `store` (SQL) → `model` (rules). Down is free, up never.
 
 pub mod app;
-pub mod audit;
 pub mod audience;
+pub mod audit;
 pub mod auth;
 pub mod campaigns;
 pub mod cli;

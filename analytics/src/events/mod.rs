@@ -10,6 +10,7 @@ mod list;
 mod people;
 mod property;
 mod recent;
+mod visits;
 
 pub use aggregate::{
     Aggregate, AggregateAnswer, Bucket, FILLED_BUCKETS_MAX, Metric, Unit, aggregate,
@@ -24,3 +25,4 @@ pub use property::{
     PropertyValue,
 };
 pub use recent::{RecentId, recent_client_ids};
+pub use visits::{VisitFilter, Visitor, Visitors, visitors};

@@ -78,6 +78,17 @@ pub struct Reached {
     pub excluded: Option<Exclusion>,
 }
 
+/// One whom a message may reach, and by whose clocks they live.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// The profile.
+    pub user: UserId,
+    /// The caller's own id.
+    pub external_id: Option<String>,
+    /// The attribute `timezone`, where it is a text.
+    pub timezone: Option<String>,
+}
+
 /// A profile as a preview shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {

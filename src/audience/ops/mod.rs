@@ -8,10 +8,10 @@ use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
-    model::{Ask, Filter, Measured, Preview, Reached},
+    model::{Ask, Filter, Measured, Preview, Reached, Recipient},
     store::{
         self,
-        filter::{self, Frame, PeopleSet},
+        filter::{self, Frame, PeopleSet, clocks},
         members,
     },
 };
@@ -107,6 +107,31 @@ impl<'a> Audience<'a> {
     pub async fn page(&mut self, after: Option<UserId>, size: u32) -> Result<Vec<Reached>> {
         let (tx, frame) = self.parts();
         filter::page(tx, frame, after, i64::from(size)).await
+    }
+
+    /// How many can be reached by each of these time zones (their attribute `timezone`), and by none of them.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn reachable_by_timezone(
+        &mut self,
+        names: &[String],
+    ) -> Result<Vec<(Option<String>, u64)>> {
+        let (tx, frame) = self.parts();
+        clocks::by_timezone(tx, frame, names).await
+    }
+
+    /// So many of those who can be reached by id, after the given one.
+    ///
+    /// # Errors
+    /// As [`Self::measure`].
+    pub async fn reachable_page(
+        &mut self,
+        after: Option<UserId>,
+        size: u32,
+    ) -> Result<Vec<Recipient>> {
+        let (tx, frame) = self.parts();
+        clocks::page(tx, frame, after, i64::from(size)).await
     }
 
     /// Ends the look; what it held is let go.

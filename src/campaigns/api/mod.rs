@@ -5,6 +5,10 @@ mod campaigns;
 mod lifecycle;
 mod list;
 mod preview;
+mod preview_launch;
+mod recurring;
+mod rl;
+mod sto;
 mod versions;
 mod wire;
 
@@ -35,6 +39,11 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(lifecycle::routes())
         .merge(versions::routes())
         .merge(bulk::routes())
+        .routes(routes!(preview_launch::preview_launch))
+        .routes(routes!(recurring::recurring_status))
+        .routes(routes!(recurring::retest_ab))
+        .routes(routes!(sto::sto_coverage))
+        .merge(rl::routes())
 }
 
 /// The id of a path; what is no id names no campaign.

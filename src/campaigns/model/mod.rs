@@ -1,16 +1,23 @@
 //! What a campaign says, and what may become of it. Pure.
 
 mod campaign;
+pub mod checks;
 mod definition;
 mod difference;
 mod edit;
+pub mod estimate;
 mod filter;
+pub mod habits;
 pub mod in_app;
+pub mod launch;
+pub mod learning;
 pub mod message;
 mod record;
 pub mod settings;
+pub mod statistics;
 mod status;
 pub mod timing;
+pub mod trial;
 pub mod variant;
 mod words;
 

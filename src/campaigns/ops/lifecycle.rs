@@ -2,8 +2,12 @@
 
 use crate::{
     app::App,
-    campaigns::model::{Action, Call, Campaign, Definition, Status},
-    kernel::{CampaignId, Error, Result, Timestamp},
+    campaigns::model::{
+        Action, Call, Campaign, Definition, Status,
+        checks::{self, Check, CheckId, CheckStatus},
+        settings::zone::Zone,
+    },
+    kernel::{CampaignId, Error, FieldError, Result, Timestamp},
 };
 
 use super::{Step, Who, change};
@@ -27,8 +31,14 @@ pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 /// # Errors
 /// A bad request with a line for each.
 pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
-    let _ = (definition, now);
-    Ok(())
+    // Zones were settled when the campaign was written.
+    let found = checks::of(definition, Zone::UTC, now);
+    // A channel without a provider takes campaigns and fails their sends.
+    let stops =
+        |check: &Check| check.status == CheckStatus::Fail && check.id != CheckId::SenderConfigured;
+    let faults: Vec<FieldError> =
+        found.into_iter().filter(stops).map(|check| FieldError::new("", check.message)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
 async fn moved(app: &App, who: &Who, id: CampaignId, by: (Call, Action)) -> Result<Campaign> {

@@ -4,9 +4,13 @@ mod bulk;
 mod change;
 mod create;
 pub mod due;
+mod learning;
 mod lifecycle;
+mod preview_launch;
 mod read;
+mod recurring;
 mod remove;
+mod sto;
 mod update;
 mod versions;
 
@@ -14,9 +18,13 @@ pub use self::{
     bulk::{Bulk, Work, each},
     change::{Step, Who, change},
     create::{create, duplicate},
+    learning::{launch_rl, learning, observations, pause_rl, resume_rl},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
+    preview_launch::preview_launch,
     read::{find, list},
+    recurring::{RecurringStatus, recurring_status, retest_ab},
     remove::remove,
+    sto::{Coverage, sto_coverage},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };

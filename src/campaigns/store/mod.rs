@@ -3,11 +3,13 @@
 mod campaigns;
 mod due;
 mod filter;
+mod learning;
 mod records;
 
 pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
     due::{due, postpone},
     filter::list,
+    learning::observations,
     records::{find_version, history, versions},
 };

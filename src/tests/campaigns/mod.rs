@@ -5,6 +5,12 @@ mod crud;
 mod history;
 mod lifecycle;
 mod list;
+mod preview_launch;
+mod recurring;
+mod rl;
+mod schedule;
+mod settings;
+mod sto;
 mod versions;
 mod walls;
 

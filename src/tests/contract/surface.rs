@@ -152,6 +152,23 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
+/// How a campaign is to run, and how it runs.
+fn campaign_settings() -> Vec<Line> {
+    let none = Value::Null;
+    let warmth = json!({"variantIds": ["a"]});
+    vec![
+        ("POST", "/campaigns/{campaignId}/preview-launch", "", none.clone(), "campaigns:read"),
+        ("GET", "/campaigns/{campaignId}/recurring-status", "", none.clone(), "campaigns:read"),
+        ("POST", "/campaigns/{campaignId}/retest-ab", "", none.clone(), "campaigns:write"),
+        ("GET", "/campaigns/{campaignId}/sto-coverage", "", none.clone(), "campaigns:read"),
+        ("POST", "/campaigns/{campaignId}/launch-rl", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/pause-rl", "", none.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/resume-rl", "", none.clone(), "campaigns:send"),
+        ("GET", "/campaigns/{campaignId}/rl-stats", "", none, "campaigns:read"),
+        ("POST", "/campaigns/ml-path-warmth", "", warmth, "campaigns:read"),
+    ]
+}
+
 fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
     let none = Value::Null;
     let new = json!({"name": "n", "channel": "in_app", "subscriptionCategoryId": ids.list});
@@ -214,10 +231,16 @@ fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
 
 /// Every endpoint of the specification that is there so far.
 fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
-    let lines =
-        [events_and_users(ids), consent(), lists_and_page(ids), suppressions(ids), campaigns(ids)]
-            .into_iter()
-            .flatten();
+    let lines = [
+        events_and_users(ids),
+        consent(),
+        lists_and_page(ids),
+        suppressions(ids),
+        campaigns(ids),
+        campaign_settings(),
+    ]
+    .into_iter()
+    .flatten();
     lines
         .map(|(method, described, query, body, scope)| {
             let user = if described.contains("by-user-id") { ids.external } else { ids.user };

@@ -4,6 +4,7 @@
 //! what negates (`not_…`, excluded groups) is written `(…) is not true`.
 
 mod attribute;
+pub(in crate::audience) mod clocks;
 mod reach;
 mod statement;
 

@@ -1,0 +1,149 @@
+//! `GET /campaigns/:campaignId/recurring-status` and `POST /campaigns/:campaignId/retest-ab`.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{BODY_BYTES_MAX, Nothing, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{
+            Status,
+            settings::{end_date::EndDate, recurring::Frequency, zone::Zone},
+            trial::{Phase, Trial},
+        },
+        ops::{self, RecurringStatus},
+    },
+    http::{Body, Path},
+    kernel::{CampaignId, Result, Timestamp},
+};
+
+/// Where a recurring campaign stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecurringAnswer {
+    campaign_id: CampaignId,
+    status: Status,
+    /// Whether it goes out when it is due.
+    is_active: bool,
+    frequency: Frequency,
+    /// The zone its times are in.
+    #[schema(value_type = String)]
+    timezone: Zone,
+    /// How often it went out.
+    occurrences_completed: u32,
+    max_occurrences: Option<u32>,
+    /// How often it still goes out at most; null where nothing limits it.
+    remaining_occurrences: Option<u32>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    last_occurrence_at: Option<Timestamp>,
+    /// When it is due; where it is not live, when it would be if it were.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    next_occurrence_at: Option<Timestamp>,
+    /// The next five at most.
+    #[schema(value_type = Vec<String>)]
+    upcoming: Vec<Timestamp>,
+    #[schema(value_type = Option<String>)]
+    end_date: Option<EndDate>,
+    /// Its trial of variants, where there is one.
+    ab: Option<TrialAnswer>,
+}
+
+/// Where a trial of variants stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct TrialAnswer {
+    phase: Phase,
+    winner_variant_id: Option<String>,
+    round: u32,
+}
+
+impl From<RecurringStatus> for RecurringAnswer {
+    fn from(found: RecurringStatus) -> Self {
+        let trial = |trial: Trial| TrialAnswer {
+            phase: trial.phase,
+            winner_variant_id: trial.winner_variant_id,
+            round: trial.round,
+        };
+        let max = found.schedule.max_occurrences;
+        Self {
+            campaign_id: found.campaign.id,
+            status: found.campaign.state.status,
+            is_active: found.campaign.state.status == Status::Active,
+            frequency: found.schedule.frequency,
+            timezone: found.zone,
+            occurrences_completed: found.completed,
+            max_occurrences: max,
+            remaining_occurrences: max.map(|max| max.saturating_sub(found.completed)),
+            last_occurrence_at: found.campaign.state.last_sent_at,
+            next_occurrence_at: found.upcoming.first().copied(),
+            upcoming: found.upcoming,
+            end_date: found.schedule.end_date,
+            ab: found.trial.map(trial),
+        }
+    }
+}
+
+/// Where a recurring campaign stands: how often it went out, and when it is due next.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/recurring-status",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = RecurringAnswer),
+        (status = 400, description = "it is not recurring"),
+        (status = 404, description = "absent"),
+    )
+)]
+pub(super) async fn recurring_status(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<RecurringAnswer>> {
+    let found = ops::recurring_status(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(found.into()))
+}
+
+/// A trial that began anew.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RetestAnswer {
+    campaign_id: CampaignId,
+    phase: Phase,
+    /// Which trial it is, counted from 1.
+    round: u32,
+    /// The variant that won the one before.
+    previous_winner_variant_id: Option<String>,
+}
+
+/// Begins the trial of a recurring campaign's variants anew: at its next occurrence none is the winner.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/retest-ab",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = RetestAnswer),
+        (status = 400, description = "it is not recurring, or tries no variants"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is over"),
+    )
+)]
+pub(super) async fn retest_ab(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
+) -> Result<Json<RetestAnswer>> {
+    let campaign_id = campaign_id(&id)?;
+    let trial = ops::retest_ab(&app, &who(&caller), campaign_id).await?;
+    Ok(Json(RetestAnswer {
+        campaign_id,
+        phase: trial.phase,
+        round: trial.round,
+        previous_winner_variant_id: trial.previous_winner_variant_id,
+    }))
+}

@@ -1,0 +1,341 @@
+//! Campaigns that learn: `launch-rl`, `pause-rl`, `resume-rl`, `rl-stats` and `ml-path-warmth`.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{
+            self,
+            learning::{Learning, Objective, Plan, Shares, Stage},
+        },
+        ops,
+    },
+    http::{Body, Fields, FromFields, Path},
+    kernel::{CampaignId, Result, Timestamp},
+};
+
+/// Ids of one question about warmth.
+const IDS_MAX: usize = 100;
+/// Characters of an id in such a question.
+const ID_CHARS_MAX: usize = 255;
+/// Observations from which on enough is known.
+const OBSERVATIONS_REQUIRED: u64 = 100;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(launch_rl))
+        .routes(routes!(pause_rl))
+        .routes(routes!(resume_rl))
+        .routes(routes!(rl_stats))
+        .routes(routes!(ml_path_warmth))
+}
+
+/// How a campaign is to learn. All of it may be left out.
+#[derive(Debug, ToSchema)]
+#[schema(as = LaunchRl, rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body; it is read by `Plan`")]
+struct LaunchRlBody {
+    /// What earns a reward; `click` without a word.
+    objective: Option<Objective>,
+    /// Hours in which a message may earn it, 1 to 720; 24 without a word.
+    reward_window_hours: Option<u32>,
+    /// Share of the messages that every variant keeps, in percent; 5 without a word. Together at most 100.
+    min_exploration_percent: Option<f64>,
+}
+
+/// Launches a campaign that learns which of its variants earn rewards, and sends more of those.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/launch-rl",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = Option<LaunchRlBody>,
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "fewer than two variants besides the control group, or content that cannot be sent"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is neither a draft nor scheduled"),
+    )
+)]
+async fn launch_rl(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    Body(plan): Body<Option<Plan>, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let plan = plan.unwrap_or_default();
+    let campaign = ops::launch_rl(&app, &who(&caller), campaign_id(&id)?, plan).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Halts a campaign that learns; what was learnt is kept.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/pause-rl",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "it does not learn"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is neither active nor scheduled"),
+    )
+)]
+async fn pause_rl(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::pause_rl(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// Goes on with a paused campaign that learns.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/resume-rl",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "it does not learn"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is not paused"),
+    )
+)]
+async fn resume_rl(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let campaign = ops::resume_rl(&app, &who(&caller), campaign_id(&id)?).await?;
+    Ok(Json(campaign.into()))
+}
+
+/// How a campaign chooses among its variants.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Policy {
+    /// Each gets as much as it is probable to be the best.
+    ThompsonSampling,
+}
+
+/// What a campaign has learnt.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct RlStats {
+    campaign_id: CampaignId,
+    status: Stage,
+    policy: Policy,
+    objective: Objective,
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    /// When what is known last changed.
+    #[schema(value_type = String, format = DateTime)]
+    last_updated_at: Timestamp,
+    /// Messages whose outcome is known.
+    total_sends: u64,
+    /// Those of them that earned a reward.
+    total_rewards: u64,
+    reward_rate: f64,
+    arms: Vec<ArmStats>,
+    /// How much better than the variant that looks best the truly best could still be, at the 95th
+    /// percentile, in parts of its rate.
+    value_remaining: f64,
+    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
+    estimated_lift_vs_uniform: f64,
+    /// How messages were shared out, oldest first.
+    timeline: Vec<Shares>,
+}
+
+/// What is known of a variant.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ArmStats {
+    variant_id: String,
+    name: String,
+    sends: u64,
+    rewards: u64,
+    reward_rate: f64,
+    /// Where its rate lies with a probability of 95 %.
+    interval: Interval,
+    /// One more than its rewards.
+    alpha: f64,
+    /// One more than its messages without a reward.
+    beta: f64,
+    probability_to_be_best: f64,
+    /// The share of the messages it gets.
+    allocation: f64,
+}
+
+/// The ends of an interval.
+#[derive(Debug, Serialize, ToSchema)]
+struct Interval {
+    lower: f64,
+    upper: f64,
+}
+
+fn rate(rewards: u64, sends: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+    let rate = rewards as f64 / sends.max(1) as f64;
+    rate
+}
+
+impl RlStats {
+    fn new(campaign: &model::Campaign, learning: Learning) -> Self {
+        let total_sends = learning.arms.iter().map(|arm| arm.sends).sum();
+        let total_rewards = learning.arms.iter().map(|arm| arm.rewards).sum();
+        let arms = learning.arms.iter().zip(learning.known()).map(|(arm, known)| ArmStats {
+            variant_id: arm.variant_id.clone(),
+            name: arm.name.clone(),
+            sends: arm.sends,
+            rewards: arm.rewards,
+            reward_rate: rate(arm.rewards, arm.sends),
+            interval: Interval { lower: known.interval.0, upper: known.interval.1 },
+            alpha: arm.rate().alpha,
+            beta: arm.rate().beta,
+            probability_to_be_best: known.probability_to_be_best,
+            allocation: known.allocation,
+        });
+        Self {
+            campaign_id: campaign.id,
+            status: learning.stage(campaign.state.status),
+            policy: Policy::ThompsonSampling,
+            objective: learning.objective,
+            started_at: learning.started_at,
+            last_updated_at: learning.last_updated_at,
+            total_sends,
+            total_rewards,
+            reward_rate: rate(total_rewards, total_sends),
+            arms: arms.collect(),
+            value_remaining: learning.value_remaining(campaign.id),
+            estimated_lift_vs_uniform: learning.lift_vs_uniform(),
+            timeline: learning.timeline,
+        }
+    }
+}
+
+/// What a campaign has learnt: of each variant what it earned, and how probable it is to be the best.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/rl-stats",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = RlStats),
+        (status = 400, description = "it does not learn"),
+        (status = 404, description = "absent"),
+    )
+)]
+async fn rl_stats(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<RlStats>> {
+    let (campaign, learning) = ops::learning(&app, caller.workspace(), campaign_id(&id)?).await?;
+    // Integrals and ten thousand draws: some milliseconds of pure arithmetic.
+    let stats = tokio::task::spawn_blocking(move || RlStats::new(&campaign, learning));
+    Ok(Json(stats.await.map_err(anyhow::Error::from)?))
+}
+
+/// Whose warmth is asked for: 1 to 100 ids in all.
+#[derive(Debug, ToSchema)]
+#[schema(as = WarmthRequest, rename_all = "camelCase")]
+struct WarmthBody {
+    /// Paths of journeys.
+    path_ids: Option<Vec<String>>,
+    /// Variants of campaigns.
+    variant_ids: Option<Vec<String>>,
+}
+
+impl FromFields for WarmthBody {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let mut ids =
+            |name: &str| body.optional(name).list(0..=IDS_MAX, |item| item.text(1..=ID_CHARS_MAX));
+        let read = Self { path_ids: ids("pathIds"), variant_ids: ids("variantIds") };
+        let count = read.path_ids.iter().chain(&read.variant_ids).map(Vec::len).sum::<usize>();
+        if body.is_clean() && !(1..=IDS_MAX).contains(&count) {
+            body.refuse_body(format!(
+                "pathIds and variantIds must have between 1 and {IDS_MAX} ids together, received {count}"
+            ));
+        }
+        read
+    }
+}
+
+/// How much is known of each id.
+#[derive(Debug, Serialize, ToSchema)]
+struct WarmthAnswer {
+    items: Vec<WarmthItem>,
+}
+
+/// How much is known of one id.
+#[derive(Debug, Serialize, ToSchema)]
+struct WarmthItem {
+    id: String,
+    /// Messages whose outcome is known.
+    observations: u64,
+    /// From how many on enough is known.
+    required: u64,
+    /// 0 to 1.
+    warmth: f64,
+    state: Warmth,
+}
+
+/// How much is known, in a word.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Warmth {
+    /// Nothing.
+    Cold,
+    /// Something.
+    Warming,
+    /// Enough.
+    #[serde(rename = "warm")]
+    Enough,
+}
+
+impl WarmthItem {
+    fn new(id: String, observations: u64) -> Self {
+        let state = match observations {
+            0 => Warmth::Cold,
+            1..OBSERVATIONS_REQUIRED => Warmth::Warming,
+            _ => Warmth::Enough,
+        };
+        let warmth = rate(observations, OBSERVATIONS_REQUIRED).min(1.0);
+        Self { id, observations, required: OBSERVATIONS_REQUIRED, warmth, state }
+    }
+}
+
+/// How much is known of variants and paths: paths first, then variants, in the order they were named. Of
+/// what nothing is known, or what is not there, nothing has been observed. There are no journeys yet, so of
+/// every path.
+#[utoipa::path(
+    post,
+    path = "/campaigns/ml-path-warmth",
+    tag = "campaigns",
+    request_body = WarmthBody,
+    responses((status = 200, body = WarmthAnswer))
+)]
+async fn ml_path_warmth(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Body(body): Body<WarmthBody, BODY_BYTES_MAX>,
+) -> Result<Json<WarmthAnswer>> {
+    let variants = body.variant_ids.unwrap_or_default();
+    let seen = ops::observations(&app, caller.workspace(), &variants).await?;
+    let paths = body.path_ids.unwrap_or_default().into_iter().map(|id| WarmthItem::new(id, 0));
+    let variants = variants.into_iter().map(|id| {
+        let observations = seen.get(&id).copied().unwrap_or(0);
+        WarmthItem::new(id, observations)
+    });
+    Ok(Json(WarmthAnswer { items: paths.chain(variants).collect() }))
+}

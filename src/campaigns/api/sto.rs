@@ -1,0 +1,87 @@
+//! `GET /campaigns/:campaignId/sto-coverage`.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::ops::{self, Coverage},
+    http::Path,
+    kernel::{CampaignId, Result},
+};
+
+/// For how many of an audience the hour is known at which they look.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CoverageAnswer {
+    campaign_id: CampaignId,
+    /// Those a message reaches.
+    total_users: u64,
+    /// Those whose hour is known.
+    optimized_users: u64,
+    /// Those of whom too little is known.
+    fallback_users: u64,
+    /// The part of all whose hour is known, 0 to 1.
+    coverage: f64,
+    /// Visits without which nothing is known of somebody.
+    min_events: u32,
+    /// Days of visits that count.
+    lookback_days: u32,
+    /// The 24 hours of each one's own day; together all whose hour is known.
+    hours: Vec<HourUsers>,
+    /// The hour at which most visits of the audience begin; null where nobody came.
+    popular_hour: Option<u8>,
+}
+
+/// How many look at an hour.
+#[derive(Debug, Serialize, ToSchema)]
+struct HourUsers {
+    /// 0 to 23.
+    hour: u8,
+    users: u64,
+}
+
+impl CoverageAnswer {
+    fn new(campaign_id: CampaignId, found: &Coverage) -> Self {
+        let optimized_users = found.hours.iter().sum();
+        #[expect(clippy::cast_precision_loss, reason = "audiences are far below 2^52")]
+        let coverage = optimized_users as f64 / found.total.max(1) as f64;
+        Self {
+            campaign_id,
+            total_users: found.total,
+            optimized_users,
+            fallback_users: found.total - optimized_users,
+            coverage,
+            min_events: found.config.min_events(),
+            lookback_days: found.config.lookback_days(),
+            hours: (0..).zip(found.hours).map(|(hour, users)| HourUsers { hour, users }).collect(),
+            popular_hour: found.popular_hour,
+        }
+    }
+}
+
+/// For how many of the audience the hour is known at which they look, from when they came: the beginnings
+/// of their sessions, and events outside any session.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/sto-coverage",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = CoverageAnswer),
+        (status = 400, description = "there are too many visits to look at"),
+        (status = 404, description = "absent"),
+    )
+)]
+pub(super) async fn sto_coverage(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<CoverageAnswer>> {
+    let campaign_id = campaign_id(&id)?;
+    let found = ops::sto_coverage(&app, &who(&caller), campaign_id).await?;
+    Ok(Json(CoverageAnswer::new(campaign_id, &found)))
+}

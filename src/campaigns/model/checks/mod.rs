@@ -1,0 +1,86 @@
+//! What is judged before a campaign is launched (DECISIONS K18). A check that fails stops the launch, one
+//! that warns does not.
+
+mod settings;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Definition, settings::zone::Zone};
+use crate::kernel::Timestamp;
+
+pub use self::settings::{sample_size, settings};
+
+/// Every check that a campaign itself answers: what a preview shows and what a launch goes by. What needs to know
+/// the audience or to ask a spam filter is for the preview alone, and stops nobody.
+pub fn of(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
+    settings(definition, workspace_zone, now)
+}
+
+/// What a check is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckId {
+    /// Every variant has something to say.
+    ContentPresent,
+    /// Every template can be read.
+    LiquidValid,
+    /// Every link leads somewhere.
+    LinksValid,
+    /// Marketing email can be unsubscribed from.
+    UnsubscribePresent,
+    /// The channel has somebody to carry messages.
+    SenderConfigured,
+    /// The variants' weights add up.
+    WeightsSum,
+    /// Every email has a subject.
+    SubjectPresent,
+    /// How the content looks to spam filters.
+    SpamScore,
+    /// A control group is compared with messages that are held back by a limit.
+    ControlVsRateLimit,
+    /// The variants get enough recipients to tell them apart.
+    SampleSize,
+    /// There is a moment to send at.
+    ScheduleValid,
+}
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    /// All is well.
+    Pass,
+    /// Worth a look.
+    Warn,
+    /// It cannot be launched.
+    Fail,
+}
+
+/// A check and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Check {
+    /// What it is about.
+    pub id: CheckId,
+    /// How it ended.
+    pub status: CheckStatus,
+    /// What was found.
+    pub message: String,
+}
+
+impl Check {
+    /// All is well.
+    pub fn pass(id: CheckId, message: impl Into<String>) -> Self {
+        Self { id, status: CheckStatus::Pass, message: message.into() }
+    }
+
+    /// Worth a look.
+    pub fn warn(id: CheckId, message: impl Into<String>) -> Self {
+        Self { id, status: CheckStatus::Warn, message: message.into() }
+    }
+
+    /// It cannot be launched.
+    pub fn fail(id: CheckId, message: impl Into<String>) -> Self {
+        Self { id, status: CheckStatus::Fail, message: message.into() }
+    }
+}

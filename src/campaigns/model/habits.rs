@@ -1,0 +1,139 @@
+//! At which hour of their own day people come, and so may look at a message (DELIVERY, "STO").
+
+use crate::kernel::Timestamp;
+
+use super::settings::zone::Zone;
+
+/// Hours of a day.
+pub const HOURS: usize = 24;
+/// Days after which a visit counts half.
+const HALF_LIFE_DAYS: f64 = 30.0;
+/// Milliseconds of a day.
+const DAY_MS: f64 = 86_400_000.0;
+/// How many visits the habits of all weigh beside those of one.
+const PRIOR_WEIGHT: f64 = 2.0;
+/// What a visit says of the hour before, of its own, and of the hour after.
+const KERNEL: [f64; 3] = [0.25, 0.5, 0.25];
+
+/// Visits by the hour of the visitor's clocks, older ones counting less.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Habits([f64; HOURS]);
+
+impl Habits {
+    /// Counts a visit.
+    pub fn add(&mut self, visit: Timestamp, zone: Zone, now: Timestamp) {
+        use chrono::Timelike as _;
+        #[expect(clippy::cast_precision_loss, reason = "an age of at most a year")]
+        let days = (now.millis() - visit.millis()).max(0) as f64 / DAY_MS;
+        let hour = zone.clock_at(visit).hour();
+        self.0[usize::try_from(hour).unwrap_or(0) % HOURS] += (-days / HALF_LIFE_DAYS).exp2();
+    }
+
+    /// Counts the visits of another.
+    pub fn add_all(&mut self, other: &Self) {
+        for (own, more) in self.0.iter_mut().zip(other.0) {
+            *own += more;
+        }
+    }
+
+    fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// The hour with the most visits, of equals the earliest; none where there are none.
+    pub fn busiest(&self) -> Option<u8> {
+        let most = self.0.iter().copied().fold(0.0, f64::max);
+        let hour = self.0.iter().position(|visits| *visits >= most && most > 0.0)?;
+        u8::try_from(hour).ok()
+    }
+
+    /// The hour at which a message is likeliest to be looked at: own visits, smoothed over the hours beside
+    /// them, and the habits of all (`prior`) weighing as much as two visits. Looked for among the hours of a
+    /// window that begins with `first` and has `hours`; of equals the one nearest to its beginning.
+    pub fn best_hour(&self, prior: &Self, (first, hours): (u8, u32)) -> u8 {
+        let all = prior.total().max(f64::MIN_POSITIVE);
+        let score = |hour: usize| {
+            let near = |offset: usize| self.0[(hour + HOURS + offset - 1) % HOURS];
+            let smooth: f64 = KERNEL.iter().enumerate().map(|(at, part)| part * near(at)).sum();
+            (smooth + PRIOR_WEIGHT * prior.0[hour] / all) / (self.total() + PRIOR_WEIGHT)
+        };
+        let window = usize::try_from(hours).unwrap_or(HOURS).clamp(1, HOURS);
+        let candidates = (0..window).map(|offset| (usize::from(first) + offset) % HOURS);
+        let mut best = (usize::from(first) % HOURS, f64::MIN);
+        for hour in candidates {
+            if score(hour) > best.1 {
+                best = (hour, score(hour));
+            }
+        }
+        u8::try_from(best.0).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_780_000_000_000);
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn of(visits: &[&str], zone: &str) -> Habits {
+        let mut habits = Habits::default();
+        for visit in visits {
+            habits.add(at(visit), zone.parse().unwrap(), at("2026-07-10T00:00:00Z"));
+        }
+        habits
+    }
+
+    #[test]
+    fn visits_count_by_the_clocks_of_the_visitor() {
+        let visits = ["2026-07-01T12:30:00Z", "2026-07-02T12:10:00Z"];
+        assert_eq!(of(&visits, "UTC").busiest(), Some(12));
+        assert_eq!(of(&visits, "America/New_York").busiest(), Some(8));
+        // 12:30 is 18:00 there, and 12:10, which is of a later day and counts more, is 17:40.
+        assert_eq!(of(&visits, "Asia/Kolkata").busiest(), Some(17));
+        // In winter New York is an hour farther off.
+        assert_eq!(of(&["2026-01-05T12:30:00Z"], "America/New_York").busiest(), Some(7));
+        assert_eq!(Habits::default().busiest(), None);
+    }
+
+    #[test]
+    fn old_visits_count_less() {
+        let mut habits = Habits::default();
+        habits.add(Timestamp::from_millis(NOW.millis() - 30 * 86_400_000), Zone::UTC, NOW);
+        assert!((habits.total() - 0.5).abs() < 1e-12);
+        // A visit of the future is as good as one of now.
+        habits.add(Timestamp::from_millis(NOW.millis() + 86_400_000), Zone::UTC, NOW);
+        assert!((habits.total() - 1.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_best_hour_is_ones_own_within_the_window() {
+        let own =
+            of(&["2026-07-01T20:00:00Z", "2026-07-02T20:30:00Z", "2026-07-03T07:00:00Z"], "UTC");
+        let none = Habits::default();
+        assert_eq!(own.best_hour(&none, (0, 24)), 20);
+        // Only the morning is left in the window.
+        assert_eq!(own.best_hour(&none, (0, 12)), 7);
+        // The window goes on past midnight.
+        assert_eq!(own.best_hour(&none, (22, 12)), 7);
+        // Nothing known at all: the beginning.
+        assert_eq!(none.best_hour(&none, (9, 24)), 9);
+        assert_eq!(own.best_hour(&none, (9, 1)), 9);
+    }
+
+    #[test]
+    fn the_habits_of_all_decide_where_ones_own_do_not() {
+        let all =
+            of(&["2026-07-01T18:00:00Z", "2026-07-02T18:00:00Z", "2026-07-02T09:00:00Z"], "UTC");
+        assert_eq!(Habits::default().best_hour(&all, (0, 24)), 18);
+        let own = of(&["2026-07-01T09:00:00Z"], "UTC");
+        // One visit at nine does not outweigh that most come at six: 0.5 × 0.8 + 2 × ⅓ against 2 × ⅔.
+        assert_eq!(own.best_hour(&all, (0, 24)), 18);
+        let own =
+            of(&["2026-07-01T09:00:00Z", "2026-07-02T09:00:00Z", "2026-07-03T09:00:00Z"], "UTC");
+        assert_eq!(own.best_hour(&all, (0, 24)), 9);
+    }
+}

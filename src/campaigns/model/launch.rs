@@ -1,0 +1,415 @@
+//! What launching a campaign would do, told before it is done (DECISIONS K18).
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    CampaignChannel, Definition, SendType,
+    checks::Check,
+    estimate::{Part, parts},
+    settings::{
+        limits::{SendRateLimit, SendVolumeLimit},
+        occurrence::next_occurrence,
+        quiet::{QuietTimeOverride, QuietZone},
+        zone::Zone,
+    },
+};
+use crate::{
+    audience::model::Measured,
+    kernel::{CampaignId, Timestamp},
+};
+
+/// Minutes of an hour.
+const HOUR_MINUTES: u64 = 60;
+
+/// Recipients of an audience who live by the same clocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByClock {
+    /// Their attribute `timezone`, whatever it says.
+    pub timezone: Option<String>,
+    /// How many they are.
+    pub recipients: u64,
+}
+
+/// What launching a campaign would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchPreview {
+    /// Which campaign.
+    pub campaign_id: CampaignId,
+    /// Whether it can be launched from where it stands, and no check fails.
+    pub can_launch: bool,
+    /// Whom it would reach.
+    pub audience: LaunchAudience,
+    /// When.
+    pub schedule: LaunchSchedule,
+    /// What was judged.
+    pub checks: Vec<Check>,
+    /// The moment all this is true of.
+    #[schema(value_type = String, format = DateTime)]
+    pub generated_at: Timestamp,
+}
+
+/// Whom a launch would reach: `matched` is `reachable` and all of `excluded` together, `reachable` is
+/// `control` and `estimatedSends` together, and so is the sum of `perVariant`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchAudience {
+    /// Active profiles that the targeting means.
+    pub matched: u64,
+    /// Those the launch reaches at once, or holds out as the control group.
+    pub reachable: u64,
+    /// The others, each under one reason.
+    pub excluded: LaunchExcluded,
+    /// Those who get nothing, to measure the others by.
+    pub control: u64,
+    /// Messages that leave.
+    pub estimated_sends: u64,
+    /// How they divide among the variants.
+    pub per_variant: Vec<VariantEstimate>,
+}
+
+/// Why a launch does not reach somebody at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchExcluded {
+    /// There is nowhere to send.
+    pub no_address: u64,
+    /// They opted out.
+    pub unsubscribed: u64,
+    /// The address is suppressed.
+    pub suppressed: u64,
+    /// The address is none, or bounced.
+    pub invalid_address: u64,
+    /// They got as much as the frequency caps allow.
+    pub frequency_cap: u64,
+    /// It is their quiet time when the campaign goes out: they are reached when it ends, or not at all where
+    /// `quietTimeOverride.behavior` is `skip`.
+    pub quiet_hours_deferred: u64,
+    /// They got this campaign before, and `resendPolicy` leaves them out.
+    pub already_received: u64,
+    /// The volume limit is used up before their turn.
+    pub volume_limit: u64,
+}
+
+impl LaunchExcluded {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.no_address
+            + self.unsubscribed
+            + self.suppressed
+            + self.invalid_address
+            + self.frequency_cap
+            + self.quiet_hours_deferred
+            + self.already_received
+            + self.volume_limit
+    }
+}
+
+/// How many get a variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VariantEstimate {
+    /// Which variant.
+    pub variant_id: String,
+    /// What people call it.
+    pub name: String,
+    /// Recipients.
+    pub estimated: u64,
+}
+
+/// When a launch would send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchSchedule {
+    /// When the first message leaves; null where that depends on an event or there is no time.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub first_send_at: Option<Timestamp>,
+    /// Minutes until the last has left, as far as the campaign's own settings hold messages back.
+    pub estimated_duration_minutes: u64,
+    /// The zone its times are in.
+    #[schema(value_type = String)]
+    pub timezone: Zone,
+}
+
+/// When the campaign would go out first, if it were launched now.
+pub fn first_send_at(
+    definition: &Definition,
+    workspace_zone: Zone,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if definition.channel == CampaignChannel::InApp {
+        let start = definition.channel_config.as_ref().and_then(|config| config.start_at);
+        return Some(start.map_or(now, |start| start.max(now)));
+    }
+    match definition.send_type {
+        SendType::Immediate | SendType::Intelligent | SendType::AiOptimized => Some(now),
+        SendType::Scheduled => definition.scheduled_at.map(|at| at.max(now)),
+        SendType::Triggered => None,
+        SendType::Recurring => {
+            let schedule = definition.recurring_schedule.as_ref()?;
+            next_occurrence(schedule, workspace_zone, now, 0)
+        }
+    }
+}
+
+/// The zone the campaign's times are in.
+pub fn zone_of(definition: &Definition, workspace_zone: Zone) -> Zone {
+    let recurring = definition.recurring_schedule.as_ref().and_then(|schedule| schedule.timezone);
+    let recurring = recurring.filter(|_| definition.send_type == SendType::Recurring);
+    recurring.or(definition.scheduled_timezone).unwrap_or(workspace_zone)
+}
+
+/// Recipients for whom a moment is quiet time. One without a time zone lives by the workspace's.
+pub fn in_quiet_time(
+    quiet: &QuietTimeOverride,
+    recipients: &[ByClock],
+    workspace_zone: Zone,
+    at: Timestamp,
+) -> u64 {
+    let zone = |clock: &ByClock| match quiet.zone() {
+        QuietZone::Fixed(zone) => zone,
+        QuietZone::Recipient => {
+            let own = clock.timezone.as_deref().and_then(|name| name.parse().ok());
+            own.unwrap_or(workspace_zone)
+        }
+    };
+    recipients
+        .iter()
+        .filter(|clock| quiet.covers(at, zone(clock)))
+        .map(|clock| clock.recipients)
+        .sum()
+}
+
+/// Divides an audience as launching would, `quiet` of its reachable recipients being in their quiet time.
+pub fn divide(definition: &Definition, measured: &Measured, quiet: u64) -> LaunchAudience {
+    let mut excluded = LaunchExcluded {
+        no_address: measured.excluded.no_address,
+        unsubscribed: measured.excluded.unsubscribed,
+        suppressed: measured.excluded.suppressed,
+        invalid_address: measured.excluded.invalid_address,
+        // Both tell of messages that were sent, and none ever was: nothing sends yet. With the first
+        // message they are asked of what was sent.
+        frequency_cap: 0,
+        already_received: 0,
+        quiet_hours_deferred: quiet,
+        volume_limit: 0,
+    };
+    let awake = measured.reachable.saturating_sub(quiet);
+    let control: u64 = parts(&definition.variants, awake)
+        .iter()
+        .filter(|part| part.is_control)
+        .map(|part| part.recipients)
+        .sum();
+    let treated = awake - control;
+    // A lifetime's limit is what is left of it: all of it, since none was ever sent.
+    let limit = definition.send_volume_limit.as_ref().and_then(SendVolumeLimit::max_sends);
+    let estimated_sends = limit.map_or(treated, |limit| treated.min(u64::from(limit)));
+    excluded.volume_limit = treated - estimated_sends;
+    let per_variant = variants(definition, control, estimated_sends);
+    LaunchAudience {
+        matched: measured.matched,
+        reachable: control + estimated_sends,
+        excluded,
+        control,
+        estimated_sends,
+        per_variant,
+    }
+}
+
+/// The control group as it is, and the messages among the others.
+fn variants(definition: &Definition, control: u64, sends: u64) -> Vec<VariantEstimate> {
+    let others: Vec<_> =
+        definition.variants.iter().filter(|variant| !variant.is_control()).cloned().collect();
+    let mut others = parts(&others, sends).into_iter();
+    let estimate = |part: Part| VariantEstimate {
+        variant_id: part.variant_id,
+        name: part.name,
+        estimated: part.recipients,
+    };
+    let each = definition.variants.iter().filter_map(|variant| {
+        if !variant.is_control() {
+            return others.next().map(estimate);
+        }
+        Some(VariantEstimate {
+            variant_id: variant.id.clone(),
+            name: variant.name.clone(),
+            estimated: control,
+        })
+    });
+    each.collect()
+}
+
+/// Minutes until the last message has left: by the rate limit, and by the window in which recipients get
+/// theirs at their own hours.
+pub fn duration_minutes(definition: &Definition, sends: u64) -> u64 {
+    let rate = definition.send_rate_limit.as_ref().and_then(SendRateLimit::max_per_minute);
+    let by_rate = rate.map_or(0, |rate| sends.div_ceil(u64::from(rate)));
+    let is_spread = definition.send_type == SendType::Intelligent && sends > 0;
+    let window = definition.sto_config.clone().unwrap_or_default().window_hours();
+    by_rate.max(if is_spread { u64::from(window) * HOUR_MINUTES } else { 0 })
+}
+
+/// The smallest part that is compared with others: of the recipients in a trial, where there is one.
+pub fn smallest_part(definition: &Definition, audience: &LaunchAudience) -> Option<u64> {
+    let smallest = audience.per_variant.iter().map(|estimate| estimate.estimated).min()?;
+    let trial = definition.ab_test_config.as_ref().filter(|config| config.is_enabled());
+    let Some(trial) = trial else { return Some(smallest) };
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a part of an audience"
+    )]
+    Some((smallest as f64 * trial.test_percentage() / 100.0).floor() as u64)
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::needless_pass_by_value,
+    reason = "values a test has written itself"
+)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audience::model::Excluded;
+
+    fn definition(fields: Value) -> Definition {
+        let mut body = json!({
+            "name": "A", "channel": "webhook",
+            "variants": [
+                {"id": "control", "name": "Control", "weight": 10, "isControlGroup": true},
+                {"id": "a", "name": "A", "weight": 45},
+                {"id": "b", "name": "B", "weight": 45},
+            ],
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let read = |fields: &mut crate::http::Fields<'_>| Definition::read(fields, "Europe/Berlin");
+        crate::http::read_object_by(body.as_object().unwrap(), read)
+            .unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
+
+    fn measured(reachable: u64) -> Measured {
+        let excluded =
+            Excluded { no_address: 4, invalid_address: 3, unsubscribed: 2, suppressed: 1 };
+        Measured { matched: reachable + excluded.total(), reachable, excluded }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn estimates(audience: &LaunchAudience) -> Vec<u64> {
+        audience.per_variant.iter().map(|estimate| estimate.estimated).collect()
+    }
+
+    #[test]
+    fn an_audience_is_divided_by_weight_after_its_control_group() {
+        let audience = divide(&definition(json!({})), &measured(100), 0);
+        assert_eq!((audience.matched, audience.reachable), (110, 100));
+        assert_eq!((audience.control, audience.estimated_sends), (10, 90));
+        assert_eq!(estimates(&audience), [10, 45, 45]);
+    }
+
+    #[test]
+    fn a_volume_limit_leaves_out_messages_and_none_of_the_control_group() {
+        let limited = definition(json!({"sendVolumeLimit": {"maxSends": 50}}));
+        let audience = divide(&limited, &measured(100), 0);
+        assert_eq!((audience.control, audience.estimated_sends), (10, 50));
+        assert_eq!(audience.excluded.volume_limit, 40);
+        assert_eq!(estimates(&audience), [10, 25, 25]);
+        let off = definition(json!({"sendVolumeLimit": {"maxSends": 50, "enabled": false}}));
+        assert_eq!(divide(&off, &measured(100), 0).estimated_sends, 90);
+    }
+
+    #[test]
+    fn who_sleeps_is_told_by_their_own_clocks() {
+        let quiet = |timezone: &str| -> QuietTimeOverride {
+            let sent = json!({"start": "22:00", "end": "08:00", "timezone": timezone});
+            crate::http::read_object(sent.as_object().unwrap()).unwrap()
+        };
+        let clock = |timezone: Option<&str>, recipients| ByClock {
+            timezone: timezone.map(str::to_owned),
+            recipients,
+        };
+        let recipients = [
+            clock(Some("Europe/Berlin"), 1),
+            clock(Some("America/New_York"), 10),
+            clock(Some("nowhere"), 100),
+            clock(None, 1000),
+        ];
+        let berlin = "Europe/Berlin".parse().unwrap();
+        // 23:30 in Berlin, 17:30 in New York.
+        let evening = at("2026-01-10T22:30:00Z");
+        assert_eq!(in_quiet_time(&quiet("recipient"), &recipients, berlin, evening), 1101);
+        assert_eq!(in_quiet_time(&quiet("recipient"), &recipients, Zone::UTC, evening), 1101);
+        let tokyo = quiet("Asia/Tokyo");
+        assert_eq!(in_quiet_time(&tokyo, &recipients, berlin, evening), 1111, "07:30 there");
+        assert_eq!(in_quiet_time(&tokyo, &recipients, berlin, at("2026-01-11T03:00Z")), 0);
+    }
+
+    #[test]
+    fn the_first_message_leaves_when_what_makes_it_send_says_so() {
+        let now = at("2026-03-01T12:00:00Z");
+        let scheduled = |when: &str| json!({"sendType": "scheduled", "scheduledAt": when});
+        let recurring =
+            json!({"sendType": "recurring", "recurringSchedule": {"frequency": "daily"}});
+        let table = [
+            (json!({}), Some("2026-03-01T12:00:00.000Z")),
+            (json!({"sendType": "intelligent"}), Some("2026-03-01T12:00:00.000Z")),
+            (scheduled("2026-03-02T09:00:00"), Some("2026-03-02T08:00:00.000Z")),
+            (scheduled("2026-02-02T09:00:00Z"), Some("2026-03-01T12:00:00.000Z")),
+            (json!({"sendType": "scheduled"}), None),
+            (json!({"sendType": "triggered", "triggerConfig": {"eventName": "A"}}), None),
+            (recurring, Some("2026-03-02T08:00:00.000Z")),
+        ];
+        let berlin = "Europe/Berlin".parse().unwrap();
+        for (fields, expected) in table {
+            let found = first_send_at(&definition(fields.clone()), berlin, now);
+            assert_eq!(found.map(|at| at.to_string()).as_deref(), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn the_duration_is_what_the_settings_hold_back() {
+        let table = [
+            (json!({}), 1000, 0),
+            (json!({"sendRateLimit": {"maxPerMinute": 100}}), 1000, 10),
+            (json!({"sendRateLimit": {"maxPerMinute": 100}}), 1001, 11),
+            (json!({"sendRateLimit": {"maxPerMinute": 100, "enabled": false}}), 1001, 0),
+            (json!({"sendRateLimit": {"maxPerMinute": 100}}), 0, 0),
+            (json!({"sendType": "intelligent"}), 10, 1440),
+            (json!({"sendType": "intelligent", "stoConfig": {"windowHours": 6}}), 10, 360),
+        ];
+        for (fields, sends, expected) in table {
+            assert_eq!(duration_minutes(&definition(fields.clone()), sends), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn a_trial_compares_only_those_in_it() {
+        let audience = divide(&definition(json!({})), &measured(1000), 0);
+        assert_eq!(smallest_part(&definition(json!({})), &audience), Some(100));
+        let trial = definition(json!({"abTestConfig": {"testPercentage": 25}}));
+        assert_eq!(smallest_part(&trial, &audience), Some(25));
+    }
+
+    proptest! {
+        #[test]
+        fn everything_adds_up(reachable in 0_u64..100_000, quiet in 0.0..=1.0_f64, limit in prop::option::of(1_u32..100_000)) {
+            let fields = limit.map_or(json!({}), |max| json!({"sendVolumeLimit": {"maxSends": max}}));
+            let quiet = (reachable as f64 * quiet) as u64;
+            let audience = divide(&definition(fields), &measured(reachable), quiet);
+            prop_assert_eq!(audience.matched, audience.reachable + audience.excluded.total());
+            prop_assert_eq!(audience.reachable, audience.control + audience.estimated_sends);
+            prop_assert_eq!(estimates(&audience).iter().sum::<u64>(), audience.reachable);
+        }
+    }
+}

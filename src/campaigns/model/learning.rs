@@ -1,0 +1,410 @@
+//! Where the learning of a campaign stands: which of its variants earn rewards, and what that says.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+
+use super::{
+    Campaign, Status,
+    settings::plain,
+    statistics::beta::{Beta, probabilities_to_be_best, value_remaining},
+    variant::Variant,
+};
+use crate::{
+    http::{Fields, FromFields},
+    kernel::{CampaignId, Timestamp},
+};
+
+/// Variants without which there is nothing to learn.
+pub const ARMS_MIN: usize = 2;
+/// Longest time in which a message may earn its reward, in hours: thirty days.
+pub const REWARD_WINDOW_HOURS_MAX: i64 = 720;
+/// Time in which a message may earn its reward where nothing else is said, in hours.
+pub const REWARD_WINDOW_HOURS_DEFAULT: u32 = 24;
+/// Share of the messages that every variant keeps where nothing else is said, in percent.
+pub const EXPLORATION_PERCENT_DEFAULT: f64 = 5.0;
+/// Largest such share, in percent: that of two variants which keep all there is.
+pub const EXPLORATION_PERCENT_MAX: f64 = 50.0;
+/// Entries of the timeline; the oldest go first.
+pub const TIMELINE_MAX: usize = 500;
+/// Credibility of the interval of a rate.
+const CREDIBILITY: f64 = 0.95;
+/// Percentile of what remains to be won that is shown, and below which learning has converged.
+const REMAINING_PERCENTILE: f64 = 0.95;
+/// Draws behind that percentile.
+const DRAWS: usize = 10_000;
+
+/// What earns a reward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Objective {
+    /// The message is opened.
+    Open,
+    /// A link in it is clicked.
+    #[default]
+    Click,
+    /// The primary conversion happens.
+    Conversion,
+    /// Something is bought.
+    Revenue,
+}
+
+impl Objective {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] = &[
+        ("open", Self::Open),
+        ("click", Self::Click),
+        ("conversion", Self::Conversion),
+        ("revenue", Self::Revenue),
+    ];
+
+    /// The objective as the API writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Click => "click",
+            Self::Conversion => "conversion",
+            Self::Revenue => "revenue",
+        }
+    }
+}
+
+/// How a campaign is to learn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// What earns a reward.
+    pub objective: Objective,
+    /// Hours in which a message may earn its reward.
+    pub reward_window_hours: u32,
+    /// Share of the messages that every variant keeps, in percent.
+    pub min_exploration_percent: f64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            objective: Objective::default(),
+            reward_window_hours: REWARD_WINDOW_HOURS_DEFAULT,
+            min_exploration_percent: EXPLORATION_PERCENT_DEFAULT,
+        }
+    }
+}
+
+impl FromFields for Plan {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let plan = Self::default();
+        let objective = body.optional("objective").one_of(Objective::NAMED).unwrap_or_default();
+        let hours = body.optional("rewardWindowHours").integer(1..=REWARD_WINDOW_HOURS_MAX);
+        Self {
+            objective,
+            reward_window_hours: hours
+                .and_then(|hours| u32::try_from(hours).ok())
+                .unwrap_or(plan.reward_window_hours),
+            min_exploration_percent: body
+                .optional("minExplorationPercent")
+                .number(0.0..=EXPLORATION_PERCENT_MAX)
+                .unwrap_or(plan.min_exploration_percent),
+        }
+    }
+}
+
+/// How far learning is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// Every variant is still being found out about.
+    Learning,
+    /// Better ones get more.
+    Optimizing,
+    /// There is nothing worth mentioning left to win.
+    Converged,
+    /// The campaign is paused; what was learnt is kept.
+    Paused,
+}
+
+/// A variant in the eyes of learning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Arm {
+    /// Which variant.
+    pub variant_id: String,
+    /// What people call it.
+    pub name: String,
+    /// Messages whose outcome is known.
+    pub sends: u64,
+    /// Those of them that earned a reward.
+    pub rewards: u64,
+}
+
+impl Arm {
+    /// What is known of its rate of rewards, nothing being known before: Beta(1, 1).
+    pub fn rate(&self) -> Beta {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let (sends, rewards) = (self.sends as f64, self.rewards as f64);
+        Beta { alpha: 1.0 + rewards, beta: 1.0 + (sends - rewards).max(0.0) }
+    }
+}
+
+/// How messages were shared out from a moment on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Shares {
+    /// The moment.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// The share of each variant by its id; together 1.
+    pub allocations: std::collections::BTreeMap<String, f64>,
+}
+
+/// Where the learning of a campaign stands, as it is kept and shown on the campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Learning {
+    /// How far it is, pauses aside.
+    pub status: Stage,
+    /// What earns a reward.
+    pub objective: Objective,
+    /// Hours in which a message may earn its reward.
+    pub reward_window_hours: u32,
+    /// Share of the messages that every variant keeps, in percent.
+    #[serde(serialize_with = "plain_share")]
+    pub min_exploration_percent: f64,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    /// When what is known last changed.
+    #[schema(value_type = String, format = DateTime)]
+    pub last_updated_at: Timestamp,
+    /// Its variants, the control group left out.
+    pub arms: Vec<Arm>,
+    /// How messages were shared out, oldest first.
+    pub timeline: Vec<Shares>,
+}
+
+/// What is known of one variant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// Bounds between which its rate lies with a probability of 95 %.
+    pub interval: (f64, f64),
+    /// The probability that no other is better.
+    pub probability_to_be_best: f64,
+    /// The share of messages it gets.
+    pub allocation: f64,
+}
+
+impl Learning {
+    /// The beginning: nothing is known of any variant, so all get the same. None where there are fewer than
+    /// two to choose from.
+    pub fn begin(plan: Plan, variants: &[Variant], now: Timestamp) -> Option<Self> {
+        let arm = |variant: &Variant| Arm {
+            variant_id: variant.id.clone(),
+            name: variant.name.clone(),
+            sends: 0,
+            rewards: 0,
+        };
+        let arms: Vec<Arm> = variants.iter().filter(|it| !it.is_control()).map(arm).collect();
+        if arms.len() < ARMS_MIN {
+            return None;
+        }
+        let mut learning = Self {
+            status: Stage::Learning,
+            objective: plan.objective,
+            reward_window_hours: plan.reward_window_hours,
+            min_exploration_percent: plan.min_exploration_percent,
+            started_at: now,
+            last_updated_at: now,
+            arms,
+            timeline: Vec::new(),
+        };
+        let allocations = learning
+            .arms
+            .iter()
+            .zip(learning.known())
+            .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
+        let first = Shares { at: now, allocations: allocations.collect() };
+        learning.timeline.push(first);
+        Some(learning)
+    }
+
+    /// Whether what its variants keep for themselves is there to be kept.
+    pub fn keeps_enough(&self) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "at most eight")]
+        let arms = self.arms.len() as f64;
+        self.min_exploration_percent * arms <= 100.0
+    }
+
+    /// The learning of a campaign, where it learns.
+    pub fn of(campaign: &Campaign) -> Option<Self> {
+        campaign.state.rl.clone().and_then(|kept| serde_json::from_value(kept).ok())
+    }
+
+    /// How far the learning of a campaign is.
+    pub fn stage(&self, status: Status) -> Stage {
+        if status == Status::Paused { Stage::Paused } else { self.status }
+    }
+
+    /// What is known of each variant. Thompson sampling gives each as many messages as it is probable to be
+    /// the best (Russo et al., arXiv:1707.02038, §3), and none less than the share kept for exploration.
+    pub fn known(&self) -> Vec<Known> {
+        let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
+        let best = probabilities_to_be_best(&rates);
+        let allocations = floored(&best, self.min_exploration_percent / 100.0);
+        let tail = (1.0 - CREDIBILITY) / 2.0;
+        let known = |((rate, best), allocation): ((Beta, f64), f64)| Known {
+            interval: (rate.quantile(tail), rate.quantile(1.0 - tail)),
+            probability_to_be_best: best,
+            allocation,
+        };
+        rates.into_iter().zip(best).zip(allocations).map(known).collect()
+    }
+
+    /// How much better than the variant that looks best the truly best could still be, at the 95th percentile,
+    /// in parts of its rate. The same draws each time that as much is known.
+    pub fn value_remaining(&self, campaign: CampaignId) -> f64 {
+        let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
+        value_remaining(&rates, REMAINING_PERCENTILE, (DRAWS, self.seed(campaign)))
+    }
+
+    fn seed(&self, campaign: CampaignId) -> u64 {
+        let epoch = self.last_updated_at.millis();
+        let hash = Sha256::digest(format!("{campaign}:{epoch}"));
+        hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    }
+
+    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
+    pub fn lift_vs_uniform(&self) -> f64 {
+        let means: Vec<f64> = self.arms.iter().map(|arm| arm.rate().mean()).collect();
+        let earned: f64 =
+            means.iter().zip(self.known()).map(|(mean, known)| mean * known.allocation).sum();
+        #[expect(clippy::cast_precision_loss, reason = "at most eight")]
+        let uniform = means.iter().sum::<f64>() / means.len() as f64;
+        earned / uniform - 1.0
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
+fn plain_share<S: serde::Serializer>(share: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    plain(&Some(*share), serializer)
+}
+
+/// Shares of which none is less than `floor`, what that takes being taken from the others in proportion.
+fn floored(shares: &[f64], floor: f64) -> Vec<f64> {
+    let mut fixed = vec![false; shares.len()];
+    loop {
+        let raised = fixed.iter().filter(|is_fixed| **is_fixed).count();
+        #[expect(clippy::cast_precision_loss, reason = "at most eight")]
+        let left = 1.0 - floor * raised as f64;
+        let free: f64 = shares.iter().zip(&fixed).filter(|(_, it)| !**it).map(|(s, _)| s).sum();
+        let share = |at: usize| if fixed[at] { floor } else { shares[at] * left / free };
+        let Some(below) = (0..shares.len()).find(|at| !fixed[*at] && share(*at) < floor) else {
+            return (0..shares.len()).map(share).collect();
+        };
+        fixed[below] = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn variant(id: &str, is_control: bool) -> Variant {
+        Variant {
+            id: id.to_owned(),
+            name: id.to_uppercase(),
+            weight: 50.0,
+            message: None,
+            custom_content: None,
+            is_control_group: Some(is_control),
+        }
+    }
+
+    fn begun() -> Learning {
+        let variants = [variant("a", false), variant("c", true), variant("b", false)];
+        Learning::begin(Plan::default(), &variants, Timestamp::from_millis(0)).unwrap()
+    }
+
+    #[test]
+    fn at_the_beginning_nothing_is_known_and_all_get_the_same() {
+        let learning = begun();
+        assert_eq!(learning.arms.len(), 2, "the control group is not to choose from");
+        assert!(learning.keeps_enough());
+        for known in learning.known() {
+            assert!((known.probability_to_be_best - 0.5).abs() < 1e-9);
+            assert!((known.allocation - 0.5).abs() < 1e-9);
+            assert!(
+                (known.interval.0 - 0.025).abs() < 1e-9 && (known.interval.1 - 0.975).abs() < 1e-9
+            );
+        }
+        assert!(learning.lift_vs_uniform().abs() < 1e-9);
+        assert_eq!(learning.timeline.len(), 1);
+        let kept = serde_json::to_value(&learning).unwrap();
+        assert_eq!(serde_json::from_value::<Learning>(kept).unwrap(), learning);
+    }
+
+    #[test]
+    fn the_better_gets_more_and_the_worse_its_floor() {
+        let mut learning = begun();
+        (learning.arms[0].sends, learning.arms[0].rewards) = (1000, 100);
+        (learning.arms[1].sends, learning.arms[1].rewards) = (1000, 200);
+        let known = learning.known();
+        assert!(known[1].probability_to_be_best > 0.999_9);
+        assert!(
+            (known[0].allocation - 0.05).abs() < 1e-9 && (known[1].allocation - 0.95).abs() < 1e-9
+        );
+        // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
+        assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
+        assert!(learning.value_remaining(CampaignId::new(uuid::Uuid::nil())) < 0.001);
+    }
+
+    #[test]
+    fn one_variant_besides_the_control_group_is_no_choice() {
+        let variants = [variant("a", false), variant("c", true)];
+        assert_eq!(Learning::begin(Plan::default(), &variants, Timestamp::from_millis(0)), None);
+    }
+
+    #[test]
+    fn a_plan_has_its_bounds() {
+        let read = |sent: serde_json::Value| {
+            crate::http::read_object::<Plan>(sent.as_object().unwrap())
+                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(read(json!({})), Ok(Plan::default()));
+        let full = read(
+            json!({"objective": "revenue", "rewardWindowHours": 720, "minExplorationPercent": 50}),
+        );
+        assert_eq!(full.unwrap().objective, Objective::Revenue);
+        for (sent, complaint) in [
+            (
+                json!({"objective": "fame"}),
+                "objective must be one of: open, click, conversion, revenue",
+            ),
+            (json!({"rewardWindowHours": 0}), "rewardWindowHours must be between 1 and 720"),
+            (json!({"rewardWindowHours": 721}), "rewardWindowHours must be between 1 and 720"),
+            (
+                json!({"minExplorationPercent": 50.1}),
+                "minExplorationPercent must be between 0 and 50",
+            ),
+            (
+                json!({"minExplorationPercent": -1}),
+                "minExplorationPercent must be between 0 and 50",
+            ),
+        ] {
+            assert_eq!(read(sent), Err(vec![complaint.to_owned()]));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up_and_keep_to_their_floor(raw in prop::collection::vec(0.0..1.0_f64, 2..=8), floor in 0.0..=0.1_f64) {
+            let sum: f64 = raw.iter().sum();
+            prop_assume!(sum > 0.0);
+            let shares: Vec<f64> = raw.iter().map(|share| share / sum).collect();
+            let found = floored(&shares, floor);
+            prop_assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            prop_assert!(found.iter().all(|share| *share >= floor - 1e-12));
+        }
+    }
+}

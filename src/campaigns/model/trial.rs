@@ -1,0 +1,63 @@
+//! Where the trial of a campaign's variants stands.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Campaign, Status, settings::ab_test::AbTestConfig};
+
+/// How far a trial is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// It has not begun.
+    None,
+    /// Variants are being tried.
+    Testing,
+    /// The winner goes to all.
+    WinnerSent,
+    /// It ended without a winner.
+    Inconclusive,
+}
+
+/// Where a trial stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trial {
+    /// How far it is.
+    pub phase: Phase,
+    /// The variant that won, once one has.
+    pub winner_variant_id: Option<String>,
+    /// Which trial it is, counted from 1; `retest-ab` begins another.
+    pub round: u32,
+    /// The variant that won the trial before.
+    #[serde(default)]
+    pub previous_winner_variant_id: Option<String>,
+}
+
+impl Trial {
+    /// The trial of a campaign, where it has one.
+    pub fn of(campaign: &Campaign) -> Option<Self> {
+        campaign
+            .definition
+            .ab_test_config
+            .as_ref()
+            .filter(|config| AbTestConfig::is_enabled(config))?;
+        let kept = campaign.state.ab.clone().and_then(|kept| serde_json::from_value(kept).ok());
+        Some(kept.unwrap_or_else(|| {
+            let is_live = matches!(campaign.state.status, Status::Active);
+            let phase = if is_live { Phase::Testing } else { Phase::None };
+            Self { phase, winner_variant_id: None, round: 1, previous_winner_variant_id: None }
+        }))
+    }
+
+    /// The next trial after this one.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            phase: Phase::Testing,
+            winner_variant_id: None,
+            round: self.round.saturating_add(1),
+            previous_winner_variant_id: self.winner_variant_id.clone(),
+        }
+    }
+}

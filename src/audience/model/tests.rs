@@ -401,3 +401,27 @@ fn a_criterion_holds_of_values_of_its_own_type() {
         assert_eq!(absent, operator.starts_with("not_"), "nothing {operator} {operand}");
     }
 }
+
+#[test]
+fn a_count_holds_of_the_times_in_its_range() {
+    for op in ["equals", "gt", "gte", "lt", "lte"] {
+        for n in 0..4_u64 {
+            let filter = json!({"type": "event", "field": "A", "operator": "performed", "value": {"count": {"op": op, "n": n}}});
+            let Filter::Event(event) = serde_json::from_value(filter).expect("a filter") else {
+                panic!("an event filter");
+            };
+            for times in 0..6_u64 {
+                let expected = match op {
+                    "equals" => times == n,
+                    "gt" => times > n,
+                    "gte" => times >= n,
+                    "lt" => times < n,
+                    _ => times <= n,
+                };
+                let range = event.count().range();
+                let is_within = range.is_some_and(|(least, most)| (least..=most).contains(&times));
+                assert_eq!(is_within, expected, "{times} {op} {n}");
+            }
+        }
+    }
+}

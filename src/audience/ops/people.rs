@@ -271,3 +271,34 @@ async fn engaged(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_people_are_held_and_not_one_more() {
+        let mut set = Set::new(0, 2);
+        set.take("A").expect("the first");
+        set.take("A").expect("the second");
+        let refusal = set.take("the event \"A\"").expect_err("the third");
+        assert_eq!(
+            refusal.to_string(),
+            "targeting asks about more than 3000000 people in the event \"A\": narrow it with withinDays or properties"
+        );
+        assert_eq!(set.left, 0);
+    }
+
+    #[test]
+    fn only_what_is_written_as_an_internal_id_is_one() {
+        for (token, expected) in [
+            ("65abcdef0123456789abcdef", true),
+            ("65ABCDEF0123456789abcdef", false),
+            ("65abcdef0123456789abcde", false),
+            ("customer-1", false),
+            ("", false),
+        ] {
+            assert_eq!(internal_id(token).is_some(), expected, "{token}");
+        }
+    }
+}

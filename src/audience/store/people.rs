@@ -9,7 +9,8 @@ use sqlx::PgConnection;
 use super::refused;
 use crate::kernel::{Result, WorkspaceId};
 
-/// Makes the tables, which go with the transaction.
+/// Makes the tables, which go with the transaction. From here on one process works: each would have to take
+/// in all the people for itself.
 pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
     sqlx::raw_sql(
         "create temporary table audience_people (filter smallint, tokens text[], ids bytea[])
@@ -20,7 +21,8 @@ pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
              alter tokens set storage external, alter ids set storage external;
          alter table audience_tracked
              alter firsts set storage external, alter seconds set storage external,
-             alter times set storage external",
+             alter times set storage external;
+         set local max_parallel_workers_per_gather = 0",
     )
     .execute(tx)
     .await?;

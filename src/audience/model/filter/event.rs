@@ -1,7 +1,5 @@
 //! Filters on what people did.
 
-use std::cmp::Ordering;
-
 use analytics::events::{FilterError, PropertyFilter};
 use serde_json::{Map, Value, json};
 
@@ -38,18 +36,6 @@ const COUNT_OPERATORS: &[(&str, CountOperator)] = &[
 impl CountTest {
     /// At least once.
     pub const ONCE: Self = Self { op: CountOperator::Gte, n: 1 };
-
-    /// Whether so many times pass.
-    pub fn holds(self, times: u64) -> bool {
-        let order = times.cmp(&u64::from(self.n));
-        match self.op {
-            CountOperator::Equals => order == Ordering::Equal,
-            CountOperator::Gt => order.is_gt(),
-            CountOperator::Gte => order.is_ge(),
-            CountOperator::Lt => order.is_lt(),
-            CountOperator::Lte => order.is_le(),
-        }
-    }
 
     /// The least and the most times that pass, both included; `None` where no number of times does.
     pub fn range(self) -> Option<(u64, u64)> {

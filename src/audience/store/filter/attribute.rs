@@ -118,20 +118,50 @@ impl Statement<'_> {
     }
 
     /// The attribute is a moment between these, both included. Its text begins with its date in its own
-    /// zone, at most two days off, so comparing texts spares most of them from being read.
+    /// zone, at most two days off, so comparing texts spares most of them from being read. Texts in the
+    /// usual forms of UTC are in the order of their moments and need not be read at all.
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
-        if let Some(from) = from {
-            self.value(keys, true);
-            self.sql.push(" collate \"C\" >= ").push_bind(day_text(from, -2)).push(" and ");
+        let bounds =
+            [(" >= ", from.map(|ms| day_text(ms, -2))), (" < ", to.map(|ms| day_text(ms, 2)))];
+        for (sign, bound) in bounds {
+            if let Some(bound) = bound {
+                self.value(keys, true);
+                self.sql.push(" collate \"C\"").push(sign).push_bind(bound).push(" and ");
+            }
         }
-        if let Some(to) = to {
-            self.value(keys, true);
-            self.sql.push(" collate \"C\" < ").push_bind(day_text(to, 2)).push(" and ");
+        self.sql.push("case when iso_is_usual(");
+        self.value(keys, true);
+        self.sql.push(") then true");
+        for (sign, bound) in [(" >= ", from.map(least_text)), (" <= ", to.map(greatest_text))] {
+            if let Some(bound) = bound {
+                self.sql.push(" and rtrim(");
+                self.value(keys, true);
+                self.sql.push(", 'Z') collate \"C\"").push(sign).push_bind(bound);
+            }
         }
-        self.sql.push("iso_millis(");
+        self.sql.push(" else iso_millis(");
         self.value(keys, true);
         self.sql.push(") between ").push_bind(from.unwrap_or(i64::MIN));
-        self.sql.push(" and ").push_bind(to.unwrap_or(i64::MAX));
+        self.sql.push(" and ").push_bind(to.unwrap_or(i64::MAX)).push(" end");
+    }
+}
+
+/// The text, without its `Z`, that sorts first among the usual texts of this moment and after all earlier
+/// ones: a date alone where it is midnight, no fraction where it is a whole second.
+fn least_text(ms: i64) -> String {
+    let text = greatest_text(ms);
+    let text = text.strip_suffix(".000").unwrap_or(&text);
+    text.strip_suffix("T00:00:00").unwrap_or(text).to_owned()
+}
+
+/// The text, without its `Z`, that sorts last among the usual texts of this moment and before all later ones.
+fn greatest_text(ms: i64) -> String {
+    use chrono::Datelike as _;
+    let at = Timestamp::from_millis(ms);
+    match at.utc().year() {
+        ..0 => String::new(),
+        0..=9999 => at.to_string().trim_end_matches('Z').to_owned(),
+        _ => "~".to_owned(),
     }
 }
 

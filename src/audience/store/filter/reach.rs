@@ -22,8 +22,7 @@ impl Statement<'_> {
             // The gateway is given the caller's own id.
             Channel::Push => "u.external_id is null then 1",
         });
-        let preference = self.frame.ask.targeting.map(Targeting::preference).unwrap_or_default();
-        self.sql.push(match preference {
+        self.sql.push(match self.preference() {
             SubscriptionPreference::SubscribedOrOptedIn => " when c.status = 'unsubscribed' then 3",
             SubscriptionPreference::OptedInOnly => {
                 " when c.status is distinct from 'optedIn' then 3"
@@ -39,6 +38,10 @@ impl Statement<'_> {
         self.sql.push(" else 0 end");
     }
 
+    fn preference(&self) -> SubscriptionPreference {
+        self.frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
+    }
+
     /// Joins what decides over reaching a profile: its consent to the channel (`c`), its membership of the
     /// list (`o`), and whether its address stands in the ledger (`s`). Joins and not subqueries, since a
     /// join stays fast whatever the planner took the sizes for.
@@ -46,6 +49,14 @@ impl Statement<'_> {
         self.sql.push(" left join channel_consent c on c.workspace_id = ");
         self.workspace();
         self.sql.push(" and c.user_id = u.id and c.channel = ").push_bind(channel.as_str());
+        // Only rows that decide anything.
+        self.sql.push(match self.preference() {
+            SubscriptionPreference::SubscribedOrOptedIn => {
+                " and (c.status = 'unsubscribed' or not c.is_valid)"
+            }
+            SubscriptionPreference::OptedInOnly => " and (c.status = 'optedIn' or not c.is_valid)",
+            SubscriptionPreference::All => " and not c.is_valid",
+        });
         if let Some(list) = self.frame.ask.list {
             self.sql.push(" left join list_membership o on o.workspace_id = ");
             self.workspace();

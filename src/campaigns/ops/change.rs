@@ -8,8 +8,8 @@ use crate::{
     app::App,
     campaigns::{
         model::{
-            Action, Call, Campaign, Change, ChangeType, Definition, NO_SUCH_LIST, changed_fields,
-            differences, for_history,
+            Action, Call, Campaign, Change, ChangeType, Definition, NO_SUCH_LIST, Status,
+            changed_fields, differences, for_history,
         },
         store::{self, Saved},
     },
@@ -17,7 +17,7 @@ use crate::{
     lists,
 };
 
-use super::NOT_FOUND;
+use super::{NOT_FOUND, consent};
 
 /// Times a change is tried. Each lost race means that somebody else's change was made.
 const TRIES_MAX: u32 = 100;
@@ -105,6 +105,12 @@ impl Step {
         Ok(Self { campaign, action, changes, call: None, version: Some(version) })
     }
 
+    /// Whether something is sent from now on that was not before.
+    fn goes_live(&self, from: &Campaign) -> bool {
+        let is_live = |campaign: &Campaign| campaign.state.status == Status::Active;
+        is_live(&self.campaign) && (!is_live(from) || self.campaign.definition != from.definition)
+    }
+
     /// The list that what is said newly names.
     fn list_to_look_up(&self, from: &Campaign) -> Option<ListId> {
         let named = |definition: &Definition| definition.subscription_category_id;
@@ -133,6 +139,12 @@ pub async fn change(
         let Some(step) = judge(&from, now)? else { return Ok(from) };
         if let Some(list) = step.list_to_look_up(&from) {
             look_up(app, who.workspace, list).await?;
+        }
+        if step.goes_live(&from)
+            && let Some(fault) =
+                consent::fault(app, who.workspace, &step.campaign.definition).await?
+        {
+            return Err(Error::Invalid(vec![fault]));
         }
         if let Some(campaign) = commit(app.db(), who, (&from, step), now).await? {
             return Ok(campaign);

@@ -9,12 +9,13 @@ use crate::{
         model::{Action, Call, Campaign, Status},
         store,
     },
-    kernel::{Result, Timestamp},
+    kernel::{Result, Timestamp, WorkspaceId},
 };
 
 use super::{
     Step, Who,
     change::commit,
+    consent,
     lifecycle::{failed, refuse_unfit},
 };
 
@@ -57,10 +58,13 @@ async fn take_up(app: &App) -> Result<i64> {
     for (workspace, id) in store::due(&mut tx, now, BATCH).await? {
         taken += 1;
         let found = store::find(&mut *tx, workspace, id).await;
-        let judged = found.and_then(|found| match found {
-            Some(campaign) => Ok(Some((step(&campaign, now)?, campaign))),
-            None => Ok(None),
-        });
+        let judged = match found {
+            Ok(Some(campaign)) => {
+                step(app, workspace, &campaign, now).await.map(|step| Some((step, campaign)))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
         match judged {
             Ok(None) => {}
             Ok(Some((step, campaign))) => {
@@ -90,18 +94,31 @@ fn millis(duration: Duration) -> i64 {
 }
 
 /// What becomes of a campaign that is due.
-fn step(campaign: &Campaign, now: Timestamp) -> Result<Step> {
+async fn step(
+    app: &App,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    now: Timestamp,
+) -> Result<Step> {
     if campaign.state.status == Status::Scheduled {
-        return launched(campaign, now);
+        return launched(app, workspace, campaign, now).await;
     }
     // Everything that is sent needs somebody who carries it.
     let reason = format!("no provider is set for channel {}", campaign.definition.channel.as_str());
     failed(campaign, &reason, now)
 }
 
-fn launched(campaign: &Campaign, now: Timestamp) -> Result<Step> {
+async fn launched(
+    app: &App,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    now: Timestamp,
+) -> Result<Step> {
     if let Some(reason) = unlaunchable(campaign, now) {
         return failed(campaign, &reason, now);
+    }
+    if let Some(fault) = consent::fault(app, workspace, &campaign.definition).await? {
+        return failed(campaign, &fault.to_string(), now);
     }
     Step::moved(campaign, Call::Launch, Action::Launched, now)
 }

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod change;
+mod consent;
 mod create;
 pub mod due;
 mod learning;

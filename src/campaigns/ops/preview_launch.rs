@@ -8,7 +8,7 @@ use crate::{
     },
     campaigns::model::{
         Call, Campaign, CampaignChannel, Definition,
-        checks::{self, Check, CheckStatus},
+        checks::{self, Check, CheckId, CheckStatus},
         launch::{
             ByClock, LaunchPreview, LaunchSchedule, divide, duration_minutes, first_send_at,
             in_quiet_time, smallest_part, zone_of,
@@ -18,7 +18,7 @@ use crate::{
     kernel::{CampaignId, Result, Timestamp, WorkspaceId},
 };
 
-use super::{Who, find};
+use super::{Who, consent, find};
 
 /// What launching a campaign now would do. Of a live one with pending edits, what is live.
 ///
@@ -32,6 +32,9 @@ pub async fn preview_launch(app: &App, who: &Who, id: CampaignId) -> Result<Laun
     let (measured, quiet) = ask(app, who.workspace, definition, (zone, first)).await?;
     let audience = divide(definition, &measured, quiet);
     let mut checks = checks::of(definition, zone, now);
+    if let Some(fault) = consent::fault(app, who.workspace, definition).await? {
+        checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
+    }
     checks.push(checks::sample_size(definition, smallest_part(definition, &audience)));
     Ok(LaunchPreview {
         campaign_id: campaign.id,

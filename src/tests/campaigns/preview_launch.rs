@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{call, email_with, id, made, read, recurring, triggered};
-use crate::kit::Workspace;
+use crate::kit::{Workspace, eventually};
 
 /// Adds people whose email is their name, and answers their internal ids.
 async fn people(workspace: &Workspace, people: &[(&str, Value)]) -> Vec<String> {
@@ -203,6 +203,46 @@ async fn a_schedule_that_is_none_is_told() {
     let waits = preview(&workspace, &made(&workspace.api, &triggered("Waits")).await).await;
     assert_eq!(waits["schedule"]["firstSendAt"], Value::Null);
     assert_eq!(check(&waits, "schedule_valid")["status"], "pass");
+}
+
+#[tokio::test]
+async fn only_a_transactional_list_lets_a_campaign_reach_who_opted_out() {
+    let workspace = Workspace::new().await;
+    let list = |kind: &'static str| {
+        let api = workspace.api.clone();
+        async move {
+            let body = json!({"name": format!("for {kind}"), "type": kind});
+            api.post("/lists", &body, 201).await.json()["id"].clone()
+        }
+    };
+    let (marketing, transactional) = (list("marketing").await, list("transactional").await);
+    let message = "targeting.subscriptionPreference must not be all unless subscriptionCategoryId is a \
+                   transactional list";
+    for (list, allowed) in [(Value::Null, false), (marketing, false), (transactional, true)] {
+        let mut body = triggered("To all");
+        body["targeting"] = json!({"subscriptionPreference": "all"});
+        body["subscriptionCategoryId"] = list;
+        let campaign = made(&workspace.api, &body).await;
+        let shown = preview(&workspace, &campaign).await;
+        if allowed {
+            assert!(!shown["checks"].to_string().contains("preference_allowed"), "{shown}");
+            call(&workspace.api, &campaign, "send", 200).await;
+            continue;
+        }
+        assert_eq!(check(&shown, "preference_allowed")["message"], message);
+        assert_eq!(shown["canLaunch"], false);
+        assert_eq!(call(&workspace.api, &campaign, "send", 400).await.errors(), [message]);
+        // Put in line, it fails when its time has come.
+        body["sendType"] = json!("scheduled");
+        body["scheduledAt"] = json!(super::in_ms(1_000));
+        let scheduled = made(&workspace.api, &body).await;
+        let failed = eventually("its time", || async {
+            let found = read(&workspace.api, &scheduled).await;
+            (found["status"] == "failed").then_some(found)
+        })
+        .await;
+        assert_eq!(failed["failureReason"], message);
+    }
 }
 
 #[tokio::test]

@@ -43,6 +43,8 @@ pub enum CheckId {
     SampleSize,
     /// There is a moment to send at.
     ScheduleValid,
+    /// Who opted out is only sent to under a transactional list; told of a campaign that means all.
+    PreferenceAllowed,
 }
 
 /// How a check ended.

@@ -1,0 +1,37 @@
+//! Whom a campaign may be sent to whatever they said: `subscriptionPreference: all` is for transactional lists
+//! alone (DECISIONS F3).
+
+use crate::{
+    app::App,
+    audience::model::{SubscriptionPreference, Targeting},
+    campaigns::model::Definition,
+    kernel::{Error, FieldError, Result, WorkspaceId},
+    lists::{self, model::Kind},
+};
+
+/// What is wrong with sending to all, where it is wrong. The list may have changed since the campaign was
+/// written, so it is asked whenever one goes live.
+///
+/// # Errors
+/// When the store fails.
+pub(super) async fn fault(
+    app: &App,
+    workspace: WorkspaceId,
+    definition: &Definition,
+) -> Result<Option<FieldError>> {
+    let preference = definition.targeting.as_ref().map(Targeting::preference);
+    if preference != Some(SubscriptionPreference::All) {
+        return Ok(None);
+    }
+    let kind = match definition.subscription_category_id {
+        None => None,
+        Some(list) => match lists::ops::get(app, workspace, list).await {
+            Ok(list) => Some(list.kind),
+            Err(Error::NotFound(_)) => None,
+            Err(fault) => return Err(fault),
+        },
+    };
+    let problem = "must not be all unless subscriptionCategoryId is a transactional list";
+    let fault = FieldError::new("targeting.subscriptionPreference", problem);
+    Ok((kind != Some(Kind::Transactional)).then_some(fault))
+}

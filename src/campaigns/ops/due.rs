@@ -9,14 +9,14 @@ use crate::{
         model::{Action, Call, Campaign, Status},
         store,
     },
-    kernel::{Result, Timestamp, WorkspaceId},
+    kernel::{Error, Result, Timestamp, WorkspaceId},
 };
 
 use super::{
     Step, Who,
     change::commit,
     consent,
-    lifecycle::{failed, refuse_unfit},
+    lifecycle::{ended, failed, refuse_unfit},
 };
 
 /// Rest between two looks at the times.
@@ -71,6 +71,8 @@ async fn take_up(app: &App) -> Result<i64> {
                 observe_lag(&campaign, now);
                 commit(&mut *tx, &Who::system(workspace), (&campaign, step), now).await?;
             }
+            // Of a store that is away no campaign is to blame.
+            Err(away @ Error::Unavailable { .. }) => return Err(away),
             // One that cannot be judged must not stand in the way of the others.
             Err(error) => {
                 tracing::error!(campaign = %id, %error, "a campaign that is due was put off");
@@ -120,7 +122,8 @@ async fn launched(
     if let Some(fault) = consent::fault(app, workspace, &campaign.definition).await? {
         return failed(campaign, &fault.to_string(), now);
     }
-    Step::moved(campaign, Call::Launch, Action::Launched, now)
+    let step = Step::moved(campaign, Call::Launch, Action::Launched, now)?;
+    ended(campaign, step, now)
 }
 
 /// Why a scheduled campaign cannot go out now that its time has come.

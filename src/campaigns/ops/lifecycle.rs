@@ -3,7 +3,7 @@
 use crate::{
     app::App,
     campaigns::model::{
-        Action, Call, Campaign, Definition, Status,
+        Action, Call, Campaign, Definition, Kind, Status,
         checks::{self, Check, CheckId, CheckStatus},
         settings::zone::Zone,
     },
@@ -59,7 +59,24 @@ pub async fn pause(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 /// # Errors
 /// Not found; a conflict where it is not paused.
 pub async fn resume(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Resume, Action::Resumed)).await
+    change(app, who, id, |campaign, now| {
+        let step = Step::moved(campaign, Call::Resume, Action::Resumed, now)?;
+        ended(campaign, step, now).map(Some)
+    })
+    .await
+}
+
+/// A recurring campaign that comes back to life after its last time is over completes at once.
+pub(super) fn ended(from: &Campaign, step: Step, now: Timestamp) -> Result<Step> {
+    let campaign = &step.campaign;
+    let is_over = campaign.state.status == Status::Active
+        && campaign.definition.kind() == Kind::Recurring
+        && campaign.state.next_send_at.is_none();
+    if !is_over {
+        return Ok(step);
+    }
+    let completed = campaign.moved(Call::Complete, now)?;
+    Ok(Step::to(from, completed, Call::Complete, Action::Completed))
 }
 
 /// Calls off, for good.

@@ -142,6 +142,19 @@ async fn a_recurring_campaign_waits_for_its_next_time_until_it_is_stopped() {
 }
 
 #[tokio::test]
+async fn a_recurring_campaign_that_went_out_often_enough_completes_instead_of_going_on() {
+    let workspace = Workspace::new().await;
+    let mut body = recurring("daily");
+    body["recurringSchedule"]["maxOccurrences"] = json!(3);
+    let campaign = in_status(&workspace, &body, "paused").await;
+    let often = "update campaign set occurrence = 3 where workspace_id = $1 and id = $2";
+    super::sql(&workspace, &campaign, often).await;
+    let resumed = call(&workspace.api, &campaign, "resume", 200).await.json();
+    assert_eq!(status(&resumed), "completed");
+    assert!(resumed["completedAt"].is_string());
+}
+
+#[tokio::test]
 async fn only_a_one_time_campaign_that_finished_is_sent_again() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;

@@ -3,14 +3,15 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 
-use super::{BODY_BYTES_MAX, Campaign, campaign_id, who};
+use super::{
+    BODY_BYTES_MAX, Campaign, campaign_id,
+    schema::{CampaignChange, CampaignFields},
+    who,
+};
 use crate::{
     app::App,
     auth::{Caller, scope},
-    campaigns::{
-        model::{Definition, Edit},
-        ops,
-    },
+    campaigns::{model::Edit, ops},
     http::{Body, Path},
     kernel::Result,
 };
@@ -21,7 +22,7 @@ use crate::{
     post,
     path = "/campaigns",
     tag = "campaigns",
-    request_body = Definition,
+    request_body = CampaignFields,
     responses((status = 201, body = Campaign))
 )]
 pub(super) async fn create_campaign(
@@ -57,7 +58,7 @@ pub(super) async fn get_campaign(
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
     params(("campaignId" = String, Path)),
-    request_body = Definition,
+    request_body = CampaignChange,
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),

@@ -9,6 +9,7 @@ mod preview_launch;
 mod recurring;
 mod rl;
 mod sto;
+mod schema;
 mod versions;
 mod wire;
 

@@ -8,8 +8,8 @@ mod preview;
 mod preview_launch;
 mod recurring;
 mod rl;
-mod sto;
 mod schema;
+mod sto;
 mod versions;
 mod wire;
 

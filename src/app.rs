@@ -12,6 +12,7 @@ use crate::{
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::Clock,
     links::Links,
+    spam::Spamd,
     telemetry::recorder::Recorder,
 };
 
@@ -44,6 +45,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// Makes and opens the signed links in messages.
     pub links: Links,
+    /// Who judges what emails look like to spam filters; none: rules of our own.
+    pub spamd: Option<Spamd>,
 }
 
 impl App {
@@ -80,6 +83,11 @@ impl App {
     /// Makes and opens the signed links in messages.
     pub fn links(&self) -> &Links {
         &self.0.links
+    }
+
+    /// Who judges what emails look like to spam filters, where it is set.
+    pub fn spamd(&self) -> Option<&Spamd> {
+        self.0.spamd.as_ref()
     }
 
     /// What `/readyz` answers.

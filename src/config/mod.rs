@@ -80,6 +80,9 @@ pub struct Settings {
     pub auth: Auth,
     /// What outgoing calls may reach.
     pub security: Security,
+    /// Who judges what emails look like to spam filters.
+    #[serde(default)]
+    pub spam: Spam,
     /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
@@ -208,6 +211,14 @@ pub struct Security {
     pub allow_private_webhook_targets: bool,
 }
 
+/// `[spam]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spam {
+    /// `host:port` of a SpamAssassin daemon; none: rules of our own.
+    pub spamd: Option<String>,
+}
+
 impl Settings {
     /// Reads flags, the environment, the settings file and the defaults.
     pub fn load(flags: &Flags) -> Result<Self, Error> {
@@ -270,6 +281,9 @@ impl Settings {
         if self.public_url.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
             return refuse("public_url", "must start with http:// or https://");
         }
+        if self.spam.spamd.as_deref().is_some_and(|address| !is_host_and_port(address)) {
+            return refuse("spam.spamd", "must be host:port");
+        }
         if self.spool.segment_bytes == 0
             || self.spool.limit_bytes < self.spool.segment_bytes.saturating_mul(SEGMENTS_MIN)
         {
@@ -304,6 +318,14 @@ impl Settings {
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),
         ]
     }
+}
+
+fn is_host_and_port(address: &str) -> bool {
+    address.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty()
+            && !host.contains(|c: char| c.is_whitespace() || c == '/')
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
 }
 
 /// Segments the spool must have room for: one written, one read, two recycled.

@@ -37,6 +37,7 @@ use crate::{
     kernel::Clock,
     links::Links,
     router, shutdown,
+    spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
 };
@@ -289,6 +290,7 @@ fn assemble(
         rate_limits: rate_limits(&settings.rate_limits),
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
+        spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         recorder,
         clock,
         db,

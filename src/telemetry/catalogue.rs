@@ -150,6 +150,18 @@ pub const METRICS: &[Metric] = &[
         "from a campaign's time to its being taken up",
     ),
     metric(
+        "spam_checks_total",
+        Counter,
+        Count,
+        "emails judged by how they look to spam filters, by engine",
+    ),
+    metric(
+        "spam_engine_faults_total",
+        Counter,
+        Count,
+        "times SpamAssassin gave no judgement and the built-in rules did, by reason",
+    ),
+    metric(
         "audience_identifiers_total",
         Counter,
         Count,

@@ -122,6 +122,19 @@ pub fn check(source: &str) -> Result<(), SyntaxFault> {
     if has_markup(source) { written(source).map(drop) } else { fits(source) }
 }
 
+/// The source with `stand_in` in the place of every output, and without tags and comments: for who looks
+/// at the text around them. What is no template stays as it is.
+pub fn blanked(source: &str, stand_in: &str) -> String {
+    let Ok(scan) = Scan::of(source) else { return source.to_owned() };
+    let shown = scan.pieces.iter().filter(|piece| !piece.hidden);
+    let texts = shown.map(|piece| match piece.kind {
+        scan::Kind::Text => source.get(piece.range.clone()).unwrap_or_default(),
+        scan::Kind::Output => stand_in,
+        scan::Kind::Tag => "",
+    });
+    texts.collect()
+}
+
 /// Whether a text has markup at all, or what looks like its beginning.
 pub fn has_markup(source: &str) -> bool {
     source.contains("{{") || source.contains("{%")

@@ -9,6 +9,7 @@ mod preview_launch;
 mod recurring;
 mod rl;
 mod schema;
+mod spam_check;
 mod sto;
 mod versions;
 mod wire;
@@ -45,6 +46,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(recurring::retest_ab))
         .routes(routes!(sto::sto_coverage))
         .merge(rl::routes())
+        .merge(spam_check::routes())
 }
 
 /// The id of a path; what is no id names no campaign.

@@ -233,27 +233,9 @@ impl Learning {
         self.min_exploration_percent * arms <= 100.0
     }
 
-    /// The learning of a campaign, where it learns, about the variants it has now.
+    /// The learning of a campaign, where it learns.
     pub fn of(campaign: &Campaign) -> Option<Self> {
-        let kept = campaign.state.rl.clone().and_then(|kept| serde_json::from_value(kept).ok());
-        kept.map(|kept: Self| kept.about(&campaign.definition.variants))
-    }
-
-    /// What is known of these variants: edits of a live campaign may have added some, of which nothing is known
-    /// yet, and taken others away.
-    #[must_use]
-    pub fn about(mut self, variants: &[Variant]) -> Self {
-        let arms = variants.iter().filter(|variant| !variant.is_control()).map(|variant| {
-            let known = self.arms.iter().find(|arm| arm.variant_id == variant.id);
-            Arm {
-                variant_id: variant.id.clone(),
-                name: variant.name.clone(),
-                sends: known.map_or(0, |arm| arm.sends),
-                rewards: known.map_or(0, |arm| arm.rewards),
-            }
-        });
-        self.arms = arms.collect();
-        self
+        campaign.state.rl.clone().and_then(|kept| serde_json::from_value(kept).ok())
     }
 
     /// How far the learning of a campaign is.
@@ -291,9 +273,6 @@ impl Learning {
 
     /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
     pub fn lift_vs_uniform(&self) -> f64 {
-        if self.arms.is_empty() {
-            return 0.0;
-        }
         let means: Vec<f64> = self.arms.iter().map(|arm| arm.rate().mean()).collect();
         let earned: f64 =
             means.iter().zip(self.known()).map(|(mean, known)| mean * known.allocation).sum();
@@ -378,25 +357,6 @@ mod tests {
         // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
         assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
         assert!(learning.value_remaining(CampaignId::new(uuid::Uuid::nil())) < 0.001);
-    }
-
-    #[test]
-    fn variants_that_were_published_meanwhile_join_with_nothing_known() {
-        let mut learning = begun();
-        (learning.arms[1].sends, learning.arms[1].rewards) = (1000, 200);
-        let mut renamed = variant("b", false);
-        renamed.name = "Better".to_owned();
-        let now = learning.clone().about(&[variant("new", false), variant("c", true), renamed]);
-        let arms: Vec<_> =
-            now.arms.iter().map(|arm| (arm.variant_id.as_str(), arm.sends)).collect();
-        assert_eq!(arms, [("new", 0), ("b", 1000)]);
-        assert_eq!((now.arms[1].name.as_str(), now.arms[1].rewards), ("Better", 200));
-        let shares: f64 = now.known().iter().map(|known| known.allocation).sum();
-        assert!((shares - 1.0).abs() < 1e-9);
-        // All taken away but the control group: nothing is left to tell of.
-        let none = learning.about(&[variant("c", true)]);
-        assert!(none.known().is_empty() && none.lift_vs_uniform().abs() < 1e-12);
-        assert!(none.value_remaining(CampaignId::new(uuid::Uuid::nil())).abs() < 1e-12);
     }
 
     #[test]

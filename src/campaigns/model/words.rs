@@ -7,7 +7,7 @@ use url::Url;
 
 use crate::{
     http::{Field, Presence},
-    template,
+    markup, template,
 };
 
 /// Objects and lists inside free JSON of a message, one inside the other.
@@ -63,6 +63,16 @@ pub(super) fn document<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
         at_most_bytes(text, template::SOURCE_BYTES_MAX)?;
         is_liquid(text)?;
         Ok(text.to_owned())
+    })
+}
+
+/// HTML that is a template.
+pub(super) fn page<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
+    field.parsed(String::new(), |html| {
+        at_most_bytes(html, template::SOURCE_BYTES_MAX)?;
+        markup::is_bounded(html)?;
+        is_liquid(html)?;
+        Ok(html.to_owned())
     })
 }
 

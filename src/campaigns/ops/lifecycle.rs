@@ -32,7 +32,7 @@ pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 /// A bad request with a line for each.
 pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
     // Zones were settled when the campaign was written.
-    let found = checks::of(definition, Zone::UTC, now);
+    let found = tokio::task::block_in_place(|| checks::of(definition, Zone::UTC, now));
     // A channel without a provider takes campaigns and fails their sends.
     let stops =
         |check: &Check| check.status == CheckStatus::Fail && check.id != CheckId::SenderConfigured;

@@ -11,6 +11,7 @@ mod preview_launch;
 mod read;
 mod recurring;
 mod remove;
+mod spam_check;
 mod sto;
 mod update;
 mod versions;
@@ -25,6 +26,7 @@ pub use self::{
     read::{find, list},
     recurring::{RecurringStatus, recurring_status, retest_ab},
     remove::remove,
+    spam_check::{Subject, spam_check, spam_score},
     sto::{Coverage, sto_coverage},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},

@@ -18,7 +18,7 @@ use crate::{
     kernel::{CampaignId, Result, Timestamp, WorkspaceId},
 };
 
-use super::{Who, consent, find};
+use super::{Who, consent, find, spam_score};
 
 /// What launching a campaign now would do. Of a live one with pending edits, what is live.
 ///
@@ -31,10 +31,11 @@ pub async fn preview_launch(app: &App, who: &Who, id: CampaignId) -> Result<Laun
     let first = first_send_at(definition, zone, now);
     let (measured, quiet) = ask(app, who.workspace, definition, (zone, first)).await?;
     let audience = divide(definition, &measured, quiet);
-    let mut checks = checks::of(definition, zone, now);
+    let mut checks = tokio::task::block_in_place(|| checks::of(definition, zone, now));
     if let Some(fault) = consent::fault(app, who.workspace, definition).await? {
         checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
     }
+    checks.push(spam_score(app, definition).await?);
     checks.push(checks::sample_size(definition, smallest_part(definition, &audience)));
     Ok(LaunchPreview {
         campaign_id: campaign.id,

@@ -1,6 +1,7 @@
 //! `/campaigns`: made, read, changed, moved from state to state, over HTTP on the real engines.
 
 mod bulk;
+mod content;
 mod crud;
 mod history;
 mod lifecycle;
@@ -10,6 +11,7 @@ mod recurring;
 mod rl;
 mod schedule;
 mod settings;
+mod spam_check;
 mod sto;
 mod versions;
 mod walls;

@@ -215,6 +215,13 @@ fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
             json!({"targeting": {"userIds": [ids.user]}}),
             "campaigns:read",
         ),
+        (
+            "POST",
+            "/campaigns/spam-check",
+            "",
+            json!({"subject": "s", "html": "<p>h</p>"}),
+            "campaigns:read",
+        ),
         ("POST", "/campaigns/bulk-delete", "", many.clone(), "campaigns:delete"),
         ("POST", "/campaigns/bulk-archive", "", many.clone(), "campaigns:write"),
         ("POST", "/campaigns/bulk-unarchive", "", many.clone(), "campaigns:write"),

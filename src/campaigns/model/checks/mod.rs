@@ -1,7 +1,10 @@
 //! What is judged before a campaign is launched (DECISIONS K18). A check that fails stops the launch, one
 //! that warns does not.
 
+mod content;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,12 +12,18 @@ use utoipa::ToSchema;
 use super::{Definition, settings::zone::Zone};
 use crate::kernel::Timestamp;
 
-pub use self::settings::{sample_size, settings};
+pub use self::{
+    content::content,
+    settings::{sample_size, settings},
+};
 
 /// Every check that a campaign itself answers: what a preview shows and what a launch goes by. What needs to know
-/// the audience or to ask a spam filter is for the preview alone, and stops nobody.
+/// the audience or to ask a spam filter is for the preview alone, and stops nobody. Templates are rendered:
+/// run it where a thread may be blocked.
 pub fn of(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
-    settings(definition, workspace_zone, now)
+    let mut checks = content(definition);
+    checks.extend(settings(definition, workspace_zone, now));
+    checks
 }
 
 /// What a check is about.

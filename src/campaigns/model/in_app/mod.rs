@@ -14,10 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{
-    message::markup,
-    words::{self, Read},
-};
+use super::words::{self, Read};
 use crate::http::{Fields, FromFields};
 
 pub use self::{
@@ -104,7 +101,7 @@ impl FromFields for InAppContent {
             close_button: body.optional("closeButton").bool(),
             backdrop_dismissible: body.optional("backdropDismissible").bool(),
             style: body.optional("style").object(),
-            html: markup::document(body.optional("html")),
+            html: words::page(body.optional("html")),
             css: body.optional("css").parsed(String::new(), sheet),
             designer_data: designer_data(body),
         }

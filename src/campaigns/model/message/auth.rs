@@ -1,7 +1,7 @@
 //! How a webhook's request says who sends it.
 //!
-//! Its secrets are kept and returned sealed (see [`Secret`]): a key that may read campaigns must not get
-//! the password of somebody's server.
+//! Its secrets are part of what the campaign says: kept and returned as they were sent, so that who edits a
+//! campaign gets back what they wrote. Whoever may read the campaign reads them; logs never do.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    super::words::{self, Read},
-    markup,
-};
+use super::super::words::{self, Read};
 use crate::{http::Fields, kernel::EmailAddress, template};
 
 /// Characters of `subject`: RFC 5322 2.1.1 ends a line at 998.
@@ -57,7 +54,7 @@ impl EmailMessage {
             preheader: words::templated(body.optional("preheader"), PREHEADER_CHARS_MAX),
             from: body.optional("from").parsed(String::new(), sender),
             from_name: words::header(body.optional("fromName"), FROM_NAME_CHARS_MAX),
-            html: markup::document(body.optional("html")),
+            html: words::page(body.optional("html")),
             template_id: words::line(body.optional("templateId"), TEMPLATE_ID_CHARS_MAX),
             text: words::document(body.optional("text")),
         }

@@ -10,7 +10,6 @@
 mod auth;
 mod email;
 mod header;
-pub(in crate::campaigns) mod markup;
 mod push;
 mod secret;
 mod sms;

@@ -1,4 +1,4 @@
-//! A text that is returned to nobody.
+//! A text that no log shows.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::super::words::{self, Read};
 /// Characters of a secret as it is sent.
 const SECRET_CHARS_MAX: usize = 4_096;
 
-/// A secret, as it was sent or sealed.
+/// A secret. It is written out where its campaign is, and nowhere else.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Secret(String);

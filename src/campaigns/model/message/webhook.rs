@@ -61,7 +61,7 @@ pub struct WebhookMessage {
     /// POST unless said otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
-    /// Headers by name; every value is Liquid. They are returned as they were sent: secrets belong in `auth`.
+    /// Headers by name; every value is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
     /// The body: a text, or JSON whose strings are Liquid.

@@ -1,16 +1,10 @@
 //! Whether HTML is of a shape that programs can take apart without effort. Bounds before the parsers, some
 //! of which compare all attributes of an element with each other, or follow depth by recursion.
 
-use super::super::words::{self, Read};
-use crate::{
-    http::{Field, Presence},
-    template,
-};
-
 /// Elements inside elements, those aside whose end may be left out.
-const DEPTH_MAX: usize = 200;
+pub const DEPTH_MAX: usize = 200;
 /// Attributes of one element.
-const ATTRIBUTES_MAX: usize = 200;
+pub const ATTRIBUTES_MAX: usize = 200;
 
 /// Elements that have no end, or whose end may be left out (HTML 13.1.2.4): they would seem to nest.
 const NOT_NESTING: &[&str] = &[
@@ -22,18 +16,11 @@ const NOT_NESTING: &[&str] = &[
 const RAW: &[&str] =
     &["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"];
 
-/// Reads HTML that is a template.
-pub(in crate::campaigns::model) fn document<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
-    field.parsed(String::new(), |html| {
-        words::at_most_bytes(html, template::SOURCE_BYTES_MAX)?;
-        is_bounded(html)?;
-        words::is_liquid(html)?;
-        Ok(html.to_owned())
-    })
-}
-
 /// Judges a document in one pass over its bytes.
-pub(crate) fn is_bounded(html: &str) -> Read<()> {
+///
+/// # Errors
+/// What is too much.
+pub fn is_bounded(html: &str) -> Result<(), String> {
     let (mut rest, mut depth) = (html, 0_usize);
     while let Some((_, after)) = rest.split_once('<') {
         rest = after;

@@ -1,0 +1,98 @@
+//! `POST /campaigns/spam-check`: how an email looks to spam filters.
+
+use axum::{Json, extract::State};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::BODY_BYTES_MAX;
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{
+            CampaignChannel,
+            message::{Content, EmailMessage, Message},
+        },
+        ops::{self, NOT_FOUND, Subject},
+    },
+    http::{Body, Fields, FromFields},
+    kernel::{CampaignId, Result},
+    spam::Report,
+};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(check_spam))
+}
+
+/// Characters of ids.
+const ID_CHARS_MAX: usize = 64;
+
+/// An email to judge, or where to find it.
+#[derive(Debug)]
+enum Question {
+    Given(Box<EmailMessage>),
+    Of { campaign: String, variant: Option<String> },
+}
+
+/// An email to judge: `subject`, and `html` or `text`; or `campaignId` and `variantId`.
+#[derive(Debug, utoipa::ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the description of a body that is read field by field")]
+struct SpamCheck {
+    /// The subject.
+    subject: Option<String>,
+    /// The HTML part.
+    html: Option<String>,
+    /// The text part.
+    text: Option<String>,
+    /// The sender's address.
+    from: Option<String>,
+    /// The sender's name.
+    from_name: Option<String>,
+    /// A campaign instead.
+    campaign_id: Option<String>,
+    /// One of its variants.
+    variant_id: Option<String>,
+}
+
+impl FromFields for Question {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        if let Some(campaign) = body.optional("campaignId").text(0..=ID_CHARS_MAX) {
+            let variant = body.optional("variantId").text(0..=ID_CHARS_MAX);
+            return Self::Of { campaign, variant };
+        }
+        let message = Message::read(body, CampaignChannel::Email);
+        let Content::Email(email) = message.content else {
+            return Self::Given(Box::default());
+        };
+        if !body.has("subject") {
+            body.refuse("subject", "is required");
+        }
+        if !body.has("html") && !body.has("text") {
+            body.refuse("html", "is required, or text");
+        }
+        Self::Given(Box::new(email))
+    }
+}
+
+/// Judges an email by SpamAssassin where the settings name one, else by the rules of this program.
+#[utoipa::path(
+    post,
+    path = "/campaigns/spam-check",
+    tag = "campaigns",
+    request_body = SpamCheck,
+    responses((status = 200, description = "What it scores, by which rules.", body = Report))
+)]
+async fn check_spam(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Body(question): Body<Question, BODY_BYTES_MAX>,
+) -> Result<Json<Report>> {
+    let subject = match question {
+        Question::Given(email) => Subject::Given(email),
+        Question::Of { campaign, variant } => {
+            let campaign: CampaignId = campaign.parse().map_err(|_| NOT_FOUND)?;
+            Subject::Of { campaign, variant }
+        }
+    };
+    ops::spam_check(&app, caller.workspace(), subject).await.map(Json)
+}

@@ -272,8 +272,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_daemon_that_misbehaves_is_a_fault_and_not_a_hang() {
-        let long = Duration::from_secs(60);
-        assert_eq!(scripted(Some(ANSWER), long).await.unwrap().score, 6.1);
+        let long = Duration::from_mins(1);
+        assert!(scripted(Some(ANSWER), long).await.unwrap().is_spam);
         assert!(matches!(scripted(Some(""), long).await, Err(Fault::Unread)));
         assert!(matches!(scripted(Some("SPAMD/1.1 0 EX_OK\r\n"), long).await, Err(Fault::Unread)));
         let slow = scripted(None, Duration::from_millis(50)).await;

@@ -190,7 +190,7 @@ async fn daemon() -> Option<Daemon> {
 #[tokio::test]
 async fn a_real_spamassassin_is_understood() {
     let Some(daemon) = daemon().await else {
-        println!(
+        eprintln!(
             "SKIPPED a_real_spamassassin_is_understood: install the system's package `spamd` to run it"
         );
         return;
@@ -205,7 +205,7 @@ async fn a_real_spamassassin_is_understood() {
         (Engine::Spamassassin, Verdict::Fail),
         "{report:?}"
     );
-    assert_eq!(report.threshold, 5.0);
+    assert!((report.threshold - 5.0).abs() < 1e-9);
     assert_eq!(report.rules[0].name, "GTUBE");
     assert!(report.rules[0].score >= 1000.0 && !report.rules[0].description.is_empty());
     let advert = Mail {

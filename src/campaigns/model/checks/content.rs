@@ -17,7 +17,7 @@ use crate::{
     campaigns::model::{
         CampaignChannel, Definition, SendType, Variant,
         in_app::{InAppContent, Mode},
-        message::{Content, MessageType},
+        message::{Auth, Content, MessageType},
     },
     markup::{Link, Page},
     spam::builtin::leads_out,
@@ -123,7 +123,7 @@ fn lacks(variant: &Variant) -> Option<&'static str> {
             MessageType::Reply => is_blank(whatsapp.reply_text.as_ref()).then_some("replyText"),
         },
         Content::Webhook(webhook) if is_blank(webhook.url.as_ref()) => Some("url"),
-        Content::Webhook(webhook) => webhook.auth.as_ref().and_then(|auth| auth.lacks()),
+        Content::Webhook(webhook) => webhook.auth.as_ref().and_then(Auth::lacks),
     }
 }
 

@@ -4,9 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{Definition, Status};
 use crate::{
-    http::{FromBody, read_object_by},
-    kernel::{Error, Result},
+    http::{Fields, FromBody, read_object_by},
+    kernel::{Error, Result, Timestamp},
 };
+
+/// What a time that is over is answered with.
+pub const IN_THE_FUTURE: &str = "must be in the future";
 
 /// A body to create or to change a campaign by. Its fields are judged as part of the whole they make
 /// with what is there ([`Edit::over`]), so that each rule is written once.
@@ -23,31 +26,66 @@ impl Edit {
         Self { fields, status: None }
     }
 
-    /// The campaign the edit makes by itself.
+    /// The campaign the edit makes by itself; a time it is to be sent at is not judged by the clock.
     ///
     /// # Errors
     /// Every complaint.
     pub fn alone(&self, workspace_zone: &str) -> Result<Definition> {
-        read(&self.fields, workspace_zone)
+        read(&self.fields, |fields| Definition::read(fields, workspace_zone))
+    }
+
+    /// The new campaign it makes.
+    ///
+    /// # Errors
+    /// Every complaint; among them, of a time that is over.
+    pub fn create(&self, workspace_zone: &str, now: Timestamp) -> Result<Definition> {
+        read(&self.fields, |fields| {
+            let new = Definition::read(fields, workspace_zone);
+            refuse_past(fields, (None, new.scheduled_at), now);
+            new
+        })
     }
 
     /// What the edit makes of a campaign: fields that were sent replace whole fields, null removes.
     ///
     /// # Errors
-    /// Every complaint.
-    pub fn over(&self, definition: &Definition, workspace_zone: &str) -> Result<Definition> {
+    /// Every complaint; among them, of a new time that is over.
+    pub fn over(
+        &self,
+        definition: &Definition,
+        workspace_zone: &str,
+        now: Timestamp,
+    ) -> Result<Definition> {
         let mut fields = definition.written()?;
         for name in Definition::FIELDS {
             if let Some(value) = self.fields.get(*name) {
                 fields.insert((*name).to_owned(), value.clone());
             }
         }
-        read(&fields, workspace_zone)
+        read(&fields, |fields| {
+            let new = Definition::read(fields, workspace_zone);
+            refuse_past(fields, (definition.scheduled_at, new.scheduled_at), now);
+            new
+        })
     }
 }
 
-fn read(fields: &Map<String, Value>, workspace_zone: &str) -> Result<Definition> {
-    Ok(read_object_by(fields, |fields| Definition::read(fields, workspace_zone))?)
+fn read(
+    fields: &Map<String, Value>,
+    by: impl FnOnce(&mut Fields<'_>) -> Definition,
+) -> Result<Definition> {
+    Ok(read_object_by(fields, by)?)
+}
+
+/// Refuses a time that is over, where it is another than before (DECISIONS F4).
+fn refuse_past(
+    fields: &mut Fields<'_>,
+    (old, new): (Option<Timestamp>, Option<Timestamp>),
+    now: Timestamp,
+) {
+    if new != old && new.is_some_and(|at| at <= now) {
+        fields.refuse("scheduledAt", IN_THE_FUTURE);
+    }
 }
 
 impl Definition {

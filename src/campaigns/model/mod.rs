@@ -31,7 +31,7 @@ pub use self::{
         each_once, tag,
     },
     difference::{Change, Difference, Op, changed_fields, differences, for_history},
-    edit::Edit,
+    edit::{Edit, IN_THE_FUTURE},
     filter::Filter,
     record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
     settings::resend::ResendPolicy,

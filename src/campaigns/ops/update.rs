@@ -4,7 +4,8 @@
 use crate::{
     app::App,
     campaigns::model::{
-        Action, Call, Campaign, Change, ChangeType, Definition, Edit, PendingDraft, Status, timing,
+        Action, Call, Campaign, Change, ChangeType, Definition, Edit, IN_THE_FUTURE, PendingDraft,
+        Status, timing,
     },
     kernel::{CampaignId, Error, Result, Timestamp},
 };
@@ -22,8 +23,8 @@ pub async fn update(app: &App, who: &Who, id: CampaignId, edit: &Edit) -> Result
 
 fn edited(campaign: &Campaign, edit: &Edit, who: &Who, now: Timestamp) -> Result<Option<Step>> {
     let old = newest(campaign);
-    let new = edit.over(old, &who.zone)?;
-    refuse_past(Some(old), &new, now)?;
+    // Reading large templates keeps a core busy for a while.
+    let new = tokio::task::block_in_place(|| edit.over(old, &who.zone, now))?;
     let call = asked(campaign, edit)?;
     if *old == new && call.is_none() {
         return Ok(None);
@@ -37,11 +38,8 @@ fn edited(campaign: &Campaign, edit: &Edit, who: &Who, now: Timestamp) -> Result
         let before = step.campaign.state.status;
         // A change that took its time away has made it a draft already.
         if call != Call::Unschedule || before != Status::Draft {
-            if call == Call::Schedule && step.campaign.definition.scheduled_for().is_none() {
-                return Err(Error::invalid("status", NOT_SCHEDULABLE));
-            }
             if call == Call::Schedule {
-                refuse_past(None, &step.campaign.definition, now)?;
+                refuse_unschedulable(&step.campaign.definition, now)?;
             }
             step.campaign = step.campaign.moved(call, now)?;
             step.call = Some(call);
@@ -88,21 +86,12 @@ pub(super) fn newest(campaign: &Campaign) -> &Definition {
     campaign.pending_draft.as_ref().map_or(&campaign.definition, |draft| &draft.definition)
 }
 
-/// Refuses a time that is over, where it is a new one.
-///
-/// # Errors
-/// One of `scheduledAt`.
-pub(super) fn refuse_past(
-    old: Option<&Definition>,
-    new: &Definition,
-    now: Timestamp,
-) -> Result<()> {
-    let is_old = old.is_some_and(|old| old.scheduled_at == new.scheduled_at);
-    match new.scheduled_at {
-        Some(at) if !is_old && at <= now => {
-            Err(Error::invalid("scheduledAt", "must be in the future"))
-        }
-        _ => Ok(()),
+/// Refuses to schedule what has no time to come.
+fn refuse_unschedulable(definition: &Definition, now: Timestamp) -> Result<()> {
+    match definition.scheduled_for() {
+        None => Err(Error::invalid("status", NOT_SCHEDULABLE)),
+        Some(at) if at <= now => Err(Error::invalid("scheduledAt", IN_THE_FUTURE)),
+        Some(_) => Ok(()),
     }
 }
 
@@ -158,7 +147,7 @@ fn rescheduled(from: &Campaign, changed: &mut Campaign, now: Timestamp) -> Resul
     }
     match new {
         Some(at) if at <= now => {
-            return Err(Error::invalid("scheduledAt", "must be in the future"));
+            return Err(Error::invalid("scheduledAt", IN_THE_FUTURE));
         }
         Some(at) => changed.state.next_send_at = Some(at),
         None => *changed = changed.moved(Call::Unschedule, now)?,

@@ -78,7 +78,7 @@ pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Resul
     };
     let edit = Edit::of(fields);
     change(app, who, id, |campaign, now| {
-        let new = edit.alone(&who.zone)?;
+        let new = tokio::task::block_in_place(|| edit.alone(&who.zone))?;
         resaid(campaign, &new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
     })
     .await

@@ -77,6 +77,21 @@ async fn a_campaign_with_a_time_is_scheduled_unless_it_says_draft() {
 }
 
 #[tokio::test]
+async fn a_time_that_is_over_is_named_among_the_other_faults() {
+    let workspace = Workspace::new().await;
+    let fields =
+        json!({"name": "", "sendType": "sometimes", "scheduledAt": "2020-01-01T00:00:00Z"});
+    let answer = workspace.api.post("/campaigns", &email_with("s", fields), 400).await;
+    let errors = answer.errors();
+    assert_eq!(errors.len(), 3, "{}", answer.text);
+    assert!(
+        errors.iter().any(|error| error == "scheduledAt must be in the future"),
+        "{}",
+        answer.text
+    );
+}
+
+#[tokio::test]
 async fn every_field_that_is_wrong_is_named() {
     let workspace = Workspace::new().await;
     let answer = workspace.api.post("/campaigns", &json!({}), 400).await;

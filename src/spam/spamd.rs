@@ -140,9 +140,10 @@ fn report(answer: &[u8]) -> Option<Report> {
     Some(Report::of(Engine::Spamassassin, score, threshold, rules(&body)))
 }
 
-/// A number that can be shown.
+/// A number that can be shown; the daemon's `-0.0` is nothing at all.
 fn figure(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+    let number: f64 = text.trim().parse().ok()?;
+    number.is_finite().then_some(number + 0.0)
 }
 
 /// The rows below the heading and its line of hyphens; a line that is indented goes on with the
@@ -203,6 +204,13 @@ mod tests {
         -0.2 GOOD_RULE              Speaks\n                            for it 1.0\n \
         5.2 __ODD_1\n\
         1000 GTUBE                  BODY: Generic Test\n\nbye\n";
+
+    #[test]
+    fn a_score_of_nothing_has_no_sign() {
+        assert!(figure(" -0.0 ").is_some_and(f64::is_sign_positive));
+        assert_eq!(figure("-0.2"), Some(-0.2));
+        assert_eq!(figure("inf"), None);
+    }
 
     #[test]
     fn an_answer_is_read_row_by_row() {

@@ -12,6 +12,7 @@ pub mod cli;
 pub mod config;
 pub mod consent;
 pub mod db;
+pub mod delivery;
 pub mod engines;
 pub mod events;
 pub mod hosted_page;

@@ -82,6 +82,7 @@ uuid_id!(WorkspaceId, "a workspace, the wall around every row");
 uuid_id!(OrganizationId, "an organization, which holds workspaces");
 uuid_id!(ListId, "a subscription list");
 uuid_id!(CampaignId, "a campaign");
+uuid_id!(MessageId, "a message to one recipient");
 uuid_id!(VersionId, "a saved version of a campaign");
 
 /// The internal id of a user: 12 bytes, 24 hexadecimal characters outside.

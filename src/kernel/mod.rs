@@ -14,7 +14,10 @@ pub use self::{
     clock::{Clock, ClockHand},
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result},
-    id::{CampaignId, KeyId, ListId, MalformedId, OrganizationId, UserId, VersionId, WorkspaceId},
+    id::{
+        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, UserId, VersionId,
+        WorkspaceId,
+    },
     phone::{NotAPhoneNumber, PhoneNumber},
     tenant::Tenant,
     time::{DayEdge, EventTime, NotATimestamp, Timestamp},

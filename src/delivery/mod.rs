@@ -1,0 +1,5 @@
+//! Delivery: what leaves. A campaign's occurrence becomes recipients, each of them a message; a message
+//! is claimed, judged at the gate, rendered, handed to the channel's provider, and its outcome kept.
+
+pub mod model;
+pub mod providers;

@@ -1,0 +1,14 @@
+//! What a message is on its way out: pure values.
+
+mod content;
+mod outcome;
+mod outgoing;
+
+pub use self::{
+    content::{
+        Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
+        WhatsappContent,
+    },
+    outcome::{Effect, Outcome},
+    outgoing::{Device, Outgoing, Platform},
+};

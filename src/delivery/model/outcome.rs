@@ -1,0 +1,48 @@
+//! What a provider made of a message.
+
+use std::time::Duration;
+
+/// What a provider made of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It took the message.
+    Accepted {
+        /// The provider's own id of it, by which callbacks name it.
+        provider_id: Option<String>,
+        /// Whether the provider's answer is already the delivery (a webhook's 2xx, FCM's and APNs' 200,
+        /// plain SMTP's 250).
+        is_delivered: bool,
+    },
+    /// Not now.
+    Retry {
+        /// The provider's code, or ours: `timeout`, `connection`, `429`, `4.2.0`.
+        code: String,
+        /// The provider's words, cut to a line.
+        reason: String,
+        /// When the provider wants to be asked again (`Retry-After`).
+        after: Option<Duration>,
+    },
+    /// Never.
+    Rejected {
+        /// The provider's code: `5.1.1`, `21610`, `UNREGISTERED`, `404`.
+        code: String,
+        /// The provider's words, cut to a line.
+        reason: String,
+        /// What it says about the recipient.
+        effect: Option<Effect>,
+    },
+    /// The call was cut off after the message may have been taken: it is not sent again.
+    Unknown {
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// What a refusal says about the recipient, to be acted on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// The address does not exist: a hard bounce.
+    HardBounce,
+    /// The recipient told the provider to stop: an opt-out of the channel.
+    Unsubscribed,
+}

@@ -1,10 +1,12 @@
 //! What a message is on its way out: pure values.
 
+mod callback;
 mod content;
 mod outcome;
 mod outgoing;
 
 pub use self::{
+    callback::{Callback, Happened, Inbound},
     content::{
         Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
         WhatsappContent,

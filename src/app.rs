@@ -9,6 +9,7 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
+    delivery::ops::bell::Bell,
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::Clock,
     links::Links,
@@ -47,6 +48,8 @@ pub struct Parts {
     pub links: Links,
     /// Who judges what emails look like to spam filters; none: rules of our own.
     pub spamd: Option<Spamd>,
+    /// Tells senders that something is due.
+    pub bell: Bell,
 }
 
 impl App {
@@ -88,6 +91,11 @@ impl App {
     /// Who judges what emails look like to spam filters, where it is set.
     pub fn spamd(&self) -> Option<&Spamd> {
         self.0.spamd.as_ref()
+    }
+
+    /// Tells senders that something is due.
+    pub fn bell(&self) -> &Bell {
+        &self.0.bell
     }
 
     /// What `/readyz` answers.

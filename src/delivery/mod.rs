@@ -2,4 +2,6 @@
 //! is claimed, judged at the gate, rendered, handed to the channel's provider, and its outcome kept.
 
 pub mod model;
+pub mod ops;
 pub mod providers;
+pub mod store;

@@ -28,6 +28,7 @@ use crate::{
     auth::{Auth, sessions::Sessions},
     campaigns,
     config::{self, Role, Settings},
+    delivery::ops::bell::Bell,
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
@@ -291,6 +292,7 @@ fn assemble(
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
+        bell: Bell::default(),
         recorder,
         clock,
         db,

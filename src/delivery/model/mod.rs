@@ -2,6 +2,7 @@
 
 mod callback;
 mod content;
+pub mod message;
 mod outcome;
 mod outgoing;
 

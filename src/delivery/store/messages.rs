@@ -1,0 +1,104 @@
+//! Messages written down, many at a time.
+
+use sqlx::PgConnection;
+
+use crate::{
+    delivery::model::message::{NewMessage, Start, channel_name},
+    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// Keeps messages; answers how many are new. One that is there already, by its id or as the message of a
+/// campaign to that recipient at that occurrence, stays as it is.
+///
+/// Whoever keeps messages tells of them first: `queued`, and `skipped` or `control` where they begin so.
+///
+/// # Errors
+/// When the store fails.
+pub async fn insert(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    messages: &[NewMessage],
+    now: Timestamp,
+) -> Result<u64> {
+    let column = Columns::of(messages);
+    let done = sqlx::query!(
+        "insert into message
+             (workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id, context,
+              status, due_at, expires_at, code, reason, created_at)
+         select $1, m.id, m.purpose, m.campaign_id, m.occurrence, m.user_id, m.channel, m.variant_id,
+             m.context, m.status, m.due_at, m.expires_at, m.code, m.reason, $14
+         from unnest($2::uuid[], $3::text[], $4::uuid[], $5::integer[], $6::bytea[], $7::text[],
+                 $8::text[], $9::jsonb[], $10::text[], $11::timestamptz[], $12::timestamptz[],
+                 $13::text[], $15::text[])
+             as m (id, purpose, campaign_id, occurrence, user_id, channel, variant_id, context, status,
+                 due_at, expires_at, code, reason)
+         on conflict do nothing",
+        workspace.uuid(),
+        &column.ids,
+        &column.purposes as _,
+        &column.campaigns as _,
+        &column.occurrences,
+        &column.users as _,
+        &column.channels as _,
+        &column.variants as _,
+        &column.contexts as _,
+        &column.statuses as _,
+        &column.dues as _,
+        &column.expiries as _,
+        &column.codes as _,
+        now.utc(),
+        &column.reasons as _,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Messages turned on their side.
+#[derive(Debug, Default)]
+struct Columns<'a> {
+    ids: Vec<uuid::Uuid>,
+    purposes: Vec<&'static str>,
+    campaigns: Vec<Option<uuid::Uuid>>,
+    occurrences: Vec<i32>,
+    users: Vec<Option<&'a [u8]>>,
+    channels: Vec<&'static str>,
+    variants: Vec<Option<&'a str>>,
+    contexts: Vec<Option<&'a serde_json::Value>>,
+    statuses: Vec<&'static str>,
+    dues: Vec<Option<chrono::DateTime<chrono::Utc>>>,
+    expiries: Vec<Option<chrono::DateTime<chrono::Utc>>>,
+    codes: Vec<Option<&'a str>>,
+    reasons: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(messages: &'a [NewMessage]) -> Self {
+        let mut all = Self::default();
+        for message in messages {
+            all.ids.push(message.id.uuid());
+            all.purposes.push(message.purpose.as_str());
+            all.campaigns.push(message.campaign.map(CampaignId::uuid));
+            all.occurrences.push(message.occurrence);
+            all.users.push(message.user.as_ref().map(|user: &UserId| user.bytes().as_slice()));
+            all.channels.push(channel_name(message.channel));
+            all.variants.push(message.variant.as_deref());
+            all.contexts.push(message.context.as_ref());
+            all.begin(&message.start);
+        }
+        all
+    }
+
+    fn begin(&mut self, start: &'a Start) {
+        let (status, due, expires, why) = match start {
+            Start::Queued { due, expires } => ("queued", Some(due.utc()), *expires, None),
+            Start::Skipped { code, reason } => ("skipped", None, None, Some((code, reason))),
+            Start::Control => ("control", None, None, None),
+        };
+        self.statuses.push(status);
+        self.dues.push(due);
+        self.expiries.push(expires.map(Timestamp::utc));
+        self.codes.push(why.map(|(code, _)| code.as_str()));
+        self.reasons.push(why.map(|(_, reason)| reason.as_str()));
+    }
+}

@@ -1,0 +1,3 @@
+//! The SQL of delivery.
+
+pub mod messages;

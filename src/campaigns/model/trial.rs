@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Campaign, Status, settings::ab_test::AbTestConfig};
+use crate::kernel::Timestamp;
 
 /// How far a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -32,6 +33,9 @@ pub struct Trial {
     /// The variant that won the trial before.
     #[serde(default)]
     pub previous_winner_variant_id: Option<String>,
+    /// When its first messages left, once they have.
+    #[serde(default)]
+    pub began_at: Option<Timestamp>,
 }
 
 impl Trial {
@@ -46,7 +50,13 @@ impl Trial {
         Some(kept.unwrap_or_else(|| {
             let is_live = matches!(campaign.state.status, Status::Active);
             let phase = if is_live { Phase::Testing } else { Phase::None };
-            Self { phase, winner_variant_id: None, round: 1, previous_winner_variant_id: None }
+            Self {
+                phase,
+                winner_variant_id: None,
+                round: 1,
+                previous_winner_variant_id: None,
+                began_at: None,
+            }
         }))
     }
 
@@ -58,6 +68,7 @@ impl Trial {
             winner_variant_id: None,
             round: self.round.saturating_add(1),
             previous_winner_variant_id: self.winner_variant_id.clone(),
+            began_at: None,
         }
     }
 }

@@ -5,6 +5,7 @@ mod content;
 pub mod message;
 mod outcome;
 mod outgoing;
+pub mod plan;
 
 pub use self::{
     callback::{Callback, Happened, Inbound},

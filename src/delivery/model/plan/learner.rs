@@ -1,0 +1,104 @@
+//! Thompson sampling in batches: a variant is drawn for each message by what was known when its epoch began
+//! (Chapelle & Li, NIPS 2011; DELIVERY, "Bandit").
+
+use std::time::Duration;
+
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
+use super::split::{BUCKETS, hashed, salted};
+use crate::{
+    campaigns::model::{
+        Kind,
+        learning::{Learning, Stage},
+        statistics::beta::Beta,
+    },
+    kernel::{CampaignId, Timestamp, UserId},
+};
+
+/// How long what is known stays the same.
+pub const EPOCH: Duration = Duration::from_mins(15);
+/// Shares of a one-time audience, in percent, each of them an epoch after the one before: were all sent at
+/// once, nothing learnt of the first could serve the last.
+pub const WAVES: [u64; 4] = [10, 20, 30, 40];
+/// Messages without which a variant keeps its share for exploration, whatever is known of the others.
+const SENDS_MIN: u64 = 100;
+/// The salt that says in which wave somebody is.
+const WAVE_SALT: &str = "wave";
+/// Milliseconds of an epoch.
+const EPOCH_MS: i64 = 15 * 60_000;
+
+/// Draws variants.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    campaign: CampaignId,
+    learning: Learning,
+    rates: Vec<Beta>,
+    has_waves: bool,
+}
+
+impl Learner {
+    /// By what a campaign has learnt.
+    pub fn of(campaign: CampaignId, learning: Learning, kind: Kind) -> Self {
+        let rates =
+            learning.arms.iter().map(crate::campaigns::model::learning::Arm::rate).collect();
+        Self { campaign, learning, rates, has_waves: kind == Kind::OneTime }
+    }
+
+    /// When somebody's message is to leave.
+    pub(super) fn wave(&self, user: UserId, begins: Timestamp) -> Timestamp {
+        if !self.has_waves {
+            return begins;
+        }
+        let percent = salted(self.campaign, user, WAVE_SALT) * 100 / BUCKETS;
+        let mut end = 0;
+        let wave = WAVES.iter().position(|share| {
+            end += share;
+            percent < end
+        });
+        let epochs = i64::try_from(wave.unwrap_or(0)).unwrap_or(0);
+        Timestamp::from_millis(begins.millis().saturating_add(epochs * EPOCH_MS))
+    }
+
+    /// The variant of somebody's message that leaves now, by its id. The same for the same campaign, person
+    /// and epoch, so that a draw can be followed afterwards.
+    pub(super) fn draw(&self, user: UserId, now: Timestamp) -> &str {
+        let epoch = now.millis().div_euclid(EPOCH_MS);
+        let seed = hashed(&format!("{}:{user}:{epoch}", self.campaign));
+        let mut random = StdRng::seed_from_u64(seed);
+        let arms = &self.learning.arms;
+        let is_settled = self.learning.status == Stage::Converged;
+        let at = if self.explores(&mut random, is_settled) {
+            self.explored(&mut random)
+        } else if is_settled {
+            greatest(self.rates.iter().map(|rate| rate.mean()))
+        } else {
+            greatest(self.rates.iter().map(|rate| rate.draw(&mut random)))
+        };
+        arms.get(at).map_or("", |arm| arm.variant_id.as_str())
+    }
+
+    /// Whether this message is for exploring: each variant keeps its share. Where everything is known and
+    /// nothing comes after, there is nothing to explore for.
+    fn explores(&self, random: &mut StdRng, is_settled: bool) -> bool {
+        if is_settled && self.has_waves {
+            return false;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "at most eight variants")]
+        let kept = self.learning.min_exploration_percent / 100.0 * self.learning.arms.len() as f64;
+        random.random::<f64>() < kept
+    }
+
+    /// A variant of which little is known while there is one, else any.
+    fn explored(&self, random: &mut StdRng) -> usize {
+        let arms = &self.learning.arms;
+        let unknown: Vec<usize> =
+            (0..arms.len()).filter(|at| arms[*at].sends < SENDS_MIN).collect();
+        let choice = if unknown.is_empty() { (0..arms.len()).collect() } else { unknown };
+        choice[random.random_range(0..choice.len())]
+    }
+}
+
+fn greatest(numbers: impl Iterator<Item = f64>) -> usize {
+    let best = numbers.enumerate().max_by(|one, other| one.1.total_cmp(&other.1));
+    best.map_or(0, |(at, _)| at)
+}

@@ -9,9 +9,9 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
-    delivery::ops::bell::Bell,
+    delivery::{ops::bell::Bell, providers::Providers},
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
-    kernel::Clock,
+    kernel::{ChannelSet, Clock},
     links::Links,
     spam::Spamd,
     telemetry::recorder::Recorder,
@@ -50,6 +50,10 @@ pub struct Parts {
     pub spamd: Option<Spamd>,
     /// Tells senders that something is due.
     pub bell: Bell,
+    /// The channels that somebody carries messages of.
+    pub carried: ChannelSet,
+    /// Who carries them.
+    pub providers: Providers,
 }
 
 impl App {
@@ -96,6 +100,16 @@ impl App {
     /// Tells senders that something is due.
     pub fn bell(&self) -> &Bell {
         &self.0.bell
+    }
+
+    /// The channels that somebody carries messages of; webhooks need nobody.
+    pub fn carried(&self) -> ChannelSet {
+        self.0.carried
+    }
+
+    /// Who carries messages.
+    pub fn providers(&self) -> &Providers {
+        &self.0.providers
     }
 
     /// What `/readyz` answers.

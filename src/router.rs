@@ -32,6 +32,11 @@ fn managed(app: &App) -> OpenApiRouter<App> {
     rate::limited(routes, &app.rate_limits().management)
 }
 
+/// What [`crate::config::Settings::listen`] answers where this process is not the API.
+pub fn health(app: App) -> Router {
+    Router::from(OpenApiRouter::new().merge(health::router())).with_state(app)
+}
+
 /// What operators scrape: the answers of [`crate::config::Settings::admin_listen`].
 pub fn admin(app: App) -> Router {
     let routes = OpenApiRouter::new()

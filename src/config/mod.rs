@@ -19,12 +19,15 @@ use url::Url;
 use crate::http::TrustedProxy;
 
 pub use self::{
-    channels::{Channels, Provider},
+    channels::{Carrier, Channels, Dkim, Gateway, Headers, Smtp},
     source::{Environment, Flags},
 };
 
 /// Least length of a secret that signs sessions, in bytes: HS256 wants as many as its hash has.
 pub const SESSION_SECRET_BYTES_MIN: usize = 32;
+
+/// Least length of the master key, in bytes.
+pub const MASTER_KEY_BYTES_MIN: usize = 32;
 
 /// Why the settings cannot be used; one plain line.
 #[derive(Debug, thiserror::Error)]
@@ -163,6 +166,8 @@ pub struct RateLimits {
     pub management: Rate,
     /// Of campaigns.
     pub campaigns: Rate,
+    /// Of messages sent one by one.
+    pub transactional: Rate,
 }
 
 /// A rate of requests.
@@ -209,6 +214,11 @@ pub struct Auth {
 pub struct Security {
     /// Whether a webhook may go to a loopback or private address.
     pub allow_private_webhook_targets: bool,
+    /// What secrets in the stores are sealed with, and what is derived from it: at least
+    /// [`MASTER_KEY_BYTES_MIN`] bytes; none: the data directory keeps one.
+    pub master_key: Option<SecretString>,
+    /// Certificate authorities trusted besides the public ones, in PEM.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// `[spam]`
@@ -230,9 +240,6 @@ impl Settings {
         let mut settings = source::merge(flags, environment)?;
         settings.data_dir = absolute(&settings.data_dir)?;
         settings.check()?;
-        if let Some(notice) = settings.undelivered() {
-            settings.notices.push(notice);
-        }
         Ok(settings)
     }
 
@@ -241,21 +248,6 @@ impl Settings {
         self.public_url.clone().unwrap_or_else(|| {
             Url::parse(&format!("http://{}", self.listen))
                 .expect("a socket address is a valid authority")
-        })
-    }
-
-    /// Names the settings that are for messages, which this build does not send.
-    fn undelivered(&self) -> Option<String> {
-        let set = [
-            (self.channels.is_set(), "channels"),
-            (self.security.allow_private_webhook_targets, "security.allow_private_webhook_targets"),
-        ];
-        let names: Vec<_> = set.into_iter().filter_map(|(set, name)| set.then_some(name)).collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} set, but this build does not deliver messages yet: nothing will be sent",
-                names.join(" and ")
-            )
         })
     }
 
@@ -269,12 +261,10 @@ impl Settings {
         let refuse = |key: &str, reason: &str| {
             Err(Error::Refused { source_name: key.to_owned(), reason: reason.to_owned() })
         };
-        if !self.has_role(Role::Api) {
-            return refuse(
-                "roles",
-                "this build does not deliver messages yet, so a process without the role `api` would do nothing",
-            );
+        if self.roles.is_empty() {
+            return refuse("roles", "must name at least one of `api` and `delivery`");
         }
+        self.channels.carriers()?;
         if self.listen == self.admin_listen && self.listen.port() != 0 {
             return refuse("admin_listen", "must differ from `listen`");
         }
@@ -294,12 +284,16 @@ impl Settings {
                 return refuse(key, "must be at least 1");
             }
         }
-        match &self.auth.session_secret {
-            Some(secret) if secret.expose_secret().len() < SESSION_SECRET_BYTES_MIN => {
-                refuse("auth.session_secret", "must be at least 32 bytes long")
-            }
-            _ => Ok(()),
+        let is_short = |secret: &Option<SecretString>, least| {
+            secret.as_ref().is_some_and(|secret| secret.expose_secret().len() < least)
+        };
+        if is_short(&self.auth.session_secret, SESSION_SECRET_BYTES_MIN) {
+            return refuse("auth.session_secret", "must be at least 32 bytes long");
         }
+        if is_short(&self.security.master_key, MASTER_KEY_BYTES_MIN) {
+            return refuse("security.master_key", "must be at least 32 bytes long");
+        }
+        Ok(())
     }
 
     /// Settings of which none is no sensible amount.
@@ -318,6 +312,10 @@ impl Settings {
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),
         ]
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn is_host_and_port(address: &str) -> bool {

@@ -7,7 +7,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{Error, Settings};
+use super::{Error, Settings, one_line};
 
 /// Every setting with its default; also the documentation of the settings file.
 const DEFAULTS: &str = include_str!("millrace.default.toml");
@@ -176,8 +176,4 @@ fn typed(now: Option<&Value>, text: &str) -> Value {
 
 fn read(table: &Table) -> Result<Settings, String> {
     table.clone().try_into::<Settings>().map_err(|error| one_line(&error.to_string()))
-}
-
-fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -103,7 +103,7 @@ type Refusal =
 #[test]
 fn refusals_name_the_source_and_the_key() {
     let none = Flags::default();
-    let cases: [Refusal; 12] = [
+    let cases: [Refusal; 14] = [
         (&[], Some("lisen = 1"), &["millrace.toml", "unknown field `lisen`"]),
         (&[], Some("[spool]\nlimit = 1"), &["millrace.toml", "unknown field `limit`", "`spool`"]),
         (&[], Some("[smtp]\nurl = 1"), &["millrace.toml", "unknown field `smtp`"]),
@@ -114,7 +114,13 @@ fn refusals_name_the_source_and_the_key() {
         (&[("MILLRACE_SPOOL__LIMIT", "1")], None, &["MILLRACE_SPOOL__LIMIT", "unknown field"]),
         (&[("MILLRACE_SPOOL__LIMIT_BYTES", "much")], None, &["MILLRACE_SPOOL__LIMIT_BYTES"]),
         (&[("MILLRACE_SPOOL__LIMIT_BYTES", "1")], None, &["spool.limit_bytes", "four segments"]),
-        (&[("MILLRACE_ROLES", "delivery")], None, &["roles", "`api`"]),
+        (&[("MILLRACE_ROLES", ",")], None, &["roles", "at least one"]),
+        (&[("MILLRACE_SECURITY__MASTER_KEY", "short")], None, &["security.master_key", "32"]),
+        (
+            &[("MILLRACE_CHANNELS__EMAIL__FROM", "a@b.test")],
+            None,
+            &["channels.email", "missing field `provider`"],
+        ),
         (&[("MILLRACE_AUTH__SESSION_SECRET", "short")], None, &["auth.session_secret", "32"]),
     ];
     for (variables, file, expected) in cases {
@@ -140,18 +146,27 @@ fn a_foreign_variable_with_our_prefix_is_ignored_aloud() {
 }
 
 #[test]
-fn channels_are_read_and_the_operator_is_told_that_nothing_is_sent() {
+fn channels_are_set_by_the_file_and_by_variables() {
     let settings = load(
         &Flags::default(),
-        &[("MILLRACE_CHANNELS__EMAIL__URL", "smtp://user:secret@127.0.0.1:1025")],
+        &[
+            ("MILLRACE_ROLES", "delivery"),
+            ("MILLRACE_CHANNELS__EMAIL__FROM", "Shop <hello@example.test>"),
+            ("MILLRACE_CHANNELS__EMAIL__URL", "smtp://user:secret@127.0.0.1:1025"),
+            ("MILLRACE_CHANNELS__EMAIL__CONNECTIONS", "3"),
+            ("MILLRACE_CHANNELS__EMAIL__HEADERS__X_MAILER", "m"),
+        ],
         Some("[channels.sms]\nprovider = \"http\"\nurl = \"http://h/sms\"\nheaders = { Authorization = \"Bearer secret\" }"),
     )
     .unwrap();
-    let email = settings.channels.email.as_ref().unwrap();
+    assert_eq!(settings.roles, [Role::Delivery]);
+    let carriers = settings.channels.carriers().unwrap();
+    let [(_, Carrier::Smtp(email)), (_, Carrier::Http(sms))] = &carriers[..] else {
+        panic!("{carriers:?}")
+    };
     assert_eq!(email.url.expose_secret(), "smtp://user:secret@127.0.0.1:1025");
-    let sms = settings.channels.sms.as_ref().unwrap();
+    assert_eq!((email.from.as_deref(), email.connections), (Some("Shop <hello@example.test>"), 3));
     assert_eq!(sms.headers["Authorization"].expose_secret(), "Bearer secret");
-    assert_eq!(settings.notices.len(), 1);
-    assert!(!format!("{settings:?}").contains("secret@"), "settings print no secrets");
-    assert!(!format!("{settings:?}").contains("Bearer"), "settings print no secrets");
+    assert!(settings.notices.is_empty());
+    assert!(!format!("{settings:?}").contains("secret"), "settings print no secrets");
 }

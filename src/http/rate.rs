@@ -42,6 +42,8 @@ pub enum RateClass {
     Management,
     /// Campaigns.
     Campaigns,
+    /// Messages sent one by one.
+    Transactional,
 }
 
 impl RateClass {
@@ -50,6 +52,7 @@ impl RateClass {
         match self {
             Self::Management => "mgmt",
             Self::Campaigns => "campaigns",
+            Self::Transactional => "transactional",
         }
     }
 }
@@ -78,6 +81,8 @@ pub struct RateLimits {
     pub management: RateLimit,
     /// Of campaigns.
     pub campaigns: RateLimit,
+    /// Of messages sent one by one.
+    pub transactional: RateLimit,
 }
 
 #[derive(Debug)]

@@ -67,9 +67,37 @@ impl FromStr for Channel {
     }
 }
 
+/// Some of the channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ChannelSet(u8);
+
+impl ChannelSet {
+    /// Whether a channel is one of them.
+    pub const fn contains(self, channel: Channel) -> bool {
+        self.0 & Self::bit(channel) != 0
+    }
+
+    const fn bit(channel: Channel) -> u8 {
+        1 << channel as u8
+    }
+}
+
+impl FromIterator<Channel> for ChannelSet {
+    fn from_iter<I: IntoIterator<Item = Channel>>(channels: I) -> Self {
+        Self(channels.into_iter().fold(0, |set, channel| set | Self::bit(channel)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_contains_what_it_was_made_of() {
+        let set: ChannelSet = [Channel::Sms, Channel::Viber].into_iter().collect();
+        let contained = Channel::ALL.into_iter().filter(|channel| set.contains(*channel));
+        assert!(contained.eq([Channel::Sms, Channel::Viber]));
+    }
 
     #[test]
     fn every_channel_reads_back_what_it_writes() {

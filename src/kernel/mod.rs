@@ -10,7 +10,7 @@ mod tenant;
 mod time;
 
 pub use self::{
-    channel::Channel,
+    channel::{Channel, ChannelSet},
     clock::{Clock, ClockHand},
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result},

@@ -28,7 +28,7 @@ use crate::{
     auth::{Auth, sessions::Sessions},
     campaigns,
     config::{self, Role, Settings},
-    delivery::ops::bell::Bell,
+    delivery::{ops::bell::Bell, providers::Providers},
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
@@ -145,7 +145,7 @@ impl Server {
             background: JoinSet::new(),
             _lock: lock,
         };
-        server.listen(api, admin, &settings.http);
+        server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir);
         Ok(server)
     }
@@ -173,13 +173,13 @@ impl Server {
         }
     }
 
-    fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &config::Http) {
-        let routers =
-            [(api, router::api(self.app.clone())), (admin, router::admin(self.app.clone()))];
+    fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &Settings) {
+        let front = if settings.has_role(Role::Api) { router::api } else { router::health };
+        let routers = [(api, front(self.app.clone())), (admin, router::admin(self.app.clone()))];
         for (listener, router) in routers {
             let front = http::front(router, self.app.clock().clone());
             let stop = stopped(self.stopping.subscribe());
-            let serve = http::serve(listener, front, serve_options(settings), stop);
+            let serve = http::serve(listener, front, serve_options(&settings.http), stop);
             self.listeners.push(tokio::spawn(serve));
         }
     }
@@ -293,6 +293,8 @@ fn assemble(
         links: Links::new(db.clone(), settings.public_url()),
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         bell: Bell::default(),
+        carried: settings.channels.set(),
+        providers: Providers::from_settings(settings, clock.clone())?,
         recorder,
         clock,
         db,
@@ -306,5 +308,6 @@ fn rate_limits(settings: &config::RateLimits) -> RateLimits {
     RateLimits {
         management: limit(RateClass::Management, settings.management),
         campaigns: limit(RateClass::Campaigns, settings.campaigns),
+        transactional: limit(RateClass::Transactional, settings.transactional),
     }
 }

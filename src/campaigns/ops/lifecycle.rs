@@ -4,7 +4,7 @@ use crate::{
     app::App,
     campaigns::model::{
         Action, Call, Campaign, Definition, Kind, Status,
-        checks::{self, Check, CheckId, CheckStatus},
+        checks::{self, Check, CheckStatus},
         settings::zone::Zone,
     },
     kernel::{CampaignId, Error, FieldError, Result, Timestamp},
@@ -33,9 +33,9 @@ pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
     // Zones were settled when the campaign was written.
     let found = tokio::task::block_in_place(|| checks::of(definition, Zone::UTC, now));
-    // A channel without a provider takes campaigns and fails their sends.
-    let stops =
-        |check: &Check| check.status == CheckStatus::Fail && check.id != CheckId::SenderConfigured;
+    // Whether anybody carries its messages is not asked: without a provider a channel takes campaigns and
+    // fails their sends.
+    let stops = |check: &Check| check.status == CheckStatus::Fail;
     let faults: Vec<FieldError> =
         found.into_iter().filter(stops).map(|check| FieldError::new("", check.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }

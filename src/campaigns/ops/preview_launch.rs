@@ -32,6 +32,7 @@ pub async fn preview_launch(app: &App, who: &Who, id: CampaignId) -> Result<Laun
     let (measured, quiet) = ask(app, who.workspace, definition, (zone, first)).await?;
     let audience = divide(definition, &measured, quiet);
     let mut checks = tokio::task::block_in_place(|| checks::of(definition, zone, now));
+    checks.push(checks::sender(definition, app.carried()));
     if let Some(fault) = consent::fault(app, who.workspace, definition).await? {
         checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
     }

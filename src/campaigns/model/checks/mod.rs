@@ -14,7 +14,7 @@ use crate::kernel::Timestamp;
 
 pub use self::{
     content::content,
-    settings::{sample_size, settings},
+    settings::{lacking_provider, no_provider, sample_size, sender, settings},
 };
 
 /// Every check that a campaign itself answers: what a preview shows and what a launch goes by. What needs to know

@@ -13,7 +13,7 @@ use crate::{
         statistics::normal::quantile,
         variant::Variant,
     },
-    kernel::Timestamp,
+    kernel::{Channel, ChannelSet, Timestamp},
 };
 
 /// What stands before the name of a channel that has no provider.
@@ -27,30 +27,42 @@ const POWER: f64 = 0.8;
 /// Confidence where no trial asks for another.
 const CONFIDENCE: f64 = 0.95;
 
-/// The checks of a campaign's settings, `sample_size` aside, which needs to know the audience.
+/// The checks of a campaign's settings, without those that need to know more than the campaign: the audience,
+/// and who carries messages.
 pub fn settings(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
-    vec![
-        sender(definition.channel),
-        control_vs_rate_limit(definition),
-        schedule(definition, workspace_zone, now),
-    ]
+    vec![control_vs_rate_limit(definition), schedule(definition, workspace_zone, now)]
 }
 
-fn sender(channel: CampaignChannel) -> Check {
+/// Whether the channel of every message has somebody to carry it.
+pub fn sender(definition: &Definition, carried: ChannelSet) -> Check {
     let id = CheckId::SenderConfigured;
-    match channel {
-        CampaignChannel::InApp => Check::pass(id, "apps ask for in-app messages themselves"),
-        CampaignChannel::Webhook => Check::pass(id, "webhooks are called without a provider"),
-        CampaignChannel::AiOptimized => Check::fail(id, "no provider is set for any channel"),
-        // Nothing can deliver yet, whatever `[channels]` says: the first provider makes this a question.
-        CampaignChannel::Email
-        | CampaignChannel::Sms
-        | CampaignChannel::Viber
-        | CampaignChannel::Push
-        | CampaignChannel::Whatsapp => {
-            Check::fail(id, format!("{NO_PROVIDER} {}", channel.as_str()))
+    match (lacking_provider(definition, carried), definition.channel) {
+        (Some(channel), _) => Check::fail(id, no_provider(channel)),
+        (None, CampaignChannel::InApp) => {
+            Check::pass(id, "apps ask for in-app messages themselves")
         }
+        (None, CampaignChannel::Webhook) => {
+            Check::pass(id, "webhooks are called without a provider")
+        }
+        (None, _) => Check::pass(id, "a provider is set"),
     }
+}
+
+/// The first channel of a campaign's messages that nobody carries.
+pub fn lacking_provider(definition: &Definition, carried: ChannelSet) -> Option<Channel> {
+    let own = definition.channel.delivers();
+    let chosen = definition.variants.iter().filter_map(|variant| {
+        let message = variant.message.as_ref().filter(|_| !variant.is_control())?;
+        message.content.channel().delivers()
+    });
+    own.into_iter()
+        .chain(chosen.filter(|_| definition.channel == CampaignChannel::AiOptimized))
+        .find(|channel| !carried.contains(*channel))
+}
+
+/// Why messages of a channel cannot be sent.
+pub fn no_provider(channel: Channel) -> String {
+    format!("{NO_PROVIDER} {channel}")
 }
 
 /// A control group does not wait for messages, so what holds messages back makes the two unlike.
@@ -267,11 +279,29 @@ mod tests {
     #[test]
     fn only_channels_that_need_a_provider_lack_one() {
         for (name, channel) in CampaignChannel::NAMED {
-            let check = sender(*channel);
-            let needs_none = ["in_app", "webhook"].contains(name);
-            let expected = if needs_none { CheckStatus::Pass } else { CheckStatus::Fail };
-            assert_eq!(check.status, expected, "{name}");
+            let definition = definition(&json!({"channel": name, "variants": []}));
+            let check = |carried| sender(&definition, carried).status;
+            let needs_one = channel.delivers().is_some();
+            let expected = if needs_one { CheckStatus::Fail } else { CheckStatus::Pass };
+            assert_eq!(check(ChannelSet::default()), expected, "{name}");
+            assert_eq!(check(Channel::ALL.into_iter().collect()), CheckStatus::Pass, "{name}");
         }
-        assert_eq!(sender(CampaignChannel::Email).message, "no provider is set for channel email");
+        let email = definition(&json!({}));
+        let check = sender(&email, [Channel::Sms].into_iter().collect());
+        assert_eq!(check.message, "no provider is set for channel email");
+    }
+
+    /// One arm may be an email and another a push: each needs somebody.
+    #[test]
+    fn every_channel_that_learning_chooses_from_needs_a_provider() {
+        let variant = |id: &str, message: Value| json!({"id": id, "name": id, "weight": 50, "message": message});
+        let email = variant("a", json!({"subject": "Hi", "html": "<p>Hi</p>"}));
+        let push = variant("b", json!({"channel": "push", "body": "Hi"}));
+        let learning = definition(&json!({"channel": "ai_optimized", "variants": [email, push]}));
+        let lacking =
+            |carried: &[Channel]| lacking_provider(&learning, carried.iter().copied().collect());
+        assert_eq!(lacking(&[]), Some(Channel::Email));
+        assert_eq!(lacking(&[Channel::Email]), Some(Channel::Push));
+        assert_eq!(lacking(&[Channel::Email, Channel::Push]), None);
     }
 }

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::CampaignChannel;
-use crate::http::Fields;
+use crate::{http::Fields, kernel::Channel};
 
 pub use self::{
     auth::Auth,
@@ -99,6 +99,31 @@ impl MessageChannel {
             CampaignChannel::Whatsapp => Some(Self::Whatsapp),
             CampaignChannel::Webhook => Some(Self::Webhook),
             CampaignChannel::InApp | CampaignChannel::AiOptimized => None,
+        }
+    }
+
+    /// The channel whose consent a recipient must have given, and that somebody has to carry; none for
+    /// webhooks.
+    pub const fn delivers(self) -> Option<Channel> {
+        match self {
+            Self::Email => Some(Channel::Email),
+            Self::Sms => Some(Channel::Sms),
+            Self::Viber => Some(Channel::Viber),
+            Self::Push => Some(Channel::Push),
+            Self::Whatsapp => Some(Channel::Whatsapp),
+            Self::Webhook => None,
+        }
+    }
+}
+
+impl From<Channel> for MessageChannel {
+    fn from(channel: Channel) -> Self {
+        match channel {
+            Channel::Email => Self::Email,
+            Channel::Sms => Self::Sms,
+            Channel::Viber => Self::Viber,
+            Channel::Push => Self::Push,
+            Channel::Whatsapp => Self::Whatsapp,
         }
     }
 }

@@ -1,0 +1,138 @@
+//! `[channels.*]`: who carries the messages of a channel.
+//!
+//! Which keys a channel takes depends on its provider, so its table is kept as it was given until all
+//! sources are merged, and then read as what its provider wants ([`Channels::carriers`]): a key that this
+//! provider does not know is refused by name, and so is one that is missing.
+
+mod gateway;
+mod smtp;
+mod text;
+
+use std::fmt;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::Error;
+use crate::kernel::{Channel, ChannelSet};
+
+pub use self::{
+    gateway::Gateway,
+    smtp::{Dkim, Smtp},
+};
+
+/// One provider a channel; a channel without one accepts campaigns and fails their sends.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channels {
+    email: Option<Given>,
+    sms: Option<Given>,
+    whatsapp: Option<Given>,
+    push: Option<Given>,
+    viber: Option<Given>,
+}
+
+/// A channel's table as it was given.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+struct Given(Table);
+
+impl fmt::Debug for Given {
+    /// Values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What a provider is set up with.
+#[derive(Debug, Clone)]
+pub enum Carrier {
+    /// `smtp`: a mail server.
+    Smtp(Smtp),
+    /// `http`: the generic gateway.
+    Http(Gateway),
+}
+
+impl Channels {
+    /// The channels that have a provider.
+    pub fn set(&self) -> ChannelSet {
+        Channel::ALL.into_iter().filter(|channel| self.given(*channel).is_some()).collect()
+    }
+
+    /// The provider of every channel that has one.
+    ///
+    /// # Errors
+    /// The first channel whose table does not say what its provider needs.
+    pub fn carriers(&self) -> Result<Vec<(Channel, Carrier)>, Error> {
+        let given = |channel| Some((channel, self.given(channel)?));
+        Channel::ALL
+            .into_iter()
+            .filter_map(given)
+            .map(|(channel, given)| match Carrier::read(channel, given.0.clone()) {
+                Ok(carrier) => Ok((channel, carrier)),
+                Err(reason) => Err(Error::Refused {
+                    source_name: format!("channels.{channel}"),
+                    reason: super::one_line(&reason),
+                }),
+            })
+            .collect()
+    }
+
+    fn given(&self, channel: Channel) -> Option<&Given> {
+        match channel {
+            Channel::Email => self.email.as_ref(),
+            Channel::Sms => self.sms.as_ref(),
+            Channel::Whatsapp => self.whatsapp.as_ref(),
+            Channel::Push => self.push.as_ref(),
+            Channel::Viber => self.viber.as_ref(),
+        }
+    }
+}
+
+impl Carrier {
+    /// Reads a channel's table as what its provider wants.
+    fn read(channel: Channel, mut table: Table) -> Result<Self, String> {
+        let name = match table.remove("provider") {
+            Some(Value::String(name)) => name,
+            Some(_) => return Err("`provider` must be a string".to_owned()),
+            None => Self::by_address(&table)?.to_owned(),
+        };
+        match (channel, name.as_str()) {
+            (Channel::Email, "smtp") => read(table).map(Self::Smtp),
+            (_, "http") => read(table).map(Self::Http),
+            _ => {
+                let known = Self::known(channel).join(", ");
+                Err(format!("unknown provider `{name}`, expected one of {known}"))
+            }
+        }
+    }
+
+    /// The providers of a channel.
+    const fn known(channel: Channel) -> &'static [&'static str] {
+        match channel {
+            Channel::Email => &["smtp", "http"],
+            Channel::Sms | Channel::Whatsapp | Channel::Push | Channel::Viber => &["http"],
+        }
+    }
+
+    /// The provider that an address means where none is named.
+    fn by_address(table: &Table) -> Result<&'static str, String> {
+        let scheme = table.get("url").and_then(Value::as_str).and_then(|url| url.split(':').next());
+        match scheme {
+            Some("smtp" | "smtps") => Ok("smtp"),
+            Some("http" | "https") => Ok("http"),
+            _ => Err("missing field `provider`".to_owned()),
+        }
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(table: Table) -> Result<T, String> {
+    table.try_into().map_err(|error| error.to_string())
+}
+
+/// Headers by name; values may be credentials.
+pub type Headers = std::collections::BTreeMap<String, SecretString>;
+
+#[cfg(test)]
+mod tests;

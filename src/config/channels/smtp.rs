@@ -1,0 +1,72 @@
+//! `provider = "smtp"`: a mail server.
+
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use url::Url;
+
+use super::{Headers, text};
+
+/// `provider = "smtp"`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Smtp {
+    /// The server: `smtp://` (TLS where it is offered, or always with `?tls=required`) or `smtps://`,
+    /// with its credentials.
+    #[serde(deserialize_with = "address")]
+    pub url: SecretString,
+    /// The sender of messages that do not name theirs.
+    pub from: Option<String>,
+    /// Headers of every message.
+    #[serde(default)]
+    pub headers: Headers,
+    /// The name this side gives itself; default: the system's.
+    pub hello: Option<String>,
+    /// Connections at the same time.
+    #[serde(default = "connections", deserialize_with = "text::count")]
+    pub connections: usize,
+    /// Seconds one step of a conversation may take.
+    #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
+    pub timeout_seconds: usize,
+    /// Where bounces go: each message gets a return path of its own in this domain. Default: the sender.
+    pub bounce_domain: Option<String>,
+    /// What signs messages.
+    pub dkim: Option<Dkim>,
+}
+
+/// `[channels.email.dkim]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dkim {
+    /// The domain that vouches: the sender's, or one above it.
+    pub domain: String,
+    /// Under which name its key is published: `<selector>._domainkey.<domain>`.
+    pub selector: String,
+    /// The private key: RSA or Ed25519 in PEM, or the 32 bytes of an Ed25519 seed in base64.
+    pub key: Option<SecretString>,
+    /// The file with it.
+    pub key_file: Option<PathBuf>,
+}
+
+fn connections() -> usize {
+    32
+}
+
+fn timeout_seconds() -> usize {
+    30
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_smtp = Url::parse(&text).is_ok_and(|url| {
+        matches!(url.scheme(), "smtp" | "smtps")
+            && url.host_str().is_some_and(|host| !host.is_empty())
+            && url.query_pairs().all(|pair| pair == ("tls".into(), "required".into()))
+    });
+    if is_smtp {
+        Ok(text.into())
+    } else {
+        Err(D::Error::custom("`url` must be smtp://host, smtp://host?tls=required or smtps://host"))
+    }
+}

@@ -1,0 +1,39 @@
+//! Values of settings that have no default whose kind a variable could be read by: a variable's text is
+//! taken for the value it spells.
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Given<T> {
+    Value(T),
+    Text(String),
+}
+
+/// A whole number of at least 1, or its text.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+    let given = Given::<usize>::deserialize(deserializer).map_err(|_| not_a_count())?;
+    let count = match given {
+        Given::Value(count) => Some(count),
+        Given::Text(text) => text.trim().replace('_', "").parse().ok(),
+    };
+    count.filter(|count| *count > 0).ok_or_else(not_a_count)
+}
+
+fn not_a_count<E: serde::de::Error>() -> E {
+    E::custom("must be a whole number of at least 1")
+}
+
+/// An http or https address; it may hold credentials, so it is not shown.
+pub(super) fn web_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<secrecy::SecretString, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let is_web = url::Url::parse(&text)
+        .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    if is_web {
+        Ok(text.into())
+    } else {
+        Err(D::Error::custom("`url` must be an http or https URL"))
+    }
+}

@@ -14,5 +14,5 @@ pub use self::{
         WhatsappContent,
     },
     outcome::{Effect, Outcome},
-    outgoing::{Device, Outgoing, Platform},
+    outgoing::{Device, NewDevice, Outgoing, Platform},
 };

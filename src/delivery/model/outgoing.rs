@@ -55,3 +55,34 @@ pub enum Platform {
     Android,
     Web,
 }
+
+impl Platform {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("ios", Self::Ios), ("android", Self::Android), ("web", Self::Web)];
+
+    /// The platform as the API and the store write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ios => "ios",
+            Self::Android => "android",
+            Self::Web => "web",
+        }
+    }
+
+    /// The platform with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, platform)| *platform)
+    }
+}
+
+/// A device as an app registers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDevice {
+    /// Whose it is.
+    pub user: UserId,
+    /// How it is reached.
+    pub device: Device,
+    /// The app it runs.
+    pub app_id: Option<String>,
+}

@@ -1,3 +1,4 @@
 //! The SQL of delivery.
 
+pub mod devices;
 pub mod messages;

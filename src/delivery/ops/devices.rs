@@ -1,0 +1,57 @@
+//! Devices come with an app and go with it.
+
+use sqlx::PgPool;
+
+use crate::{
+    db,
+    delivery::{model::NewDevice, store::devices},
+    kernel::{Error, Result, Timestamp, WorkspaceId},
+};
+
+pub use crate::delivery::store::devices::{forget, of_users};
+
+/// Devices of one user; a further one takes the place of the one that was registered longest ago.
+pub const DEVICES_PER_USER_MAX: i64 = 20;
+
+/// Registers a device, or again: it is this user's from now on, whoever had it before. Says whether it
+/// was not known.
+///
+/// # Errors
+/// Not found for a profile that is not there.
+pub async fn register(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    new: &NewDevice,
+) -> Result<bool> {
+    db::retried(|| register_once(db, workspace, now, new)).await
+}
+
+async fn register_once(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    new: &NewDevice,
+) -> Result<bool> {
+    let mut tx = db.begin().await?;
+    if !devices::lock_user(&mut tx, workspace, new.user).await? {
+        return Err(Error::NotFound("User"));
+    }
+    let is_new = devices::put(&mut tx, workspace, now, new).await?;
+    devices::trim(&mut tx, workspace, new.user, DEVICES_PER_USER_MAX).await?;
+    tx.commit().await?;
+    Ok(is_new)
+}
+
+/// Forgets a device.
+///
+/// # Errors
+/// Not found where none has that token.
+pub async fn remove(db: &PgPool, workspace: WorkspaceId, token: &str) -> Result<()> {
+    let mut connection = db.acquire().await?;
+    if devices::remove(&mut connection, workspace, token).await? {
+        Ok(())
+    } else {
+        Err(Error::NotFound("Device"))
+    }
+}

@@ -13,6 +13,6 @@ pub use self::{
         Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
         WhatsappContent,
     },
-    outcome::{Effect, Outcome},
+    outcome::{Effect, Outcome, cut_to_line},
     outgoing::{Device, NewDevice, Outgoing, Platform},
 };

@@ -46,3 +46,28 @@ pub enum Effect {
     /// The recipient told the provider to stop: an opt-out of the channel.
     Unsubscribed,
 }
+
+/// Characters of a provider's words that are kept.
+const REASON_CHARS_MAX: usize = 300;
+
+/// A provider's words in one line of bounded length.
+pub fn cut_to_line(words: &str) -> String {
+    let mut line = String::new();
+    for word in words.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        // Characters are counted once it may matter: they are never more than bytes.
+        if line.len() > REASON_CHARS_MAX {
+            break;
+        }
+    }
+    match line.char_indices().nth(REASON_CHARS_MAX) {
+        Some((end, _)) => line[..end].trim_end().to_owned(),
+        None => line,
+    }
+}

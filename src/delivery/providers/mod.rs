@@ -1,5 +1,7 @@
 //! Those who carry messages: one trait, a file or folder each.
 
+pub mod client;
+
 use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
 use super::model::{Device, Outcome, Outgoing};

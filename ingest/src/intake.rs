@@ -4,14 +4,15 @@
 //! commit of the spool. Nothing is answered before that, and nothing of a request is kept when the
 //! spool has no room for all of it.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, sync::Arc, time::Duration};
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use metrics::{Counter, counter};
 use uuid::Uuid;
 
 use crate::{
     admit::{Admitted, Admitter, BodyError, Context, Rejected, Shape},
-    record::Sequence,
+    record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     spool::{AppendError, Entry, Spool},
     window::Window,
 };
@@ -20,6 +21,15 @@ thread_local! {
     /// Buffers of the parser, one set a worker thread.
     static ADMITTER: RefCell<Admitter> = RefCell::default();
 }
+
+/// Bytes of message events after which a frame ends. One more message event may be in it.
+const TOLD_FRAME_BYTES: usize = 256 << 10;
+/// Frames of message events of one call that wait for the disk at one time.
+const TOLD_FRAMES_MAX: usize = 8;
+/// Pause before message events are offered again to a queue that was full: about one group commit.
+const TOLD_PAUSE: Duration = Duration::from_millis(20);
+/// How often they are.
+const TOLD_TRIES_MAX: u32 = 100;
 
 /// How the door is set up.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +89,7 @@ struct Inner {
 struct Counters {
     accepted: Counter,
     rejected: Counter,
+    told: Counter,
     refused_queue: Counter,
     refused_disk: Counter,
     refused_storage: Counter,
@@ -96,6 +107,7 @@ impl Counters {
         Self {
             accepted: counter!("ingest_events_accepted_total"),
             rejected: counter!("ingest_events_rejected_total", "reason" => "invalid"),
+            told: counter!("ingest_message_events_total"),
             refused_queue: refused("queue_full"),
             refused_disk: refused("spool_full"),
             refused_storage: refused("storage"),
@@ -174,6 +186,57 @@ impl Intake {
             (Shape::Many, _) => Ok(Answer::Many { processed, accepted, rejected }),
         }
     }
+
+    /// Records what happened to messages; returns once it is durable. Told again, each is still one.
+    ///
+    /// # Errors
+    /// When the spool cannot take it. Some of it may be recorded then: tell all of it again.
+    pub async fn tell(
+        &self,
+        workspace_id: Uuid,
+        events: &[MessageEvent<'_>],
+        at_ms: i64,
+    ) -> Result<(), TrackError> {
+        let frames = self.frames(workspace_id, events, at_ms);
+        stream::iter(frames)
+            .map(|frame| self.append_patiently(Entry::from(&frame)))
+            .buffered(TOLD_FRAMES_MAX)
+            .try_collect::<()>()
+            .await
+            .map_err(saturated_or_broken)?;
+        self.0.counters.told.increment(events.len() as u64);
+        Ok(())
+    }
+
+    /// Message events cut into batches of a bounded size, in order.
+    fn frames(&self, workspace_id: Uuid, events: &[MessageEvent<'_>], at_ms: i64) -> Vec<Batch> {
+        let sequence = &self.0.sequence;
+        let finish = |builder: MessageBatchBuilder| {
+            let first_seq = sequence.reserve(builder.count(), at_ms);
+            builder.finish(workspace_id, at_ms, first_seq)
+        };
+        let mut frames = Vec::new();
+        let mut open = MessageBatchBuilder::default();
+        for event in events {
+            open.push(event);
+            if open.bytes() >= TOLD_FRAME_BYTES {
+                frames.extend(finish(std::mem::take(&mut open)));
+            }
+        }
+        frames.extend(finish(open));
+        frames
+    }
+
+    /// Waits for room in the queue, as nobody is there to come back later; not for room on the disk.
+    async fn append_patiently(&self, entry: Entry) -> Result<(), AppendError> {
+        for _ in 1..TOLD_TRIES_MAX {
+            match self.0.spool.append(entry.clone()).await {
+                Err(AppendError::QueueFull) => tokio::time::sleep(TOLD_PAUSE).await,
+                appended => return appended.map(drop),
+            }
+        }
+        self.0.spool.append(entry).await.map(drop)
+    }
 }
 
 fn saturated_or_broken(error: AppendError) -> TrackError {
@@ -182,5 +245,56 @@ fn saturated_or_broken(error: AppendError) -> TrackError {
             TrackError::Saturated(error)
         }
         AppendError::TooLarge { .. } | AppendError::Io(_) => TrackError::Storage(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        record::{BatchKind, MESSAGE_TEXT_BYTES_MAX, MessageKind},
+        spool::{Durability, SpoolOptions},
+    };
+
+    #[tokio::test]
+    async fn what_is_told_is_in_the_spool_in_frames_of_a_bounded_size_when_it_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = SpoolOptions {
+            dir: dir.path().to_owned(),
+            segment_bytes: 1 << 20,
+            limit_bytes: 64 << 20,
+            reserve_bytes: 0,
+            // Less than one call brings: it has to wait for room.
+            queue_bytes: 300 << 10,
+            durability: Durability::Os,
+        };
+        let (spool, _) = Spool::open(options).unwrap();
+        let intake = Intake::new(spool.clone(), IntakeOptions { window_entries: 16 });
+        let reason = "x".repeat(MESSAGE_TEXT_BYTES_MAX);
+        let events: Vec<_> = (0..200)
+            .map(|number| MessageEvent {
+                kind: MessageKind::Failed,
+                message_id: Uuid::from_u128(number),
+                reason: &reason,
+                ..MessageEvent::default()
+            })
+            .collect();
+        intake.tell(Uuid::from_u128(7), &events, 1_000).await.unwrap();
+        intake.tell(Uuid::from_u128(7), &[], 1_000).await.unwrap();
+
+        let mut consumer = spool.consumer("test").unwrap();
+        let (mut read, mut seqs) = (Vec::new(), Vec::new());
+        while let Some(frame) = consumer.receive(Duration::from_millis(50)).unwrap() {
+            assert!(frame.payload.len() <= TOLD_FRAME_BYTES + 2 * MESSAGE_TEXT_BYTES_MAX);
+            let batch = Batch::from_bytes(frame.payload).unwrap();
+            assert_eq!(batch.header().kind, BatchKind::Messages);
+            assert_eq!(frame.events, batch.header().count);
+            seqs.extend(batch.messages().map(|event| event.seq));
+            read.extend(batch.messages().map(|event| event.message_id.as_u128()));
+        }
+        assert_eq!(read, (0..200).collect::<Vec<u128>>());
+        assert!(seqs.is_sorted_by(|one, next| one < next), "each has an arrival number of its own");
     }
 }

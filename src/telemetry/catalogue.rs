@@ -74,6 +74,12 @@ pub const METRICS: &[Metric] = &[
     metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
     metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),
     metric(
+        "ingest_message_events_total",
+        Counter,
+        Count,
+        "things that happened to messages, recorded as durable",
+    ),
+    metric(
         "ingest_requests_refused_total",
         Counter,
         Count,

@@ -55,6 +55,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "message_events",
         text: include_str!("../../../migrations/clickhouse/0005_message_events.sql"),
     },
+    Migration {
+        version: 6,
+        name: "message_event_details",
+        text: include_str!("../../../migrations/clickhouse/0006_message_event_details.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -6,21 +6,62 @@
 //! so, one dictionary a block, which spares ClickHouse a hash look-up for every value.
 
 mod city_hash;
+mod messages;
 mod native;
 mod rows;
 
 #[cfg(test)]
 mod tests;
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::record::{BatchHeader, EventView};
 
+pub use messages::MessageColumns;
+
 use native::{Dictionary, write_column_header, write_var_uint};
 use rows::{Row, Texts, Values};
 
+/// A table that rows go into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Table {
+    /// Tracked events.
+    #[default]
+    Events,
+    /// What happened to messages.
+    MessageEvents,
+}
+
+impl Table {
+    /// The columns sent, in the order of a block, and their types in it.
+    pub const fn columns(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Events => &COLUMNS,
+            Self::MessageEvents => &messages::COLUMNS,
+        }
+    }
+
+    /// The statement a block is the body of.
+    pub const fn insert(self) -> &'static str {
+        match self {
+            Self::Events => INSERT,
+            Self::MessageEvents => messages::INSERT,
+        }
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::MessageEvents => "message_events",
+        }
+    }
+}
+
 /// The columns sent, in the order of the block, and their types in it.
-pub const COLUMNS: [(&str, &str); 22] = [
+const COLUMNS: [(&str, &str); 22] = [
     ("workspace_id", "UUID"),
     ("event_name", "LowCardinality(String)"),
     ("day", "Date"),
@@ -46,7 +87,7 @@ pub const COLUMNS: [(&str, &str); 22] = [
 ];
 
 /// The statement a block is the body of.
-pub const INSERT: &str = "INSERT INTO events (workspace_id, event_name, day, timestamp, user_id, \
+const INSERT: &str = "INSERT INTO events (workspace_id, event_name, day, timestamp, user_id, \
      anonymous_id, service_user_id, alias_label, alias_name, event_id, session_id, device_id, \
      received_at, properties, numbers, order_id, revenue, currency, base_revenue, base_currency, \
      has_revenue, seq) FORMAT Native";

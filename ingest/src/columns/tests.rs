@@ -3,7 +3,7 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::record::{BatchKind, NumberBuffer, OrderView};
+use crate::record::{BatchKind, MessageEvent, MessageKind, NumberBuffer, OrderView};
 
 fn header(workspace: u128) -> BatchHeader {
     BatchHeader {
@@ -85,7 +85,10 @@ impl<'a> Reader<'a> {
             "Date" => (0..rows)
                 .map(|_| u16::from_le_bytes(self.take(2).try_into().unwrap()).to_string())
                 .collect(),
-            "UInt8" => (0..rows).map(|_| self.take(1)[0].to_string()).collect(),
+            "UInt8" | "Bool" => (0..rows).map(|_| self.take(1)[0].to_string()).collect(),
+            "UInt32" => (0..rows)
+                .map(|_| u32::from_le_bytes(self.take(4).try_into().unwrap()).to_string())
+                .collect(),
             "LowCardinality(String)" => {
                 assert_eq!(self.u64(), 1);
                 self.low_cardinality(rows)
@@ -110,26 +113,34 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads a whole block: rows of columns as text.
+/// Reads a whole block of events: rows of columns as text.
 fn read(block: &[u8]) -> Vec<Vec<String>> {
+    read_of(Table::Events, block)
+}
+
+fn read_of(table: Table, block: &[u8]) -> Vec<Vec<String>> {
+    let columns = table.columns();
     let mut reader = Reader { rest: block };
-    assert_eq!(reader.var_uint(), COLUMNS.len());
+    assert_eq!(reader.var_uint(), columns.len());
     let rows = reader.var_uint();
-    let mut table = vec![Vec::new(); rows];
-    for (name, kind) in COLUMNS {
+    let mut read = vec![Vec::new(); rows];
+    for &(name, kind) in columns {
         assert_eq!((reader.string().as_str(), reader.string().as_str()), (name, kind));
-        for (row, value) in table.iter_mut().zip(reader.column(kind, rows)) {
+        for (row, value) in read.iter_mut().zip(reader.column(kind, rows)) {
             row.push(value);
         }
     }
     assert!(reader.rest.is_empty());
-    table
+    read
 }
 
 #[test]
 fn the_statement_names_the_columns_of_the_block() {
-    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(INSERT, format!("INSERT INTO events ({}) FORMAT Native", names.join(", ")));
+    for table in [Table::Events, Table::MessageEvents] {
+        let names: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
+        let expected = format!("INSERT INTO {} ({}) FORMAT Native", table.name(), names.join(", "));
+        assert_eq!(table.insert(), expected);
+    }
 }
 
 #[test]
@@ -194,6 +205,97 @@ fn every_value_lands_in_its_column() {
             ]]
         );
     }
+}
+
+#[test]
+fn every_value_of_a_message_event_lands_in_its_column() {
+    let event = MessageEvent {
+        seq: 9,
+        campaign_id: Uuid::from_u128(1 << 64 | 2),
+        kind: MessageKind::Clicked,
+        user_id: "user",
+        message_id: Uuid::from_u128(3),
+        event_id: "id",
+        timestamp_ms: 5,
+        occurrence: 4,
+        variant_id: "variant",
+        channel: "email",
+        is_bot: true,
+        is_test: false,
+        url: "url",
+        label: "label",
+        code: "code",
+        reason: "reason",
+        platform: "web",
+        app_id: "app",
+        button_id: "button",
+    };
+    let mut columns = MessageColumns::default();
+    columns.push(&header(7), event);
+    let mut block = Vec::new();
+    columns.encode(&mut block);
+    assert_eq!(
+        read_of(Table::MessageEvents, &block),
+        [[
+            "00000000-0000-0000-0000-000000000007",
+            "00000000-0000-0001-0000-000000000002",
+            "clicked",
+            "user",
+            "00000000-0000-0000-0000-000000000003",
+            "id",
+            "5",
+            "4",
+            "variant",
+            "email",
+            "1",
+            "0",
+            "url",
+            "label",
+            "code",
+            "reason",
+            "web",
+            "app",
+            "button",
+            "9",
+        ]]
+    );
+}
+
+#[test]
+fn message_events_come_in_the_order_of_the_key() {
+    // Workspace, campaign, kind, user, message, event id; the ids by their second half first.
+    let keys = [
+        (1, 2 << 64 | 1, MessageKind::Sent, "a", 1, ""),
+        (1, 1 << 64 | 2, MessageKind::Clicked, "b", 1, ""),
+        (1, 1 << 64 | 2, MessageKind::Opened, "a", 1, "1"),
+        (1, 1 << 64 | 2, MessageKind::Opened, "a", 1, "2"),
+        (1, 1 << 64 | 2, MessageKind::Opened, "a", 1 << 64 | 1, ""),
+        (1, 1 << 64 | 2, MessageKind::Opened, "a", 2, ""),
+        (1, 1 << 64 | 2, MessageKind::Queued, "a", 1, ""),
+        (2, 1, MessageKind::Queued, "a", 1, ""),
+    ];
+    let mut columns = MessageColumns::default();
+    for (seq, (workspace, campaign, kind, user_id, message, event_id)) in
+        (0..).zip(keys).collect::<Vec<_>>().into_iter().rev()
+    {
+        let event = MessageEvent {
+            seq,
+            campaign_id: Uuid::from_u128(campaign),
+            kind,
+            user_id,
+            message_id: Uuid::from_u128(message),
+            event_id,
+            ..MessageEvent::default()
+        };
+        columns.push(&header(workspace), event);
+    }
+    let mut block = Vec::new();
+    columns.encode(&mut block);
+    let order: Vec<String> = read_of(Table::MessageEvents, &block)
+        .into_iter()
+        .map(|mut row| row.pop().unwrap())
+        .collect();
+    assert_eq!(order, ["0", "1", "2", "3", "4", "5", "6", "7"]);
 }
 
 #[test]

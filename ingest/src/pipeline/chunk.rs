@@ -1,6 +1,6 @@
 //! The events between two cuts of the log, by partition, on their way into ClickHouse.
 
-use std::{ops::Range, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use chrono::{Datelike, NaiveDate, TimeDelta};
@@ -8,7 +8,8 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::dead_letters::DeadLetter;
 use crate::{
-    record::{Batch, BatchHeader, EventView},
+    columns::Table,
+    record::{Batch, BatchHeader, EventView, MessageEvent},
     spool::{Mark, Position},
 };
 
@@ -21,7 +22,7 @@ pub(super) struct Chunk {
     pub end: Mark,
     /// The frames' batches, in order, until everything is in: refused rows are looked for in them.
     pub batches: Arc<Vec<Batch>>,
-    /// One block per partition, ascending.
+    /// One block per partition of each table, ascending.
     pub partitions: Vec<Partition>,
     /// Frames that are no batches.
     pub unreadable: Vec<DeadLetter>,
@@ -33,11 +34,37 @@ pub(super) struct Chunk {
     pub permit: Permit,
 }
 
-/// The rows of one partition.
+/// Where rows go in one insert: a part of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    /// Events of one month, `toYYYYMM(day)`.
+    Events { month: u32 },
+    /// All message events: their table has no partitions.
+    Messages,
+}
+
+impl Place {
+    pub(super) fn table(self) -> Table {
+        match self {
+            Self::Events { .. } => Table::Events,
+            Self::Messages => Table::MessageEvents,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Events { month } => write!(f, "{month}"),
+            Self::Messages => f.write_str("messages"),
+        }
+    }
+}
+
+/// The rows of one place.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// `toYYYYMM(day)`.
-    pub month: u32,
+    pub place: Place,
     pub rows: usize,
     /// The rows as a `Native` block.
     pub block: Bytes,
@@ -49,23 +76,39 @@ pub(super) fn month(day: u16) -> u32 {
     date.year().unsigned_abs() * 100 + date.month()
 }
 
-/// Calls `each` with the rows of one partition, `range` of them in order of arrival.
-pub(super) fn for_each_row(
-    batches: &[Batch],
-    partition: u32,
+/// One row, as it is in its batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Record<'a> {
+    Event(EventView<'a>),
+    Message(MessageEvent<'a>),
+}
+
+/// Calls `each` with the rows of one place, `range` of them in order of arrival.
+pub(super) fn for_each_row<'a>(
+    batches: &'a [Batch],
+    place: Place,
     range: &Range<usize>,
-    mut each: impl FnMut(&BatchHeader, &EventView<'_>),
+    mut each: impl FnMut(&'a BatchHeader, Record<'a>),
 ) {
     let mut index = 0;
+    let mut offer = |header, record| {
+        if range.contains(&index) {
+            each(header, record);
+        }
+        index += 1;
+    };
     for batch in batches {
-        for event in batch.events() {
-            if month(event.day) != partition {
-                continue;
+        match place {
+            Place::Events { month: wanted } => {
+                for event in batch.events().filter(|event| month(event.day) == wanted) {
+                    offer(batch.header(), Record::Event(event));
+                }
             }
-            if range.contains(&index) {
-                each(batch.header(), &event);
+            Place::Messages => {
+                for event in batch.messages() {
+                    offer(batch.header(), Record::Message(event));
+                }
             }
-            index += 1;
         }
     }
 }

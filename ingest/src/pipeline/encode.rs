@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::chunk::{Partition, for_each_row, month};
-use crate::{columns::EventColumns, record::Batch};
+use super::chunk::{Partition, Place, Record, for_each_row, month};
+use crate::{
+    columns::{EventColumns, MessageColumns},
+    record::Batch,
+};
 
 /// Partitions whose columns are kept for the next chunk.
 const COLUMNS_KEPT_MAX: usize = 2;
@@ -17,7 +20,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// All rows of `batches`, by partition, ascending.
+    /// All rows of `batches`, by place, ascending.
     pub(super) fn partitions(&mut self, batches: &[Batch]) -> Vec<Partition> {
         let mut open: Vec<(u32, EventColumns)> = Vec::new();
         let (mut day, mut slot) = (None, 0);
@@ -32,16 +35,15 @@ impl Encoder {
             }
         }
         open.sort_unstable_by_key(|(month, _)| *month);
-        open.into_iter()
-            .map(|(month, mut columns)| {
-                let rows = columns.len();
-                let block = finish(&mut columns);
-                if self.spare.len() < COLUMNS_KEPT_MAX {
-                    self.spare.push(columns);
-                }
-                Partition { month, rows, block }
-            })
-            .collect()
+        let events = open.into_iter().map(|(month, mut columns)| {
+            let rows = columns.len();
+            let block = finish(&mut columns);
+            if self.spare.len() < COLUMNS_KEPT_MAX {
+                self.spare.push(columns);
+            }
+            Partition { place: Place::Events { month }, rows, block }
+        });
+        events.chain(messages(batches)).collect()
     }
 
     fn slot(&mut self, open: &mut Vec<(u32, EventColumns)>, month: u32) -> usize {
@@ -53,11 +55,33 @@ impl Encoder {
     }
 }
 
-/// Some rows of one partition.
-pub(super) fn range(batches: &[Batch], partition: u32, range: &Range<usize>) -> Bytes {
-    let mut columns = EventColumns::default();
-    for_each_row(batches, partition, range, |header, event| columns.push(header, event));
-    finish(&mut columns)
+/// All message events of `batches`; none when there are none.
+fn messages(batches: &[Batch]) -> Option<Partition> {
+    let mut columns = MessageColumns::default();
+    for batch in batches {
+        batch.messages().for_each(|event| columns.push(batch.header(), event));
+    }
+    let rows = columns.len();
+    (rows > 0).then(|| Partition { place: Place::Messages, rows, block: finish_messages(columns) })
+}
+
+/// Some rows of one place.
+pub(super) fn range(batches: &[Batch], place: Place, range: &Range<usize>) -> Bytes {
+    let (mut events, mut messages) = (EventColumns::default(), MessageColumns::default());
+    for_each_row(batches, place, range, |header, record| match record {
+        Record::Event(event) => events.push(header, &event),
+        Record::Message(event) => messages.push(header, event),
+    });
+    match place {
+        Place::Events { .. } => finish(&mut events),
+        Place::Messages => finish_messages(messages),
+    }
+}
+
+fn finish_messages(columns: MessageColumns<'_>) -> Bytes {
+    let mut block = Vec::new();
+    columns.encode(&mut block);
+    Bytes::from(block)
 }
 
 fn finish(columns: &mut EventColumns) -> Bytes {

@@ -229,12 +229,8 @@ fn unreadable(frame: &Frame, reason: &str, at_ms: u64) -> DeadLetter {
     DeadLetter {
         id: format!("frame-{:020}", frame.position.get()),
         at_ms,
-        workspace_id: None,
-        event_id: None,
-        event_name: None,
-        code: 0,
         reason: reason.to_owned(),
-        row: None,
         frame: Some(hex),
+        ..DeadLetter::default()
     }
 }

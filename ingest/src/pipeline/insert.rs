@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 use bytes::Bytes;
 use clickhouse::{Client, error::Error};
 
-use crate::columns;
+use crate::columns::Table;
 
 /// Longest wait for ClickHouse to take the next piece of a body.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -14,28 +14,29 @@ const END_TIMEOUT: Duration = Duration::from_mins(3);
 /// Bytes handed to the connection at once; compressed one by one when the client compresses.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Which format the body has.
+/// Where a body goes, and which format it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
     /// One `Native` block.
-    Native,
+    Native(Table),
     /// JSON objects, one per line.
-    JsonEachRow,
+    JsonEachRow(Table),
 }
 
 impl Statement {
     fn sql(self) -> Cow<'static, str> {
         match self {
-            Self::Native => columns::INSERT.into(),
-            Self::JsonEachRow => {
-                let names: Vec<&str> = columns::COLUMNS.iter().map(|(name, _)| *name).collect();
-                format!("INSERT INTO events ({}) FORMAT JSONEachRow", names.join(", ")).into()
+            Self::Native(table) => table.insert().into(),
+            Self::JsonEachRow(table) => {
+                let names: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
+                let (table, names) = (table.name(), names.join(", "));
+                format!("INSERT INTO {table} ({names}) FORMAT JSONEachRow").into()
             }
         }
     }
 }
 
-/// Inserts `body` into `events`. `token` names these rows: ClickHouse drops a repeat of it.
+/// Inserts `body`. `token` names these rows: ClickHouse drops a repeat of it.
 pub(super) async fn send(
     client: &Client,
     statement: Statement,

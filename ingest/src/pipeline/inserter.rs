@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::{
     Flow,
     backoff::Backoff,
-    chunk::{Chunk, Partition, for_each_row},
+    chunk::{Chunk, Partition, Place, for_each_row},
     dead_letters::{self, DeadLetter},
     encode,
     insert::{self, Statement},
@@ -73,8 +73,8 @@ impl Inserter {
                     if refused.is_empty() {
                         return;
                     }
-                    let letters = self.letters(chunk, partition.month, &refused);
-                    let name = format!("{:020}-{}", chunk.first.get(), partition.month);
+                    let letters = self.letters(chunk, partition.place, &refused);
+                    let name = format!("{:020}-{}", chunk.first.get(), partition.place);
                     self.keep(name, letters).await;
                     return;
                 }
@@ -94,14 +94,14 @@ impl Inserter {
     ) -> Result<(), (u16, String)> {
         let block = match block {
             Some(block) => block.clone(),
-            None => encode_range(chunk, partition.month, range).await,
+            None => encode_range(chunk, partition.place, range).await,
         };
         let token = self.token(chunk, partition, range);
+        let statement = Statement::Native(partition.place.table());
         let mut backoff = Backoff::new();
         loop {
             let start = std::time::Instant::now();
-            let sent =
-                insert::send(&self.client, Statement::Native, Some(&token), block.clone()).await;
+            let sent = insert::send(&self.client, statement, Some(&token), block.clone()).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
                 self.metrics.insert_rows.increment(range.len() as u64);
@@ -126,7 +126,7 @@ impl Inserter {
     /// same tokens, so what is already in is dropped there.
     fn token(&self, chunk: &Chunk, partition: &Partition, range: &Range<usize>) -> String {
         let (first, end) = (chunk.first.get(), chunk.end.position.get());
-        let whole = format!("{}-{first}-{end}-{}", self.spool, partition.month);
+        let whole = format!("{}-{first}-{end}-{}", self.spool, partition.place);
         if range.len() == partition.rows {
             whole
         } else {
@@ -182,22 +182,17 @@ impl Inserter {
         refused
     }
 
-    fn letters(&self, chunk: &Chunk, month: u32, refused: &[Refused]) -> Vec<DeadLetter> {
+    fn letters(&self, chunk: &Chunk, place: Place, refused: &[Refused]) -> Vec<DeadLetter> {
         let at_ms = (self.flow.now_ms)();
         let mut letters = Vec::with_capacity(refused.len());
         for refused in refused {
             let only = refused.row..refused.row + 1;
-            for_each_row(&chunk.batches, month, &only, |header, event| {
+            for_each_row(&chunk.batches, place, &only, |header, record| {
                 letters.push(DeadLetter {
-                    id: format!("{:016x}", event.seq),
                     at_ms,
-                    workspace_id: Some(header.workspace_id),
-                    event_id: Some(event.event_id.to_owned()),
-                    event_name: Some(event.event_name.to_owned()),
                     code: refused.code,
                     reason: dead_letters::cut_reason(&refused.reason),
-                    row: dead_letters::row_json(header, event).ok(),
-                    frame: None,
+                    ..DeadLetter::of(header, record)
                 });
             });
         }
@@ -254,9 +249,9 @@ impl Inserter {
 }
 
 /// Encoding thousands of rows takes too long for a thread that serves requests.
-async fn encode_range(chunk: &Chunk, month: u32, range: &Range<usize>) -> Bytes {
+async fn encode_range(chunk: &Chunk, place: Place, range: &Range<usize>) -> Bytes {
     let (batches, range) = (Arc::clone(&chunk.batches), range.clone());
-    tokio::task::spawn_blocking(move || encode::range(&batches, month, &range))
+    tokio::task::spawn_blocking(move || encode::range(&batches, place, &range))
         .await
         .expect("encoding does not panic: it did not the first time")
 }

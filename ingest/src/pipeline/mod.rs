@@ -108,7 +108,7 @@ impl Default for Limits {
 /// What the pipeline works with.
 #[derive(Clone)]
 pub struct PipelineOptions {
-    /// ClickHouse, with the database that has the table `events`.
+    /// ClickHouse, with the database that has the tables `events` and `message_events`.
     pub clickhouse: clickhouse::Client,
     /// Where refused rows are kept; made when first needed.
     pub dead_letters_dir: PathBuf,

@@ -17,6 +17,7 @@ pub(super) fn header(bytes: &[u8]) -> Result<BatchHeader, CorruptBatch> {
         bytes.first_chunk::<HEADER_BYTES>().ok_or(CorruptBatch::Truncated("header"))?.as_slice();
     let kind = match fixed[1] {
         1 => BatchKind::Events,
+        2 => BatchKind::Messages,
         other => return Err(CorruptBatch::Kind(other)),
     };
     if fixed[2..4] != [0, 0] {
@@ -132,12 +133,12 @@ impl OrderFixed {
 }
 
 /// Reads integers off the front of bytes.
-struct Cursor<'a> {
-    rest: &'a [u8],
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a [u8],
 }
 
 impl Cursor<'_> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], CorruptBatch> {
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], CorruptBatch> {
         let (taken, rest) =
             self.rest.split_first_chunk::<N>().ok_or(CorruptBatch::Truncated("event"))?;
         self.rest = rest;
@@ -146,12 +147,12 @@ impl Cursor<'_> {
 }
 
 /// Reads strings off the front of validated text.
-struct Text<'a> {
-    rest: &'a str,
+pub(super) struct Text<'a> {
+    pub(super) rest: &'a str,
 }
 
 impl<'a> Text<'a> {
-    fn take(&mut self, length: usize) -> Result<&'a str, CorruptBatch> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a str, CorruptBatch> {
         let (taken, rest) =
             self.rest.split_at_checked(length).ok_or(CorruptBatch::Inconsistent("text"))?;
         self.rest = rest;

@@ -109,14 +109,19 @@ impl BatchBuilder {
             first_seq,
             count: self.count,
         };
-        self.bytes[0] = FORMAT_VERSION;
-        self.bytes[1] = header.kind as u8;
-        self.bytes[4..8].copy_from_slice(&header.count.to_le_bytes());
-        self.bytes[8..24].copy_from_slice(workspace_id.as_bytes());
-        self.bytes[24..32].copy_from_slice(&received_at_ms.to_le_bytes());
-        self.bytes[32..40].copy_from_slice(&first_seq.to_le_bytes());
+        write_header(&mut self.bytes, &header);
         Some(Batch::written(self.bytes, header))
     }
+}
+
+/// Fills in the first [`HEADER_BYTES`] of a batch.
+pub(super) fn write_header(bytes: &mut [u8], header: &BatchHeader) {
+    bytes[0] = FORMAT_VERSION;
+    bytes[1] = header.kind as u8;
+    bytes[4..8].copy_from_slice(&header.count.to_le_bytes());
+    bytes[8..24].copy_from_slice(header.workspace_id.as_bytes());
+    bytes[24..32].copy_from_slice(&header.received_at_ms.to_le_bytes());
+    bytes[32..40].copy_from_slice(&header.first_seq.to_le_bytes());
 }
 
 impl<'a> EventView<'a> {
@@ -147,10 +152,10 @@ fn push_order(out: &mut Vec<u8>, order: &OrderView<'_>) {
     }
 }
 
-fn short(length: usize) -> u16 {
+pub(super) fn short(length: usize) -> u16 {
     u16::try_from(length).expect("identifiers and number counts fit 16 bits")
 }
 
-fn long(length: usize) -> u32 {
+pub(super) fn long(length: usize) -> u32 {
     u32::try_from(length).expect("an event is far below 4 GiB")
 }

@@ -1,6 +1,7 @@
 //! The durable form of admitted events: what a spool frame holds.
 //!
-//! One [`Batch`] is the accepted part of one request. It is written once, by [`BatchBuilder`], and
+//! One [`Batch`] is the accepted part of one request, or some of what happened to messages
+//! ([`MessageEvent`]). It is written once, by [`BatchBuilder`] or [`MessageBatchBuilder`], and
 //! read many times: by the ClickHouse writer, by triggers, and after a restart from disk. Reading
 //! is zero-copy: an [`EventView`] borrows from the batch's bytes.
 //!
@@ -10,7 +11,8 @@
 //!
 //! ```text
 //! batch   version u8 = 1 · kind u8 · zero u16 · count u32 · workspace_id [16] · received_at_ms i64
-//!         · first_seq u64 · event × count, and nothing after it
+//!         · first_seq u64 · event × count (kind 1) or message × count (kind 2, see `message`),
+//!         and nothing after it
 //! event   event_bytes u32 (of all of the event, itself included) · timestamp_ms i64 · day u16
 //!         · flags u16 (bit 0: order) · number_count u16 · length of each of the nine identifiers u16
 //!         · properties_bytes u32 · order? · number × number_count · text
@@ -26,6 +28,7 @@
 
 mod decode;
 mod encode;
+mod message;
 mod sequence;
 mod view;
 
@@ -36,6 +39,9 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 pub use encode::BatchBuilder;
+pub use message::{
+    MESSAGE_TEXT_BYTES_MAX, MessageBatchBuilder, MessageEvent, MessageEvents, MessageKind,
+};
 pub use sequence::Sequence;
 pub use view::{EventView, NumberBuffer, Numbers, NumbersIter, OrderView};
 
@@ -58,6 +64,8 @@ const IDENTIFIER_COUNT: usize = 9;
 pub enum BatchKind {
     /// Tracked events.
     Events = 1,
+    /// What happened to messages.
+    Messages = 2,
 }
 
 /// What all events of a batch share.
@@ -92,7 +100,7 @@ pub enum CorruptBatch {
     Inconsistent(&'static str),
 }
 
-/// Admitted events of one request. Cloning shares the bytes.
+/// Admitted events of one request, or message events told together. Cloning shares the bytes.
 #[derive(Debug, Clone)]
 pub struct Batch {
     bytes: Bytes,
@@ -105,8 +113,10 @@ impl Batch {
         let header = decode::header(&bytes)?;
         let mut rest = bytes.get(HEADER_BYTES..).unwrap_or_default();
         for _ in 0..header.count {
-            let (_, after) = decode::event(rest)?;
-            rest = after;
+            rest = match header.kind {
+                BatchKind::Events => decode::event(rest)?.1,
+                BatchKind::Messages => message::read(rest)?.1,
+            };
         }
         if !rest.is_empty() {
             return Err(CorruptBatch::Inconsistent("count"));
@@ -114,7 +124,7 @@ impl Batch {
         Ok(Self { bytes, header })
     }
 
-    /// Takes bytes that [`BatchBuilder`] has just written.
+    /// Takes bytes that a builder has just written.
     fn written(bytes: Vec<u8>, header: BatchHeader) -> Self {
         let batch = Self { bytes: Bytes::from(bytes), header };
         debug_assert!(Self::from_bytes(batch.bytes.clone()).is_ok());
@@ -131,13 +141,31 @@ impl Batch {
         &self.header
     }
 
-    /// The events in order of arrival.
+    /// The header alone; what follows it is not looked at.
+    pub fn header_of(bytes: &[u8]) -> Result<BatchHeader, CorruptBatch> {
+        decode::header(bytes)
+    }
+
+    /// The tracked events in order of arrival; none in a batch of another kind.
     pub fn events(&self) -> Events<'_> {
         Events {
             rest: self.bytes.get(HEADER_BYTES..).unwrap_or_default(),
             next_seq: self.header.first_seq,
-            left: self.header.count,
+            left: self.count_of(BatchKind::Events),
         }
+    }
+
+    /// The message events in the order they were told; none in a batch of another kind.
+    pub fn messages(&self) -> MessageEvents<'_> {
+        MessageEvents {
+            rest: self.bytes.get(HEADER_BYTES..).unwrap_or_default(),
+            next_seq: self.header.first_seq,
+            left: self.count_of(BatchKind::Messages),
+        }
+    }
+
+    fn count_of(&self, kind: BatchKind) -> u32 {
+        if self.header.kind == kind { self.header.count } else { 0 }
     }
 }
 

@@ -5,9 +5,11 @@
 //! ```text
 //! id           "<seq, 16 hex digits>", or "frame-<position>" for a frame that could not be read
 //! atMs         when it was refused, milliseconds since 1970
-//! workspaceId  eventId  eventName     whose and what; null for an unreadable frame
+//! workspaceId  eventId  eventName     whose and what (of a message event: the message and the type);
+//!                                     null for an unreadable frame
 //! code         ClickHouse's error number, 0 when it was not ClickHouse that refused
 //! reason       the refusal's text
+//! table        "events" or "message_events"; "events" when absent
 //! row          the row by column name, as `FORMAT JSONEachRow` takes it; null for an unreadable frame
 //! frame        the frame's bytes in hexadecimal, only when it could not be read
 //! ```
@@ -35,13 +37,15 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 pub use retry::{RetryError, RetryReport, retry};
-pub(super) use row::row_json;
+
+use super::chunk::Record;
+use crate::{columns::Table, record::BatchHeader};
 
 /// Characters of a refusal's text that are kept: ClickHouse repeats whole rows in some.
 const REASON_CHARS_MAX: usize = 2000;
 
 /// One refused row.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
     /// Names it: the arrival number in hexadecimal, or the frame's position.
@@ -50,19 +54,49 @@ pub struct DeadLetter {
     pub at_ms: u64,
     /// Whose event it is; none when the frame could not be read.
     pub workspace_id: Option<Uuid>,
-    /// The event's id, likewise.
+    /// The event's id, of a message event the message's; likewise.
     pub event_id: Option<String>,
-    /// The event's name, likewise.
+    /// The event's name, of a message event its type; likewise.
     pub event_name: Option<String>,
     /// ClickHouse's error number; 0 when it was not ClickHouse that refused.
     pub code: u16,
     /// Why it was refused.
     pub reason: String,
+    /// The table it was for.
+    #[serde(default)]
+    pub table: Table,
     /// The row, ready for `FORMAT JSONEachRow`.
     pub row: Option<Box<RawValue>>,
     /// An unreadable frame's bytes in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame: Option<String>,
+}
+
+impl DeadLetter {
+    /// Whose and what; when and why it was refused is left open.
+    pub(super) fn of(header: &BatchHeader, record: Record<'_>) -> Self {
+        let workspace_id = Some(header.workspace_id);
+        match record {
+            Record::Event(event) => Self {
+                id: format!("{:016x}", event.seq),
+                workspace_id,
+                event_id: Some(event.event_id.to_owned()),
+                event_name: Some(event.event_name.to_owned()),
+                table: Table::Events,
+                row: row::of_event(header, &event).ok(),
+                ..Self::default()
+            },
+            Record::Message(event) => Self {
+                id: format!("{:016x}", event.seq),
+                workspace_id,
+                event_id: Some(event.message_id.to_string()),
+                event_name: Some(event.kind.as_str().to_owned()),
+                table: Table::MessageEvents,
+                row: row::of_message(header, &event).ok(),
+                ..Self::default()
+            },
+        }
+    }
 }
 
 /// All dead letters in `dir`, oldest first. None when there is no such folder.

@@ -9,9 +9,12 @@ use std::{
 use bytes::Bytes;
 
 use super::{DeadLetter, cut_reason, files, read, sync_parent, write};
-use crate::pipeline::{
-    insert::{self, Statement},
-    refusal::{self, Refusal},
+use crate::{
+    columns::Table,
+    pipeline::{
+        insert::{self, Statement},
+        refusal::{self, Refusal},
+    },
 };
 
 /// What became of the dead letters.
@@ -77,6 +80,7 @@ async fn retry_letters(
     let (rows, mut left): (Vec<_>, Vec<_>) =
         letters.into_iter().partition(|letter| letter.row.is_some());
     report.unreadable += left.len();
+    // The letters of a file are of one table: they are of one insert.
     match send(client, &rows).await {
         Ok(()) => {
             report.inserted += rows.len();
@@ -115,6 +119,7 @@ async fn send(
     client: &clickhouse::Client,
     letters: &[DeadLetter],
 ) -> Result<(), clickhouse::error::Error> {
+    let table = letters.first().map_or_else(Table::default, |letter| letter.table);
     let mut body = Vec::new();
     for row in letters.iter().filter_map(|letter| letter.row.as_ref()) {
         body.extend_from_slice(row.get().as_bytes());
@@ -123,7 +128,7 @@ async fn send(
     if body.is_empty() {
         return Ok(());
     }
-    insert::send(client, Statement::JsonEachRow, None, Bytes::from(body)).await
+    insert::send(client, Statement::JsonEachRow(table), None, Bytes::from(body)).await
 }
 
 fn lock(dir: &Path) -> Result<File, RetryError> {

@@ -1,12 +1,41 @@
-//! A refused event as a `JSONEachRow` row: the same columns the `Native` block has, in words.
+//! A refused row as `JSONEachRow` takes it: the same columns the `Native` block has, in words.
 
 use chrono::{DateTime, NaiveDate, TimeDelta};
 use serde_json::{Map, Value, json, value::RawValue};
 
-use crate::record::{BatchHeader, EventView, OrderView};
+use crate::record::{BatchHeader, EventView, MessageEvent, OrderView};
 
-/// The row of `event`, by column name.
-pub(in crate::pipeline) fn row_json(
+/// The row of a message event, by column name.
+pub(super) fn of_message(
+    header: &BatchHeader,
+    event: &MessageEvent<'_>,
+) -> serde_json::Result<Box<RawValue>> {
+    serde_json::value::to_raw_value(&json!({
+        "workspace_id": header.workspace_id,
+        "campaign_id": event.campaign_id,
+        "type": event.kind.as_str(),
+        "user_id": event.user_id,
+        "message_id": event.message_id,
+        "event_id": event.event_id,
+        "timestamp": instant(event.timestamp_ms),
+        "occurrence": event.occurrence,
+        "variant_id": event.variant_id,
+        "channel": event.channel,
+        "is_bot": event.is_bot,
+        "is_test": event.is_test,
+        "url": event.url,
+        "label": event.label,
+        "code": event.code,
+        "reason": event.reason,
+        "platform": event.platform,
+        "app_id": event.app_id,
+        "button_id": event.button_id,
+        "seq": event.seq,
+    }))
+}
+
+/// The row of an event, by column name.
+pub(super) fn of_event(
     header: &BatchHeader,
     event: &EventView<'_>,
 ) -> serde_json::Result<Box<RawValue>> {

@@ -2,6 +2,7 @@
 
 mod clickhouse;
 mod flow;
+mod messages;
 mod refusals;
 
 use std::{

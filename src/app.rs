@@ -9,6 +9,7 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
+    config::Callbacks,
     delivery::{ops::bell::Bell, providers::Providers},
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
@@ -54,6 +55,8 @@ pub struct Parts {
     pub carried: ChannelSet,
     /// Who carries them.
     pub providers: Providers,
+    /// What may come back, and from whom.
+    pub callbacks: Callbacks,
 }
 
 impl App {
@@ -110,6 +113,11 @@ impl App {
     /// Who carries messages.
     pub fn providers(&self) -> &Providers {
         &self.0.providers
+    }
+
+    /// What may come back, and from whom.
+    pub fn callbacks(&self) -> &Callbacks {
+        &self.0.callbacks
     }
 
     /// What `/readyz` answers.

@@ -4,6 +4,7 @@
 //! stands. It is merged with the other sources as TOML and read into [`Settings`] once, so a key that
 //! nothing reads cannot exist in any source: it is refused by name.
 
+mod callbacks;
 mod channels;
 mod source;
 
@@ -19,6 +20,10 @@ use url::Url;
 use crate::http::TrustedProxy;
 
 pub use self::{
+    callbacks::{
+        BasicCredentials, Callbacks, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses,
+        WhatsappCallbacks,
+    },
     channels::{Carrier, Channels, Dkim, Gateway, Headers, Smtp},
     source::{Environment, Flags},
 };
@@ -89,6 +94,9 @@ pub struct Settings {
     /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
+    /// What may come back, and from whom.
+    #[serde(default)]
+    pub callbacks: Callbacks,
     /// What the operator should be told once at start, in whole sentences without secrets.
     #[serde(skip)]
     pub notices: Vec<String>,

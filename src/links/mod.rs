@@ -126,6 +126,11 @@ impl Links {
         Self(Arc::new(Inner { db, public_url, keys: RwLock::default() }))
     }
 
+    /// Where recipients, and providers, reach this service.
+    pub fn public_url(&self) -> &Url {
+        &self.0.public_url
+    }
+
     /// The token of a link, valid from now on.
     ///
     /// # Errors

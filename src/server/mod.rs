@@ -28,7 +28,7 @@ use crate::{
     auth::{Auth, sessions::Sessions},
     campaigns,
     config::{self, Role, Settings},
-    delivery::{ops::bell::Bell, providers::Providers},
+    delivery::{self, ops::bell::Bell, providers::Providers},
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
@@ -197,6 +197,7 @@ impl Server {
         self.background.spawn(census::watch(self.app.db().clone()));
         if settings.has_role(Role::Delivery) {
             self.background.spawn(campaigns::ops::due::watch(self.app.clone()));
+            self.background.spawn(delivery::ops::feedback::watch(self.app.clone()));
         }
         let recorder = self.app.recorder().clone();
         self.background.spawn(async move {
@@ -295,6 +296,7 @@ fn assemble(
         bell: Bell::default(),
         carried: settings.channels.set(),
         providers: Providers::from_settings(settings, clock.clone())?,
+        callbacks: settings.callbacks.clone(),
         recorder,
         clock,
         db,

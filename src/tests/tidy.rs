@@ -102,7 +102,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     // What leaves is made of what a campaign is: campaigns know nothing of delivery.
     ("delivery", &["audience", "campaigns", "consent", "events", "lists", "suppressions"]),
     ("events", &[]),
-    ("hosted_page", &["consent"]),
+    ("hosted_page", &["consent", "delivery"]),
     ("lists", &["consent"]),
     ("suppressions", &[]),
     ("users", &["consent", "events"]),

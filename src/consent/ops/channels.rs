@@ -56,15 +56,31 @@ async fn set_once(
     origin: &Origin,
     change: &ChannelChange,
 ) -> Result<(Channels, Entry)> {
-    let ChannelChange { user, channel, status, .. } = *change;
     let mut tx = db.begin().await?;
-    let mut locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
+    let turned = turn_channel(&mut tx, now, tenant, origin, change).await?;
+    tx.commit().await?;
+    Ok(turned)
+}
+
+/// Like [`set_channel`] within a caller's transaction; the entry is to be counted once it is committed.
+///
+/// # Errors
+/// Not found for a contact that is not there.
+pub async fn turn_channel(
+    tx: &mut PgConnection,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    change: &ChannelChange,
+) -> Result<(Channels, Entry)> {
+    let ChannelChange { user, channel, status, .. } = *change;
+    let mut locked = contacts::lock(&mut *tx, tenant.workspace, &[user]).await?;
     let addresses = locked.remove(&user).ok_or(Error::NotFound("Contact"))?;
-    let (mut state, mut all) = states(&mut tx, tenant, user, channel).await?;
+    let (mut state, mut all) = states(&mut *tx, tenant, user, channel).await?;
     let previous = state.status;
     let text = change.consent_text.as_deref();
     let action = state.set(now, status, &origin.source, text);
-    channels::save(&mut tx, tenant.workspace, now, (user, channel), &state).await?;
+    channels::save(&mut *tx, tenant.workspace, now, (user, channel), &state).await?;
     let entry = Entry {
         user,
         channel,
@@ -74,23 +90,22 @@ async fn set_once(
         new: Some(status.as_str().into()),
     };
     let write = Write { now, origin, consent_text: text, reason: change.reason.as_deref() };
-    audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
+    audit::append(&mut *tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
     // Also for a status that was there before: the ledger says what the contact said last.
     if let Some((ledger, identifier)) = addresses.of(channel) {
         if status.is_opt_in() {
-            mirror::opt_in(&mut tx, tenant, ledger, &identifier).await?;
+            mirror::opt_in(&mut *tx, tenant, ledger, &identifier).await?;
         } else {
             let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
-            mirror::opt_out(&mut tx, now, tenant, &[opt_out]).await?;
+            mirror::opt_out(&mut *tx, now, tenant, &[opt_out]).await?;
         }
     }
-    tx.commit().await?;
     all.put(channel, state);
     Ok((all, entry))
 }
 
 /// One channel's state to work on, and all of them as they are.
-async fn states(
+pub(super) async fn states(
     connection: &mut PgConnection,
     tenant: Tenant,
     user: UserId,

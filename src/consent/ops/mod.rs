@@ -1,17 +1,20 @@
 //! What changes and reads consent. Every write is one transaction with its history and its mirror.
 
 pub mod channels;
+pub mod heard;
 pub mod memberships;
 pub mod read;
 
 pub use self::{
     channels::{
-        BounceCleared, ChannelChange, addresses_begun, addresses_changed, clear_bounce, set_channel,
+        BounceCleared, ChannelChange, addresses_begun, addresses_changed, clear_bounce,
+        set_channel, turn_channel,
     },
+    heard::{Address, SoftBounce, complained, soft_bounced},
     memberships::{
         Added, Members, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, subscribe, unsubscribe,
     },
-    read::tenant_of,
+    read::{NumberHolder, tenant_of, with_number},
 };
 pub use crate::consent::model::AddressChange;

@@ -8,7 +8,10 @@ use crate::{
         store::{channels, contacts, history, memberships},
     },
     kernel::{Channel, Error, Result, Tenant, UserId, WorkspaceId},
+    suppressions::model::Identifier,
 };
+
+pub use crate::consent::store::contacts::NumberHolder;
 
 /// Memberships in the answer about a whole contact.
 const MEMBERSHIPS_FIRST: u32 = 500;
@@ -20,6 +23,22 @@ const MEMBERSHIPS_FIRST: u32 = 500;
 /// When the store fails.
 pub async fn tenant_of(db: &PgPool, workspace: WorkspaceId) -> Result<Option<Tenant>> {
     contacts::tenant(db, workspace).await
+}
+
+/// Contacts that have a phone number, in any organization, ordered; only those after the one given. What
+/// somebody texts to a sender's number is said to everybody who writes from it.
+///
+/// # Errors
+/// When the store fails.
+pub async fn with_number(
+    db: &PgPool,
+    channel: Channel,
+    number: &Identifier,
+    after: Option<NumberHolder>,
+    limit: u32,
+) -> Result<Vec<NumberHolder>> {
+    let after = after.map(|holder| (holder.tenant.workspace, holder.user));
+    contacts::with_number(db, channel, number, after, limit).await
 }
 
 /// A contact's channels and its first 500 memberships.

@@ -28,6 +28,17 @@ impl Addresses {
     }
 }
 
+/// A contact with a phone number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberHolder {
+    /// Where the contact is.
+    pub tenant: Tenant,
+    /// The contact.
+    pub user: UserId,
+    /// Whether it, or its number, is opted out of the channel.
+    pub is_opted_out: bool,
+}
+
 /// Locks contacts against other writers until the transaction ends; those that are not there, or were
 /// deleted, are missing from the answer.
 pub(in crate::consent) async fn lock(
@@ -92,4 +103,78 @@ pub(in crate::consent) async fn tenant(
 pub(in crate::consent) fn user_id(bytes: &[u8]) -> Result<UserId> {
     let bytes: [u8; 12] = bytes.try_into().map_err(anyhow::Error::from)?;
     Ok(UserId::from_bytes(bytes))
+}
+
+/// Contacts that have an address or number.
+pub(in crate::consent) async fn having(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    identifier: &Identifier,
+) -> Result<Vec<UserId>> {
+    let ids = match ledger {
+        Ledger::Email => sqlx::query_scalar!(
+            "select id from users where workspace_id = $1 and email = $2 and deleted_at is null",
+            workspace.uuid(),
+            identifier.as_str(),
+        )
+        .fetch_all(connection)
+        .await?,
+        Ledger::Sms | Ledger::Whatsapp => {
+            sqlx::query_scalar!(
+                "select id from users
+                 where workspace_id = $1 and phone_normal = $2 and deleted_at is null",
+                workspace.uuid(),
+                identifier.as_str(),
+            )
+            .fetch_all(connection)
+            .await?
+        }
+    };
+    ids.iter().map(|id| user_id(id)).collect()
+}
+
+/// Contacts that have a phone number, in any organization, ordered; only those after the one given.
+pub(in crate::consent) async fn with_number(
+    db: &PgPool,
+    channel: Channel,
+    number: &Identifier,
+    after: Option<(WorkspaceId, UserId)>,
+    limit: u32,
+) -> Result<Vec<NumberHolder>> {
+    let (workspace, user) =
+        after.map_or((uuid::Uuid::nil(), vec![]), |(w, u)| (w.uuid(), u.bytes().to_vec()));
+    // One probe of an index for each workspace: there is none over all of them.
+    let rows = sqlx::query!(
+        "select w.organization_id, w.id as workspace_id, u.id,
+                (coalesce(c.status = 'unsubscribed', false) or exists (
+                    select from suppression s
+                    where s.workspace_id = w.id and s.channel = $2 and s.identifier = $1
+                        and s.scope = 'global' and s.reason in ('unsubscribe', 'manual'))
+                ) as \"is_opted_out!\"
+         from workspace w
+         join users u on u.workspace_id = w.id and u.phone_normal = $1 and u.deleted_at is null
+         left join channel_consent c
+             on c.workspace_id = w.id and c.user_id = u.id and c.channel = $2
+         where (w.id, u.id) > ($3, $4)
+         order by w.id, u.id
+         limit $5",
+        number.as_str(),
+        channel.as_str(),
+        workspace,
+        &user,
+        i64::from(limit),
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let tenant = Tenant {
+                organization: OrganizationId::new(row.organization_id),
+                workspace: WorkspaceId::new(row.workspace_id),
+            };
+            let user = user_id(&row.id)?;
+            Ok(NumberHolder { tenant, user, is_opted_out: row.is_opted_out })
+        })
+        .collect()
 }

@@ -2,10 +2,13 @@
 
 mod callback;
 mod content;
+mod feedback;
+mod keyword;
 pub mod message;
 mod outcome;
 mod outgoing;
 pub mod plan;
+mod reference;
 
 pub use self::{
     callback::{Callback, Happened, Inbound},
@@ -13,6 +16,9 @@ pub use self::{
         Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
         WhatsappContent,
     },
+    feedback::{BounceKind, Feedback, Heard, Whose, Why},
+    keyword::Keyword,
     outcome::{Effect, Outcome, cut_to_line},
     outgoing::{Device, NewDevice, Outgoing, Platform},
+    reference::{NotAReference, Reference},
 };

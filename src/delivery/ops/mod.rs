@@ -2,5 +2,7 @@
 
 pub mod bell;
 pub mod devices;
+pub mod feedback;
+pub mod keywords;
 
 pub use self::bell::wake;

@@ -1,4 +1,5 @@
 //! The SQL of delivery.
 
 pub mod devices;
+pub(in crate::delivery) mod feedback;
 pub mod messages;

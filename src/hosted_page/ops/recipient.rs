@@ -11,13 +11,14 @@ use crate::{
         model::{Membership, MembershipKey, MembershipStatus, Tenant},
         ops::{ChannelChange, Subscription},
     },
+    delivery::{model::Reference, ops::feedback},
     hosted_page::{
         model::{Change, Choices, Contact, PageTemplate, Submission},
         page::{self, Filled},
         store,
     },
     http::Requester,
-    kernel::{Channel, Error, Result, UserId, WorkspaceId},
+    kernel::{Channel, Error, MessageId, Result, UserId, WorkspaceId},
     links::{ConfirmSubscription, Link, Preferences, Unsubscribe},
     template::{Form, Template},
 };
@@ -203,6 +204,11 @@ pub async fn unsubscribe(
     };
     let origin = origin(UNSUBSCRIBE_LINK, requester);
     write(app, tenant, &origin, (link.user, change)).await?;
+    // After what they asked for: where it cannot be told, they have still unsubscribed.
+    if let Some(message) = link.message {
+        let message = Reference { workspace: link.workspace, message: MessageId::new(message) };
+        feedback::tell_unsubscribed(app, message, UNSUBSCRIBE_LINK).await?;
+    }
     let template = store::find(app.db(), link.workspace).await?;
     let redirect = template.redirect().filter(|_| by_button);
     Ok(Answer { html: page::done_unsubscribe(&workspace, &subject), redirect, leads_to: None })

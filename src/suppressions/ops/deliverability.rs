@@ -38,20 +38,58 @@ async fn assert_once(
     address: &Identifier,
 ) -> Result<(Suppression, bool, Vec<Entry>)> {
     let mut tx = db.begin().await?;
-    let users = contacts::lock(&mut tx, workspace, address).await?;
-    let marked = contacts::invalidate(&mut tx, workspace, now, &users).await?;
-    audit::append(&mut tx, workspace, &Write::of(now, origin), &marked).await?;
+    let asserted = hard_bounce(&mut tx, workspace, &Write::of(now, origin), address).await?;
+    tx.commit().await?;
+    Ok(asserted)
+}
+
+/// Likewise within a caller's transaction, for an address that was seen to bounce; the entries are to be
+/// counted once it is committed.
+///
+/// # Errors
+/// When the store fails.
+pub async fn hard_bounce(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    write: &Write<'_>,
+    address: &Identifier,
+) -> Result<(Suppression, bool, Vec<Entry>)> {
+    let users = contacts::lock(&mut *tx, workspace, address).await?;
+    let marked = contacts::invalidate(&mut *tx, workspace, write.now, &users).await?;
+    audit::append(&mut *tx, workspace, write, &marked).await?;
     let row = Suppression {
         ledger: Ledger::Email,
         identifier: address.clone(),
         reason: Reason::HardBounce,
-        source: origin.source.clone(),
+        source: write.origin.source.clone(),
         scope: Scope::Global,
-        created_at: now,
+        created_at: write.now,
     };
     let (row, created) = entries::insert(&mut *tx, workspace, &row).await?;
-    tx.commit().await?;
     Ok((row, created, marked))
+}
+
+/// Puts into a ledger that the owner of an identifier called a message spam. A row that is there already
+/// stays as it is.
+///
+/// # Errors
+/// When the store fails.
+pub async fn complaint(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    write: &Write<'_>,
+    (ledger, identifier): (Ledger, &Identifier),
+) -> Result<()> {
+    let row = Suppression {
+        ledger,
+        identifier: identifier.clone(),
+        reason: Reason::Complaint,
+        source: write.origin.source.clone(),
+        scope: Scope::Global,
+        created_at: write.now,
+    };
+    entries::insert(tx, workspace, &row).await?;
+    Ok(())
 }
 
 /// Takes the deliverability rows (`hard_bounce`, `complaint`) of an address out of a workspace's ledger.

@@ -1,0 +1,326 @@
+//! What is heard of messages after they left, told in the reports and acted on: bounces, complaints and
+//! opt-outs do to consent and to the ledgers what the specification says.
+//!
+//! Told first, acted on after; both as often as it takes. Reports count a repeat once by its id, and what
+//! was acted on is noted in the transaction that did.
+
+use std::{collections::HashMap, time::Duration};
+
+use ingest::{intake::TrackError, record::MessageEvent};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::{
+    app::App,
+    audit::{self, Entry, Origin, Write},
+    consent::{
+        model::ChannelStatus,
+        ops::{Address, ChannelChange, complained, soft_bounced, turn_channel},
+    },
+    db,
+    delivery::{
+        model::{BounceKind, Feedback, Heard, Reference, Whose, Why},
+        store::feedback::{self, Subject},
+    },
+    http::Requester,
+    kernel::{Channel, EmailAddress, Error, MessageId, Result, Timestamp, WorkspaceId},
+    suppressions::{
+        model::{Identifier, Ledger},
+        ops::deliverability,
+    },
+};
+
+/// The source of what delivery finds out: rows with it count toward reported bounce rates.
+const DELIVERY: &str = "delivery";
+/// How long after it was sent a message is looked for by nothing but the address.
+const BOUNCE_AGE_MAX: Duration = Duration::from_hours(7 * 24);
+/// How long what was acted on is remembered.
+const REMEMBERED_MAX: Duration = Duration::from_hours(30 * 24);
+/// Rest between two looks for what to forget.
+const FORGET_EVERY: Duration = Duration::from_hours(1);
+/// What is forgotten in one statement.
+const FORGET_ROWS_MAX: u32 = 10_000;
+/// In the history of an address that was marked invalid for what should have passed.
+const LIMIT_REACHED: &str = "as many soft bounces as are allowed";
+
+/// Tells of one message, and acts on it. Nothing happens for a message that is not there.
+///
+/// # Errors
+/// When it cannot be told or acted on; then it may be tried again as it is.
+pub async fn apply(
+    app: &App,
+    workspace: WorkspaceId,
+    message: MessageId,
+    feedback: Feedback,
+) -> Result<()> {
+    apply_all(app, &[(Reference { workspace, message }, feedback)]).await.map(drop)
+}
+
+/// Likewise of many; answers how many of them are of messages that are there.
+///
+/// # Errors
+/// When one of them cannot be told or acted on; then all may be tried again as they are.
+pub async fn apply_all(app: &App, heard: &[(Reference, Feedback)]) -> Result<usize> {
+    let references: Vec<Reference> = heard.iter().map(|(reference, _)| *reference).collect();
+    let subjects = feedback::find(app.db(), &references).await?;
+    let known: Vec<(&Subject, &Feedback)> = heard
+        .iter()
+        .filter_map(|(reference, feedback)| Some((subjects.get(reference)?, feedback)))
+        .collect();
+    tell(app, &known).await?;
+    for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.heard.acts()) {
+        act(app, subject, feedback).await?;
+    }
+    Ok(known.len())
+}
+
+/// Tells that a recipient unsubscribed by the link in a message; what follows from it is done by whom they
+/// told.
+///
+/// # Errors
+/// When it cannot be told.
+pub async fn tell_unsubscribed(app: &App, message: Reference, source: &'static str) -> Result<()> {
+    let subjects = feedback::find(app.db(), &[message]).await?;
+    let Some(subject) = subjects.get(&message) else { return Ok(()) };
+    let feedback = Feedback {
+        teller: source,
+        event: String::new(),
+        at: None,
+        heard: Heard::Unsubscribed { source },
+    };
+    tell(app, &[(subject, &feedback)]).await
+}
+
+/// The messages that a channel's provider knows by these ids of its own.
+///
+/// # Errors
+/// When the store fails.
+pub async fn named_by_provider(
+    app: &App,
+    channel: &str,
+    ids: &[&str],
+) -> Result<HashMap<String, Reference>> {
+    feedback::named_by_provider(app.db(), channel, ids).await
+}
+
+/// The latest email an address was sent within [`BOUNCE_AGE_MAX`], in any workspace: for mail that came
+/// back and names nothing but the address.
+///
+/// # Errors
+/// When the store fails.
+pub async fn latest_to(app: &App, address: &str) -> Result<Option<Reference>> {
+    let Ok(address) = address.parse::<EmailAddress>() else { return Ok(None) };
+    feedback::latest_to_address(app.db(), address.as_str(), before(app, BOUNCE_AGE_MAX)).await
+}
+
+fn before(app: &App, age: Duration) -> Timestamp {
+    let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(app.clock().now().millis().saturating_sub(age_ms))
+}
+
+async fn tell(app: &App, known: &[(&Subject, &Feedback)]) -> Result<()> {
+    let now = app.clock().now();
+    let mut told: HashMap<Uuid, Vec<(&Subject, &Feedback, String, String)>> = HashMap::new();
+    for (subject, feedback) in known {
+        let user = subject.user.map(|user| user.to_string()).unwrap_or_default();
+        let line = (*subject, *feedback, user, feedback.event_id());
+        told.entry(subject.tenant.workspace.uuid()).or_default().push(line);
+    }
+    for (workspace, lines) in &told {
+        let events: Vec<MessageEvent<'_>> =
+            lines.iter().map(|(s, f, user, id)| event(s, f, (user, id), now)).collect();
+        app.intake().tell(*workspace, &events, now.millis()).await.map_err(untold)?;
+    }
+    Ok(())
+}
+
+fn event<'a>(
+    subject: &'a Subject,
+    feedback: &'a Feedback,
+    (user_id, event_id): (&'a str, &'a str),
+    now: Timestamp,
+) -> MessageEvent<'a> {
+    let (code, reason, label) = feedback.heard.words();
+    MessageEvent {
+        campaign_id: subject.campaign.map_or(Uuid::nil(), |campaign| campaign.uuid()),
+        kind: feedback.heard.kind(),
+        user_id,
+        message_id: subject.message.uuid(),
+        event_id,
+        // A teller's clock may be ahead of ours, and nothing happened tomorrow.
+        timestamp_ms: feedback.at.map_or(now, |at| at.min(now)).millis(),
+        occurrence: u32::try_from(subject.occurrence).unwrap_or_default(),
+        variant_id: subject.variant.as_deref().unwrap_or_default(),
+        channel: &subject.channel,
+        is_test: subject.is_test,
+        label,
+        code,
+        reason,
+        ..MessageEvent::default()
+    }
+}
+
+fn untold(error: TrackError) -> Error {
+    match error {
+        TrackError::Saturated(_) => Error::Unavailable {
+            what: "Ingest is temporarily saturated",
+            retry_after: Some(Duration::from_secs(1)),
+        },
+        error => Error::Internal(error.into()),
+    }
+}
+
+async fn act(app: &App, subject: &Subject, feedback: &Feedback) -> Result<()> {
+    // A webhook's endpoint consents to nothing.
+    let Ok(channel) = subject.channel.parse::<Channel>() else { return Ok(()) };
+    let now = app.clock().now();
+    let source = match feedback.heard {
+        Heard::Unsubscribed { source } => source,
+        _ => DELIVERY,
+    };
+    let origin = Origin {
+        source: source.to_owned(),
+        actor: format!("provider:{}", feedback.teller),
+        requester: Requester::default(),
+    };
+    let limit = app.callbacks().soft_bounce_limit;
+    let once = || act_once(app, now, &origin, (subject, channel), (feedback, limit));
+    let entries = db::retried(once).await?;
+    audit::count(&entries);
+    Ok(())
+}
+
+async fn act_once(
+    app: &App,
+    now: Timestamp,
+    origin: &Origin,
+    (subject, channel): (&Subject, Channel),
+    (feedback, limit): (&Feedback, u32),
+) -> Result<Vec<Entry>> {
+    let Subject { tenant, message, user, .. } = *subject;
+    let mut tx = app.db().begin().await?;
+    let kind = feedback.heard.kind().as_str();
+    let key = format!("{message}:{kind}:{}", feedback.event_id());
+    if !feedback::is_new(&mut tx, tenant.workspace, &key, now).await? {
+        return Ok(Vec::new());
+    }
+    let reason = words(&feedback.heard);
+    let write = Write { reason: reason.as_deref(), ..Write::of(now, origin) };
+    let entries = match &feedback.heard {
+        Heard::Bounced { kind: BounceKind::Hard, whose, .. } if channel == Channel::Email => {
+            match address(&mut tx, (subject, channel), whose).await? {
+                Some(Address { identifier, .. }) => {
+                    deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
+                        .await?
+                        .2
+                }
+                None => Vec::new(),
+            }
+        }
+        Heard::Bounced { kind: BounceKind::Soft, .. } if channel == Channel::Email => {
+            soft_bounce(&mut tx, subject, &write, limit).await?
+        }
+        Heard::Complained { whose, .. } => {
+            let address = address(&mut tx, (subject, channel), whose).await?;
+            complained(&mut tx, tenant, &write, channel, (user, address.as_ref())).await?
+        }
+        Heard::Unsubscribed { .. } => match user {
+            Some(user) => {
+                let change = ChannelChange {
+                    user,
+                    channel,
+                    status: ChannelStatus::Unsubscribed,
+                    consent_text: None,
+                    reason,
+                };
+                match turn_channel(&mut tx, now, tenant, origin, &change).await {
+                    Ok((_, entry)) => vec![entry],
+                    Err(Error::NotFound(_)) => Vec::new(),
+                    Err(error) => return Err(error),
+                }
+            }
+            None => Vec::new(),
+        },
+        // Numbers and devices do not bounce.
+        Heard::Bounced { .. }
+        | Heard::Delivered
+        | Heard::Read
+        | Heard::Deferred(_)
+        | Heard::Failed(_) => Vec::new(),
+    };
+    tx.commit().await?;
+    Ok(entries)
+}
+
+/// A mailbox that refused for once; where it was once too often, it counts as one that does not exist.
+async fn soft_bounce(
+    tx: &mut PgConnection,
+    subject: &Subject,
+    write: &Write<'_>,
+    limit: u32,
+) -> Result<Vec<Entry>> {
+    let Some(user) = subject.user else { return Ok(Vec::new()) };
+    let bounced = soft_bounced(&mut *tx, subject.tenant, write, user).await?;
+    let mut entries: Vec<Entry> = bounced.entry.into_iter().collect();
+    let reached = limit > 0 && u32::try_from(bounced.count).is_ok_and(|count| count >= limit);
+    if reached
+        && let Some(Address { identifier, .. }) =
+            Address::of(&mut *tx, subject.tenant.workspace, user, Channel::Email).await?
+    {
+        let write = Write { reason: Some(LIMIT_REACHED), ..*write };
+        let workspace = subject.tenant.workspace;
+        entries.extend(deliverability::hard_bounce(tx, workspace, &write, &identifier).await?.2);
+    }
+    Ok(entries)
+}
+
+/// The address that is meant; none where nobody is to be believed about it.
+async fn address(
+    tx: &mut PgConnection,
+    (subject, channel): (&Subject, Channel),
+    whose: &Whose,
+) -> Result<Option<Address>> {
+    let Some(ledger) = Ledger::of(channel) else { return Ok(None) };
+    let read = |text: &str| Identifier::read(ledger, text).ok();
+    if let Whose::Named(text) = whose {
+        return Ok(read(text).map(|identifier| Address { ledger, identifier }));
+    }
+    let Some(user) = subject.user else { return Ok(None) };
+    let own = Address::of(tx, subject.tenant.workspace, user, channel).await?;
+    Ok(match whose {
+        Whose::Claimed(texts) => {
+            own.filter(|own| texts.iter().any(|text| read(text).as_ref() == Some(&own.identifier)))
+        }
+        Whose::Recipient | Whose::Named(_) => own,
+    })
+}
+
+/// Code and words, for people.
+fn words(heard: &Heard) -> Option<String> {
+    let (Heard::Bounced { why: Why { code, reason }, .. }
+    | Heard::Complained { why: Why { code, reason }, .. }) = heard
+    else {
+        return None;
+    };
+    let text = format!("{code} {reason}");
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Forgets what was acted on long ago, until it is dropped.
+pub async fn watch(app: App) {
+    let mut tick = tokio::time::interval(FORGET_EVERY);
+    loop {
+        tick.tick().await;
+        let before = before(&app, REMEMBERED_MAX);
+        loop {
+            match feedback::forget(app.db(), before, FORGET_ROWS_MAX).await {
+                Ok(rows) if rows == u64::from(FORGET_ROWS_MAX) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot forget what was heard long ago");
+                    break;
+                }
+            }
+        }
+    }
+}

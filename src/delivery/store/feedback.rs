@@ -1,0 +1,167 @@
+//! Messages that something was heard of, and what of it was acted on before.
+
+use std::collections::HashMap;
+
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::{
+    delivery::model::Reference,
+    kernel::{
+        CampaignId, MessageId, OrganizationId, Result, Tenant, Timestamp, UserId, WorkspaceId,
+    },
+};
+
+/// What is known of a message that something was heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::delivery) struct Subject {
+    /// Whose it is.
+    pub(in crate::delivery) tenant: Tenant,
+    /// Its id.
+    pub(in crate::delivery) message: MessageId,
+    /// The campaign; none for a transactional message.
+    pub(in crate::delivery) campaign: Option<CampaignId>,
+    /// Which sending of the campaign.
+    pub(in crate::delivery) occurrence: i32,
+    /// Whom it was for; none where a test went to a bare address.
+    pub(in crate::delivery) user: Option<UserId>,
+    /// The channel.
+    pub(in crate::delivery) channel: String,
+    /// The variant.
+    pub(in crate::delivery) variant: Option<String>,
+    /// Whether it was a test, which is in no report.
+    pub(in crate::delivery) is_test: bool,
+}
+
+/// The messages among these references.
+pub(in crate::delivery) async fn find(
+    db: &PgPool,
+    references: &[Reference],
+) -> Result<HashMap<Reference, Subject>> {
+    let workspaces: Vec<Uuid> = references.iter().map(|r| r.workspace.uuid()).collect();
+    let messages: Vec<Uuid> = references.iter().map(|r| r.message.uuid()).collect();
+    let rows = sqlx::query!(
+        "select m.workspace_id, m.id, w.organization_id, m.campaign_id, m.occurrence, m.user_id,
+                m.channel, m.variant_id, m.purpose = 'test' as \"is_test!\"
+         from (select distinct * from unnest($1::uuid[], $2::uuid[])) as k (workspace_id, id)
+         join message m on m.workspace_id = k.workspace_id and m.id = k.id
+         join workspace w on w.id = m.workspace_id",
+        &workspaces,
+        &messages,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let workspace = WorkspaceId::new(row.workspace_id);
+            let message = MessageId::new(row.id);
+            let organization = OrganizationId::new(row.organization_id);
+            let user = row.user_id.map(|id| user_id(&id)).transpose()?;
+            let subject = Subject {
+                tenant: Tenant { organization, workspace },
+                message,
+                campaign: row.campaign_id.map(CampaignId::new),
+                occurrence: row.occurrence,
+                user,
+                channel: row.channel,
+                variant: row.variant_id,
+                is_test: row.is_test,
+            };
+            Ok((Reference { workspace, message }, subject))
+        })
+        .collect()
+}
+
+/// The messages that a channel's provider knows by these ids of its own.
+pub(in crate::delivery) async fn named_by_provider(
+    db: &PgPool,
+    channel: &str,
+    ids: &[&str],
+) -> Result<HashMap<String, Reference>> {
+    let rows = sqlx::query!(
+        "select provider_id as \"provider_id!\", workspace_id, id
+         from message
+         where provider_id = any($1) and channel = $2",
+        ids as _,
+        channel,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let workspace = WorkspaceId::new(row.workspace_id);
+            (row.provider_id, Reference { workspace, message: MessageId::new(row.id) })
+        })
+        .collect())
+}
+
+/// The latest message that an email address was sent since a time, in any workspace: for mail that came
+/// back and names nothing but the address.
+pub(in crate::delivery) async fn latest_to_address(
+    db: &PgPool,
+    address: &str,
+    since: Timestamp,
+) -> Result<Option<Reference>> {
+    let row = sqlx::query!(
+        "select m.workspace_id, m.id
+         from workspace w
+         join users u on u.workspace_id = w.id and u.email = $1 and u.deleted_at is null
+         cross join lateral (
+             select m.workspace_id, m.id, m.sent_at
+             from message m
+             where m.workspace_id = w.id and m.user_id = u.id and m.channel = 'email'
+                 and m.sent_at >= $2
+             order by m.sent_at desc
+             limit 1) m
+         order by m.sent_at desc
+         limit 1",
+        address,
+        since.utc(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| Reference {
+        workspace: WorkspaceId::new(row.workspace_id),
+        message: MessageId::new(row.id),
+    }))
+}
+
+/// Notes that something is acted on, within the transaction that does; false when it was before.
+pub(in crate::delivery) async fn is_new(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    key: &str,
+    now: Timestamp,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "insert into feedback_heard (workspace_id, key, heard_at) values ($1, $2, $3)
+         on conflict do nothing",
+        workspace.uuid(),
+        key,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Forgets what was acted on before a time, so many at once; answers how many were forgotten.
+pub(in crate::delivery) async fn forget(db: &PgPool, before: Timestamp, limit: u32) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from feedback_heard h
+         using (select workspace_id, key from feedback_heard where heard_at < $1
+                order by heard_at limit $2 for update skip locked) as old
+         where h.workspace_id = old.workspace_id and h.key = old.key",
+        before.utc(),
+        i64::from(limit),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+fn user_id(bytes: &[u8]) -> Result<UserId> {
+    let bytes: [u8; 12] = bytes.try_into().map_err(anyhow::Error::from)?;
+    Ok(UserId::from_bytes(bytes))
+}

@@ -14,6 +14,7 @@ use crate::{
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
     links::Links,
+    sdk::Origins,
     spam::Spamd,
     telemetry::recorder::Recorder,
 };
@@ -47,6 +48,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// Makes and opens the signed links in messages.
     pub links: Links,
+    /// Which pages may call `/v1`.
+    pub sdk_origins: Origins,
     /// Who judges what emails look like to spam filters; none: rules of our own.
     pub spamd: Option<Spamd>,
     /// Tells senders that something is due.
@@ -93,6 +96,11 @@ impl App {
     /// Makes and opens the signed links in messages.
     pub fn links(&self) -> &Links {
         &self.0.links
+    }
+
+    /// Which pages may call `/v1`.
+    pub fn sdk_origins(&self) -> &Origins {
+        &self.0.sdk_origins
     }
 
     /// Who judges what emails look like to spam filters, where it is set.

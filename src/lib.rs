@@ -22,6 +22,7 @@ pub mod links;
 pub mod lists;
 pub mod markup;
 pub mod router;
+pub mod sdk;
 pub mod server;
 pub mod shutdown;
 pub mod spam;

@@ -181,6 +181,16 @@ impl SdkCaller {
     pub fn workspace(&self) -> WorkspaceId {
         self.key.workspace
     }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        Tenant { organization: self.key.organization, workspace: self.key.workspace }
+    }
+
+    /// For audit entries: `sdk_key:<id>`.
+    pub fn actor(&self) -> String {
+        format!("sdk_key:{}", self.key.id)
+    }
 }
 
 impl<T: Send + Sync> FromRequestParts<T> for SdkCaller

@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use crate::http::TrustedProxy;
+use crate::{http::TrustedProxy, sdk};
 
 pub use self::{
     callbacks::{
@@ -88,6 +88,8 @@ pub struct Settings {
     pub auth: Auth,
     /// What outgoing calls may reach.
     pub security: Security,
+    /// Apps and pages.
+    pub sdk: Sdk,
     /// Who judges what emails look like to spam filters.
     #[serde(default)]
     pub spam: Spam,
@@ -227,6 +229,14 @@ pub struct Security {
     pub master_key: Option<SecretString>,
     /// Certificate authorities trusted besides the public ones, in PEM.
     pub ca_file: Option<PathBuf>,
+}
+
+/// `[sdk]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sdk {
+    /// Pages that may call `/v1` from a browser.
+    pub allowed_origins: Vec<sdk::Origin>,
 }
 
 /// `[spam]`

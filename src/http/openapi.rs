@@ -8,7 +8,9 @@ use utoipa::{
     openapi::{
         Components, Content, License, OpenApi, PathItem, Ref, RefOr, Response,
         path::Operation,
-        security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+        security::{
+            ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+        },
     },
 };
 use utoipa_axum::router::OpenApiRouter;
@@ -18,8 +20,10 @@ use super::envelope::Envelope;
 
 /// Where the description is.
 const DESCRIPTION_PATH: &str = "/openapi.json";
-/// Name of the one security scheme.
+/// Name of the security scheme of the API.
 const BEARER: &str = "bearer";
+/// Name of that of client SDKs, which their operations name themselves.
+const SDK_KEY: &str = "sdk_key";
 /// Operations with this tag need no credential.
 const OPEN_TAG: &str = "health";
 
@@ -49,6 +53,11 @@ fn completed(mut document: OpenApi) -> OpenApi {
         .description(Some("An API key made by `millrace keys create`."))
         .build();
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let sdk_key = ApiKeyValue::with_description(
+        "x-sdk-key",
+        "A key made by `millrace keys create --sdk`, which every copy of an app may hold.",
+    );
+    components.add_security_scheme(SDK_KEY, SecurityScheme::ApiKey(ApiKey::Header(sdk_key)));
     components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
     for item in document.paths.paths.values_mut() {
         for operation in operations(item) {

@@ -104,6 +104,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
     ("lists", &["consent"]),
+    // What apps may do is done by those who do it for the API.
+    ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
     ("suppressions", &[]),
     ("users", &["consent", "events"]),
 ];

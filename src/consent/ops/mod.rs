@@ -12,7 +12,7 @@ pub use self::{
     },
     heard::{Address, SoftBounce, complained, soft_bounced},
     memberships::{
-        Added, Members, Subscribed, Subscription, add_members, apply_inline, confirm,
+        Added, Members, SDK_SOURCE, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, subscribe, unsubscribe,
     },
     read::{NumberHolder, tenant_of, with_number},

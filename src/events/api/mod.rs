@@ -5,6 +5,8 @@ mod query;
 mod track;
 pub mod wire;
 
+pub use self::track::{TrackBody, Tracked};
+
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::app::App;

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-struct TrackedEvent {
+pub struct TrackedEvent {
     /// The caller's id of the user. One of `userId`, `serviceUserId`, `anonymousId`, `userAlias` is required.
     #[schema(max_length = 255)]
     user_id: Option<String>,
@@ -61,16 +61,17 @@ struct UserAlias {
 /// One event, or up to 500 of them.
 #[derive(Debug, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-enum TrackBody {
+pub enum TrackBody {
+    /// One.
     One(Box<TrackedEvent>),
+    /// Several.
     Many(Vec<TrackedEvent>),
 }
 
 /// The answer: to a single event its id, to an array the verdicts.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(super) enum Tracked {
+pub enum Tracked {
     /// One event was recorded.
     #[serde(rename_all = "camelCase")]
     One {
@@ -92,7 +93,7 @@ pub(super) enum Tracked {
 
 /// An element that was refused.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Rejected {
+pub struct Rejected {
     /// Zero-based position in the request's array.
     index: usize,
     /// Its event name, when it has one.
@@ -100,6 +101,19 @@ pub(super) struct Rejected {
     name: Option<String>,
     /// Why.
     reason: String,
+}
+
+impl From<Answer> for Tracked {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::One { event_id } => Self::One { event_id, success: true },
+            Answer::Many { processed, accepted, rejected } => Self::Many {
+                processed,
+                accepted,
+                rejected: rejected.into_iter().map(Rejected::from).collect(),
+            },
+        }
+    }
 }
 
 impl From<Refused> for Rejected {
@@ -122,12 +136,5 @@ pub(super) async fn track_events(
     body: JsonBytes<TRACK_BODY_BYTES_MAX>,
 ) -> Result<Json<Tracked>> {
     let answer = ops::track::track(&app, caller.workspace(), body).await?;
-    Ok(Json(match answer {
-        Answer::One { event_id } => Tracked::One { event_id, success: true },
-        Answer::Many { processed, accepted, rejected } => Tracked::Many {
-            processed,
-            accepted,
-            rejected: rejected.into_iter().map(Rejected::from).collect(),
-        },
-    }))
+    Ok(Json(Tracked::from(answer)))
 }

@@ -236,6 +236,15 @@ fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
+/// What apps ask with an SDK key: beside the specification, and without scopes.
+const OF_APPS: &[(&str, &str)] = &[
+    ("/v1/track", "POST"),
+    ("/v1/devices", "POST"),
+    ("/v1/devices/{token}", "DELETE"),
+    ("/v1/subscriptions/channel", "POST"),
+    ("/v1/subscriptions/group", "POST"),
+];
+
 /// Every endpoint of the specification that is there so far.
 fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
     let lines = [
@@ -296,6 +305,12 @@ async fn the_specifications_endpoints_are_described_and_no_others() {
     }
     for health in ["/livez", "/readyz"] {
         assert!(described.remove(&(health.to_owned(), "GET".to_owned())), "{health}");
+    }
+    for (path, method) in OF_APPS {
+        let operation = ((*path).to_owned(), (*method).to_owned());
+        assert!(described.remove(&operation), "{operation:?}");
+        let security = &description["paths"][*path][method.to_lowercase()]["security"];
+        assert_eq!(*security, json!([{"sdk_key": []}]), "{path}");
     }
     let specified: BTreeSet<_> = endpoints(&ABSENT)
         .into_iter()

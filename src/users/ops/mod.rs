@@ -28,6 +28,12 @@ pub async fn by_external_id(db: &PgPool, workspace: WorkspaceId, id: &str) -> Re
     store::read::by_external_id(db, workspace, id).await?.ok_or(NO_USER)
 }
 
+/// The internal id of the active profile that a text names: by the caller's own id of it, else by its
+/// internal one.
+pub async fn id_of(db: &PgPool, workspace: WorkspaceId, text: &str) -> Result<UserId> {
+    store::read::id_of(db, workspace, text).await?.ok_or(NO_USER)
+}
+
 /// A page of active profiles, latest change first, and how many there are in all.
 pub async fn page(
     db: &PgPool,

@@ -46,6 +46,29 @@ pub(in crate::users) async fn by_external_id(
     row.map(User::try_from).transpose()
 }
 
+/// The internal id of the active profile that a text names: by the caller's own id of it, else by its
+/// internal one.
+pub(in crate::users) async fn id_of(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    text: &str,
+) -> Result<Option<UserId>> {
+    let internal = text.parse::<UserId>().ok().map(|id| id.bytes().to_vec());
+    let id = sqlx::query_scalar!(
+        "select id
+         from users
+         where workspace_id = $1 and (external_id = $2 or id = $3) and deleted_at is null
+         order by external_id = $2 desc nulls last
+         limit 1",
+        workspace.uuid(),
+        text,
+        internal,
+    )
+    .fetch_optional(db)
+    .await?;
+    id.map(|id| super::user_id(&id)).transpose()
+}
+
 /// A page of active profiles, latest change first.
 pub(in crate::users) async fn page(
     db: &PgPool,

@@ -5,7 +5,7 @@ mod own;
 
 pub use self::{
     bulk::{Added, Members, add_members, apply_inline, remove_members},
-    own::{Subscribed, Subscription, confirm, subscribe, unsubscribe},
+    own::{SDK_SOURCE, Subscribed, Subscription, confirm, subscribe, unsubscribe},
 };
 
 use std::collections::{HashMap, HashSet};

@@ -21,7 +21,9 @@ use crate::{
 };
 
 /// Sources that speak for whoever filled in a form, which may have been anybody (DECISIONS C8).
-const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center"];
+const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
+/// The source of what an app says: whoever has its key, which is in every copy of it, may say it.
+pub const SDK_SOURCE: &str = "sdk";
 /// The reason in the history of a subscription that was confirmed.
 const CONFIRMED: &str = "confirmed by the link sent to the contact";
 /// Who confirms.

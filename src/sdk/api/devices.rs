@@ -1,0 +1,257 @@
+//! `/v1/devices`: where push notifications reach a person.
+
+use axum::{Json, extract::State};
+use base64::{
+    Engine as _, alphabet,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use serde::Serialize;
+use url::Url;
+use utoipa::ToSchema;
+
+use super::person::Person;
+use crate::{
+    app::App,
+    auth::SdkCaller,
+    delivery::{
+        model::{Device, NewDevice, Platform},
+        ops::devices,
+    },
+    http::{Body, Fields, FromFields, Path, Upserted},
+    kernel::{Error, FieldError, Result},
+};
+
+/// Characters of a token: what an index of the store has room for, and eight times what FCM gives out.
+const TOKEN_CHARS_MAX: usize = 2_048;
+/// Characters of an app's id.
+const APP_ID_CHARS_MAX: usize = 255;
+/// Characters of a key of a web push subscription; the real ones have 87 and 22.
+const PUSH_KEY_CHARS_MAX: usize = 128;
+/// Bytes of `p256dh`: a point of the curve P-256, uncompressed (RFC 8291, 3.1).
+const P256DH_BYTES: usize = 65;
+/// What an uncompressed point begins with (SEC 1, 2.3.3).
+const UNCOMPRESSED: u8 = 4;
+/// Bytes of `auth` (RFC 8291, 3.2).
+const AUTH_BYTES: usize = 16;
+
+/// Base64url, as browsers write it: with or without padding.
+const BASE64URL: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::URL_SAFE,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// A device that takes push notifications: by `token`, or in a browser by `subscription`.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct Registration {
+    /// Whose it is: the caller's own id of a profile, or the internal one.
+    #[schema(value_type = String, max_length = 255)]
+    user_id: Person,
+    /// The registration token of FCM or APNs. Either this or `subscription` is required.
+    #[schema(max_length = 2048)]
+    token: Option<String>,
+    /// What `pushManager.subscribe` gave.
+    subscription: Option<Subscription>,
+    /// What it runs; `web` without a word where there is a `subscription`.
+    platform: Option<Platform>,
+    /// The app it runs.
+    #[schema(max_length = 255)]
+    app_id: Option<String>,
+}
+
+/// A push subscription of a browser (Push API, `PushSubscriptionJSON`).
+#[derive(Debug, Default, ToSchema)]
+pub(super) struct Subscription {
+    /// Where its push service takes messages; https.
+    #[schema(max_length = 2048)]
+    endpoint: String,
+    /// The keys that messages to it are encrypted by.
+    keys: SubscriptionKeys,
+}
+
+/// The keys of a push subscription, base64url.
+#[derive(Debug, Default, ToSchema)]
+pub(super) struct SubscriptionKeys {
+    /// The browser's public key: 65 bytes.
+    p256dh: String,
+    /// A secret of 16 bytes.
+    auth: String,
+}
+
+impl FromFields for Registration {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let registration = Self {
+            user_id: Person::of_body(body),
+            token: body.optional("token").parsed(String::new(), token),
+            subscription: body.optional("subscription").object(),
+            platform: body.optional("platform").one_of(Platform::NAMED),
+            app_id: body.optional("appId").text(1..=APP_ID_CHARS_MAX),
+        };
+        let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unjudged().is_null();
+        let (by_token, by_subscription) = (sent("token", body), sent("subscription", body));
+        if by_token == by_subscription {
+            body.refuse_body("either token or subscription is required");
+        }
+        if by_token && registration.platform.is_none() && !sent("platform", body) {
+            body.refuse("platform", "is required with a token");
+        }
+        if by_subscription && registration.platform.is_some_and(|it| it != Platform::Web) {
+            body.refuse("platform", "must be web with a subscription");
+        }
+        registration
+    }
+}
+
+impl FromFields for Subscription {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            endpoint: body.required("endpoint").parsed(String::new(), endpoint),
+            keys: body.required("keys").object(),
+        }
+    }
+}
+
+impl FromFields for SubscriptionKeys {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let key = |text: &str| {
+            push_key(text, |bytes| {
+                bytes.len() == P256DH_BYTES && bytes.first() == Some(&UNCOMPRESSED)
+            })
+        };
+        let secret = |text: &str| push_key(text, |bytes| bytes.len() == AUTH_BYTES);
+        Self {
+            p256dh: body.required("p256dh").parsed(String::new(), |text| {
+                key(text).ok_or_else(|| {
+                    "must be an uncompressed P-256 key of 65 bytes, base64url".to_owned()
+                })
+            }),
+            auth: body.required("auth").parsed(String::new(), |text| {
+                secret(text).ok_or_else(|| "must be 16 bytes, base64url".to_owned())
+            }),
+        }
+    }
+}
+
+/// Judges a token: opaque, of characters that a path and a header can carry.
+fn token(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("must not be empty".to_owned());
+    }
+    if text.len() > TOKEN_CHARS_MAX {
+        return Err(format!("must be at most {TOKEN_CHARS_MAX} characters"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("must be of visible ASCII characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Judges the address of a push service (RFC 8030 wants https).
+fn endpoint(text: &str) -> Result<String, String> {
+    let text = token(text)?;
+    match Url::parse(&text) {
+        Ok(url) if url.scheme() == "https" && url.has_host() => Ok(text),
+        _ => Err("must be an https address".to_owned()),
+    }
+}
+
+/// A key in one way of writing it.
+fn push_key(text: &str, is_one: impl Fn(&[u8]) -> bool) -> Option<String> {
+    if text.len() > PUSH_KEY_CHARS_MAX {
+        return None;
+    }
+    let bytes = BASE64URL.decode(text).ok().filter(|bytes| is_one(bytes))?;
+    Some(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes))
+}
+
+impl Registration {
+    fn device(&self) -> Device {
+        let Self { token, subscription, platform, .. } = self;
+        match subscription {
+            Some(Subscription { endpoint, keys }) => Device {
+                token: endpoint.clone(),
+                platform: Platform::Web,
+                p256dh: Some(keys.p256dh.clone()),
+                auth: Some(keys.auth.clone()),
+            },
+            None => Device {
+                token: token.clone().unwrap_or_default(),
+                platform: platform.unwrap_or(Platform::Web),
+                p256dh: None,
+                auth: None,
+            },
+        }
+    }
+}
+
+/// A device as it was registered.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Registered {
+    /// What it is removed by: its token, or the endpoint of its subscription.
+    token: String,
+    /// What it runs.
+    platform: Platform,
+    /// The app it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    app_id: Option<String>,
+}
+
+/// Registers a device, or again: it is this person's from now on, whoever had it before. A person's 21st
+/// takes the place of the one registered longest ago.
+#[utoipa::path(
+    post,
+    path = "/v1/devices",
+    tag = "sdk",
+    security(("sdk_key" = [])),
+    request_body = Registration,
+    responses(
+        (status = 200, body = Registered, description = "known before"),
+        (status = 201, body = Registered, description = "new"),
+        (status = 404, description = "no profile has this userId"),
+    )
+)]
+pub(super) async fn register_device(
+    State(app): State<App>,
+    caller: SdkCaller,
+    Body(registration): Body<Registration>,
+) -> Result<Upserted<Registered>> {
+    let workspace = caller.workspace();
+    let device = registration.device();
+    let user = registration.user_id.find(app.db(), workspace).await?;
+    let registered = Registered {
+        token: device.token.clone(),
+        platform: device.platform,
+        app_id: registration.app_id.clone(),
+    };
+    let new = NewDevice { user, device, app_id: registration.app_id };
+    let is_new = devices::register(app.db(), workspace, app.clock().now(), &new).await?;
+    Ok(Upserted { value: registered, created: is_new })
+}
+
+/// It is done.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Removed {
+    /// Always true.
+    success: bool,
+}
+
+/// Forgets a device: it gets no more push notifications.
+#[utoipa::path(
+    delete,
+    path = "/v1/devices/{token}",
+    tag = "sdk",
+    security(("sdk_key" = [])),
+    params(("token" = String, Path, description = "the token, or the endpoint of the subscription; URL-encoded")),
+    responses((status = 200, body = Removed), (status = 404, description = "no device has this token"))
+)]
+pub(super) async fn remove_device(
+    State(app): State<App>,
+    caller: SdkCaller,
+    Path(named): Path<String>,
+) -> Result<Json<Removed>> {
+    let named =
+        token(&named).map_err(|problem| Error::Invalid(vec![FieldError::new("token", problem)]))?;
+    devices::remove(app.db(), caller.workspace(), &named).await?;
+    Ok(Json(Removed { success: true }))
+}

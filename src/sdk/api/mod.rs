@@ -1,0 +1,23 @@
+//! The HTTP side of `/v1`: wire types, and handlers of a few lines.
+
+mod browsers;
+mod devices;
+mod person;
+mod subscriptions;
+mod track;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::Origins;
+use crate::app::App;
+
+/// The routes of `/v1`, open to the browsers on these pages.
+pub fn routes(origins: &Origins) -> OpenApiRouter<App> {
+    let routes = OpenApiRouter::new()
+        .routes(routes!(track::track_from_app))
+        .routes(routes!(devices::register_device))
+        .routes(routes!(devices::remove_device))
+        .routes(routes!(subscriptions::set_channel))
+        .routes(routes!(subscriptions::set_group));
+    browsers::open(routes, origins)
+}

@@ -1,0 +1,7 @@
+//! `/v1/*`: what apps and pages talk to, by an SDK key that anybody who has the app can read. Such a key
+//! tells of people and their devices, and reads nothing but the in-app messages of the person it names.
+
+pub mod api;
+mod origins;
+
+pub use self::origins::{NotAnOrigin, Origin, Origins};

@@ -58,7 +58,7 @@ pub(super) async fn run(command: LinkCommand, settings: &Settings) -> anyhow::Re
             anyhow::bail!("the workspace has no contact {}", create.user);
         }
         let links = Links::new(pool.clone(), settings.public_url());
-        Ok(links.url(Clock::system().now(), create.link(workspace)?).await?)
+        Ok(links.url(Clock::system().now(), &create.link(workspace)?).await?)
     })
     .await?;
     output::line(url.as_str())

@@ -6,6 +6,7 @@
 //! working while their key's row is there.
 
 mod keys;
+mod signer;
 mod store;
 mod token;
 
@@ -17,7 +18,8 @@ use url::Url;
 use uuid::Uuid;
 
 use self::keys::Keys;
-use crate::kernel::{Channel, ListId, Result, Timestamp, UserId, WorkspaceId};
+pub use self::signer::Signer;
+use crate::kernel::{Channel, ListId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 
 /// How long a link to the preference page opens it.
 pub const PREFERENCES_TTL: Duration = Duration::from_hours(90 * 24);
@@ -28,8 +30,13 @@ const KEYS_AGE_MAX: Duration = Duration::from_mins(1);
 /// Rest between two readings that unknown key ids ask for: anybody can invent one.
 const KEYS_REST: Duration = Duration::from_secs(1);
 
+/// Bytes of an address that a [`Click`] may lead to.
+pub const TARGET_BYTES_MAX: usize = 2_048;
+/// Bytes of a [`Click`]'s label.
+pub const LABEL_BYTES_MAX: usize = 60;
+
 /// What a link lets its holder do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
     /// See and change what one contact gets.
     Preferences(Preferences),
@@ -37,6 +44,10 @@ pub enum Link {
     Unsubscribe(Unsubscribe),
     /// Confirm a subscription that waits for it.
     ConfirmSubscription(ConfirmSubscription),
+    /// Tell that a message was opened.
+    Open(Open),
+    /// Tell that a link of a message was followed, and follow it.
+    Click(Click),
 }
 
 /// See and change what one contact gets; for [`PREFERENCES_TTL`].
@@ -77,21 +88,45 @@ pub struct ConfirmSubscription {
     pub channel: Channel,
 }
 
+/// Tell that a message was opened; never expires, because a message may be read years later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Open {
+    /// Where the message is.
+    pub workspace: WorkspaceId,
+    /// The message.
+    pub message: MessageId,
+}
+
+/// Tell that a link of a message was followed, and follow it; never expires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Click {
+    /// Where the message is.
+    pub workspace: WorkspaceId,
+    /// The message.
+    pub message: MessageId,
+    /// Where the link leads: at most [`TARGET_BYTES_MAX`].
+    pub target: String,
+    /// What the link says: at most [`LABEL_BYTES_MAX`].
+    pub label: String,
+}
+
 impl Link {
     /// Where the public page of such links is, without the token.
-    const fn path(self) -> &'static str {
+    const fn path(&self) -> &'static str {
         match self {
             Self::Preferences(_) => "p",
             Self::Unsubscribe(_) => "u",
             Self::ConfirmSubscription(_) => "c",
+            Self::Open(_) => "o",
+            Self::Click(_) => "l",
         }
     }
 
     /// How long a link made now opens; for ever when absent.
-    const fn ttl(self) -> Option<Duration> {
+    const fn ttl(&self) -> Option<Duration> {
         match self {
             Self::Preferences(_) => Some(PREFERENCES_TTL),
-            Self::Unsubscribe(_) => None,
+            Self::Unsubscribe(_) | Self::Open(_) | Self::Click(_) => None,
             Self::ConfirmSubscription(_) => Some(CONFIRMATION_TTL),
         }
     }
@@ -135,7 +170,7 @@ impl Links {
     ///
     /// # Errors
     /// When the keys cannot be read.
-    pub async fn sign(&self, now: Timestamp, link: Link) -> Result<String> {
+    pub async fn sign(&self, now: Timestamp, link: &Link) -> Result<String> {
         let expires = link.ttl().map(|ttl| later(now, ttl));
         Ok(token::write(&*self.keys(now).await?, link, expires))
     }
@@ -144,13 +179,21 @@ impl Links {
     ///
     /// # Errors
     /// When the keys cannot be read.
-    pub async fn url(&self, now: Timestamp, link: Link) -> Result<Url> {
+    pub async fn url(&self, now: Timestamp, link: &Link) -> Result<Url> {
         let token = self.sign(now, link).await?;
         let mut url = self.0.public_url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend([link.path(), &token]);
         }
         Ok(url)
+    }
+
+    /// Who makes links from now on without waiting for anything: for those who make many.
+    ///
+    /// # Errors
+    /// When the keys cannot be read.
+    pub async fn signer(&self, now: Timestamp) -> Result<Signer> {
+        Ok(Signer::new(self.keys(now).await?, &self.0.public_url, now))
     }
 
     /// What a token stands for; nothing when it is not ours, was changed, or has expired. Nobody is told

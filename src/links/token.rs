@@ -1,26 +1,33 @@
 //! The form of a token: one way to write every link, and nothing else is read.
 //!
 //! ```text
-//! version 1 · key id 2 · purpose 1 · parts 1 · workspace 16 · user 12
-//!   · [list 16] · [channel 1] · [message 16] · [expiry 8, ms since 1970] · signature 16
+//! of a contact  version 1 · key id 2 · purpose 1 · parts 1 · workspace 16 · user 12
+//!                 · [list 16] · [channel 1] · [message 16] · [expiry 8, ms since 1970] · signature 16
+//! of an open    version 1 · key id 2 · purpose 1 · workspace 16 · message 16 · signature 16
+//! of a click    version 1 · key id 2 · purpose 1 · workspace 16 · message 16
+//!                 · length 1 · label · target · signature 16
 //! ```
 //!
-//! `parts` has a bit for each optional part; numbers are big-endian. The version and the purpose are
-//! signed with the rest, so a token of one purpose never opens another.
+//! `parts` has a bit for each optional part; numbers are big-endian, texts UTF-8. The version and the
+//! purpose are signed with the rest, so a token of one purpose never opens another.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
 use super::{
-    ConfirmSubscription, Link, Preferences, Unsubscribe,
+    Click, ConfirmSubscription, LABEL_BYTES_MAX, Link, Open, Preferences, TARGET_BYTES_MAX,
+    Unsubscribe,
     keys::{Keys, SIGNATURE_BYTES},
 };
-use crate::kernel::{Channel, ListId, Timestamp, UserId, WorkspaceId};
+use crate::kernel::{Channel, ListId, MessageId, Timestamp, UserId, WorkspaceId};
 
 /// The only version so far.
 const VERSION: u8 = 1;
-/// Characters of the longest token there can be, with room; more is not decoded.
-const TOKEN_CHARS_MAX: usize = 256;
+/// Characters of the longest token there can be, with room for what is around texts; more is not decoded.
+const TOKEN_CHARS_MAX: usize = (TARGET_BYTES_MAX + LABEL_BYTES_MAX + 128) / 3 * 4;
+
+/// Bytes of a usual token.
+const TYPICAL_BYTES: usize = 192;
 
 const HAS_LIST: u8 = 1;
 const HAS_CHANNEL: u8 = 1 << 1;
@@ -30,8 +37,10 @@ const EXPIRES: u8 = 1 << 3;
 const PREFERENCES: u8 = 1;
 const UNSUBSCRIBE: u8 = 2;
 const CONFIRM_SUBSCRIPTION: u8 = 3;
+const OPEN: u8 = 4;
+const CLICK: u8 = 5;
 
-/// Every part of a link, in the order written.
+/// Every part of a contact's link, in the order written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     purpose: u8,
@@ -44,30 +53,9 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(link: Link, expires: Option<Timestamp>) -> Self {
-        let bare = |purpose, workspace, user| Self {
-            purpose,
-            workspace,
-            user,
-            list: None,
-            channel: None,
-            message: None,
-            expires,
-        };
-        match link {
-            Link::Preferences(p) => bare(PREFERENCES, p.workspace, p.user),
-            Link::Unsubscribe(u) => Self {
-                list: u.list,
-                channel: u.channel,
-                message: u.message,
-                ..bare(UNSUBSCRIBE, u.workspace, u.user)
-            },
-            Link::ConfirmSubscription(c) => Self {
-                list: Some(c.list),
-                channel: Some(c.channel),
-                ..bare(CONFIRM_SUBSCRIPTION, c.workspace, c.user)
-            },
-        }
+    const fn bare(purpose: u8, workspace: WorkspaceId, user: UserId) -> Self {
+        let (list, channel, message, expires) = (None, None, None, None);
+        Self { purpose, workspace, user, list, channel, message, expires }
     }
 
     fn link(self) -> Option<Link> {
@@ -86,38 +74,115 @@ impl Parts {
             _ => None,
         }
     }
+
+    fn write(self, bytes: &mut Vec<u8>) {
+        let mut flags = 0;
+        let mut rest = Vec::new();
+        if let Some(list) = self.list {
+            flags |= HAS_LIST;
+            rest.extend_from_slice(list.uuid().as_bytes());
+        }
+        if let Some(channel) = self.channel {
+            flags |= HAS_CHANNEL;
+            rest.push(number_of(channel));
+        }
+        if let Some(message) = self.message {
+            flags |= HAS_MESSAGE;
+            rest.extend_from_slice(message.as_bytes());
+        }
+        if let Some(expires) = self.expires {
+            flags |= EXPIRES;
+            rest.extend_from_slice(&expires.millis().to_be_bytes());
+        }
+        bytes.extend_from_slice(&[self.purpose, flags]);
+        bytes.extend_from_slice(self.workspace.uuid().as_bytes());
+        bytes.extend_from_slice(self.user.bytes());
+        bytes.append(&mut rest);
+    }
+
+    fn read(purpose: u8, mut rest: Bytes<'_>) -> Option<Self> {
+        let [flags] = rest.take()?;
+        let workspace = WorkspaceId::new(Uuid::from_bytes(rest.take()?));
+        let mut parts = Self::bare(purpose, workspace, UserId::from_bytes(rest.take()?));
+        if flags & HAS_LIST != 0 {
+            parts.list = Some(ListId::new(Uuid::from_bytes(rest.take()?)));
+        }
+        if flags & HAS_CHANNEL != 0 {
+            let [number] = rest.take()?;
+            parts.channel = Some(Channel::ALL.into_iter().find(|c| number_of(*c) == number)?);
+        }
+        if flags & HAS_MESSAGE != 0 {
+            parts.message = Some(Uuid::from_bytes(rest.take()?));
+        }
+        if flags & EXPIRES != 0 {
+            parts.expires = Some(Timestamp::from_millis(i64::from_be_bytes(rest.take()?)));
+        }
+        let known = flags & !(HAS_LIST | HAS_CHANNEL | HAS_MESSAGE | EXPIRES) == 0;
+        (known && rest.0.is_empty()).then_some(parts)
+    }
 }
 
 /// Writes and signs a token.
-pub(super) fn write(keys: &Keys, link: Link, expires: Option<Timestamp>) -> String {
-    let parts = Parts::of(link, expires);
+pub(super) fn write(keys: &Keys, link: &Link, expires: Option<Timestamp>) -> String {
     let key = keys.newest();
-    let mut flags = 0;
-    let mut rest = Vec::new();
-    if let Some(list) = parts.list {
-        flags |= HAS_LIST;
-        rest.extend_from_slice(list.uuid().as_bytes());
-    }
-    if let Some(channel) = parts.channel {
-        flags |= HAS_CHANNEL;
-        rest.push(number_of(channel));
-    }
-    if let Some(message) = parts.message {
-        flags |= HAS_MESSAGE;
-        rest.extend_from_slice(message.as_bytes());
-    }
-    if let Some(expires) = parts.expires {
-        flags |= EXPIRES;
-        rest.extend_from_slice(&expires.millis().to_be_bytes());
-    }
-    let mut bytes = vec![VERSION];
+    let mut bytes = Vec::with_capacity(TYPICAL_BYTES);
+    bytes.push(VERSION);
     bytes.extend_from_slice(&key.to_be_bytes());
-    bytes.extend_from_slice(&[parts.purpose, flags]);
-    bytes.extend_from_slice(parts.workspace.uuid().as_bytes());
-    bytes.extend_from_slice(parts.user.bytes());
-    bytes.append(&mut rest);
+    match link {
+        Link::Preferences(p) => {
+            Parts { expires, ..Parts::bare(PREFERENCES, p.workspace, p.user) }.write(&mut bytes);
+        }
+        Link::Unsubscribe(u) => Parts {
+            list: u.list,
+            channel: u.channel,
+            message: u.message,
+            expires,
+            ..Parts::bare(UNSUBSCRIBE, u.workspace, u.user)
+        }
+        .write(&mut bytes),
+        Link::ConfirmSubscription(c) => Parts {
+            list: Some(c.list),
+            channel: Some(c.channel),
+            expires,
+            ..Parts::bare(CONFIRM_SUBSCRIPTION, c.workspace, c.user)
+        }
+        .write(&mut bytes),
+        Link::Open(open) => {
+            bytes.push(OPEN);
+            bytes.extend_from_slice(open.workspace.uuid().as_bytes());
+            bytes.extend_from_slice(open.message.uuid().as_bytes());
+        }
+        Link::Click(click) => {
+            bytes.push(CLICK);
+            bytes.extend_from_slice(click.workspace.uuid().as_bytes());
+            bytes.extend_from_slice(click.message.uuid().as_bytes());
+            let label = click.label.get(..label_end(&click.label)).unwrap_or_default();
+            bytes.extend(u8::try_from(label.len()));
+            bytes.extend_from_slice(label.as_bytes());
+            bytes.extend_from_slice(click.target.as_bytes());
+        }
+    }
     keys.sign(key, &mut bytes);
     URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Where a label that is too long is cut: between characters.
+fn label_end(label: &str) -> usize {
+    let mut end = label.len().min(LABEL_BYTES_MAX);
+    while !label.is_char_boundary(end) {
+        end -= 1;
+    }
+    end
+}
+
+/// Reads the rest of a click's token.
+fn click(mut rest: Bytes<'_>) -> Option<Click> {
+    let workspace = WorkspaceId::new(Uuid::from_bytes(rest.take()?));
+    let message = MessageId::new(Uuid::from_bytes(rest.take()?));
+    let [length] = rest.take()?;
+    let (label, target) = rest.0.split_at_checked(usize::from(length))?;
+    let text = |bytes: &[u8]| str::from_utf8(bytes).ok().map(str::to_owned);
+    Some(Click { workspace, message, target: text(target)?, label: text(label)? })
 }
 
 /// The channels' numbers in tokens; they never change.
@@ -170,34 +235,23 @@ impl Sealed {
             return None;
         }
         let mut rest = Bytes(&self.signed);
-        let [_version, _, _, purpose, flags] = rest.take()?;
-        let mut parts = Parts {
-            purpose,
-            workspace: WorkspaceId::new(Uuid::from_bytes(rest.take()?)),
-            user: UserId::from_bytes(rest.take()?),
-            list: None,
-            channel: None,
-            message: None,
-            expires: None,
+        let [_version, _, _, purpose] = rest.take()?;
+        let (link, expires) = match purpose {
+            OPEN => {
+                let workspace = WorkspaceId::new(Uuid::from_bytes(rest.take()?));
+                let message = MessageId::new(Uuid::from_bytes(rest.take()?));
+                if !rest.0.is_empty() {
+                    return None;
+                }
+                (Link::Open(Open { workspace, message }), None)
+            }
+            CLICK => (Link::Click(click(rest)?), None),
+            _ => {
+                let parts = Parts::read(purpose, rest)?;
+                (parts.link()?, parts.expires)
+            }
         };
-        if flags & HAS_LIST != 0 {
-            parts.list = Some(ListId::new(Uuid::from_bytes(rest.take()?)));
-        }
-        if flags & HAS_CHANNEL != 0 {
-            let [number] = rest.take()?;
-            parts.channel = Some(Channel::ALL.into_iter().find(|c| number_of(*c) == number)?);
-        }
-        if flags & HAS_MESSAGE != 0 {
-            parts.message = Some(Uuid::from_bytes(rest.take()?));
-        }
-        if flags & EXPIRES != 0 {
-            parts.expires = Some(Timestamp::from_millis(i64::from_be_bytes(rest.take()?)));
-        }
-        let known = flags & !(HAS_LIST | HAS_CHANNEL | HAS_MESSAGE | EXPIRES) == 0;
-        if !known || !rest.0.is_empty() {
-            return None;
-        }
-        Some(Opened { link: parts.link()?, expires: parts.expires })
+        Some(Opened { link, expires })
     }
 }
 
@@ -229,35 +283,58 @@ mod tests {
 
     fn links() -> impl Strategy<Value = Link> {
         let ids = (any::<u128>(), any::<[u8; 12]>(), any::<u128>(), 0..5_usize);
-        (ids, option::of(any::<u128>()), option::of(0..5_usize), option::of(any::<u128>()), 0..3)
-            .prop_map(|((workspace, user, one_list, one_channel), list, channel, message, kind)| {
-                let workspace = WorkspaceId::new(Uuid::from_u128(workspace));
-                let user = UserId::from_bytes(user);
-                let a_list = |bits| ListId::new(Uuid::from_u128(bits));
-                match kind {
-                    0 => Link::Preferences(Preferences { workspace, user }),
-                    1 => Link::Unsubscribe(Unsubscribe {
-                        workspace,
-                        user,
-                        list: list.map(a_list),
-                        channel: channel.map(|number| Channel::ALL[number]),
-                        message: message.map(Uuid::from_u128),
-                    }),
-                    _ => Link::ConfirmSubscription(ConfirmSubscription {
-                        workspace,
-                        user,
-                        list: a_list(one_list),
-                        channel: Channel::ALL[one_channel],
-                    }),
-                }
-            })
+        (
+            ids,
+            option::of(any::<u128>()),
+            option::of(0..5_usize),
+            option::of(any::<u128>()),
+            (0..5, "\\PC{0,12}", "\\PC{0,40}"),
+        )
+            .prop_map(
+                |(
+                    (workspace, user, one_list, one_channel),
+                    list,
+                    channel,
+                    message,
+                    (kind, label, target),
+                )| {
+                    let workspace = WorkspaceId::new(Uuid::from_u128(workspace));
+                    let user = UserId::from_bytes(user);
+                    let a_message = |bits| MessageId::new(Uuid::from_u128(bits));
+                    let a_list = |bits| ListId::new(Uuid::from_u128(bits));
+                    match kind {
+                        0 => Link::Preferences(Preferences { workspace, user }),
+                        1 => Link::Unsubscribe(Unsubscribe {
+                            workspace,
+                            user,
+                            list: list.map(a_list),
+                            channel: channel.map(|number| Channel::ALL[number]),
+                            message: message.map(Uuid::from_u128),
+                        }),
+                        2 => Link::ConfirmSubscription(ConfirmSubscription {
+                            workspace,
+                            user,
+                            list: a_list(one_list),
+                            channel: Channel::ALL[one_channel],
+                        }),
+                        3 => Link::Open(Open { workspace, message: a_message(one_list) }),
+                        _ => Link::Click(Click {
+                            workspace,
+                            message: a_message(one_list),
+                            target,
+                            label,
+                        }),
+                    }
+                },
+            )
     }
 
     proptest! {
         #[test]
         fn a_link_survives_the_way_through_its_token(link in links(), ms in option::of(any::<i64>())) {
-            let expires = ms.map(Timestamp::from_millis);
-            let token = write(&keys(&[1, 2]), link, expires);
+            let of_a_message = matches!(link, Link::Open(_) | Link::Click(_));
+            let expires = ms.map(Timestamp::from_millis).filter(|_| !of_a_message);
+            let token = write(&keys(&[1, 2]), &link, expires);
             prop_assert!(token.len() <= TOKEN_CHARS_MAX);
             prop_assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_'));
             prop_assert_eq!(opened(&token, &keys(&[1, 2, 3])), Some(Opened { link, expires }));
@@ -267,7 +344,7 @@ mod tests {
         #[test]
         fn no_changed_bit_and_no_missing_character_goes_unnoticed(link in links(), at: prop::sample::Index, bit in 0..8_u32) {
             let keys = keys(&[1]);
-            let token = write(&keys, link, Some(Timestamp::from_millis(5)));
+            let token = write(&keys, &link, Some(Timestamp::from_millis(5)));
             let mut bytes = URL_SAFE_NO_PAD.decode(&token).unwrap();
             let place = at.index(bytes.len());
             bytes[place] ^= 1 << bit;
@@ -287,11 +364,24 @@ mod tests {
     fn the_newest_key_signs_and_the_older_ones_still_open() {
         let workspace = WorkspaceId::new(Uuid::from_u128(1));
         let link = Link::Preferences(Preferences { workspace, user: UserId::from_bytes([7; 12]) });
-        let before = write(&keys(&[1]), link, None);
-        let after = write(&keys(&[1, 2]), link, None);
+        let before = write(&keys(&[1]), &link, None);
+        let after = write(&keys(&[1, 2]), &link, None);
         assert_ne!(before, after);
         assert_eq!(Sealed::read(&after).unwrap().key(), 2);
         assert_eq!(opened(&before, &keys(&[1, 2])), Some(Opened { link, expires: None }));
+    }
+
+    #[test]
+    fn the_longest_target_and_a_label_cut_between_characters_fit() {
+        let (workspace, message) =
+            (WorkspaceId::new(Uuid::from_u128(1)), MessageId::new(Uuid::from_u128(2)));
+        let target = format!("https://x.test/{}", "a".repeat(TARGET_BYTES_MAX - 15));
+        let click = Click { workspace, message, target, label: "ü".repeat(LABEL_BYTES_MAX) };
+        let token = write(&keys(&[1]), &Link::Click(click.clone()), None);
+        assert!(token.len() <= TOKEN_CHARS_MAX);
+        let label = "ü".repeat(LABEL_BYTES_MAX / 2);
+        let link = Link::Click(Click { label, ..click });
+        assert_eq!(opened(&token, &keys(&[1])), Some(Opened { link, expires: None }));
     }
 
     #[test]
@@ -299,7 +389,7 @@ mod tests {
         // The last character of unpadded base64 may carry bits that no byte takes.
         let workspace = WorkspaceId::new(Uuid::from_u128(1));
         let link = Link::Preferences(Preferences { workspace, user: UserId::from_bytes([7; 12]) });
-        let token = write(&keys(&[1]), link, None);
+        let token = write(&keys(&[1]), &link, None);
         let spellings = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
         let opening = spellings
             .filter(|last| {

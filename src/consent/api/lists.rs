@@ -147,7 +147,7 @@ pub(super) async fn subscribe(
         Subscribed::Pending(pending) => {
             let workspace = tenant.workspace;
             let link = ConfirmSubscription { workspace, user, list, channel };
-            let url = app.links().url(now, Link::ConfirmSubscription(link)).await?;
+            let url = app.links().url(now, &Link::ConfirmSubscription(link)).await?;
             SubscribeAnswer::Pending(Box::new(PendingMembership::of(tenant, pending, url)))
         }
     }))

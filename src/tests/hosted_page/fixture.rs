@@ -132,7 +132,7 @@ impl Fixture {
         let token = server()
             .on(async move {
                 let links = Links::new(db, "http://localhost".parse().unwrap());
-                links.sign(Clock::system().now(), link).await.unwrap()
+                links.sign(Clock::system().now(), &link).await.unwrap()
             })
             .await;
         format!("/{page}/{token}")

@@ -8,6 +8,7 @@ use liquid_core::{
 };
 
 use super::{
+    Form,
     place::{Place, Reader},
     scan::{Kind, Scan, bare},
 };
@@ -18,8 +19,17 @@ const SCHEMES: &[&str] = &["http", "https", "mailto", "tel", "sms"];
 const NO_ADDRESS: &str = "#";
 
 impl Place {
-    const ALL: [Self; 7] =
-        [Self::Text, Self::Bare, Self::Address, Self::Path, Self::Query, Self::Style, Self::Name];
+    const ALL: [Self; 9] = [
+        Self::Text,
+        Self::Bare,
+        Self::Address,
+        Self::Whole,
+        Self::Path,
+        Self::Query,
+        Self::Style,
+        Self::Name,
+        Self::Json,
+    ];
 
     /// The filter's name; with two underscores, so that no template means it by accident.
     fn filter(self) -> &'static str {
@@ -27,10 +37,12 @@ impl Place {
             Self::Text => "__text",
             Self::Bare => "__bare",
             Self::Address => "__address",
+            Self::Whole => "__whole",
             Self::Path => "__path",
             Self::Query => "__query",
             Self::Style => "__style",
             Self::Name => "__name",
+            Self::Json => "__json",
         }
     }
 
@@ -39,10 +51,12 @@ impl Place {
             Self::Text => entities(text, false),
             Self::Bare => entities(text, true),
             Self::Address => address(text),
+            Self::Whole => whole(text),
             Self::Path => percent(text, b"-._~/"),
             Self::Query => percent(text, b"-._~"),
             Self::Style => only(text, " #%.,_-"),
             Self::Name => only(text, "_-"),
+            Self::Json => in_quotes(text),
         }
     }
 }
@@ -54,10 +68,57 @@ pub(super) fn register(language: &mut Language) {
     }
 }
 
+/// Knows where the next output stands.
+enum Around {
+    Html(Box<Reader>),
+    /// In an address: what it is so far.
+    Url(String),
+    /// In the same place everywhere.
+    Same(Place),
+}
+
+impl Around {
+    fn of(form: Form) -> Self {
+        match form {
+            Form::Html => Self::Html(Box::new(Reader::new())),
+            Form::Url => Self::Url(String::new()),
+            Form::Query => Self::Same(Place::Query),
+            Form::Json => Self::Same(Place::Json),
+            Form::Text | Form::Header => Self::Same(Place::Text),
+        }
+    }
+
+    fn read(&mut self, text: &str) {
+        match self {
+            Self::Html(reader) => reader.read(text),
+            Self::Url(before) => before.push_str(text.trim_start()),
+            Self::Same(_) => {}
+        }
+    }
+
+    fn skip_output(&mut self) {
+        match self {
+            Self::Html(reader) => reader.skip_output(),
+            Self::Url(before) => before.push('x'),
+            Self::Same(_) => {}
+        }
+    }
+
+    fn place(&self) -> Place {
+        match self {
+            Self::Html(reader) => reader.place(),
+            Self::Url(before) if before.is_empty() => Place::Whole,
+            Self::Url(before) if before.contains(['?', '#']) => Place::Query,
+            Self::Url(_) => Place::Path,
+            Self::Same(place) => *place,
+        }
+    }
+}
+
 /// The source with every output escaped by its place. Lines stay where they are.
-pub(super) fn escaping(source: &str, scan: &Scan) -> String {
+pub(super) fn escaping(source: &str, scan: &Scan, form: Form) -> String {
     let mut escaped = String::with_capacity(source.len() * 2);
-    let mut reader = Reader::new();
+    let mut reader = Around::of(form);
     let mut copied = 0;
     for piece in &scan.pieces {
         let inner = source.get(piece.range.clone()).unwrap_or_default();
@@ -162,6 +223,39 @@ fn address(text: &str) -> String {
                 let _ = write!(escaped, "%{:02X}", u32::from(letter));
             }
             '&' => escaped.push_str("&amp;"),
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// An address that is all of a field: as it is, but for what no address has.
+fn whole(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.trim().chars() {
+        match letter {
+            _ if letter.is_control() => {}
+            '"' | '<' | '>' | '`' | ' ' | '\\' => {
+                let _ = write!(escaped, "%{:02X}", u32::from(letter));
+            }
+            _ => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// Text as it stands between the quotes of a JSON string (RFC 8259 7); numbers stay what they are.
+fn in_quotes(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => escaped.extend(['\\', letter]),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            _ if letter.is_control() => {
+                let _ = write!(escaped, "\\u{:04x}", u32::from(letter));
+            }
             _ => escaped.push(letter),
         }
     }

@@ -56,6 +56,13 @@ pub enum Form {
     Text,
     /// One line of a message's head: line ends in it are a fault.
     Header,
+    /// An address by itself: output is percent-encoded by its place, unless it is where the address
+    /// begins. One line.
+    Url,
+    /// The text of a form (`application/x-www-form-urlencoded`): output is percent-encoded.
+    Query,
+    /// JSON: output is escaped as inside of a string.
+    Json,
 }
 
 /// Why a source is no template.
@@ -165,7 +172,9 @@ impl Template {
         // The source as it was written goes first: complaints are about that one.
         let (scan, as_written) = written(source)?;
         let parsed = match form {
-            Form::Html => language::parse(&escape::escaping(source, &scan), &scan)?,
+            Form::Html | Form::Url | Form::Query | Form::Json => {
+                language::parse(&escape::escaping(source, &scan, form), &scan)?
+            }
             Form::Text | Form::Header => as_written,
         };
         Ok(Self { parsed: Parsed::new(parsed), form })
@@ -195,7 +204,7 @@ impl Template {
             }
         }
         let text = output.into_text();
-        if self.form == Form::Header && text.contains(['\r', '\n', '\0']) {
+        if matches!(self.form, Form::Header | Form::Url) && text.contains(['\r', '\n', '\0']) {
             return Err(RenderFault::LineEnd);
         }
         Ok(text)

@@ -10,6 +10,8 @@ pub(super) enum Place {
     Bare,
     /// At the beginning of an address.
     Address,
+    /// At the beginning of an address that stands alone, outside of HTML.
+    Whole,
     /// In the path of an address.
     Path,
     /// In the query or fragment of an address.
@@ -18,6 +20,8 @@ pub(super) enum Place {
     Style,
     /// Where a name is expected, or in a script: only letters and digits are safe.
     Name,
+    /// In a string of JSON, or where one would be.
+    Json,
 }
 
 /// Attributes that hold an address.

@@ -188,8 +188,8 @@ impl<'v> Templates<'v> {
             Some(Content::Push(push)) => {
                 found.add("title", push.title.as_ref(), Form::Text);
                 found.add("body", push.body.as_ref(), Form::Text);
-                found.add("icon", push.icon.as_ref(), Form::Header);
-                found.add("image", push.image.as_ref(), Form::Header);
+                found.add("icon", push.icon.as_ref(), Form::Url);
+                found.add("image", push.image.as_ref(), Form::Url);
                 found.strings("data", push.data.iter().flat_map(Map::values));
             }
             Some(Content::Whatsapp(whatsapp)) => {
@@ -198,7 +198,7 @@ impl<'v> Templates<'v> {
                 found.strings("variableMapping", values);
             }
             Some(Content::Webhook(webhook)) => {
-                found.add("url", webhook.url.as_ref(), Form::Header);
+                found.add("url", webhook.url.as_ref(), Form::Url);
                 for text in webhook.headers.iter().flat_map(BTreeMap::values) {
                     found.add("headers", Some(text), Form::Header);
                 }

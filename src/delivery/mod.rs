@@ -4,4 +4,5 @@
 pub mod model;
 pub mod ops;
 pub mod providers;
+pub mod render;
 pub mod store;

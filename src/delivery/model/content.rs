@@ -29,6 +29,12 @@ pub struct EmailContent {
     /// The sender, `address` or `name <address>`; the channel's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The sender's name, where `from` is absent: it goes before the channel's own address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_name: Option<String>,
+    /// A template kept by the provider, where there is neither `html` nor `text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<String>,
     /// Where replies go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,

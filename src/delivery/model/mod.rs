@@ -2,12 +2,14 @@
 
 mod callback;
 mod content;
+mod context;
 mod feedback;
 mod keyword;
 pub mod message;
 mod outcome;
 mod outgoing;
 pub mod plan;
+mod recipient;
 mod reference;
 
 pub use self::{
@@ -16,9 +18,11 @@ pub use self::{
         Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
         WhatsappContent,
     },
+    context::{Context, Named, Said},
     feedback::{BounceKind, Feedback, Heard, Whose, Why},
     keyword::Keyword,
     outcome::{Effect, Outcome, cut_to_line},
     outgoing::{Device, NewDevice, Outgoing, Platform},
+    recipient::Recipient,
     reference::{NotAReference, Reference},
 };

@@ -27,7 +27,7 @@ pub use self::{
     recurring::{RecurringStatus, recurring_status, retest_ab},
     remove::remove,
     spam_check::{Subject, spam_check, spam_score},
-    sto::{Coverage, sto_coverage},
+    sto::{Coverage, Timetable, sto_coverage},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };

@@ -10,6 +10,6 @@ pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
     due::{due, postpone},
     filter::list,
-    learning::observations,
+    learning::{active_learners, active_with_trial, note_learning, note_trial, observations},
     records::{find_version, history, versions},
 };

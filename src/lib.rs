@@ -30,3 +30,4 @@ pub mod suppressions;
 pub mod telemetry;
 pub mod template;
 pub mod users;
+pub mod vault;

@@ -43,6 +43,7 @@ use crate::{
     spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
+    vault::Vault,
 };
 
 /// Space on disk that the spool leaves for others.
@@ -278,6 +279,7 @@ fn assemble(
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
     };
+    let vault = Vault::from_settings(settings, data_dir)?;
     Ok(App::new(Parts {
         auth: Auth::new(db.clone(), clock.clone(), sessions),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
@@ -298,7 +300,8 @@ fn assemble(
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         bell: Bell::default(),
         carried: settings.channels.set(),
-        providers: Providers::from_settings(settings, clock.clone())?,
+        providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
+        vault,
         callbacks: settings.callbacks.clone(),
         recorder,
         clock,

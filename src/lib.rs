@@ -29,5 +29,6 @@ pub mod spam;
 pub mod suppressions;
 pub mod telemetry;
 pub mod template;
+pub mod tracking;
 pub mod users;
 pub mod vault;

@@ -7,7 +7,7 @@ use crate::{
     app::App,
     campaigns, consent, events, hosted_page,
     http::{health, openapi, rate},
-    lists, sdk, suppressions, telemetry, users,
+    lists, sdk, suppressions, telemetry, tracking, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
@@ -19,6 +19,7 @@ pub fn api(app: App) -> Router {
         .merge(rate::limited(campaigns::api::routes(), &app.rate_limits().campaigns))
         .merge(sdk::api::routes(app.sdk_origins()))
         .merge(hosted_page::api::pages())
+        .merge(tracking::api::routes())
         .merge(health::router());
     openapi::finish(routes).with_state(app)
 }

@@ -10,3 +10,5 @@ pub mod model;
 pub mod ops;
 mod page;
 mod store;
+
+pub use self::page::refusal;

@@ -188,6 +188,11 @@ impl Links {
         Ok(url)
     }
 
+    /// Whether an address is one of this service's.
+    pub fn is_own(&self, address: &str) -> bool {
+        address.starts_with(&*signer::base(&self.0.public_url))
+    }
+
     /// Who makes links from now on without waiting for anything: for those who make many.
     ///
     /// # Errors

@@ -28,15 +28,20 @@ impl fmt::Debug for Signer {
     }
 }
 
+/// The address of this service, with a slash at its end.
+pub(super) fn base(public_url: &Url) -> String {
+    let mut base = public_url.clone();
+    (base.set_query(None), base.set_fragment(None));
+    let mut base = String::from(base);
+    if !base.ends_with('/') {
+        base.push('/');
+    }
+    base
+}
+
 impl Signer {
     pub(super) fn new(keys: Arc<Keys>, public_url: &Url, now: Timestamp) -> Self {
-        let mut base = public_url.clone();
-        (base.set_query(None), base.set_fragment(None));
-        let mut base = String::from(base);
-        if !base.ends_with('/') {
-            base.push('/');
-        }
-        Self { keys, base: base.into(), now }
+        Self { keys, base: base(public_url).into(), now }
     }
 
     /// The whole link, for a message.

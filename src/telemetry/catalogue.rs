@@ -173,6 +173,12 @@ pub const METRICS: &[Metric] = &[
         Count,
         "identifiers of people that ClickHouse named for event filters of audiences",
     ),
+    metric(
+        "tracking_untold_total",
+        Counter,
+        Count,
+        "opens and clicks that could not be told; their askers were led on all the same",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

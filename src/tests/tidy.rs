@@ -107,6 +107,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     // What apps may do is done by those who do it for the API.
     ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
     ("suppressions", &[]),
+    // Who follows a link that leads nowhere sees the page other links show.
+    ("tracking", &["delivery", "hosted_page"]),
     ("users", &["consent", "events"]),
 ];
 

@@ -2,6 +2,7 @@
 
 pub mod bell;
 pub mod devices;
+pub mod engagement;
 pub mod feedback;
 pub mod keywords;
 

@@ -3,3 +3,4 @@
 pub mod devices;
 pub(in crate::delivery) mod feedback;
 pub mod messages;
+pub mod short_links;

@@ -7,13 +7,14 @@ mod notice;
 mod sample;
 mod sanitize;
 
+pub use self::notice::refusal;
 pub(super) use self::{
     authored::authored,
     form::built_in,
     layout::document,
     notice::{
         Subject, confirm_everything, confirm_subscription, confirm_unsubscribe, done_everything,
-        done_subscription, done_unsubscribe, refusal,
+        done_subscription, done_unsubscribe,
     },
 };
 

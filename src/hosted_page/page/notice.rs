@@ -127,7 +127,7 @@ fn done() -> Markup {
 }
 
 /// Anything that went wrong, told to a person. What exactly is not for whoever tries links.
-pub(in crate::hosted_page) fn refusal(status: StatusCode) -> String {
+pub fn refusal(status: StatusCode) -> String {
     let (title, text) = match status {
         StatusCode::NOT_FOUND => (
             "This link does not work",

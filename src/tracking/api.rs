@@ -1,0 +1,160 @@
+//! The routes. An answer never waits long for what it tells: leading on is what its asker wants.
+
+use std::time::Duration;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY},
+};
+use tokio::sync::Semaphore;
+use url::Url;
+use utoipa_axum::router::OpenApiRouter;
+
+use super::machine;
+use crate::{
+    app::App,
+    delivery::{
+        model::Reference,
+        ops::engagement::{self, Engaged, Engagement},
+    },
+    hosted_page,
+    http::{Path, Shown},
+    kernel::{Error, Result},
+    links::Link,
+};
+
+/// How long an answer waits for what it tells to be durable. Later than that it is told all the same.
+const TELL_WAIT_MAX: Duration = Duration::from_millis(500);
+/// Tellings under way at one time; what comes on top is not told.
+const TELLING_MAX: usize = 1_024;
+/// Characters of a short link's code that are looked up.
+const CODE_CHARS_MAX: usize = 32;
+const NO_LINK: Error = Error::NotFound("Link");
+const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+/// A picture of one transparent pixel (GIF89a).
+const PIXEL: &[u8] =
+    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\
+    \0\x02\x01D\0;";
+
+static TELLING: Semaphore = Semaphore::const_new(TELLING_MAX);
+
+/// The routes of the pixel and the links. They are not described: they are for browsers and mail programs.
+pub fn routes() -> OpenApiRouter<App> {
+    let refused = async || Error::MethodNotAllowed;
+    let routes = Router::new()
+        .route("/o/{token}", get(open).fallback(refused))
+        .route("/l/{token}", get(follow).fallback(refused))
+        .route("/s/{code}", get(follow_short).fallback(refused))
+        .layer(middleware::from_fn(guard));
+    OpenApiRouter::from(routes)
+}
+
+/// What holds for every answer: each fetch is to be seen, and nobody is told where it came from.
+async fn guard(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(Shown(hosted_page::refusal));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store, private, max-age=0"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_ROBOTS_TAG, "noindex, nofollow"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn open(
+    State(app): State<App>,
+    method: Method,
+    headers: HeaderMap,
+    Path(token): Path<String>,
+) -> Result<Response> {
+    let Some(Link::Open(link)) = app.links().open(app.clock().now(), &token).await? else {
+        return Err(NO_LINK);
+    };
+    let message = Reference { workspace: link.workspace, message: link.message };
+    tell(&app, (&method, &headers), message, Engaged::Opened).await;
+    Ok(([(CONTENT_TYPE, "image/gif")], PIXEL).into_response())
+}
+
+async fn follow(
+    State(app): State<App>,
+    method: Method,
+    headers: HeaderMap,
+    Path(token): Path<String>,
+) -> Result<Response> {
+    let Some(Link::Click(click)) = app.links().open(app.clock().now(), &token).await? else {
+        return Err(NO_LINK);
+    };
+    let location = location(&click.target)?;
+    let message = Reference { workspace: click.workspace, message: click.message };
+    let engaged = Engaged::Clicked { target: click.target, label: click.label };
+    tell(&app, (&method, &headers), message, engaged).await;
+    Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
+}
+
+async fn follow_short(
+    State(app): State<App>,
+    method: Method,
+    headers: HeaderMap,
+    Path(code): Path<String>,
+) -> Result<Response> {
+    let is_code = code.len() <= CODE_CHARS_MAX && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !is_code {
+        return Err(NO_LINK);
+    }
+    let (message, target) = engagement::short_link(&app, &code).await?.ok_or(NO_LINK)?;
+    let location = location(&target)?;
+    // A way out made short is still no click.
+    if !app.links().is_own(&target) {
+        let engaged = Engaged::Clicked { target, label: String::new() };
+        tell(&app, (&method, &headers), message, engaged).await;
+    }
+    Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
+}
+
+/// An address as a header holds it; what is not of the web was never signed.
+fn location(target: &str) -> Result<HeaderValue> {
+    let url = Url::parse(target).map_err(|_| NO_LINK)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(NO_LINK);
+    }
+    // Letter by letter where a header can hold it: some sites are particular.
+    let text = if target.is_ascii() { target } else { url.as_str() };
+    HeaderValue::try_from(text).map_err(|_| NO_LINK)
+}
+
+/// Tells what was done, unless it was only asked about.
+async fn tell(
+    app: &App,
+    (method, headers): (&Method, &HeaderMap),
+    message: Reference,
+    engaged: Engaged,
+) {
+    if *method != Method::GET {
+        return;
+    }
+    let Ok(turn) = TELLING.try_acquire() else {
+        metrics::counter!("tracking_untold_total").increment(1);
+        return;
+    };
+    let is_bot = machine::asks(headers);
+    let done = Engagement { message, engaged, at: app.clock().now(), is_bot };
+    let app = app.clone();
+    let telling = tokio::spawn(async move {
+        let _turn = turn;
+        if let Err(error) = engagement::tell(&app, &done).await {
+            metrics::counter!("tracking_untold_total").increment(1);
+            tracing::warn!(%error, "an open or a click could not be told");
+        }
+    });
+    let _ = tokio::time::timeout(TELL_WAIT_MAX, telling).await;
+}

@@ -18,5 +18,6 @@ pub mod report;
 #[cfg(test)]
 mod responder;
 pub mod scrape;
+pub mod sink;
 pub mod source;
 pub mod target;

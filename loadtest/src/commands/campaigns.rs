@@ -7,24 +7,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{task::JoinSet, time};
 
-use super::{Ending, TargetArguments, load_report::latency_row};
+use super::{Ending, TargetArguments, caller::Caller, load_report::latency_row};
 use crate::{
-    api::Requests,
-    http::Connection,
     load::{Latencies, Pace, Quantiles},
     report::{self, Report, Table},
     source::Campaigns,
 };
 
-/// Pause after a 429 or 503 that names none.
-const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 /// Unmeasured rounds of questions before the first measured one.
 const WARM_UP_ROUNDS: u32 = 3;
 /// What the project wants of the list by any filter, milliseconds.
@@ -89,43 +85,7 @@ pub(super) async fn campaigns(arguments: CampaignsArguments) -> Result<Ending> {
     Ok(Ending::Good)
 }
 
-struct Caller {
-    connection: Connection,
-    requests: Requests,
-}
-
 impl Caller {
-    fn new(target: &TargetArguments) -> Result<Self> {
-        let requests = Requests::new(&target.endpoint()?, &target.key()?)?;
-        Ok(Self { connection: Connection::new(target.endpoint()?), requests })
-    }
-
-    /// Makes a call, and waits where the server asks for it.
-    async fn call(&mut self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
-        loop {
-            let request = self.requests.call(method.parse()?, path, body);
-            let answer = self.connection.exchange(request).await?;
-            match answer.status {
-                200..300 => {
-                    return serde_json::from_slice(&answer.body)
-                        .with_context(|| format!("{path} answers no JSON"));
-                }
-                429 | 503 => {
-                    time::sleep(answer.retry_after.unwrap_or(RETRY_AFTER_DEFAULT)).await;
-                }
-                status => {
-                    let text = String::from_utf8_lossy(&answer.body);
-                    bail!("{method} {path} was answered {status}: {text}");
-                }
-            }
-        }
-    }
-
-    async fn total(&mut self, path: &str) -> Result<u64> {
-        let page = self.call("GET", path, None).await?;
-        page["pagination"]["total"].as_u64().with_context(|| format!("{path} names no total"))
-    }
-
     /// The questions, with ids of this workspace in them.
     async fn questions(&mut self) -> Result<Vec<(&'static str, String)>> {
         let page = self.call("GET", "/campaigns?limit=1", None).await?;
@@ -234,7 +194,7 @@ async fn write(arguments: &CampaignsArguments, work: Work, present: u64) -> Resu
     let mut lanes = JoinSet::new();
     for _ in 0..arguments.connections {
         let mut caller = Caller::new(&arguments.target)?;
-        caller.connection.open().await?;
+        caller.open().await?;
         let (pace, work) = (Arc::clone(&pace), work.clone());
         lanes.spawn(async move {
             let mut latencies = Latencies::default();

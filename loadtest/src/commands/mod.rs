@@ -2,6 +2,8 @@
 
 mod arguments;
 mod bulk;
+mod caller;
+mod campaign;
 mod campaigns;
 mod compare;
 mod load;
@@ -15,6 +17,7 @@ use clap::{Parser, Subcommand};
 
 pub use arguments::{LoadArguments, TargetArguments};
 pub use bulk::BulkArguments;
+pub use campaign::CampaignArguments;
 pub use campaigns::CampaignsArguments;
 pub use compare::CompareArguments;
 pub use load::{GenerateArguments, ReplayArguments};
@@ -46,6 +49,8 @@ enum Command {
     Bulk(BulkArguments),
     /// Makes 10,000 campaigns, then measures the list by each filter, and creates and updates at a rate
     Campaigns(CampaignsArguments),
+    /// Sends a campaign to every profile of the workspace, into a sink of its own
+    Campaign(CampaignArguments),
     /// Checks that what a journal says was acknowledged is stored exactly once
     Verify(VerifyArguments),
 }
@@ -78,6 +83,7 @@ pub async fn run(cli: Cli) -> Result<Ending> {
         Command::Profiles(arguments) => profiles::profiles(arguments).await,
         Command::Bulk(arguments) => bulk::bulk(arguments).await,
         Command::Campaigns(arguments) => campaigns::campaigns(arguments).await,
+        Command::Campaign(arguments) => campaign::campaign(arguments).await,
         Command::Verify(arguments) => verify::verify(arguments).await,
     }
 }

@@ -4,6 +4,7 @@ mod anatomy;
 mod bounds;
 mod entity;
 mod page;
+mod scope;
 mod tag;
 
 pub use self::{
@@ -11,4 +12,5 @@ pub use self::{
     bounds::{ATTRIBUTES_MAX, DEPTH_MAX, is_bounded},
     entity::escaped,
     page::{Link, Page},
+    scope::scoped,
 };

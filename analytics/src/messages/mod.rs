@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::{Analytics, client, error::AnalyticsError, events::Range};
 
 const MESSAGE_PEOPLE: &str = include_str!("../sql/message_people.sql");
+const MESSAGE_PERSON: &str = include_str!("../sql/message_person.sql");
 
 /// What somebody did with a message. What comes later means what came before: a click is an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,36 @@ impl EngagedPeople {
             None => Ok(None),
         }
     }
+}
+
+#[derive(Debug, Row, Deserialize)]
+struct Rows {
+    rows: u64,
+}
+
+/// Whether one person, by their internal id, is among those whom [`people`] answers.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub async fn includes(
+    analytics: &Analytics,
+    workspace: Uuid,
+    user_id: &str,
+    filter: &EngagementFilter,
+) -> Result<bool, AnalyticsError> {
+    let Some(range) = Range::new(filter.start_ms, filter.end_ms) else { return Ok(false) };
+    let query = client::read(&analytics.client, MESSAGE_PERSON)
+        .param("workspace", workspace.to_string())
+        .param("any_campaign", filter.campaign.is_none())
+        .param("campaign", filter.campaign.unwrap_or_default().to_string())
+        .param("types", filter.engagement.types())
+        .param("user", user_id)
+        .param("any_channel", filter.channel.is_none())
+        .param("channel", filter.channel.unwrap_or_default())
+        .param("start_ms", range.start_ms)
+        .param("end_ms", range.end_ms);
+    let found: Rows = query.fetch_one().await?;
+    Ok(found.rows > 0)
 }
 
 /// Asks who was sent, opened or clicked messages.

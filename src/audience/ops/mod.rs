@@ -1,6 +1,7 @@
 //! Asking an audience: first ClickHouse for the people of its event filters, then PostgreSQL for the rest.
 
 mod people;
+mod person;
 
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ use crate::{
     app::App,
     kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
 };
+
+pub use self::person::{Person, includes};
 
 /// Audiences with event filters that may be looked at at one time: each holds sets of people in PostgreSQL.
 const EVENT_LOOKS_MAX: usize = 4;

@@ -39,9 +39,43 @@ pub(super) struct Question<'a> {
 
 impl Question<'_> {
     /// So many days back from now and no farther, or any time.
-    fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
+    pub(super) fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
         let start = |days| self.now.millis() - i64::from(days) * DAY_MS;
         (within_days.map(start), within_days.map(|_| self.now.millis()))
+    }
+
+    /// The question of an event filter, its count aside.
+    pub(super) fn of_performers(
+        &self,
+        filter: &EventFilter,
+        people_max: u64,
+    ) -> Result<PeopleFilter> {
+        let (start_ms, end_ms) = self.range(filter.within_days);
+        let properties = filter.properties.clone().unwrap_or_default();
+        Ok(PeopleFilter {
+            event_name: filter.name.clone(),
+            start_ms,
+            end_ms,
+            properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
+            people_max,
+        })
+    }
+
+    /// The question of an engagement filter.
+    pub(super) fn of_engaged(&self, filter: &EngagementFilter, people_max: u64) -> Engaged {
+        let (start_ms, end_ms) = self.range(filter.within_days);
+        Engaged {
+            engagement: match filter.engagement {
+                Engagement::Sent => messages::Engagement::Sent,
+                Engagement::Opened => messages::Engagement::Opened,
+                Engagement::Clicked => messages::Engagement::Clicked,
+            },
+            campaign: filter.campaign.map(crate::kernel::CampaignId::uuid),
+            channel: filter.channel.map(crate::kernel::Channel::as_str),
+            start_ms,
+            end_ms,
+            people_max,
+        }
     }
 }
 
@@ -152,15 +186,7 @@ async fn performers(
         Some((0, most)) => ((most + 1, u64::MAX), !filter.not),
         Some(range) => (range, filter.not),
     };
-    let (start_ms, end_ms) = question.range(filter.within_days);
-    let properties = filter.properties.clone().unwrap_or_default();
-    let asked = PeopleFilter {
-        event_name: filter.name.clone(),
-        start_ms,
-        end_ms,
-        properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
-        people_max: set.left + 1,
-    };
+    let asked = question.of_performers(filter, set.left + 1)?;
     let mut answer = events::people(question.analytics, question.workspace.uuid(), &asked)?;
     let mut counted = Counted::new(range);
     while let Some(tracked) = answer.next().await? {
@@ -247,19 +273,7 @@ async fn engaged(
     filter: &EngagementFilter,
     set: &mut Set,
 ) -> Result<()> {
-    let (start_ms, end_ms) = question.range(filter.within_days);
-    let asked = Engaged {
-        engagement: match filter.engagement {
-            Engagement::Sent => messages::Engagement::Sent,
-            Engagement::Opened => messages::Engagement::Opened,
-            Engagement::Clicked => messages::Engagement::Clicked,
-        },
-        campaign: filter.campaign.map(crate::kernel::CampaignId::uuid),
-        channel: filter.channel.map(crate::kernel::Channel::as_str),
-        start_ms,
-        end_ms,
-        people_max: set.left + 1,
-    };
+    let asked = question.of_engaged(filter, set.left + 1);
     let mut answer = messages::people(question.analytics, question.workspace.uuid(), &asked)?;
     while let Some(id) = answer.next().await? {
         set.take("an engagement filter")?;

@@ -9,6 +9,7 @@
 mod dressing;
 mod email;
 mod globals;
+mod in_app;
 mod short;
 mod utm;
 mod webhook;
@@ -30,7 +31,10 @@ use crate::{
     template::Object,
 };
 
-pub use self::globals::globals;
+pub use self::{
+    globals::{WaysOut, globals},
+    in_app::{InApp, scope_of},
+};
 
 /// Why a message cannot be rendered for a recipient; it will not be by trying again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -183,7 +187,7 @@ impl Prepared {
         around: &Around<'_>,
     ) -> Result<Rendered, RenderFault> {
         let frame = &self.frame;
-        let outs = globals::WaysOut::of(recipient, around, frame.list, self.channel());
+        let outs = WaysOut::of(recipient, around, frame.list, self.channel());
         let globals: Object = globals(recipient, around, frame.campaign.as_ref(), &outs);
         let mut short_links = Vec::new();
         let content = match &self.says {

@@ -2,5 +2,6 @@
 
 pub mod devices;
 pub(in crate::delivery) mod feedback;
+pub mod in_app;
 pub mod messages;
 pub mod short_links;

@@ -33,6 +33,13 @@ pub(in crate::audience) struct PeopleSet {
     pub(in crate::audience) outside: bool,
 }
 
+impl PeopleSet {
+    /// Of a question about one profile alone: whether it is among them.
+    pub(in crate::audience) const fn of_one(is_in: bool) -> Self {
+        Self { filter: 0, has_tokens: false, has_ids: false, outside: is_in }
+    }
+}
+
 /// A question whose event filters have been answered.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct Frame<'a> {
@@ -150,6 +157,34 @@ pub(in crate::audience) async fn measure_with_newest(
         }
     }
     Ok((measured, newest))
+}
+
+/// Whether each of these questions means one profile; none does where it is not there.
+pub(in crate::audience) async fn includes(
+    tx: &mut PgConnection,
+    frames: &[Frame<'_>],
+    user: UserId,
+) -> Result<Vec<bool>> {
+    let Some(first) = frames.first() else { return Ok(Vec::new()) };
+    let mut statement = Statement::new(*first, "select array[");
+    for (place, frame) in frames.iter().enumerate() {
+        statement.sql.push(if place == 0 { "(true" } else { ", (true" });
+        statement.turn_to(*frame);
+        statement.meant();
+        statement.sql.push(")");
+    }
+    statement.sql.push("] from users u where u.workspace_id = ");
+    statement.workspace();
+    statement.sql.push(" and u.deleted_at is null and u.id = ").push_bind(user.bytes().to_vec());
+    let verdicts: Option<Vec<Option<bool>>> = statement
+        .sql
+        .build_query_scalar()
+        .persistent(false)
+        .fetch_optional(tx)
+        .await
+        .map_err(refused)?;
+    let verdicts = verdicts.unwrap_or_else(|| vec![None; frames.len()]);
+    Ok(verdicts.into_iter().map(|verdict| verdict == Some(true)).collect())
 }
 
 /// A page of those meant, by id.

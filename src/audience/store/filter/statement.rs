@@ -26,6 +26,12 @@ impl<'a> Statement<'a> {
         Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, is_judged: false }
     }
 
+    /// Goes on with another question.
+    pub(super) fn turn_to(&mut self, frame: Frame<'a>) {
+        self.frame = frame;
+        self.event_filters = 0;
+    }
+
     pub(super) fn workspace(&mut self) {
         self.sql.push_bind(self.frame.workspace.uuid());
     }
@@ -38,6 +44,11 @@ impl<'a> Statement<'a> {
         self.sql.push(" where u.workspace_id = ");
         self.workspace();
         self.sql.push(" and u.deleted_at is null");
+        self.meant();
+    }
+
+    /// Conditions, each after an `and`: profiles whom the targeting means.
+    pub(super) fn meant(&mut self) {
         if let Some(targeting) = self.frame.ask.targeting {
             self.targeting(targeting);
         }

@@ -1,0 +1,127 @@
+//! Whether one person is in audiences: looked up by the person, so that it costs what is known of them
+//! and not how large the audiences are.
+
+use analytics::{events, messages};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::people::Question;
+use crate::{
+    app::App,
+    audience::{
+        model::{Ask, Filter, Targeting, filter::EventFilter},
+        store::{
+            self,
+            filter::{self, Frame, PeopleSet},
+        },
+    },
+    kernel::{Result, UserId, WorkspaceId},
+};
+
+/// Event filters that are asked at one time.
+const QUESTIONS_AT_ONCE: usize = 4;
+/// Targetings in one statement.
+const TARGETINGS_PER_STATEMENT: usize = 20;
+
+/// Somebody, under both their names.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// The profile.
+    pub user: UserId,
+    /// The caller's own id of it.
+    pub external_id: Option<String>,
+}
+
+impl Person {
+    /// Every id their events are tracked by.
+    fn identifiers(&self) -> Vec<String> {
+        std::iter::once(self.user.to_string()).chain(self.external_id.clone()).collect()
+    }
+}
+
+/// Whether a person is meant by each of these targetings, in their order; by one that is absent everyone
+/// is. Nobody means a profile that is not there. It is the statement by which audiences are found, for one
+/// profile.
+///
+/// # Errors
+/// As [`super::Audience::open`] and [`super::Audience::measure`].
+pub async fn includes(
+    app: &App,
+    workspace: WorkspaceId,
+    person: &Person,
+    targetings: &[Option<&Targeting>],
+) -> Result<Vec<bool>> {
+    let question = Question { analytics: app.analytics(), workspace, now: app.clock().now() };
+    let identifiers = person.identifiers();
+    let asked: Vec<(usize, &Filter)> = targetings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, targeting)| {
+            let filters = targeting.iter().flat_map(|targeting| targeting.filters());
+            filters.filter(|filter| filter.is_of_events()).map(move |filter| (at, filter))
+        })
+        .collect();
+    let answers: Vec<(usize, bool)> = stream::iter(asked)
+        .map(|(at, filter)| {
+            let (question, identifiers) = (&question, &identifiers);
+            async move {
+                Ok::<_, crate::kernel::Error>((
+                    at,
+                    did(question, person, identifiers, filter).await?,
+                ))
+            }
+        })
+        .buffered(QUESTIONS_AT_ONCE)
+        .try_collect()
+        .await?;
+    let mut people: Vec<Vec<PeopleSet>> = vec![Vec::new(); targetings.len()];
+    for (at, is_in) in answers {
+        people[at].push(PeopleSet::of_one(is_in));
+    }
+    let asks: Vec<Ask<'_>> = targetings
+        .iter()
+        .map(|targeting| Ask { targeting: *targeting, channel: None, list: None })
+        .collect();
+    let frames: Vec<Frame<'_>> = asks
+        .iter()
+        .zip(&people)
+        .map(|(ask, people)| Frame { workspace, ask, now: question.now, people })
+        .collect();
+    let mut verdicts = Vec::with_capacity(frames.len());
+    let mut tx = store::begin(app.db()).await?;
+    for chunk in frames.chunks(TARGETINGS_PER_STATEMENT) {
+        verdicts.extend(filter::includes(&mut tx, chunk, person.user).await?);
+    }
+    tx.rollback().await?;
+    Ok(verdicts)
+}
+
+/// Whether the person is one whom an event filter means.
+async fn did(
+    question: &Question<'_>,
+    person: &Person,
+    identifiers: &[String],
+    filter: &Filter,
+) -> Result<bool> {
+    match filter {
+        Filter::Event(event) => performed(question, identifiers, event).await,
+        Filter::Engagement(engagement) => {
+            let (analytics, workspace) = (question.analytics, question.workspace.uuid());
+            let asked = question.of_engaged(engagement, 1);
+            let user = person.user.to_string();
+            Ok(messages::includes(analytics, workspace, &user, &asked).await?)
+        }
+        _ => Ok(false),
+    }
+}
+
+async fn performed(
+    question: &Question<'_>,
+    identifiers: &[String],
+    filter: &EventFilter,
+) -> Result<bool> {
+    let Some((least, most)) = filter.count().range() else { return Ok(filter.not) };
+    let asked = question.of_performers(filter, 1)?;
+    let (analytics, workspace) = (question.analytics, question.workspace.uuid());
+    let times = events::times_of(analytics, workspace, identifiers, &asked).await?;
+    Ok((least..=most).contains(&times) != filter.not)
+}

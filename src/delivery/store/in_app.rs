@@ -1,0 +1,156 @@
+//! In-app messages that are only to be looked at.
+
+use serde_json::Value;
+use sqlx::{PgConnection, PgExecutor};
+
+use crate::{
+    campaigns::model::in_app::InAppContent,
+    kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// How long a test waits in the app: 24 hours, in milliseconds.
+const TEST_LIFE_MS: i64 = 24 * 3_600_000;
+/// Tests one person has waiting; the oldest go first.
+const TESTS_PER_USER_MAX: i64 = 10;
+
+/// A test for the app of one person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InAppTest {
+    /// Its id: minted.
+    pub id: MessageId,
+    /// Whose app shows it.
+    pub user: UserId,
+    /// The campaign it is of.
+    pub campaign: CampaignId,
+    /// The variant it shows.
+    pub variant: String,
+    /// What it says, rendered.
+    pub content: InAppContent,
+}
+
+/// Hands over a test: it is what `GET /v1/in-app/messages` answers for this person first, until it was
+/// seen or 24 hours are over.
+///
+/// # Errors
+/// When the store fails.
+pub async fn put_test(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    test: &InAppTest,
+) -> Result<()> {
+    let content: Value = serde_json::to_value(&test.content).map_err(anyhow::Error::from)?;
+    let user = test.user.bytes().to_vec();
+    sqlx::query!(
+        "insert into in_app_test
+             (workspace_id, message_id, user_id, campaign_id, variant_id, content, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        workspace.uuid(),
+        test.id.uuid(),
+        &user,
+        test.campaign.uuid(),
+        test.variant,
+        content,
+        now.utc(),
+        Timestamp::from_millis(now.millis() + TEST_LIFE_MS).utc(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query!(
+        "delete from in_app_test
+         where workspace_id = $1 and message_id in (
+             select message_id
+             from in_app_test
+             where workspace_id = $1 and user_id = $2
+             order by expires_at > $3 desc, created_at desc, message_id
+             offset $4)",
+        workspace.uuid(),
+        &user,
+        now.utc(),
+        TESTS_PER_USER_MAX,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The tests that wait for a person, the newest first.
+///
+/// # Errors
+/// When the store fails.
+pub async fn tests_of(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    user: UserId,
+) -> Result<Vec<InAppTest>> {
+    let rows = sqlx::query!(
+        "select message_id, campaign_id, variant_id, content
+         from in_app_test
+         where workspace_id = $1 and user_id = $2 and expires_at > $3 and displayed_at is null
+         order by created_at desc, message_id
+         limit $4",
+        workspace.uuid(),
+        &user.bytes()[..],
+        now.utc(),
+        TESTS_PER_USER_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(InAppTest {
+                id: MessageId::new(row.message_id),
+                user,
+                campaign: CampaignId::new(row.campaign_id),
+                variant: row.variant_id,
+                content: serde_json::from_value(row.content).map_err(anyhow::Error::from)?,
+            })
+        })
+        .collect()
+}
+
+/// A test by the id that an app tells of.
+///
+/// # Errors
+/// When the store fails.
+pub async fn find_test(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    (user, message): (UserId, MessageId),
+) -> Result<Option<(CampaignId, String)>> {
+    let row = sqlx::query!(
+        "select campaign_id, variant_id
+         from in_app_test
+         where workspace_id = $1 and message_id = $2 and user_id = $3",
+        workspace.uuid(),
+        message.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(row.map(|row| (CampaignId::new(row.campaign_id), row.variant_id)))
+}
+
+/// A test was seen.
+///
+/// # Errors
+/// When the store fails.
+pub async fn see_test(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    message: MessageId,
+    at: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update in_app_test
+         set displayed_at = coalesce(displayed_at, $3)
+         where workspace_id = $1 and message_id = $2",
+        workspace.uuid(),
+        message.uuid(),
+        at.utc(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
-    config::Callbacks,
+    config::{Callbacks, Delivery, Transactional},
     delivery::{ops::bell::Bell, providers::Providers},
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
@@ -17,7 +17,6 @@ use crate::{
     sdk::Origins,
     spam::Spamd,
     telemetry::recorder::Recorder,
-    vault::Vault,
 };
 
 /// The state of the router: a handle, cheap to clone.
@@ -55,12 +54,14 @@ pub struct Parts {
     pub spamd: Option<Spamd>,
     /// Tells senders that something is due.
     pub bell: Bell,
+    /// How messages are sent.
+    pub delivery: Delivery,
+    /// What transactional messages may do.
+    pub transactional: Transactional,
     /// The channels that somebody carries messages of.
     pub carried: ChannelSet,
     /// Who carries them.
     pub providers: Providers,
-    /// Seals secrets.
-    pub vault: Vault,
     /// What may come back, and from whom.
     pub callbacks: Callbacks,
 }
@@ -111,6 +112,16 @@ impl App {
         self.0.spamd.as_ref()
     }
 
+    /// How messages are sent.
+    pub fn delivery(&self) -> &Delivery {
+        &self.0.delivery
+    }
+
+    /// What transactional messages may do.
+    pub fn transactional(&self) -> Transactional {
+        self.0.transactional
+    }
+
     /// Tells senders that something is due.
     pub fn bell(&self) -> &Bell {
         &self.0.bell
@@ -119,11 +130,6 @@ impl App {
     /// The channels that somebody carries messages of; webhooks need nobody.
     pub fn carried(&self) -> ChannelSet {
         self.0.carried
-    }
-
-    /// Seals secrets.
-    pub fn vault(&self) -> &Vault {
-        &self.0.vault
     }
 
     /// Who carries messages.

@@ -31,4 +31,3 @@ pub mod telemetry;
 pub mod template;
 pub mod tracking;
 pub mod users;
-pub mod vault;

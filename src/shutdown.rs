@@ -1,6 +1,6 @@
 //! When and in what order the service stops.
 //!
-//! The order: stop accepting and finish the requests under way, land what is in the spool as far as
+//! The order: stop accepting and finish the requests under way and the messages being handed over, land what is in the spool as far as
 //! time allows, close the spool, stop the engines. What did not land is in the spool for the next start.
 
 use std::time::Duration;
@@ -11,6 +11,8 @@ use tokio::signal::unix::{SignalKind, signal};
 pub const STOP_MAX: Duration = Duration::from_secs(30);
 /// Of it, for requests under way.
 pub const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// Of it, for messages that are being handed over; requests are answered meanwhile.
+pub const SENDING_MAX: Duration = Duration::from_secs(12);
 /// Of it, for landing what is in the spool.
 pub const LANDING_MAX: Duration = Duration::from_secs(8);
 

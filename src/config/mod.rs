@@ -6,6 +6,7 @@
 
 mod callbacks;
 mod channels;
+mod delivery;
 mod source;
 
 use std::{
@@ -25,6 +26,7 @@ pub use self::{
         WhatsappCallbacks,
     },
     channels::{Carrier, Channels, Dkim, Gateway, Headers, Smtp},
+    delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     source::{Environment, Flags},
 };
 
@@ -93,6 +95,10 @@ pub struct Settings {
     /// Who judges what emails look like to spam filters.
     #[serde(default)]
     pub spam: Spam,
+    /// How messages are sent, and what holds them back.
+    pub delivery: Delivery,
+    /// What transactional messages may do that others may not.
+    pub transactional: Transactional,
     /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
@@ -296,6 +302,9 @@ impl Settings {
             || self.spool.limit_bytes < self.spool.segment_bytes.saturating_mul(SEGMENTS_MIN)
         {
             return refuse("spool.limit_bytes", "must hold at least four segments");
+        }
+        if let Some((key, reason)) = self.delivery.fault() {
+            return refuse(&key, &reason);
         }
         for (key, value) in self.counts() {
             if value == 0 {

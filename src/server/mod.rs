@@ -28,7 +28,11 @@ use crate::{
     auth::{Auth, sessions::Sessions},
     campaigns,
     config::{self, Role, Settings},
-    delivery::{self, ops::bell::Bell, providers::Providers},
+    delivery::{
+        self,
+        ops::{bell::Bell, worker},
+        providers::Providers,
+    },
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
@@ -43,7 +47,6 @@ use crate::{
     spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
-    vault::Vault,
 };
 
 /// Space on disk that the spool leaves for others.
@@ -83,6 +86,8 @@ pub struct Server {
     engines: Engines,
     stopping: watch::Sender<bool>,
     listeners: Vec<JoinHandle<http::Drained>>,
+    /// Those who send, where this process does.
+    senders: Option<JoinHandle<()>>,
     background: JoinSet<()>,
     _lock: DataDirLock,
 }
@@ -145,6 +150,7 @@ impl Server {
             engines,
             stopping,
             listeners: Vec::new(),
+            senders: None,
             background: JoinSet::new(),
             _lock: lock,
         };
@@ -200,6 +206,8 @@ impl Server {
         self.background.spawn(census::watch(self.app.db().clone()));
         if settings.has_role(Role::Delivery) {
             self.background.spawn(campaigns::ops::due::watch(self.app.clone()));
+            let senders = worker::run(self.app.clone(), self.stopping.subscribe());
+            self.senders = Some(tokio::spawn(senders));
             self.background.spawn(delivery::ops::feedback::watch(self.app.clone()));
         }
         let recorder = self.app.recorder().clone();
@@ -217,9 +225,16 @@ impl Server {
     pub async fn stop(mut self, why: &str) -> anyhow::Result<()> {
         tracing::info!(why, "stopping");
         self.stopping.send_replace(true);
+        let sent_by = tokio::time::Instant::now() + shutdown::SENDING_MAX;
         for listener in self.listeners {
             let drained = listener.await.context("a listener failed")?;
             tracing::info!(?drained, "listener closed");
+        }
+        if let Some(mut senders) = self.senders
+            && tokio::time::timeout_at(sent_by, &mut senders).await.is_err()
+        {
+            tracing::warn!("messages are still being handed over: their outcome will be unknown");
+            senders.abort();
         }
         self.background.shutdown().await;
         let pipeline = self.pipeline.lock().take();
@@ -279,7 +294,6 @@ fn assemble(
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
     };
-    let vault = Vault::from_settings(settings, data_dir)?;
     Ok(App::new(Parts {
         auth: Auth::new(db.clone(), clock.clone(), sessions),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
@@ -299,9 +313,10 @@ fn assemble(
         sdk_origins: Origins::new(&settings.sdk.allowed_origins),
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         bell: Bell::default(),
+        delivery: settings.delivery.clone(),
+        transactional: settings.transactional,
         carried: settings.channels.set(),
-        providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
-        vault,
+        providers: Providers::from_settings(settings, clock.clone())?,
         callbacks: settings.callbacks.clone(),
         recorder,
         clock,

@@ -155,6 +155,32 @@ pub const METRICS: &[Metric] = &[
         Seconds,
         "from a campaign's time to its being taken up",
     ),
+    metric("delivery_queued_total", Counter, Count, "recipients written down for campaigns"),
+    metric(
+        "delivery_messages_total",
+        Counter,
+        Count,
+        "messages handed over, by channel and outcome",
+    ),
+    metric(
+        "delivery_gate_refusals_total",
+        Counter,
+        Count,
+        "messages the gate held or dropped, by rule",
+    ),
+    metric(
+        "delivery_provider_duration_seconds",
+        Histogram,
+        Seconds,
+        "time a provider took for a batch, by channel",
+    ),
+    metric(
+        "delivery_due_messages",
+        Gauge,
+        Count,
+        "messages due and not sent yet, counted up to 100,000",
+    ),
+    metric("delivery_oldest_due_seconds", Gauge, Seconds, "how long the oldest of them waits"),
     metric(
         "spam_checks_total",
         Counter,

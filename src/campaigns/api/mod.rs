@@ -11,7 +11,6 @@ mod rl;
 mod schema;
 mod spam_check;
 mod sto;
-mod trial;
 mod versions;
 mod wire;
 
@@ -44,7 +43,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(bulk::routes())
         .routes(routes!(preview_launch::preview_launch))
         .routes(routes!(recurring::recurring_status))
-        .merge(trial::routes())
+        .routes(routes!(recurring::retest_ab))
         .routes(routes!(sto::sto_coverage))
         .merge(rl::routes())
         .merge(spam_check::routes())

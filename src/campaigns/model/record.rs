@@ -130,8 +130,6 @@ pub enum Action {
     RlLaunched,
     /// The trial of its variants began anew.
     AbRetested,
-    /// The trial of its variants ended.
-    AbConcluded,
 }
 
 impl Action {
@@ -157,7 +155,6 @@ impl Action {
         ("unarchived", Self::Unarchived),
         ("rl_launched", Self::RlLaunched),
         ("ab_retested", Self::AbRetested),
-        ("ab_concluded", Self::AbConcluded),
     ];
 
     /// The action as the API and the store write it.

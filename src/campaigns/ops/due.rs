@@ -6,10 +6,13 @@ use std::time::Duration;
 use crate::{
     app::App,
     campaigns::{
-        model::{Action, Call, Campaign, Status},
+        model::{
+            Action, Call, Campaign, CampaignChannel, Kind, Status, Variant,
+            message::MessageChannel, timing,
+        },
         store,
     },
-    kernel::{Error, Result, Timestamp, WorkspaceId},
+    kernel::{Channel, Error, Result, Timestamp, WorkspaceId},
 };
 
 use super::{
@@ -23,8 +26,6 @@ use super::{
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Campaigns taken up in one transaction.
 const BATCH: i64 = 20;
-/// How late a campaign may be and still go out (DECISIONS F4).
-const LATENESS_MAX: Duration = Duration::from_hours(24);
 /// How long one that cannot be judged is left aside.
 const PUT_OFF: Duration = Duration::from_mins(10);
 /// Why one that is later than that failed.
@@ -54,22 +55,23 @@ pub async fn watch(app: App) {
 async fn take_up(app: &App) -> Result<i64> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
-    let mut taken = 0;
+    let (mut taken, mut begun) = (0, 0);
     for (workspace, id) in store::due(&mut tx, now, BATCH).await? {
         taken += 1;
         let found = store::find(&mut *tx, workspace, id).await;
         let judged = match found {
             Ok(Some(campaign)) => {
-                step(app, workspace, &campaign, now).await.map(|step| Some((step, campaign)))
+                judge(app, workspace, &campaign, now).await.map(|made| Some((made, campaign)))
             }
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
         match judged {
             Ok(None) => {}
-            Ok(Some((step, campaign))) => {
+            Ok(Some((made, campaign))) => {
                 observe_lag(&campaign, now);
-                commit(&mut *tx, &Who::system(workspace), (&campaign, step), now).await?;
+                begun += u32::from(matches!(made, Made::Begun(_)));
+                keep(&mut tx, workspace, (&campaign, made), now).await?;
             }
             // Of a store that is away no campaign is to blame.
             Err(away @ Error::Unavailable { .. }) => return Err(away),
@@ -82,7 +84,43 @@ async fn take_up(app: &App) -> Result<i64> {
         }
     }
     tx.commit().await?;
+    if begun > 0 {
+        app.bell().ring();
+    }
     Ok(taken)
+}
+
+/// What is made of a campaign that is due.
+#[derive(Debug)]
+enum Made {
+    /// Another state.
+    Step(Box<Step>),
+    /// It goes out.
+    Begun(Box<Campaign>),
+    /// It is too late to go out this time.
+    LeftOut(Box<Campaign>),
+}
+
+async fn keep(
+    tx: &mut sqlx::PgConnection,
+    workspace: WorkspaceId,
+    (from, made): (&Campaign, Made),
+    now: Timestamp,
+) -> Result<()> {
+    match made {
+        Made::Step(step) => {
+            // A campaign that is launched and went out before was called back after a failure.
+            if from.state.status == Status::Scheduled && from.state.occurrence > 0 {
+                store::again(&mut *tx, workspace, (from.id, from.state.occurrence)).await?;
+            }
+            commit(&mut *tx, &Who::system(workspace), (from, *step), now).await.map(drop)
+        }
+        Made::Begun(to) => {
+            let due = from.state.next_send_at.unwrap_or(now);
+            store::begin(&mut *tx, workspace, (to.id, &to.state), (due, now)).await
+        }
+        Made::LeftOut(to) => store::leave_out(&mut *tx, workspace, (to.id, &to.state)).await,
+    }
 }
 
 fn observe_lag(campaign: &Campaign, now: Timestamp) {
@@ -96,18 +134,77 @@ fn millis(duration: Duration) -> i64 {
 }
 
 /// What becomes of a campaign that is due.
-async fn step(
+async fn judge(
     app: &App,
     workspace: WorkspaceId,
     campaign: &Campaign,
     now: Timestamp,
-) -> Result<Step> {
+) -> Result<Made> {
+    let step = |step: Step| Made::Step(Box::new(step));
     if campaign.state.status == Status::Scheduled {
-        return launched(app, workspace, campaign, now).await;
+        return launched(app, workspace, campaign, now).await.map(step);
     }
-    // Everything that is sent needs somebody who carries it.
-    let reason = format!("no provider is set for channel {}", campaign.definition.channel.as_str());
-    failed(campaign, &reason, now)
+    if let Some(channel) = without_provider(app, campaign) {
+        let reason = format!("no provider is set for channel {channel}");
+        return failed(campaign, &reason, now).map(step);
+    }
+    gone_out(campaign, lateness_max(app), now)
+}
+
+/// A campaign that goes out now, and is due again when its schedule says.
+///
+/// # Errors
+/// The refusal of the state machine.
+fn gone_out(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Result<Made> {
+    let mut to = campaign.clone();
+    let state = &mut to.state;
+    if campaign.definition.kind() != Kind::Recurring {
+        state.next_send_at = None;
+        return Ok(Made::Begun(Box::new(to)));
+    }
+    state.occurrence = state.occurrence.saturating_add(1);
+    // From now on and not from its time: of several that were missed the last one alone goes out.
+    state.next_send_at =
+        timing::next_send_at(&campaign.definition, (Status::Active, state.occurrence), now);
+    if is_late(campaign, lateness_max, now) {
+        tracing::warn!(campaign = %campaign.id, "a time of a recurring campaign was missed");
+        // It did not go out, so it counts for nothing.
+        state.occurrence = campaign.state.occurrence;
+        if state.next_send_at.is_none() {
+            let completed = campaign.moved(Call::Complete, now)?;
+            let step = Step::to(campaign, completed, Call::Complete, Action::Completed);
+            return Ok(Made::Step(Box::new(step)));
+        }
+        return Ok(Made::LeftOut(Box::new(to)));
+    }
+    Ok(Made::Begun(Box::new(to)))
+}
+
+/// The channel of a campaign that nobody carries messages of.
+fn without_provider(app: &App, campaign: &Campaign) -> Option<Channel> {
+    let definition = &campaign.definition;
+    let of_variant = |variant: &Variant| match variant.message.as_ref()?.content.channel() {
+        MessageChannel::Email => Some(Channel::Email),
+        MessageChannel::Sms => Some(Channel::Sms),
+        MessageChannel::Viber => Some(Channel::Viber),
+        MessageChannel::Push => Some(Channel::Push),
+        MessageChannel::Whatsapp => Some(Channel::Whatsapp),
+        MessageChannel::Webhook => None,
+    };
+    let channels: Vec<Channel> = match definition.channel {
+        CampaignChannel::AiOptimized => definition.variants.iter().filter_map(of_variant).collect(),
+        channel => channel.delivers().into_iter().collect(),
+    };
+    channels.into_iter().find(|channel| !app.carried().contains(*channel))
+}
+
+fn lateness_max(app: &App) -> Duration {
+    Duration::from_secs(u64::from(app.delivery().max_lateness_minutes) * 60)
+}
+
+fn is_late(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> bool {
+    let due = campaign.state.next_send_at.unwrap_or(now);
+    now.millis() - due.millis() > millis(lateness_max)
 }
 
 async fn launched(
@@ -116,7 +213,7 @@ async fn launched(
     campaign: &Campaign,
     now: Timestamp,
 ) -> Result<Step> {
-    if let Some(reason) = unlaunchable(campaign, now) {
+    if let Some(reason) = unlaunchable(campaign, lateness_max(app), now) {
         return failed(campaign, &reason, now);
     }
     if let Some(fault) = consent::fault(app, workspace, &campaign.definition).await? {
@@ -127,9 +224,8 @@ async fn launched(
 }
 
 /// Why a scheduled campaign cannot go out now that its time has come.
-fn unlaunchable(campaign: &Campaign, now: Timestamp) -> Option<String> {
-    let due = campaign.state.next_send_at.unwrap_or(now);
-    if now.millis() - due.millis() > millis(LATENESS_MAX) {
+fn unlaunchable(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Option<String> {
+    if is_late(campaign, lateness_max, now) {
         return Some(MISSED.to_owned());
     }
     refuse_unfit(&campaign.definition, now).err().map(|refused| refused.to_string())

@@ -5,11 +5,13 @@ mod due;
 mod filter;
 mod learning;
 mod records;
+mod runs;
 
 pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
     due::{due, postpone},
     filter::list,
-    learning::{active_learners, active_with_trial, note_learning, note_trial, observations},
+    learning::observations,
     records::{find_version, history, versions},
+    runs::{again, begin, is_under_way, leave_out, sending},
 };

@@ -1,9 +1,11 @@
 //! What a message is on its way out: pure values.
 
 mod callback;
+pub mod claimed;
 mod content;
 mod context;
 mod feedback;
+pub mod gate;
 mod keyword;
 pub mod message;
 mod outcome;
@@ -11,6 +13,7 @@ mod outgoing;
 pub mod plan;
 mod recipient;
 mod reference;
+pub mod retry;
 
 pub use self::{
     callback::{Callback, Happened, Inbound},

@@ -2,8 +2,17 @@
 
 pub mod bell;
 pub mod devices;
+mod dispatch;
 pub mod engagement;
 pub mod feedback;
+mod handover;
+mod judging;
 pub mod keywords;
+mod lanes;
+mod note;
+mod scene;
+mod sweeping;
+pub mod worker;
+mod writing;
 
 pub use self::bell::wake;

@@ -1,7 +1,12 @@
 //! The SQL of delivery.
 
+pub(in crate::delivery) mod claims;
 pub mod devices;
 pub(in crate::delivery) mod feedback;
 pub mod in_app;
+pub(in crate::delivery) mod lanes;
+pub(in crate::delivery) mod limits;
 pub mod messages;
+pub(in crate::delivery) mod recipients;
+pub(in crate::delivery) mod runs;
 pub mod short_links;

@@ -13,7 +13,6 @@ mod schedule;
 mod settings;
 mod spam_check;
 mod sto;
-mod trial;
 mod versions;
 mod walls;
 

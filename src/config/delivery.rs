@@ -1,0 +1,160 @@
+//! `[delivery]` and `[transactional]`: how messages are sent, and what holds them back.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::campaigns::model::settings::{
+    quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
+    time_of_day::TimeOfDay,
+};
+
+/// Hours a frequency cap may look back: thirty days.
+pub const CAP_HOURS_MAX: u32 = 720;
+/// Seconds of the shortest lease: a sender needs some to hand its messages over.
+const LEASE_SECONDS_MIN: u32 = 2;
+/// What `[delivery.caps.any]` counts: every channel together.
+pub const ANY_CHANNEL: &str = "any";
+
+/// `[delivery]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delivery {
+    /// Minutes after its time at which a campaign is not sent any more.
+    pub max_lateness_minutes: u32,
+    /// Seconds after which messages are given up whose sender died.
+    pub lease_seconds: u32,
+    /// How much one recipient gets at most, by channel or `any`.
+    #[serde(default)]
+    pub caps: BTreeMap<String, Cap>,
+    /// Quiet hours of campaigns that have none of their own.
+    pub quiet_hours: Option<QuietHours>,
+}
+
+/// So many messages in so many hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cap {
+    /// Messages at most.
+    pub max: u32,
+    /// In any so many hours in a row.
+    pub hours: u32,
+}
+
+/// `[delivery.quiet_hours]`, in the words of a campaign's `quietTimeOverride`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QuietHours {
+    /// The first quiet minute.
+    pub start: TimeOfDay,
+    /// The first that is not quiet any more.
+    pub end: TimeOfDay,
+    /// `recipient` or an IANA zone.
+    #[serde(default)]
+    pub timezone: Option<QuietZone>,
+    /// `defer` or `skip`.
+    #[serde(default)]
+    pub behavior: Option<QuietBehavior>,
+}
+
+/// `[transactional]`
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transactional {
+    /// Whether email and push reach those who only unsubscribed.
+    pub bypass_unsubscribe: bool,
+}
+
+impl QuietHours {
+    /// As a campaign would say it.
+    pub fn as_override(&self) -> QuietTimeOverride {
+        QuietTimeOverride {
+            enabled: None,
+            start: Some(self.start),
+            end: Some(self.end),
+            timezone: self.timezone,
+            behavior: self.behavior,
+        }
+    }
+}
+
+impl Delivery {
+    /// The first fault: the key and what is wrong with it.
+    pub(super) fn fault(&self) -> Option<(String, String)> {
+        if self.lease_seconds < LEASE_SECONDS_MIN {
+            let reason = format!("must be at least {LEASE_SECONDS_MIN}");
+            return Some(("delivery.lease_seconds".to_owned(), reason));
+        }
+        if self.quiet_hours.as_ref().is_some_and(|quiet| quiet.start == quiet.end) {
+            let reason = "must differ from `start`".to_owned();
+            return Some(("delivery.quiet_hours.end".to_owned(), reason));
+        }
+        self.caps.iter().find_map(|(channel, cap)| {
+            let known = ["any", "email", "sms", "whatsapp", "push", "viber", "webhook"];
+            let key = |name: &str| format!("delivery.caps.{channel}{name}");
+            if !known.contains(&channel.as_str()) {
+                return Some((key(""), format!("is no channel: one of {}", known.join(", "))));
+            }
+            if cap.max == 0 {
+                return Some((key(".max"), "must be at least 1".to_owned()));
+            }
+            (!(1..=CAP_HOURS_MAX).contains(&cap.hours))
+                .then(|| (key(".hours"), format!("must be 1 to {CAP_HOURS_MAX}")))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(toml: &str) -> Result<Delivery, toml::de::Error> {
+        toml::from_str(&format!("max_lateness_minutes = 1440\n{toml}"))
+    }
+
+    #[test]
+    fn each_limit_holds_at_its_boundary() {
+        let table = [
+            ("lease_seconds = 2", None),
+            ("lease_seconds = 1", Some("delivery.lease_seconds must be at least 2")),
+            ("lease_seconds = 60\n[caps.email]\nmax = 1\nhours = 720", None),
+            (
+                "lease_seconds = 60\n[caps.email]\nmax = 1\nhours = 721",
+                Some("delivery.caps.email.hours must be 1 to 720"),
+            ),
+            (
+                "lease_seconds = 60\n[caps.any]\nmax = 0\nhours = 1",
+                Some("delivery.caps.any.max must be at least 1"),
+            ),
+            (
+                "lease_seconds = 60\n[caps.fax]\nmax = 1\nhours = 1",
+                Some(
+                    "delivery.caps.fax is no channel: one of any, email, sms, whatsapp, push, viber, webhook",
+                ),
+            ),
+            (
+                "lease_seconds = 60\n[quiet_hours]\nstart = \"22:00\"\nend = \"22:00\"",
+                Some("delivery.quiet_hours.end must differ from `start`"),
+            ),
+        ];
+        for (toml, expected) in table {
+            let fault = delivery(toml).unwrap().fault();
+            let found = fault.map(|(key, reason)| format!("{key} {reason}"));
+            assert_eq!(found.as_deref(), expected, "{toml}");
+        }
+    }
+
+    #[test]
+    fn quiet_hours_are_those_of_a_campaign() {
+        let toml = "lease_seconds = 60\n[quiet_hours]\nstart = \"21:00\"\nend = \"07:30\"\ntimezone = \"Europe/Berlin\"\nbehavior = \"skip\"";
+        let quiet = delivery(toml).unwrap().quiet_hours.unwrap().as_override();
+        assert!(quiet.is_enabled());
+        assert_eq!((quiet.start(), quiet.end()), (TimeOfDay::at(21, 0), TimeOfDay::at(7, 30)));
+        assert_eq!(quiet.zone(), QuietZone::Fixed("Europe/Berlin".parse().unwrap()));
+        assert_eq!(quiet.behavior(), QuietBehavior::Skip);
+        assert!(
+            delivery("lease_seconds = 60\n[quiet_hours]\nstart = \"25:00\"\nend = \"1:00\"")
+                .is_err()
+        );
+    }
+}

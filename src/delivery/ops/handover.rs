@@ -1,0 +1,239 @@
+//! Hands messages to those who carry them, and keeps what they make of them: told first, then written
+//! down, then acted on.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use super::note::{self, Note};
+use crate::{
+    app::App,
+    campaigns::model::message::MessageChannel,
+    delivery::{
+        model::{
+            Device, Feedback, Outcome, Outgoing, Why,
+            claimed::{Claimed, Standing},
+            message::channel_name,
+            retry,
+        },
+        ops::{devices, feedback},
+        providers::{Provider, Sent},
+        store::{
+            claims::{self, Mark},
+            recipients,
+        },
+    },
+    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+};
+use ingest::record::MessageKind;
+
+/// Tries to keep what became of messages that were handed over.
+const KEEP_TRIES: u32 = 8;
+/// Pause between two of them.
+const KEEP_PAUSE: Duration = Duration::from_millis(500);
+/// Who tells, in what is acted on.
+const TELLER: &str = "provider";
+
+/// What became of a message.
+pub(super) struct Done {
+    pub(super) message: Claimed,
+    pub(super) standing: Standing,
+    sent: Sent,
+}
+
+/// Codes that say something of the channel's settings, and nothing of the recipient: credentials that are
+/// refused, no provider, templates that cannot be rendered.
+pub(super) fn is_of_the_channel(code: &str) -> bool {
+    matches!(
+        code,
+        "401"
+            | "403"
+            | "407"
+            | "530"
+            | "535"
+            | "5.7.8"
+            | "5.7.0"
+            | "no_provider"
+            | "render"
+            | "auth"
+            | "20003"
+            | "190"
+            | "THIRD_PARTY_AUTH_ERROR"
+            | "SENDER_ID_MISMATCH"
+            | "InvalidProviderToken"
+            | "ExpiredProviderToken"
+    )
+}
+
+/// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
+/// not answered by then is unknown.
+pub(super) async fn hand_over(
+    app: &App,
+    ready: Vec<(Claimed, Outgoing)>,
+    attempts_max: i16,
+) -> Result<Vec<Done>> {
+    let handed_over_at = app.clock().now();
+    let mut by_channel = Vec::<(MessageChannel, Vec<(Claimed, Outgoing)>)>::new();
+    for (message, outgoing) in ready {
+        match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
+            Some((_, messages)) => messages.push((message, outgoing)),
+            None => by_channel.push((message.channel, vec![(message, outgoing)])),
+        }
+    }
+    let mut done = Vec::new();
+    for (channel, messages) in by_channel {
+        let (claimed, outgoing): (Vec<Claimed>, Vec<Outgoing>) = messages.into_iter().unzip();
+        let sent = match app.providers().of(channel) {
+            Some(provider) => call(app, channel, &provider, &outgoing).await,
+            None => outgoing.iter().map(|_| no_provider(channel).into()).collect(),
+        };
+        for (message, sent) in claimed.into_iter().zip(sent) {
+            let standing = standing(app, &message, &sent.outcome, attempts_max);
+            done.push(Done { message, standing, sent });
+        }
+    }
+    keep(app, &done, handed_over_at).await?;
+    Ok(done)
+}
+
+fn no_provider(channel: MessageChannel) -> Outcome {
+    let reason = format!("no provider is set for channel {}", channel_name(channel));
+    Outcome::Rejected { code: "no_provider".to_owned(), reason, effect: None }
+}
+
+/// Longest time one call of a provider may take: what is left of the lease keeps its answers.
+fn call_max(app: &App) -> Duration {
+    Duration::from_secs(u64::from(app.delivery().lease_seconds)) * 3 / 4
+}
+
+async fn call(
+    app: &App,
+    channel: MessageChannel,
+    provider: &Arc<dyn Provider>,
+    outgoing: &[Outgoing],
+) -> Vec<Sent> {
+    let began = std::time::Instant::now();
+    let deadline = tokio::time::Instant::now() + call_max(app);
+    let mut sent = Vec::with_capacity(outgoing.len());
+    for batch in outgoing.chunks(provider.batch_max().max(1)) {
+        let answer = tokio::time::timeout_at(deadline, provider.send(batch)).await;
+        let mut answers = answer.unwrap_or_default();
+        let silent =
+            || Outcome::Unknown { reason: "the provider did not answer in time".to_owned() };
+        answers.resize_with(batch.len(), || silent().into());
+        sent.append(&mut answers);
+    }
+    metrics::histogram!("delivery_provider_duration_seconds", "channel" => channel_name(channel))
+        .record(began.elapsed());
+    sent
+}
+
+/// Where a message stands that was handed over.
+fn standing(app: &App, message: &Claimed, outcome: &Outcome, attempts_max: i16) -> Standing {
+    let tried = message.attempts.saturating_add(1);
+    match outcome {
+        Outcome::Accepted { provider_id, .. } => {
+            Standing::Sent { provider_id: provider_id.clone() }
+        }
+        Outcome::Retry { code, reason, after } if tried < attempts_max => {
+            let pause = retry::pause(tried, *after, rand::random());
+            let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+            let now = app.clock().now();
+            let until = Timestamp::from_millis(now.millis().saturating_add(pause));
+            Standing::Held { until, code: code.clone(), reason: reason.clone() }
+        }
+        Outcome::Retry { code, reason, .. } | Outcome::Rejected { code, reason, .. } => {
+            Standing::Failed { code: code.clone(), reason: reason.clone() }
+        }
+        Outcome::Unknown { reason } => Standing::Unknown { reason: reason.clone() },
+    }
+}
+
+fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
+    let mut notes = Vec::with_capacity(done.len() * 2);
+    for Done { message, standing, sent } in done {
+        let workspace = message.workspace;
+        match (&sent.outcome, standing) {
+            (Outcome::Retry { code, reason, .. }, Standing::Held { .. }) => {
+                notes.push((workspace, note::deferred(message, (code, reason))));
+            }
+            _ => notes.extend(note::of_standing(message, standing).map(|note| (workspace, note))),
+        }
+        if matches!(sent.outcome, Outcome::Accepted { is_delivered: true, .. }) {
+            notes.push((workspace, Note::of(message, MessageKind::Delivered)));
+        }
+    }
+    notes
+}
+
+/// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
+async fn keep(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match keep_once(app, done, handed_over_at).await {
+            Err(error) if tries < KEEP_TRIES => {
+                tracing::warn!(%error, "cannot keep what became of messages, trying on");
+                tokio::time::sleep(KEEP_PAUSE).await;
+            }
+            kept => break kept?,
+        }
+    }
+    count(done);
+    act(app, done).await;
+    Ok(())
+}
+
+async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+    let now = app.clock().now();
+    note::tell_all(app, notes(done), now).await?;
+    let mut tx = app.db().begin().await?;
+    let marks: Vec<Mark<'_>> =
+        done.iter().map(|it| Mark { message: &it.message, standing: &it.standing }).collect();
+    claims::come_back(&mut tx, &marks, now).await?;
+    for ((workspace, campaign), _) in sent_of(done) {
+        recipients::sent_at(&mut tx, workspace, campaign, now).await?;
+    }
+    let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
+    for it in done {
+        let tokens = it.sent.gone.iter().map(|device: &Device| device.token.clone());
+        gone.entry(it.message.workspace).or_default().extend(tokens);
+    }
+    for (workspace, tokens) in gone.into_iter().filter(|(_, tokens)| !tokens.is_empty()) {
+        devices::forget(&mut tx, workspace, &tokens, handed_over_at).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The campaigns that sent something.
+fn sent_of(done: &[Done]) -> BTreeMap<(WorkspaceId, CampaignId), ()> {
+    let sent = done.iter().filter(|it| matches!(it.standing, Standing::Sent { .. }));
+    sent.filter_map(|it| Some(((it.message.workspace, it.message.campaign?), ()))).collect()
+}
+
+fn count(done: &[Done]) {
+    for it in done {
+        let outcome = match it.standing {
+            Standing::Sent { .. } => "sent",
+            Standing::Held { .. } => "deferred",
+            Standing::Unknown { .. } => "unknown",
+            _ => "failed",
+        };
+        let channel = channel_name(it.message.channel);
+        metrics::counter!("delivery_messages_total", "channel" => channel, "outcome" => outcome)
+            .increment(1);
+    }
+}
+
+/// Acts on what refusals say about their recipients.
+async fn act(app: &App, done: &[Done]) {
+    for it in done {
+        let Outcome::Rejected { code, reason, effect: Some(effect) } = &it.sent.outcome else {
+            continue;
+        };
+        let heard = Feedback::of_effect(TELLER, effect, Why::new(code, reason));
+        let (workspace, id) = (it.message.workspace, it.message.id);
+        if let Err(error) = feedback::apply(app, workspace, id, heard).await {
+            tracing::error!(message = %id, %error, "a provider's word on a recipient was not acted on");
+        }
+    }
+}

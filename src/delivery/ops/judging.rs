@@ -1,0 +1,378 @@
+//! Judges a batch: who of those whose turn it is may have a message now, and what it says to each.
+
+use std::collections::{HashMap, HashSet};
+
+use sqlx::PgConnection;
+
+use super::scene::{Scene, channel_of};
+use crate::{
+    app::App,
+    audience::model::SubscriptionPreference,
+    campaigns::model::message::MessageChannel,
+    config::ANY_CHANNEL,
+    delivery::{
+        model::{
+            Context, Outgoing, Recipient,
+            claimed::{Claimed, Standing},
+            gate::{self, Facts, Quiet, Refusal, Rules},
+            message::{Purpose, channel_name},
+            plan::Draw,
+        },
+        ops::devices,
+        render::{Around, Prepared, RenderFault, Rendered},
+        store::{
+            limits::{self, Counted},
+            recipients, short_links,
+        },
+    },
+    kernel::{Result, Timestamp, UserId, WorkspaceId},
+    links::Signer,
+};
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    /// To be handed over.
+    pub(super) ready: Vec<(Claimed, Outgoing)>,
+    /// Not now, or never.
+    pub(super) settled: Vec<(Claimed, Standing)>,
+    /// When those have to be asked again that wait for a trial to end; they stay as they are.
+    pub(super) waits: Option<Timestamp>,
+}
+
+/// A batch under judgement: messages of one workspace, and of one campaign or none.
+pub(super) struct Judge<'a> {
+    pub(super) app: &'a App,
+    pub(super) connection: &'a mut PgConnection,
+    pub(super) workspace: WorkspaceId,
+    pub(super) scene: Option<&'a Scene>,
+    pub(super) signer: &'a Signer,
+    pub(super) now: Timestamp,
+}
+
+/// Who passed the gate, and where their message goes.
+struct Admitted {
+    message: Claimed,
+    facts: Facts,
+    to: String,
+}
+
+impl Judge<'_> {
+    /// Judges a batch.
+    pub(super) async fn judge(mut self, batch: Vec<Claimed>) -> Result<Judged> {
+        let mut judged = Judged::default();
+        let batch = self.in_time(batch, &mut judged);
+        let batch = self.draw(batch, &mut judged).await?;
+        let mut by_channel = Vec::<(MessageChannel, Vec<Claimed>)>::new();
+        for message in batch {
+            match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
+                Some((_, messages)) => messages.push(message),
+                None => by_channel.push((message.channel, vec![message])),
+            }
+        }
+        for (channel, messages) in by_channel {
+            let admitted = self.admit(channel, messages, &mut judged).await?;
+            let (admitted, counted) = self.cap(channel, admitted, &mut judged).await?;
+            let unsaid = self.render(admitted, &mut judged).await?;
+            for cap in counted {
+                let left = (unsaid.as_slice(), cap.channel.as_str());
+                limits::uncount_sends(self.connection, self.workspace, left, self.now).await?;
+            }
+        }
+        Ok(judged)
+    }
+
+    /// Leaves out what was held back for too long.
+    fn in_time(&self, batch: Vec<Claimed>, judged: &mut Judged) -> Vec<Claimed> {
+        let mut left = Vec::with_capacity(batch.len());
+        for message in batch {
+            match message.expires.filter(|expires| *expires <= self.now) {
+                None => left.push(message),
+                Some(expires) => {
+                    let reason = format!("it was to leave by {expires}");
+                    judged.settled.push((message, skipped(Refusal::new("expired", reason))));
+                }
+            }
+        }
+        left
+    }
+
+    /// Gives a variant to those who have none yet.
+    async fn draw(&mut self, batch: Vec<Claimed>, judged: &mut Judged) -> Result<Vec<Claimed>> {
+        let Some(scene) = self.scene else { return Ok(batch) };
+        let undrawn: Vec<UserId> = batch
+            .iter()
+            .filter(|message| message.variant.is_none())
+            .filter_map(|message| message.user)
+            .collect();
+        if undrawn.is_empty() {
+            return Ok(batch);
+        }
+        let id = scene.campaign.id;
+        let exposures = if scene.keeps_exposures() {
+            recipients::exposures(self.connection, self.workspace, id, &undrawn).await?
+        } else {
+            HashMap::new()
+        };
+        let mut left = Vec::with_capacity(batch.len());
+        let mut given = Vec::new();
+        for mut message in batch {
+            let (None, Some(user)) = (&message.variant, message.user) else {
+                left.push(message);
+                continue;
+            };
+            let exposure = exposures.get(&user).map(String::as_str);
+            match scene.plan.draw(user, exposure, self.now) {
+                Some(Draw::Variant(variant)) => {
+                    message.variant = Some(variant.id.clone());
+                    message.channel = channel_of(&scene.campaign, Some(variant));
+                    given.push((user, variant.id.as_str()));
+                    left.push(message);
+                }
+                Some(Draw::Control(variant)) => {
+                    message.variant = Some(variant.id.clone());
+                    judged.settled.push((message, Standing::Control));
+                }
+                Some(Draw::Wait(until)) => {
+                    judged.waits = Some(judged.waits.map_or(until, |waits| waits.min(until)));
+                }
+                Some(Draw::Skip(rule)) => {
+                    judged.settled.push((message, skipped(Refusal::new(rule, rule))));
+                }
+                None => judged.settled.push((message, no_variant())),
+            }
+        }
+        if scene.keeps_exposures() {
+            recipients::expose(self.connection, self.workspace, id, &given).await?;
+        }
+        Ok(left)
+    }
+
+    /// Asks the gate of each.
+    async fn admit(
+        &mut self,
+        channel: MessageChannel,
+        messages: Vec<Claimed>,
+        judged: &mut Judged,
+    ) -> Result<Vec<Admitted>> {
+        let users: Vec<UserId> = messages.iter().filter_map(|message| message.user).collect();
+        let list = self.scene.and_then(|it| it.campaign.definition.subscription_category_id);
+        let asked = (channel, list);
+        let mut facts = recipients::facts(self.connection, self.workspace, asked, &users).await?;
+        if channel == MessageChannel::Push {
+            for (user, devices) in
+                devices::of_users(self.connection, self.workspace, &users).await?
+            {
+                if let Some(facts) = facts.get_mut(&user) {
+                    facts.devices = devices;
+                }
+            }
+        }
+        let mut admitted = Vec::with_capacity(messages.len());
+        for message in messages {
+            let gone = || Facts { is_deleted: true, ..Facts::default() };
+            let mut known = match message.user {
+                Some(user) => facts.get(&user).cloned().unwrap_or_else(gone),
+                None => Facts::default(),
+            };
+            self.redirect(&message, &mut known).await?;
+            let verdict = gate::admit(&known, &self.rules(&message));
+            match verdict.map(|to| (to, self.quiet(&message, &known))) {
+                Err(refusal) | Ok((_, Quiet::Never(refusal))) => {
+                    judged.settled.push((message, skipped(refusal)));
+                }
+                Ok((_, Quiet::Until(until, Refusal { code, reason }))) => {
+                    judged.settled.push((message, Standing::Held { until, code, reason }));
+                }
+                Ok((to, Quiet::Loud)) => admitted.push(Admitted { message, facts: known, to }),
+            }
+        }
+        Ok(admitted)
+    }
+
+    /// A test may go to another address than the profile's.
+    async fn redirect(&mut self, message: &Claimed, facts: &mut Facts) -> Result<()> {
+        let to = message.context.as_ref().and_then(|context| context.get("to")?.as_str());
+        let (Purpose::Test, Some(to)) = (message.purpose, to) else { return Ok(()) };
+        let recipient = &mut facts.recipient;
+        match message.channel {
+            MessageChannel::Email => recipient.email = Some(to.to_owned()),
+            MessageChannel::Push => recipient.external_id = Some(to.to_owned()),
+            _ => {
+                recipient.phone = Some(to.to_owned());
+                facts.phone_normal = Some(to.to_owned());
+            }
+        }
+        (facts.is_invalid, facts.devices) = (false, Vec::new());
+        facts.suppressed =
+            recipients::suppressed(self.connection, self.workspace, message.channel, to).await?;
+        Ok(())
+    }
+
+    fn rules(&self, message: &Claimed) -> Rules {
+        let preference = self.scene.map(|scene| scene.preference);
+        Rules {
+            purpose: message.purpose,
+            channel: message.channel,
+            preference: preference.unwrap_or(SubscriptionPreference::SubscribedOrOptedIn),
+            bypass_unsubscribe: self.app.transactional().bypass_unsubscribe,
+        }
+    }
+
+    fn quiet(&self, message: &Claimed, facts: &Facts) -> Quiet {
+        let Some(scene) = self.scene else { return Quiet::Loud };
+        let Some(hours) = &scene.quiet else { return Quiet::Loud };
+        let clocks = (facts.recipient.timezone.as_deref(), scene.zone);
+        gate::quiet(hours, clocks, (message.id, self.now))
+    }
+
+    /// Counts against the frequency caps, and leaves out who has had their fill.
+    async fn cap(
+        &mut self,
+        channel: MessageChannel,
+        mut admitted: Vec<Admitted>,
+        judged: &mut Judged,
+    ) -> Result<(Vec<Admitted>, Vec<Counted>)> {
+        let mut counted: Vec<Counted> = Vec::new();
+        let Some(scene) = self.scene else { return Ok((admitted, counted)) };
+        if scene.campaign.definition.ignore_touching_rules {
+            return Ok((admitted, counted));
+        }
+        let caps = caps(self.app, channel);
+        if !caps.is_empty() {
+            // Of several messages to somebody the first is counted before the next is judged, in
+            // another batch.
+            let mut seen = HashSet::new();
+            admitted.retain(|it| it.message.user.is_none_or(|user| seen.insert(user)));
+        }
+        for cap in caps {
+            // One that is tried again was counted the first time.
+            let users: Vec<UserId> = admitted
+                .iter()
+                .filter(|it| it.message.attempts == 0)
+                .filter_map(|it| it.message.user)
+                .collect();
+            let asked = (users.as_slice(), &cap);
+            let full =
+                limits::count_sends(self.connection, self.workspace, asked, self.now).await?;
+            let (out, left): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|it| {
+                let user = it.message.user;
+                it.message.attempts == 0 && user.is_some_and(|user| full.contains(&user))
+            });
+            admitted = left;
+            let (max, hours) = (cap.max, cap.hours);
+            let refused: Vec<UserId> = out.iter().filter_map(|it| it.message.user).collect();
+            for earlier in &counted {
+                let back = (refused.as_slice(), earlier.channel.as_str());
+                limits::uncount_sends(self.connection, self.workspace, back, self.now).await?;
+            }
+            for it in out {
+                let words = format!("{max} messages in {hours} hours ({})", cap.channel);
+                let refusal = Refusal::new("frequency_cap", words);
+                judged.settled.push((it.message, skipped(refusal)));
+            }
+            counted.push(cap);
+        }
+        Ok((admitted, counted))
+    }
+
+    /// Renders for each; answers for whom there is nothing to send after all.
+    async fn render(
+        &mut self,
+        admitted: Vec<Admitted>,
+        judged: &mut Judged,
+    ) -> Result<Vec<UserId>> {
+        let rendered: Vec<(Admitted, Result<Rendered, RenderFault>)> =
+            tokio::task::block_in_place(|| {
+                let each = admitted.into_iter().map(|it| {
+                    let rendered = self.say(&it.message, &it.facts.recipient);
+                    (it, rendered)
+                });
+                each.collect()
+            });
+        let (mut unsaid, mut links) = (Vec::new(), Vec::new());
+        for (Admitted { message, facts, to }, rendered) in rendered {
+            match rendered {
+                Ok(rendered) => {
+                    let short = rendered.short_links.into_iter();
+                    links.extend(short.map(|link| (message.id, link)));
+                    let outgoing = outgoing(&message, (facts, to), rendered.content);
+                    judged.ready.push((message, outgoing));
+                }
+                Err(fault) => {
+                    unsaid.extend(message.user);
+                    let (code, reason) = (RenderFault::CODE.to_owned(), fault.reason);
+                    judged.settled.push((message, Standing::Failed { code, reason }));
+                }
+            }
+        }
+        short_links::save(self.connection, self.workspace, &links, self.now).await?;
+        Ok(unsaid)
+    }
+
+    /// What a message says to its recipient.
+    fn say(&self, message: &Claimed, recipient: &Recipient) -> Result<Rendered, RenderFault> {
+        let wrong = |reason: &str| RenderFault { reason: reason.to_owned() };
+        let context: Context = match &message.context {
+            None => Context::default(),
+            Some(context) => serde_json::from_value(context.clone())
+                .map_err(|_| wrong("context: is not in the shape of one"))?,
+        };
+        let around = Around {
+            workspace: self.workspace,
+            message: message.id,
+            now: self.now,
+            signer: self.signer,
+            context: &context,
+        };
+        if let Some(said) = &context.said {
+            return Prepared::of_said(said)?.render(recipient, &around);
+        }
+        let variant = message.variant.as_deref();
+        match self.scene.zip(variant).and_then(|(scene, variant)| scene.prepared(variant)) {
+            Some(Ok(prepared)) => prepared.render(recipient, &around),
+            Some(Err(fault)) => Err(fault.clone()),
+            None => Err(wrong("variant: is not there any more")),
+        }
+    }
+}
+
+fn skipped(Refusal { code, reason }: Refusal) -> Standing {
+    Standing::Skipped { code, reason }
+}
+
+fn no_variant() -> Standing {
+    let reason = "the campaign has no variants".to_owned();
+    Standing::Failed { code: RenderFault::CODE.to_owned(), reason }
+}
+
+/// The caps that count messages on a channel.
+fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
+    let caps = app.delivery().caps.iter();
+    let counts = |name: &str| name == ANY_CHANNEL || name == channel_name(channel);
+    caps.filter(|(name, _)| counts(name))
+        .map(|(name, cap)| Counted { channel: name.clone(), max: cap.max, hours: cap.hours })
+        .collect()
+}
+
+fn outgoing(
+    message: &Claimed,
+    (facts, to): (Facts, String),
+    content: crate::delivery::model::Content,
+) -> Outgoing {
+    let to = match &content {
+        crate::delivery::model::Content::Webhook(webhook) => webhook.url.clone(),
+        _ => to,
+    };
+    Outgoing {
+        id: message.id,
+        workspace: message.workspace,
+        user: message.user,
+        external_id: facts.recipient.external_id,
+        campaign: message.campaign,
+        variant: message.variant.clone(),
+        to,
+        devices: facts.devices,
+        content,
+    }
+}

@@ -1,0 +1,177 @@
+//! What all messages of a campaign have in common while they are sent: its templates read once, its plan,
+//! its rules. Made anew when the campaign changes.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use crate::{
+    app::App,
+    audience::model::{SubscriptionPreference, Targeting},
+    campaigns::{
+        self,
+        model::{
+            Campaign, CampaignChannel, Kind,
+            message::MessageChannel,
+            settings::{limits::SendRateLimit, quiet::QuietTimeOverride, zone::Zone},
+        },
+    },
+    delivery::{
+        model::{plan::Plan, retry::ATTEMPTS_MAX},
+        render::{Prepared, RenderFault},
+        store::{recipients, runs},
+    },
+    kernel::{CampaignId, Error, Result, WorkspaceId},
+    lists,
+};
+
+/// Campaigns whose templates are kept ready.
+const SCENES_MAX: usize = 64;
+/// How long what is kept elsewhere than in the campaign is believed: its list, the workspace's zone.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// What all messages of a campaign have in common.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) campaign: Campaign,
+    pub(super) plan: Plan,
+    pub(super) quiet: Option<QuietTimeOverride>,
+    /// The zone of those who named none.
+    pub(super) zone: Zone,
+    pub(super) preference: SubscriptionPreference,
+    /// Messages a minute.
+    pub(super) rate: Option<u32>,
+    /// How often a provider is asked.
+    pub(super) attempts_max: i16,
+    prepared: HashMap<String, Result<Prepared, RenderFault>>,
+    made: Instant,
+}
+
+impl Scene {
+    async fn of(app: &App, workspace: WorkspaceId, campaign: Campaign) -> Result<Self> {
+        let definition = &campaign.definition;
+        let is_marketing = match definition.subscription_category_id {
+            None => true,
+            Some(list) => match lists::ops::get(app, workspace, list).await {
+                Ok(list) => list.kind != lists::model::Kind::Transactional,
+                Err(Error::NotFound(_)) => true,
+                Err(error) => return Err(error),
+            },
+        };
+        let mut connection = app.db().acquire().await?;
+        let zone = recipients::workspace_zone(&mut connection, workspace).await?;
+        let begins = runs::begun(&mut *connection, workspace, campaign.id).await?;
+        drop(connection);
+        let prepared = tokio::task::block_in_place(|| {
+            let variants = definition.variants.iter().filter(|variant| !variant.is_control());
+            let prepared = variants.map(|variant| {
+                let read = Prepared::of_variant(campaign.id, definition, variant, is_marketing);
+                (variant.id.clone(), read)
+            });
+            prepared.collect()
+        });
+        let workspace_quiet =
+            || app.delivery().quiet_hours.as_ref().map(crate::config::QuietHours::as_override);
+        let quiet = definition.quiet_time_override.clone().or_else(workspace_quiet);
+        let asked = definition.channel_config.as_ref().and_then(|config| config.max_attempts);
+        Ok(Self {
+            plan: Plan::of(&campaign, begins.unwrap_or_else(|| app.clock().now())),
+            quiet: quiet.filter(QuietTimeOverride::is_enabled),
+            zone: zone.and_then(|name| name.parse().ok()).unwrap_or(Zone::UTC),
+            preference: definition
+                .targeting
+                .as_ref()
+                .map(Targeting::preference)
+                .unwrap_or_default(),
+            rate: definition.send_rate_limit.as_ref().and_then(SendRateLimit::max_per_minute),
+            attempts_max: asked.and_then(|max| i16::try_from(max).ok()).unwrap_or(ATTEMPTS_MAX),
+            prepared,
+            campaign,
+            made: Instant::now(),
+        })
+    }
+
+    /// The templates of a variant, or why they cannot be read; none for a variant that is gone.
+    pub(super) fn prepared(&self, variant: &str) -> Option<&Result<Prepared, RenderFault>> {
+        self.prepared.get(variant)
+    }
+
+    /// Why nothing of it can be sent: no variant has templates that can be read.
+    pub(super) fn fault(&self) -> Option<String> {
+        let mut faults = self.prepared.values().map(|prepared| prepared.as_ref().err());
+        let first = self.prepared.values().find_map(|prepared| prepared.as_ref().err())?;
+        faults.all(|fault| fault.is_some()).then(|| format!("the message cannot be read: {first}"))
+    }
+
+    /// Whether variants are kept with their recipients: where there are several, and it goes out again.
+    pub(super) fn keeps_exposures(&self) -> bool {
+        let definition = &self.campaign.definition;
+        definition.variants.len() > 1
+            && matches!(definition.kind(), Kind::Recurring | Kind::Triggered)
+    }
+
+    /// Whether a volume limit holds.
+    pub(super) fn volume(&self) -> Option<&campaigns::model::settings::limits::SendVolumeLimit> {
+        let limit = self.campaign.definition.send_volume_limit.as_ref();
+        limit.filter(|limit| limit.max_sends().is_some())
+    }
+}
+
+/// The channel of a variant's message, in a campaign on this channel.
+pub(super) fn channel_of(
+    campaign: &Campaign,
+    variant: Option<&campaigns::model::Variant>,
+) -> MessageChannel {
+    let definition = &campaign.definition;
+    let said = |variant: &campaigns::model::Variant| {
+        variant.message.as_ref().map(|message| message.content.channel())
+    };
+    MessageChannel::of(definition.channel)
+        .or_else(|| variant.and_then(said))
+        .or_else(|| definition.variants.iter().find_map(said))
+        .unwrap_or(MessageChannel::Email)
+}
+
+/// The channels on which a campaign sends.
+pub(super) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
+    if campaign.definition.channel != CampaignChannel::AiOptimized {
+        return MessageChannel::of(campaign.definition.channel).into_iter().collect();
+    }
+    let variants = campaign.definition.variants.iter().filter(|variant| !variant.is_control());
+    variants.map(|variant| channel_of(campaign, Some(variant))).collect()
+}
+
+/// Scenes that are kept ready.
+#[derive(Debug, Default)]
+pub(super) struct Scenes(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<Scene>>>);
+
+impl Scenes {
+    /// That of a campaign at this revision, or a later one.
+    pub(super) async fn of(
+        &self,
+        app: &App,
+        (workspace, id): (WorkspaceId, CampaignId),
+        revision: i64,
+    ) -> Result<Arc<Scene>> {
+        let kept = self.0.lock().get(&(workspace, id)).cloned();
+        if let Some(scene) =
+            kept.filter(|kept| kept.campaign.revision >= revision && kept.made.elapsed() < FRESH)
+        {
+            return Ok(scene);
+        }
+        let campaign = campaigns::ops::find(app, workspace, id).await?;
+        let scene = Arc::new(Scene::of(app, workspace, campaign).await?);
+        let mut scenes = self.0.lock();
+        if scenes.len() >= SCENES_MAX {
+            scenes.retain(|_, kept| kept.made.elapsed() < FRESH);
+        }
+        if scenes.len() < SCENES_MAX {
+            scenes.insert((workspace, id), Arc::clone(&scene));
+        }
+        Ok(scene)
+    }
+}

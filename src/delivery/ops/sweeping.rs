@@ -1,0 +1,99 @@
+//! What has to be done about messages besides sending them: those whose sender died, those that were
+//! called off, runs that are over.
+
+use super::note;
+use crate::{
+    app::App,
+    campaigns,
+    delivery::{
+        model::claimed::{Claimed, Standing},
+        store::{
+            claims::{self, Mark},
+            limits, runs,
+        },
+    },
+    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+};
+
+/// Messages of one transaction.
+const PAGE: i64 = 2_000;
+/// Runs ended in one look.
+const RUNS_MAX: i64 = 100;
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 3_600_000;
+
+/// Settles messages whose sender did not come back: they may have left, so they are not sent again.
+///
+/// # Errors
+/// When a store is away.
+pub(super) async fn lapse(app: &App) -> Result<()> {
+    let reason = "the sender stopped while it handed the message over".to_owned();
+    let standing = Standing::Unknown { reason };
+    loop {
+        let now = app.clock().now();
+        let mut tx = app.db().begin().await?;
+        let lapsed = claims::lapsed(&mut tx, (now, PAGE)).await?;
+        if lapsed.is_empty() {
+            return Ok(());
+        }
+        tracing::warn!(messages = lapsed.len(), "the outcome of messages in flight is unknown");
+        settle(app, tx, (&lapsed, &standing), now).await?;
+    }
+}
+
+/// Settles the messages of a campaign that was called off.
+///
+/// # Errors
+/// When a store is away.
+pub(super) async fn cancel(app: &App, workspace: WorkspaceId, campaign: CampaignId) -> Result<()> {
+    loop {
+        let now = app.clock().now();
+        let mut tx = app.db().begin().await?;
+        let waiting = claims::waiting(&mut tx, workspace, campaign, PAGE).await?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        settle(app, tx, (&waiting, &Standing::Cancelled), now).await?;
+    }
+}
+
+async fn settle(
+    app: &App,
+    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
+    (messages, standing): (&[Claimed], &Standing),
+    now: Timestamp,
+) -> Result<()> {
+    let notes = messages.iter().filter_map(|message| {
+        note::of_standing(message, standing).map(|note| (message.workspace, note))
+    });
+    note::tell_all(app, notes.collect(), now).await?;
+    let marks: Vec<Mark<'_>> = messages.iter().map(|message| Mark { message, standing }).collect();
+    claims::put_down(&mut tx, &marks).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Ends runs in which everyone is settled, and the campaigns that have no other.
+///
+/// # Errors
+/// When a store is away.
+pub(super) async fn complete(app: &App) -> Result<()> {
+    for (workspace, campaign, occurrence) in runs::settled(app.db(), RUNS_MAX).await? {
+        // The campaign first: should this process end in between, the run is found again.
+        if campaigns::ops::settle(app, workspace, (campaign, occurrence)).await? {
+            let run = (campaign, occurrence);
+            runs::complete(app.db(), workspace, run, app.clock().now()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Forgets what no frequency cap looks back to.
+///
+/// # Errors
+/// When the store is away.
+pub(super) async fn forget(app: &App) -> Result<()> {
+    let hours = i64::from(crate::config::CAP_HOURS_MAX) + 1;
+    let before = Timestamp::from_millis(app.clock().now().millis() - hours * HOUR_MS);
+    let mut connection = app.db().acquire().await?;
+    limits::forget_sends(&mut connection, before).await
+}

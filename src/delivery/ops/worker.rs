@@ -1,0 +1,173 @@
+//! The senders of a process: one that looks for what is due, some that write audiences down, some that
+//! send. Any number of processes may have them; each message is in the hands of one.
+
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{
+    dispatch,
+    lanes::{Lane, Lanes, Round},
+    scene::Scenes,
+    sweeping, writing,
+};
+use crate::{app::App, delivery::store::lanes, kernel::Result};
+
+/// Longest time between two looks for what is due.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Shortest time: however often the bell rings.
+const LOOK_REST: Duration = Duration::from_millis(10);
+/// Time between two looks at what was left lying, and what is over.
+const SWEEP_EVERY: Duration = Duration::from_millis(500);
+/// Time between two looks at how much waits.
+const MEASURE_EVERY: Duration = Duration::from_secs(5);
+/// Time between two times of forgetting.
+const FORGET_EVERY: Duration = Duration::from_hours(1);
+/// Messages counted as waiting at most.
+const COUNTED_MAX: i64 = 100_000;
+/// Batches under way at one time.
+const SENDERS: usize = 6;
+/// Audiences written down at one time.
+const WRITERS: usize = 2;
+/// Rest after a store was away.
+const REST: Duration = Duration::from_secs(1);
+
+/// Sends until it is told to stop; then what is under way is finished.
+pub async fn run(app: App, stop: watch::Receiver<bool>) {
+    let (lanes, scenes) = (Arc::new(Lanes::default()), Arc::new(Scenes::default()));
+    let mut tasks = JoinSet::new();
+    tasks.spawn(look(app.clone(), Arc::clone(&lanes), stop.clone()));
+    tasks.spawn(sweep(app.clone(), stop.clone()));
+    for _ in 0..WRITERS {
+        tasks.spawn(write(app.clone(), stop.clone()));
+    }
+    for _ in 0..SENDERS {
+        tasks.spawn(send(app.clone(), Arc::clone(&lanes), Arc::clone(&scenes), stop.clone()));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a sender failed");
+        }
+    }
+}
+
+fn is_over(stop: &watch::Receiver<bool>) -> bool {
+    *stop.borrow()
+}
+
+/// Waits, but not beyond the stop.
+async fn rest(stop: &mut watch::Receiver<bool>, pause: impl Future<Output = ()>) {
+    tokio::select! {
+        () = pause => {}
+        _ = stop.wait_for(|stop| *stop) => {}
+    }
+}
+
+/// Says what went wrong; a schema that is not there yet, and a store that is away, are told of elsewhere.
+fn complain(what: &str, result: Result<()>) -> bool {
+    if let Err(error) = result {
+        match error {
+            crate::kernel::Error::Internal(_) => tracing::error!(%error, "{what}"),
+            _ => tracing::debug!(%error, "{what}"),
+        }
+        return true;
+    }
+    false
+}
+
+/// Looks for what is due.
+async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>) {
+    let mut bell = app.bell().listen();
+    while !is_over(&stop) {
+        let looked = look_once(&app, &lanes).await;
+        if complain("cannot look for what is due", looked) {
+            rest(&mut stop, tokio::time::sleep(REST)).await;
+        }
+        rest(&mut stop, async {
+            tokio::time::sleep(LOOK_REST).await;
+            bell.wait(LOOK_EVERY).await;
+        })
+        .await;
+    }
+}
+
+async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
+    let now = app.clock().now();
+    if lanes::outbox_due(app.db()).await?.is_some_and(|due| due <= now) {
+        lanes.open(Lane::Outbox);
+    }
+    for unsettled in lanes::unsettled(app.db()).await? {
+        if unsettled.is_cancelled {
+            sweeping::cancel(app, unsettled.workspace, unsettled.campaign).await?;
+        } else if unsettled.due <= now {
+            lanes.open(Lane::Campaign(unsettled.workspace, unsettled.campaign));
+        }
+    }
+    Ok(())
+}
+
+/// Clears up.
+async fn sweep(app: App, mut stop: watch::Receiver<bool>) {
+    let (mut measured, mut forgot) = (None::<Instant>, None::<Instant>);
+    let is_time = |last: Option<Instant>, every| last.is_none_or(|at| at.elapsed() >= every);
+    while !is_over(&stop) {
+        complain("cannot settle what lapsed", sweeping::lapse(&app).await);
+        complain("cannot end what is over", sweeping::complete(&app).await);
+        if is_time(measured, MEASURE_EVERY) {
+            measured = Some(Instant::now());
+            complain("cannot measure what waits", measure(&app).await);
+        }
+        if is_time(forgot, FORGET_EVERY) {
+            forgot = Some(Instant::now());
+            complain("cannot forget what is long ago", sweeping::forget(&app).await);
+        }
+        rest(&mut stop, tokio::time::sleep(SWEEP_EVERY)).await;
+    }
+}
+
+async fn measure(app: &App) -> Result<()> {
+    let now = app.clock().now();
+    let (waiting, oldest) = lanes::depth(app.db(), now, COUNTED_MAX).await?;
+    let late_ms = oldest.map_or(0, |due| now.millis() - due.millis());
+    metrics::gauge!("delivery_due_messages").set(f64::from(u32::try_from(waiting).unwrap_or(0)));
+    let late = Duration::from_millis(u64::try_from(late_ms).unwrap_or(0));
+    metrics::gauge!("delivery_oldest_due_seconds").set(late.as_secs_f64());
+    Ok(())
+}
+
+/// Writes audiences down.
+async fn write(app: App, mut stop: watch::Receiver<bool>) {
+    let mut bell = app.bell().listen();
+    while !is_over(&stop) {
+        match writing::write_one(&app).await {
+            Ok(true) => {}
+            Ok(false) => rest(&mut stop, bell.wait(LOOK_EVERY)).await,
+            Err(error) => {
+                complain("cannot write an audience down", Err(error));
+                rest(&mut stop, tokio::time::sleep(REST)).await;
+            }
+        }
+    }
+}
+
+/// Sends batch after batch, of whichever lane has its turn.
+async fn send(app: App, lanes: Arc<Lanes>, scenes: Arc<Scenes>, mut stop: watch::Receiver<bool>) {
+    while !is_over(&stop) {
+        let Some((lane, size)) = lanes.pick(app.clock().now()) else {
+            rest(&mut stop, lanes.changed(LOOK_EVERY)).await;
+            continue;
+        };
+        match dispatch::round(&app, &scenes, lane, size).await {
+            Ok(round) => lanes.end(lane, &round),
+            Err(error) => {
+                complain("cannot send a batch", Err(error));
+                lanes.end(lane, &Round::default());
+                rest(&mut stop, tokio::time::sleep(REST)).await;
+            }
+        }
+    }
+}

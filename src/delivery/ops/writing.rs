@@ -1,0 +1,344 @@
+//! Writes an audience down: every recipient of a run gets a message, page by page, those who are left out
+//! as well. How far it came is kept with the page, so that whoever takes over goes on from there.
+
+use std::collections::{HashMap, HashSet};
+
+use ingest::record::MessageKind;
+use uuid::Uuid;
+
+use super::{
+    note::{self, Note},
+    scene::channel_of,
+};
+use crate::{
+    app::App,
+    audience::{
+        model::{Ask, Exclusion, Reached},
+        ops::Audience,
+    },
+    campaigns::{
+        self,
+        model::{Campaign, CampaignChannel, settings::limits::Cadence, settings::zone::Zone},
+    },
+    delivery::{
+        model::{
+            claimed::Standing,
+            message::{NewMessage, Purpose, Start, message_id},
+            plan::{Candidate, LeftOut, Placement, Plan},
+        },
+        store::{
+            claims::{self, Mark},
+            limits, messages, recipients, runs,
+            runs::{Hold, Run},
+        },
+    },
+    kernel::{Error, Result, Timestamp, UserId},
+};
+
+/// Recipients of one page: of one transaction, and one call of the spool.
+const PAGE: u32 = 5_000;
+/// Milliseconds a writer holds a run without a sign of life.
+const HOLD_MS: i64 = 60_000;
+/// Milliseconds after which a run that could not be written down is tried again.
+const AGAIN_MS: i64 = 10_000;
+/// Milliseconds a message may be held back.
+const HELD_MAX_MS: i64 = 72 * 3_600_000;
+
+/// Writes down one run, where there is one to be written down; answers whether there was.
+///
+/// # Errors
+/// When a store is away; the run is let go.
+pub(super) async fn write_one(app: &App) -> Result<bool> {
+    let now = app.clock().now();
+    let by = Uuid::now_v7();
+    let Some(run) = runs::take(app.db(), hold(by, now), now).await? else { return Ok(false) };
+    let writer = Writer { app, by, run };
+    match writer.write().await {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            let until = Timestamp::from_millis(app.clock().now().millis() + AGAIN_MS);
+            runs::let_go(app.db(), &writer.run, by, Some(until)).await?;
+            writer.failed(error).await.map(|()| true)
+        }
+    }
+}
+
+fn hold(by: Uuid, now: Timestamp) -> Hold {
+    Hold { by, until: Timestamp::from_millis(now.millis() + HOLD_MS) }
+}
+
+/// A run in its writer's hands.
+struct Writer<'a> {
+    app: &'a App,
+    by: Uuid,
+    run: Run,
+}
+
+impl Writer<'_> {
+    /// What no later try would mend ends the campaign.
+    async fn failed(&self, error: Error) -> Result<()> {
+        let (app, run) = (self.app, &self.run);
+        if matches!(error, Error::BadRequest { .. } | Error::Invalid(_)) {
+            let reason = format!("the audience cannot be asked: {error}");
+            return campaigns::ops::give_up(app, run.workspace, run.campaign, &reason).await;
+        }
+        Err(error)
+    }
+
+    async fn write(&self) -> Result<()> {
+        let (app, run) = (self.app, &self.run);
+        let campaign = campaigns::ops::find(app, run.workspace, run.campaign).await?;
+        if run.is_retried && !self.try_anew().await? {
+            return Ok(());
+        }
+        if !run.is_written && !self.write_audience(&campaign).await? {
+            return Ok(());
+        }
+        self.cut_to_volume(&campaign).await?;
+        let mut connection = app.db().acquire().await?;
+        runs::written(&mut connection, run, (self.by, app.clock().now())).await?;
+        app.bell().ring();
+        Ok(())
+    }
+
+    /// Has what failed tried anew; false where the run was lost meanwhile.
+    async fn try_anew(&self) -> Result<bool> {
+        let (app, run) = (self.app, &self.run);
+        loop {
+            let now = app.clock().now();
+            let mut tx = app.db().begin().await?;
+            let place = (run.campaign, run.occurrence);
+            let limit = (now, i64::from(PAGE));
+            let anew = claims::try_anew(&mut tx, run.workspace, place, limit).await?;
+            if !runs::advance(&mut tx, run, None, hold(self.by, now)).await? {
+                return Ok(false);
+            }
+            tx.commit().await?;
+            if anew == 0 {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Writes the audience down; false where the run was lost, or the campaign halted, meanwhile.
+    async fn write_audience(&self, campaign: &Campaign) -> Result<bool> {
+        let (app, run) = (self.app, &self.run);
+        let definition = &campaign.definition;
+        let ask = Ask {
+            targeting: definition.targeting.as_ref(),
+            channel: definition.channel.delivers(),
+            list: definition.subscription_category_id,
+        };
+        let plan = Plan::of(campaign, run.started);
+        let mut audience = Audience::open(app, run.workspace, &ask).await?;
+        let mut after = run.after;
+        loop {
+            let page = audience.page(after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.user);
+            if !self.write_page(campaign, &plan, &page).await? {
+                audience.close().await?;
+                return Ok(false);
+            }
+            app.bell().ring();
+            if page.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
+                break;
+            }
+        }
+        audience.close().await?;
+        Ok(true)
+    }
+
+    async fn write_page(&self, campaign: &Campaign, plan: &Plan, page: &[Reached]) -> Result<bool> {
+        let (app, run) = (self.app, &self.run);
+        let now = app.clock().now();
+        let users: Vec<UserId> = page.iter().map(|reached| reached.user).collect();
+        let mut tx = app.db().begin().await?;
+        let known = Known::of(&mut tx, run, (plan, campaign), &users).await?;
+        let placed: Vec<NewMessage> =
+            page.iter().map(|reached| known.place(run, campaign, plan, *reached)).collect();
+        note::tell(app, run.workspace, &notes(&placed), now).await?;
+        messages::insert(&mut tx, run.workspace, &placed, now).await?;
+        if known.keeps_exposures {
+            let given: Vec<(UserId, &str)> = placed.iter().filter_map(given).collect();
+            recipients::expose(&mut tx, run.workspace, run.campaign, &given).await?;
+        }
+        let last = users.last().copied();
+        if !runs::advance(&mut tx, run, last, hold(self.by, now)).await? {
+            return Ok(false);
+        }
+        tx.commit().await?;
+        metrics::counter!("delivery_queued_total").increment(placed.len() as u64);
+        Ok(true)
+    }
+
+    /// Leaves out who is beyond the volume limit.
+    async fn cut_to_volume(&self, campaign: &Campaign) -> Result<()> {
+        let (app, run) = (self.app, &self.run);
+        let limit = campaign.definition.send_volume_limit.as_ref();
+        let Some((limit, max)) = limit.and_then(|limit| Some((limit, limit.max_sends()?))) else {
+            return Ok(());
+        };
+        let place = (run.campaign, run.occurrence);
+        let mut connection = app.db().acquire().await?;
+        let used = match limit.cadence() {
+            Cadence::PerSend => 0,
+            Cadence::Lifetime => {
+                let others = (run.campaign, Some(run.occurrence));
+                limits::used_volume(&mut connection, run.workspace, others).await?
+            }
+        };
+        let left = i64::from(max) - used;
+        let first = limits::first_beyond(&mut connection, run.workspace, place, left).await?;
+        drop(connection);
+        let Some(first) = first else { return Ok(()) };
+        let standing = Standing::Skipped {
+            code: "volume_limit".to_owned(),
+            reason: format!("the campaign may send {max} messages"),
+        };
+        loop {
+            let now = app.clock().now();
+            let mut tx = app.db().begin().await?;
+            let page = (first, i64::from(PAGE));
+            let cut = claims::from_id(&mut tx, run.workspace, place, page).await?;
+            if cut.is_empty() {
+                return Ok(());
+            }
+            let notes: Vec<Note> =
+                cut.iter().filter_map(|message| note::of_standing(message, &standing)).collect();
+            note::tell(app, run.workspace, &notes, now).await?;
+            let marks: Vec<Mark<'_>> =
+                cut.iter().map(|message| Mark { message, standing: &standing }).collect();
+            claims::put_down(&mut tx, &marks).await?;
+            tx.commit().await?;
+        }
+    }
+}
+
+/// What is told of new messages: that they are queued, and what else they are from the beginning.
+fn notes(placed: &[NewMessage]) -> Vec<Note> {
+    let mut notes = Vec::with_capacity(placed.len());
+    for message in placed {
+        match &message.start {
+            Start::Queued { .. } => notes.push(Note::of_new(message, MessageKind::Queued)),
+            Start::Skipped { code, reason } => {
+                notes.push(Note::of_new(message, MessageKind::Queued));
+                notes.push(Note::of_new(message, MessageKind::Skipped).why(code, reason));
+            }
+            Start::Control => notes.push(Note::of_new(message, MessageKind::Control)),
+        }
+    }
+    notes
+}
+
+fn given(message: &NewMessage) -> Option<(UserId, &str)> {
+    Some((message.user?, message.variant.as_deref()?))
+}
+
+/// What has to be known of the people of a page to place them.
+struct Known {
+    exposures: HashMap<UserId, String>,
+    keeps_exposures: bool,
+    zones: HashMap<UserId, (Option<String>, Option<String>)>,
+    workspace_zone: Zone,
+    received: HashSet<UserId>,
+}
+
+impl Known {
+    async fn of(
+        tx: &mut sqlx::PgConnection,
+        run: &Run,
+        (plan, campaign): (&Plan, &Campaign),
+        users: &[UserId],
+    ) -> Result<Self> {
+        let workspace = run.workspace;
+        let definition = &campaign.definition;
+        let keeps_exposures =
+            definition.variants.len() > 1 && definition.kind() == campaigns::model::Kind::Recurring;
+        let exposures = if keeps_exposures {
+            recipients::exposures(&mut *tx, workspace, run.campaign, users).await?
+        } else {
+            HashMap::new()
+        };
+        let mut known = Self {
+            exposures,
+            keeps_exposures,
+            zones: HashMap::new(),
+            workspace_zone: Zone::UTC,
+            received: HashSet::new(),
+        };
+        if plan.wants_hours() {
+            known.zones = recipients::zones(&mut *tx, workspace, users).await?;
+            let zone = recipients::workspace_zone(&mut *tx, workspace).await?;
+            known.workspace_zone = zone.and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
+        }
+        if let LeftOut::SentSince(since) = plan.left_out() {
+            let place = (run.campaign, run.occurrence);
+            known.received =
+                claims::sent_before(&mut *tx, workspace, place, (users, since)).await?;
+        }
+        Ok(known)
+    }
+
+    /// The message of one of the audience.
+    fn place(
+        &self,
+        run: &Run,
+        campaign: &Campaign,
+        plan: &Plan,
+        Reached { user, excluded }: Reached,
+    ) -> NewMessage {
+        let zone = self.zones.get(&user).and_then(|(_, zone)| zone.as_deref()?.parse().ok());
+        let candidate = Candidate {
+            user,
+            exposure: self.exposures.get(&user).map(String::as_str),
+            zone: zone.unwrap_or(self.workspace_zone),
+            best_hour: None,
+        };
+        let skipped = |code: &str, reason: &str| Start::Skipped {
+            code: code.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let (variant, start) = if let Some(excluded) = excluded {
+            let (code, reason) = exclusion(excluded);
+            (None, skipped(code, reason))
+        } else if self.received.contains(&user) {
+            (None, skipped("resend_policy", "the campaign was sent to them before"))
+        } else {
+            match plan.place(&candidate) {
+                Placement::Control(variant) => (Some(variant), Start::Control),
+                Placement::Skip(rule) => (None, skipped(rule, rule)),
+                Placement::Send(variant, due) => {
+                    let expires = Timestamp::from_millis(due.millis() + HELD_MAX_MS);
+                    (variant, Start::Queued { due, expires: Some(expires) })
+                }
+            }
+        };
+        NewMessage {
+            id: message_id(run.campaign, run.occurrence, &user),
+            purpose: Purpose::Campaign,
+            campaign: Some(run.campaign),
+            occurrence: run.occurrence,
+            user: Some(user),
+            channel: match campaign.definition.channel {
+                CampaignChannel::AiOptimized => channel_of(campaign, variant),
+                _ => channel_of(campaign, None),
+            },
+            variant: variant.map(|variant| variant.id.clone()),
+            context: None,
+            start,
+        }
+    }
+}
+
+/// The rule by which an audience leaves somebody out, as the gate calls it, and in words.
+const fn exclusion(excluded: Exclusion) -> (&'static str, &'static str) {
+    match excluded {
+        Exclusion::NoAddress => ("no_address", "the profile has no address for the channel"),
+        Exclusion::InvalidAddress => {
+            ("invalid_address", "the address is none, or a hard bounce marked it")
+        }
+        Exclusion::Unsubscribed => ("channel_consent", "not subscribed to the channel or the list"),
+        Exclusion::Suppressed => ("suppressed", "the address is suppressed"),
+    }
+}

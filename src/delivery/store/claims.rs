@@ -1,0 +1,365 @@
+//! Messages taken into a sender's hands, and put down again.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::{
+    delivery::model::{
+        claimed::{Claimed, Standing},
+        message::{Purpose, channel_name, channel_named},
+    },
+    kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// A message as PostgreSQL has it.
+struct Row {
+    workspace_id: Uuid,
+    id: Uuid,
+    purpose: String,
+    campaign_id: Option<Uuid>,
+    occurrence: i32,
+    user_id: Option<Vec<u8>>,
+    channel: String,
+    variant_id: Option<String>,
+    context: Option<serde_json::Value>,
+    expires_at: Option<chrono::DateTime<chrono::Utc>>,
+    attempts: i16,
+}
+
+impl TryFrom<Row> for Claimed {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        let purpose = Purpose::parse(&row.purpose);
+        Ok(Self {
+            workspace: WorkspaceId::new(row.workspace_id),
+            id: MessageId::new(row.id),
+            purpose: purpose.ok_or_else(|| Error::internal("a message of no known purpose"))?,
+            campaign: row.campaign_id.map(CampaignId::new),
+            occurrence: row.occurrence,
+            user: row.user_id.as_deref().map(super::runs::user_id).transpose()?,
+            channel: channel_named(&row.channel)
+                .ok_or_else(|| Error::internal("a message of no known channel"))?,
+            variant: row.variant_id,
+            context: row.context,
+            expires: row.expires_at.map(Timestamp::from),
+            attempts: row.attempts,
+        })
+    }
+}
+
+fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
+    rows.into_iter().map(Claimed::try_from).collect()
+}
+
+/// Takes hold of messages of a campaign that are due, until the transaction ends. Those that another
+/// sender holds are left to it.
+pub(in crate::delivery) async fn of_campaign(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    (now, limit): (Timestamp, i64),
+) -> Result<Vec<Claimed>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
+             context, expires_at, attempts
+         from message
+         where workspace_id = $1 and campaign_id = $2 and due_at <= $3 and status = 'queued'
+         order by due_at
+         limit $4
+         for update skip locked",
+        workspace.uuid(),
+        campaign.uuid(),
+        now.utc(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    claimed(rows)
+}
+
+/// Likewise, of whichever workspace, messages that belong to no campaign.
+pub(in crate::delivery) async fn of_outbox(
+    connection: &mut PgConnection,
+    (now, limit): (Timestamp, i64),
+) -> Result<Vec<Claimed>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
+             context, expires_at, attempts
+         from message
+         where due_at <= $1 and campaign_id is null and status = 'queued'
+         order by due_at
+         limit $2
+         for update skip locked",
+        now.utc(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    claimed(rows)
+}
+
+/// Likewise, of whichever workspace, messages whose sender is given up.
+pub(in crate::delivery) async fn lapsed(
+    connection: &mut PgConnection,
+    (now, limit): (Timestamp, i64),
+) -> Result<Vec<Claimed>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
+             context, expires_at, attempts
+         from message
+         where status = 'sending' and due_at <= $1
+         order by due_at
+         limit $2
+         for update skip locked",
+        now.utc(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    claimed(rows)
+}
+
+/// Likewise, messages of a campaign that wait, due or not.
+pub(in crate::delivery) async fn waiting(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    limit: i64,
+) -> Result<Vec<Claimed>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
+             context, expires_at, attempts
+         from message
+         where workspace_id = $1 and campaign_id = $2 and due_at is not null and status = 'queued'
+         limit $3
+         for update skip locked",
+        workspace.uuid(),
+        campaign.uuid(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    claimed(rows)
+}
+
+/// Likewise, messages of an occurrence that wait and come no earlier than this one in the order of ids.
+pub(in crate::delivery) async fn from_id(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, occurrence): (CampaignId, i32),
+    (first, limit): (Uuid, i64),
+) -> Result<Vec<Claimed>> {
+    let rows = sqlx::query_as!(
+        Row,
+        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
+             context, expires_at, attempts
+         from message
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and id >= $4
+             and purpose = 'campaign' and status = 'queued'
+         limit $5
+         for update skip locked",
+        workspace.uuid(),
+        campaign.uuid(),
+        occurrence,
+        first,
+        limit,
+    )
+    .fetch_all(connection)
+    .await?;
+    claimed(rows)
+}
+
+/// A message and where it stands from now on.
+#[derive(Debug)]
+pub(in crate::delivery) struct Mark<'a> {
+    /// The message; its variant is kept with it.
+    pub(in crate::delivery) message: &'a Claimed,
+    /// Where it stands.
+    pub(in crate::delivery) standing: &'a Standing,
+}
+
+/// Messages turned on their side.
+#[derive(Debug, Default)]
+struct Columns<'a> {
+    workspaces: Vec<Uuid>,
+    ids: Vec<Uuid>,
+    statuses: Vec<&'static str>,
+    dues: Vec<Option<chrono::DateTime<chrono::Utc>>>,
+    codes: Vec<Option<&'a str>>,
+    reasons: Vec<Option<&'a str>>,
+    variants: Vec<Option<&'a str>>,
+    providers: Vec<Option<&'a str>>,
+    attempts: Vec<i16>,
+    channels: Vec<&'static str>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(marks: &[Mark<'a>]) -> Self {
+        let mut all = Self::default();
+        for Mark { message, standing } in marks {
+            let (code, reason) = standing.why();
+            all.workspaces.push(message.workspace.uuid());
+            all.ids.push(message.id.uuid());
+            all.statuses.push(standing.status());
+            all.dues.push(standing.due().map(Timestamp::utc));
+            all.codes.push(code);
+            all.reasons.push(reason);
+            all.variants.push(message.variant.as_deref());
+            all.providers.push(match standing {
+                Standing::Sent { provider_id } => provider_id.as_deref(),
+                _ => None,
+            });
+            all.channels.push(channel_name(message.channel));
+            let is_try = matches!(standing, Standing::Sending { .. });
+            all.attempts.push(message.attempts.saturating_add(i16::from(is_try)));
+        }
+        all
+    }
+}
+
+/// Puts down messages that this transaction holds.
+pub(in crate::delivery) async fn put_down(
+    connection: &mut PgConnection,
+    marks: &[Mark<'_>],
+) -> Result<()> {
+    if marks.is_empty() {
+        return Ok(());
+    }
+    let column = Columns::of(marks);
+    sqlx::query!(
+        "update message m
+         set status = n.status, due_at = n.due_at, code = n.code, reason = n.reason,
+             variant_id = n.variant_id, channel = n.channel, attempts = n.attempts
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
+                 $7::text[], $8::smallint[], $9::text[])
+             as n (workspace_id, id, status, due_at, code, reason, variant_id, attempts, channel)
+         where m.workspace_id = n.workspace_id and m.id = n.id",
+        &column.workspaces,
+        &column.ids,
+        &column.statuses as _,
+        &column.dues as _,
+        &column.codes as _,
+        &column.reasons as _,
+        &column.variants as _,
+        &column.attempts,
+        &column.channels as _,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Keeps what became of messages that were handed over. Of one that was given up meanwhile a certain
+/// outcome is kept all the same; whether to try it again is not asked any more.
+pub(in crate::delivery) async fn come_back(
+    connection: &mut PgConnection,
+    marks: &[Mark<'_>],
+    now: Timestamp,
+) -> Result<()> {
+    let column = Columns::of(marks);
+    sqlx::query!(
+        "update message m
+         set status = n.status, due_at = n.due_at, code = n.code, reason = n.reason,
+             provider_id = coalesce(n.provider_id, m.provider_id),
+             sent_at = case when n.status = 'sent' then $8 else m.sent_at end
+         from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
+                 $7::text[])
+             as n (workspace_id, id, status, due_at, code, reason, provider_id)
+         where m.workspace_id = n.workspace_id and m.id = n.id
+             and (m.status = 'sending' or m.status = 'unknown' and n.status in ('sent', 'failed'))",
+        &column.workspaces,
+        &column.ids,
+        &column.statuses as _,
+        &column.dues as _,
+        &column.codes as _,
+        &column.reasons as _,
+        &column.providers as _,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Has messages that failed at an occurrence tried anew; answers how many.
+pub(in crate::delivery) async fn try_anew(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, occurrence): (CampaignId, i32),
+    (now, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let done = sqlx::query!(
+        "update message
+         set status = 'queued', due_at = $4, code = null, reason = null, attempts = 0, expires_at = null
+         where workspace_id = $1 and id in (
+             select id from message
+             where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and purpose = 'campaign'
+                 and status = 'failed'
+             limit $5
+             for update skip locked)",
+        workspace.uuid(),
+        campaign.uuid(),
+        occurrence,
+        now.utc(),
+        limit,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Who of these was sent a message of a campaign, since then or ever.
+pub(in crate::delivery) async fn sent_before(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, occurrence): (CampaignId, i32),
+    (users, since): (&[UserId], Option<Timestamp>),
+) -> Result<std::collections::HashSet<UserId>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    let rows = sqlx::query_scalar!(
+        r#"select distinct user_id as "user_id!" from message
+           where workspace_id = $1 and campaign_id = $2 and user_id = any($4) and occurrence <> $3
+               and purpose = 'campaign' and status in ('sent', 'sending', 'unknown')
+               and ($5::timestamptz is null or coalesce(sent_at, created_at) >= $5)"#,
+        workspace.uuid(),
+        campaign.uuid(),
+        occurrence,
+        &ids as _,
+        since.map(Timestamp::utc),
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|id| super::runs::user_id(id)).collect()
+}
+
+/// Of the messages of a campaign that last came to an end, so many at most: how many failed with this code,
+/// and how many there are.
+pub(in crate::delivery) async fn outcomes(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, code, limit): (CampaignId, &str, i64),
+) -> Result<(i64, i64)> {
+    let row = sqlx::query!(
+        r#"select count(*) filter (where status = 'failed' and code = $3) as "failed!",
+               count(*) as "ended!"
+           from (
+               select status, code from message
+               where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign'
+                   and status in ('sent', 'failed', 'unknown') and occurrence = (
+                       select max(occurrence) from message
+                       where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign')
+               limit $4) first"#,
+        workspace.uuid(),
+        campaign.uuid(),
+        code,
+        limit,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((row.failed, row.ended))
+}

@@ -1,0 +1,98 @@
+//! What there is to do, told by the index of what is due alone: a step for each campaign, however many
+//! messages it has.
+
+use sqlx::PgExecutor;
+
+use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
+
+/// A campaign that has messages which are not settled.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::delivery) struct Unsettled {
+    /// The wall around it.
+    pub(in crate::delivery) workspace: WorkspaceId,
+    /// Which campaign.
+    pub(in crate::delivery) campaign: CampaignId,
+    /// Whether it was called off.
+    pub(in crate::delivery) is_cancelled: bool,
+    /// When the first of them is due.
+    pub(in crate::delivery) due: Timestamp,
+}
+
+/// Campaigns that send, or were called off, with messages that are not settled.
+pub(in crate::delivery) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Vec<Unsettled>> {
+    let rows = sqlx::query!(
+        r#"with recursive lane as (
+               (select workspace_id, campaign_id
+                from message
+                where due_at is not null and campaign_id is not null
+                order by workspace_id, campaign_id
+                limit 1)
+               union all
+               select next.workspace_id, next.campaign_id
+               from lane
+               cross join lateral (
+                   select m.workspace_id, m.campaign_id
+                   from message m
+                   where m.due_at is not null and m.campaign_id is not null
+                       and (m.workspace_id, m.campaign_id) > (lane.workspace_id, lane.campaign_id)
+                   order by m.workspace_id, m.campaign_id
+                   limit 1) next
+           )
+           select lane.workspace_id as "workspace_id!", lane.campaign_id as "campaign_id!", c.status,
+               first.due_at as "due_at!"
+           from lane
+           join campaign c on c.workspace_id = lane.workspace_id and c.id = lane.campaign_id
+           cross join lateral (
+               select m.due_at
+               from message m
+               where m.workspace_id = lane.workspace_id and m.campaign_id = lane.campaign_id
+                   and m.due_at is not null
+               order by m.due_at
+               limit 1) first
+           where c.status in ('active', 'completed', 'cancelled')"#,
+    )
+    .fetch_all(db)
+    .await?;
+    let lane = |row: (uuid::Uuid, uuid::Uuid, String, chrono::DateTime<chrono::Utc>)| Unsettled {
+        workspace: WorkspaceId::new(row.0),
+        campaign: CampaignId::new(row.1),
+        is_cancelled: row.2 == "cancelled",
+        due: row.3.into(),
+    };
+    let rows = rows.into_iter();
+    Ok(rows.map(|row| lane((row.workspace_id, row.campaign_id, row.status, row.due_at))).collect())
+}
+
+/// When the first message is due that belongs to no campaign.
+pub(in crate::delivery) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<Option<Timestamp>> {
+    let due = sqlx::query_scalar!(
+        "select due_at from message
+         where due_at is not null and campaign_id is null and status = 'queued'
+         order by due_at
+         limit 1"
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(due.flatten().map(Timestamp::from))
+}
+
+/// How many messages wait, roughly, and since when the oldest is due: what an operator watches.
+pub(in crate::delivery) async fn depth(
+    db: impl PgExecutor<'_>,
+    now: Timestamp,
+    limit: i64,
+) -> Result<(i64, Option<Timestamp>)> {
+    let row = sqlx::query!(
+        r#"select count(*) as "waiting!", min(due_at) as oldest
+           from (
+               select m.due_at from message m
+               left join campaign c on c.workspace_id = m.workspace_id and c.id = m.campaign_id
+               where m.due_at <= $1 and (m.campaign_id is null or c.status in ('active', 'completed'))
+               limit $2) due"#,
+        now.utc(),
+        limit,
+    )
+    .fetch_one(db)
+    .await?;
+    Ok((row.waiting, row.oldest.map(Timestamp::from)))
+}

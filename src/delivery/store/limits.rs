@@ -1,0 +1,228 @@
+//! What campaigns and recipients have used up of their limits: rates, frequency caps, volumes.
+
+use std::collections::HashSet;
+
+use sqlx::PgConnection;
+
+use crate::kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
+
+/// Takes as much of a campaign's rate as there is, up to `wanted` messages, and holds on to it until the
+/// transaction ends. A bucket holds what may leave in a second, and one message at least.
+pub(in crate::delivery) async fn take_pace(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, per_minute): (CampaignId, u32),
+    (now, wanted): (Timestamp, i64),
+) -> Result<Pace> {
+    let per_second = f64::from(per_minute) / 60.0;
+    let burst = per_second.max(1.0);
+    sqlx::query!(
+        "insert into campaign_pace (workspace_id, campaign_id, tokens, as_of)
+         values ($1, $2, $3, $4)
+         on conflict do nothing",
+        workspace.uuid(),
+        campaign.uuid(),
+        burst,
+        now.utc(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    let row = sqlx::query!(
+        "select tokens, as_of from campaign_pace
+         where workspace_id = $1 and campaign_id = $2
+         for update",
+        workspace.uuid(),
+        campaign.uuid(),
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let as_of = Timestamp::from(row.as_of);
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds between two looks")]
+    let elapsed = (now.millis() - as_of.millis()).max(0) as f64 / 1000.0;
+    let there = (row.tokens + elapsed * per_second).min(burst);
+    #[expect(clippy::cast_possible_truncation, reason = "at most a burst")]
+    let taken = (there.floor() as i64).min(wanted);
+    // Of a clock that was set back nothing is made up twice.
+    Ok(Pace { there, taken, per_second, as_of: now.max(as_of) })
+}
+
+/// What a campaign may send now.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::delivery) struct Pace {
+    /// What was in the bucket.
+    there: f64,
+    /// Messages taken out of it.
+    pub(in crate::delivery) taken: i64,
+    per_second: f64,
+    as_of: Timestamp,
+}
+
+impl Pace {
+    /// When there is a message's worth in the bucket again.
+    pub(in crate::delivery) fn next(&self, now: Timestamp) -> Timestamp {
+        let seconds = ((1.0 - self.there).max(0.0) / self.per_second).min(3600.0);
+        #[expect(clippy::cast_possible_truncation, reason = "at most an hour")]
+        let ms = (seconds * 1000.0).ceil() as i64;
+        Timestamp::from_millis(now.millis().saturating_add(ms.max(1)))
+    }
+}
+
+/// Writes down what was used of the rate.
+pub(in crate::delivery) async fn use_pace(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    (pace, used): (Pace, usize),
+) -> Result<()> {
+    #[expect(clippy::cast_precision_loss, reason = "a batch")]
+    let left = pace.there - used as f64;
+    sqlx::query!(
+        "update campaign_pace set tokens = $3, as_of = $4
+         where workspace_id = $1 and campaign_id = $2",
+        workspace.uuid(),
+        campaign.uuid(),
+        left,
+        pace.as_of.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A cap on what one recipient gets.
+#[derive(Debug, Clone)]
+pub(in crate::delivery) struct Counted {
+    /// The channel it counts, or `any`.
+    pub(in crate::delivery) channel: String,
+    /// Messages at most.
+    pub(in crate::delivery) max: u32,
+    /// In so many hours.
+    pub(in crate::delivery) hours: u32,
+}
+
+/// Counts a message more for each of these people, and answers who had their fill before: for them
+/// nothing is counted. Two senders of one recipient wait for each other here, so that together they
+/// keep to the cap. Hours are counted whole: the window is never shorter than it should be.
+pub(in crate::delivery) async fn count_sends(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (users, cap): (&[UserId], &Counted),
+    now: Timestamp,
+) -> Result<HashSet<UserId>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    sqlx::query!(
+        "insert into send_tally (workspace_id, user_id, channel, hour, sends)
+         select $1, u.id, $3, date_trunc('hour', $4::timestamptz), 1
+         from unnest($2::bytea[]) as u (id)
+         order by u.id
+         on conflict (workspace_id, user_id, channel, hour)
+             do update set sends = send_tally.sends + 1",
+        workspace.uuid(),
+        &ids as _,
+        cap.channel,
+        now.utc(),
+    )
+    .execute(&mut *connection)
+    .await?;
+    let full = sqlx::query_scalar!(
+        r#"with full_up as (
+               select user_id
+               from send_tally
+               where workspace_id = $1 and user_id = any($2) and channel = $3
+                   and hour + interval '1 hour' > $4::timestamptz - make_interval(hours => $5)
+               group by user_id
+               having sum(sends) > $6),
+           taken_back as (
+               update send_tally t set sends = t.sends - 1
+               from full_up f
+               where t.workspace_id = $1 and t.user_id = f.user_id and t.channel = $3
+                   and t.hour = date_trunc('hour', $4::timestamptz))
+           select user_id as "user_id!" from full_up"#,
+        workspace.uuid(),
+        &ids as _,
+        cap.channel,
+        now.utc(),
+        i32::try_from(cap.hours).unwrap_or(i32::MAX),
+        i64::from(cap.max),
+    )
+    .fetch_all(connection)
+    .await?;
+    full.iter().map(|id| super::runs::user_id(id)).collect()
+}
+
+/// Takes back what was counted for people who get nothing after all.
+pub(in crate::delivery) async fn uncount_sends(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (users, channel): (&[UserId], &str),
+    now: Timestamp,
+) -> Result<()> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    sqlx::query!(
+        "update send_tally set sends = sends - 1
+         where workspace_id = $1 and user_id = any($2) and channel = $3
+             and hour = date_trunc('hour', $4::timestamptz)",
+        workspace.uuid(),
+        &ids as _,
+        channel,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Forgets what is too long ago for any cap.
+pub(in crate::delivery) async fn forget_sends(
+    connection: &mut PgConnection,
+    before: Timestamp,
+) -> Result<()> {
+    sqlx::query!("delete from send_tally where hour < $1", before.utc())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// How many messages a campaign sent, or is about to, at other occurrences than this one.
+pub(in crate::delivery) async fn used_volume(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, besides): (CampaignId, Option<i32>),
+) -> Result<i64> {
+    let used = sqlx::query_scalar!(
+        r#"select count(*) as "used!" from message
+           where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign'
+               and ($3::integer is null or occurrence <> $3)
+               and status in ('sent', 'sending', 'unknown')"#,
+        workspace.uuid(),
+        campaign.uuid(),
+        besides,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(used)
+}
+
+/// The first message of an occurrence beyond so many, in the order of chance that their ids are in.
+pub(in crate::delivery) async fn first_beyond(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (campaign, occurrence): (CampaignId, i32),
+    volume: i64,
+) -> Result<Option<uuid::Uuid>> {
+    let id = sqlx::query_scalar!(
+        "select id from message
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and purpose = 'campaign'
+             and status in ('queued', 'sending', 'sent', 'unknown')
+         order by id
+         offset $4
+         limit 1",
+        workspace.uuid(),
+        campaign.uuid(),
+        occurrence,
+        volume.max(0),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(id)
+}

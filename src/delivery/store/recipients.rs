@@ -1,0 +1,196 @@
+//! What the gate asks of recipients, of all of a batch at once.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use sqlx::{PgConnection, types::Json};
+
+use crate::{
+    campaigns::model::message::MessageChannel,
+    consent::model::ChannelStatus,
+    delivery::model::{Recipient, gate::Facts, message::channel_name},
+    kernel::{ListId, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// What is known of these people as far as a channel and a list go. Who is not there at all is absent.
+pub(in crate::delivery) async fn facts(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (channel, list): (MessageChannel, Option<ListId>),
+    users: &[UserId],
+) -> Result<HashMap<UserId, Facts>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    let rows = sqlx::query!(
+        r#"select u.id, u.external_id, u.email, u.phone, u.phone_normal,
+               u.attributes as "attributes: Json<Map<String, Value>>",
+               u.deleted_at is not null as "is_deleted!",
+               c.status as "consent?", coalesce(not c.is_valid, false) as "is_invalid!",
+               coalesce(o.status = 'unsubscribed', false) as "has_left_list!",
+               array(
+                   select s.reason from suppression s
+                   where s.workspace_id = $1 and s.channel = $3 and s.scope = 'global'
+                       and s.identifier = case when $3 = 'email' then u.email else u.phone_normal end)
+                   as "suppressed!",
+               (select min(s.reason) from suppression s
+                where s.workspace_id = $1 and s.channel = $3 and s.list_id = $4
+                    and s.identifier = case when $3 = 'email' then u.email else u.phone_normal end)
+                   as suppressed_for_list
+           from users u
+           left join channel_consent c
+               on c.workspace_id = $1 and c.user_id = u.id and c.channel = $3
+           left join list_membership o
+               on o.workspace_id = $1 and o.user_id = u.id and o.list_id = $4 and o.channel = $3
+           where u.workspace_id = $1 and u.id = any($2)"#,
+        workspace.uuid(),
+        &ids as _,
+        channel_name(channel),
+        list.map(ListId::uuid),
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let user = super::runs::user_id(&row.id)?;
+            let attributes = row.attributes.0;
+            let timezone = attributes.get("timezone").and_then(Value::as_str).map(str::to_owned);
+            let facts = Facts {
+                recipient: Recipient {
+                    user: Some(user),
+                    external_id: row.external_id,
+                    email: row.email,
+                    phone: row.phone,
+                    attributes,
+                    timezone,
+                },
+                phone_normal: row.phone_normal,
+                is_deleted: row.is_deleted,
+                consent: row.consent.as_deref().and_then(ChannelStatus::named),
+                is_invalid: row.is_invalid,
+                has_left_list: row.has_left_list,
+                suppressed: row.suppressed,
+                suppressed_for_list: row.suppressed_for_list,
+                devices: Vec::new(),
+            };
+            Ok((user, facts))
+        })
+        .collect()
+}
+
+/// The reasons for which an address is suppressed for everything.
+pub(in crate::delivery) async fn suppressed(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    channel: MessageChannel,
+    identifier: &str,
+) -> Result<Vec<String>> {
+    let reasons = sqlx::query_scalar!(
+        "select reason from suppression
+         where workspace_id = $1 and channel = $2 and identifier = $3 and scope = 'global'",
+        workspace.uuid(),
+        channel_name(channel),
+        identifier,
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(reasons)
+}
+
+/// The zone of a workspace's times, an IANA name.
+pub(in crate::delivery) async fn workspace_zone(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+) -> Result<Option<String>> {
+    let zone =
+        sqlx::query_scalar!("select timezone from workspace where id = $1", workspace.uuid())
+            .fetch_optional(connection)
+            .await?;
+    Ok(zone)
+}
+
+/// The time zones these people named.
+pub(in crate::delivery) async fn zones(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, (Option<String>, Option<String>)>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    let rows = sqlx::query!(
+        "select id, external_id,
+             case when jsonb_typeof(attributes -> 'timezone') = 'string'
+                 then attributes ->> 'timezone' end as timezone
+         from users
+         where workspace_id = $1 and id = any($2)",
+        workspace.uuid(),
+        &ids as _,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| Ok((super::runs::user_id(&row.id)?, (row.external_id, row.timezone))))
+        .collect()
+}
+
+/// The variants these people were first given of a campaign.
+pub(in crate::delivery) async fn exposures(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: crate::kernel::CampaignId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, String>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    let rows = sqlx::query!(
+        "select user_id, variant_id from campaign_exposure
+         where workspace_id = $1 and campaign_id = $2 and user_id = any($3)",
+        workspace.uuid(),
+        campaign.uuid(),
+        &ids as _,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter().map(|row| Ok((super::runs::user_id(&row.user_id)?, row.variant_id))).collect()
+}
+
+/// Keeps which variants people were given, where they had none before.
+pub(in crate::delivery) async fn expose(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: crate::kernel::CampaignId,
+    given: &[(UserId, &str)],
+) -> Result<()> {
+    let ids: Vec<&[u8]> = given.iter().map(|(user, _)| user.bytes().as_slice()).collect();
+    let variants: Vec<&str> = given.iter().map(|(_, variant)| *variant).collect();
+    sqlx::query!(
+        "insert into campaign_exposure (workspace_id, campaign_id, user_id, variant_id)
+         select $1, $2, g.user_id, g.variant_id
+         from unnest($3::bytea[], $4::text[]) as g (user_id, variant_id)
+         order by g.user_id
+         on conflict do nothing",
+        workspace.uuid(),
+        campaign.uuid(),
+        &ids as _,
+        &variants as _,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes that a campaign sent something, to the minute.
+pub(in crate::delivery) async fn sent_at(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    campaign: crate::kernel::CampaignId,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign set last_sent_at = $3::timestamptz
+         where workspace_id = $1 and id = $2
+             and (last_sent_at is null or last_sent_at < $3::timestamptz - interval '1 minute')",
+        workspace.uuid(),
+        campaign.uuid(),
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,241 @@
+//! Times campaigns go out, while their audiences are written down and until they are settled.
+
+use sqlx::{PgConnection, PgExecutor};
+use uuid::Uuid;
+
+use crate::kernel::{CampaignId, Error, Result, Timestamp, UserId, WorkspaceId};
+
+/// A time a campaign goes out, held by one writer.
+#[derive(Debug, Clone)]
+pub(in crate::delivery) struct Run {
+    /// The wall around it.
+    pub(in crate::delivery) workspace: WorkspaceId,
+    /// Which campaign.
+    pub(in crate::delivery) campaign: CampaignId,
+    /// Which time.
+    pub(in crate::delivery) occurrence: i32,
+    /// When it was taken up.
+    pub(in crate::delivery) started: Timestamp,
+    /// Everyone up to this id has a message.
+    pub(in crate::delivery) after: Option<UserId>,
+    /// Whether everyone has.
+    pub(in crate::delivery) is_written: bool,
+    /// Whether what failed is to be tried anew.
+    pub(in crate::delivery) is_retried: bool,
+}
+
+/// Who holds a run, until when.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::delivery) struct Hold {
+    /// The writer.
+    pub(in crate::delivery) by: Uuid,
+    /// The end of its hold, which every page renews.
+    pub(in crate::delivery) until: Timestamp,
+}
+
+/// Takes hold of the oldest run that has to be written down and that nobody holds.
+pub(in crate::delivery) async fn take(
+    db: impl PgExecutor<'_>,
+    hold: Hold,
+    now: Timestamp,
+) -> Result<Option<Run>> {
+    let row = sqlx::query!(
+        r#"update campaign_run r
+           set claimed_by = $1, claimed_until = $2
+           from (
+               select o.workspace_id, o.campaign_id, o.occurrence
+               from campaign_run o
+               join campaign c on c.workspace_id = o.workspace_id and c.id = o.campaign_id
+               where o.completed_at is null and (o.audience_done_at is null or o.is_retried)
+                   and (o.claimed_until is null or o.claimed_until <= $3)
+                   and c.status in ('active', 'completed')
+               order by o.started_at
+               limit 1
+               for update of o skip locked) open
+           where r.workspace_id = open.workspace_id and r.campaign_id = open.campaign_id
+               and r.occurrence = open.occurrence
+           returning r.workspace_id, r.campaign_id, r.occurrence, r.started_at,
+               r.audience_after, r.audience_done_at is not null as "is_written!", r.is_retried"#,
+        hold.by,
+        hold.until.utc(),
+        now.utc(),
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(|row| {
+        Ok(Run {
+            workspace: WorkspaceId::new(row.workspace_id),
+            campaign: CampaignId::new(row.campaign_id),
+            occurrence: row.occurrence,
+            started: row.started_at.into(),
+            after: row.audience_after.as_deref().map(user_id).transpose()?,
+            is_written: row.is_written,
+            is_retried: row.is_retried,
+        })
+    })
+    .transpose()
+}
+
+/// An id read from the store.
+pub(super) fn user_id(bytes: &[u8]) -> Result<UserId> {
+    let bytes = bytes.try_into().map_err(|_| Error::internal("a user id of another length"))?;
+    Ok(UserId::from_bytes(bytes))
+}
+
+/// Notes how far a run is written down, and renews the hold; false where it is lost, or the campaign was
+/// halted, so that nothing of the transaction may stay.
+pub(in crate::delivery) async fn advance(
+    connection: &mut PgConnection,
+    run: &Run,
+    after: Option<UserId>,
+    hold: Hold,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "update campaign_run
+         set audience_after = coalesce($5, audience_after), claimed_until = $6
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and claimed_by = $4
+             and exists (
+                 select from campaign
+                 where workspace_id = $1 and id = $2 and status in ('active', 'completed'))",
+        run.workspace.uuid(),
+        run.campaign.uuid(),
+        run.occurrence,
+        hold.by,
+        after.as_ref().map(|user| user.bytes().as_slice()),
+        hold.until.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Notes that everyone has a message, and lets go.
+pub(in crate::delivery) async fn written(
+    connection: &mut PgConnection,
+    run: &Run,
+    (by, now): (Uuid, Timestamp),
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign_run
+         set audience_done_at = coalesce(audience_done_at, $5), is_retried = false,
+             claimed_by = null, claimed_until = null
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and claimed_by = $4",
+        run.workspace.uuid(),
+        run.campaign.uuid(),
+        run.occurrence,
+        by,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Lets go of a run that is not written down yet.
+pub(in crate::delivery) async fn let_go(
+    db: impl PgExecutor<'_>,
+    run: &Run,
+    by: Uuid,
+    until: Option<Timestamp>,
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign_run set claimed_by = null, claimed_until = $5
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and claimed_by = $4",
+        run.workspace.uuid(),
+        run.campaign.uuid(),
+        run.occurrence,
+        by,
+        until.map(Timestamp::utc),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Whether an audience of a campaign is still being written down.
+pub(in crate::delivery) async fn is_being_written(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (
+               select from campaign_run
+               where workspace_id = $1 and campaign_id = $2
+                   and completed_at is null and audience_done_at is null) as "found!""#,
+        workspace.uuid(),
+        campaign.uuid(),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(found)
+}
+
+/// Runs in which nobody waits for anything any more; so many at most.
+pub(in crate::delivery) async fn settled(
+    db: impl PgExecutor<'_>,
+    limit: i64,
+) -> Result<Vec<(WorkspaceId, CampaignId, i32)>> {
+    let rows = sqlx::query!(
+        "select r.workspace_id, r.campaign_id, r.occurrence
+         from campaign_run r
+         join campaign c on c.workspace_id = r.workspace_id and c.id = r.campaign_id
+         where r.completed_at is null
+             and (r.audience_done_at is not null and not r.is_retried
+                     and c.status in ('active', 'completed')
+                 or c.status = 'cancelled')
+             and not exists (
+                 select from message m
+                 where m.workspace_id = r.workspace_id and m.campaign_id = r.campaign_id
+                     and m.occurrence = r.occurrence and m.due_at is not null)
+         order by r.started_at
+         limit $1",
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    let run = |id: (Uuid, Uuid, i32)| (WorkspaceId::new(id.0), CampaignId::new(id.1), id.2);
+    Ok(rows
+        .into_iter()
+        .map(|row| run((row.workspace_id, row.campaign_id, row.occurrence)))
+        .collect())
+}
+
+/// Ends a run.
+pub(in crate::delivery) async fn complete(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    (campaign, occurrence): (CampaignId, i32),
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign_run set completed_at = $4, claimed_by = null, claimed_until = null
+         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and completed_at is null",
+        workspace.uuid(),
+        campaign.uuid(),
+        occurrence,
+        now.utc(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// When a campaign last began to go out: what its rules are reckoned from.
+pub(in crate::delivery) async fn begun(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<Option<Timestamp>> {
+    let at = sqlx::query_scalar!(
+        "select started_at from campaign_run
+         where workspace_id = $1 and campaign_id = $2
+         order by occurrence desc
+         limit 1",
+        workspace.uuid(),
+        campaign.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(at.map(Timestamp::from))
+}

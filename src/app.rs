@@ -17,6 +17,7 @@ use crate::{
     sdk::Origins,
     spam::Spamd,
     telemetry::recorder::Recorder,
+    vault::Vault,
 };
 
 /// The state of the router: a handle, cheap to clone.
@@ -62,6 +63,8 @@ pub struct Parts {
     pub carried: ChannelSet,
     /// Who carries them.
     pub providers: Providers,
+    /// Seals secrets.
+    pub vault: Vault,
     /// What may come back, and from whom.
     pub callbacks: Callbacks,
 }
@@ -130,6 +133,11 @@ impl App {
     /// The channels that somebody carries messages of; webhooks need nobody.
     pub fn carried(&self) -> ChannelSet {
         self.0.carried
+    }
+
+    /// Seals secrets.
+    pub fn vault(&self) -> &Vault {
+        &self.0.vault
     }
 
     /// Who carries messages.

@@ -31,3 +31,4 @@ pub mod telemetry;
 pub mod template;
 pub mod tracking;
 pub mod users;
+pub mod vault;

@@ -47,6 +47,7 @@ use crate::{
     spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
+    vault::Vault,
 };
 
 /// Space on disk that the spool leaves for others.
@@ -294,6 +295,7 @@ fn assemble(
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
     };
+    let vault = Vault::from_settings(settings, data_dir)?;
     Ok(App::new(Parts {
         auth: Auth::new(db.clone(), clock.clone(), sessions),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
@@ -316,7 +318,8 @@ fn assemble(
         delivery: settings.delivery.clone(),
         transactional: settings.transactional,
         carried: settings.channels.set(),
-        providers: Providers::from_settings(settings, clock.clone())?,
+        providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
+        vault,
         callbacks: settings.callbacks.clone(),
         recorder,
         clock,

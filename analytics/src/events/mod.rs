@@ -25,4 +25,4 @@ pub use property::{
     PropertyValue,
 };
 pub use recent::{RecentId, recent_client_ids};
-pub use visits::{VisitFilter, Visitor, Visitors, visitors};
+pub use visits::{VisitFilter, Visitor, Visitors, lookers, visitors};

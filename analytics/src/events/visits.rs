@@ -8,6 +8,7 @@ use super::filter::Range;
 use crate::{Analytics, client, error::AnalyticsError};
 
 const VISITS: &str = include_str!("../sql/visits.sql");
+const LOOKS: &str = include_str!("../sql/looks.sql");
 
 /// Whose visits are asked for.
 #[derive(Debug, Clone, Copy)]
@@ -64,10 +65,31 @@ pub fn visitors(
     workspace: Uuid,
     filter: &VisitFilter,
 ) -> Result<Visitors, AnalyticsError> {
+    ask(analytics, workspace, (filter, VISITS))
+}
+
+/// Asks when the people of a workspace looked at messages: opens and clicks, those of machines left out.
+/// They are named by their internal ids.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub fn lookers(
+    analytics: &Analytics,
+    workspace: Uuid,
+    filter: &VisitFilter,
+) -> Result<Visitors, AnalyticsError> {
+    ask(analytics, workspace, (filter, LOOKS))
+}
+
+fn ask(
+    analytics: &Analytics,
+    workspace: Uuid,
+    (filter, sql): (&VisitFilter, &str),
+) -> Result<Visitors, AnalyticsError> {
     let Some(range) = Range::new(Some(filter.start_ms), Some(filter.end_ms)) else {
         return Ok(Visitors { cursor: None });
     };
-    let query = client::read(&analytics.client, VISITS)
+    let query = client::read(&analytics.client, sql)
         .with_setting("max_result_rows", filter.people_max.to_string())
         .param("workspace", workspace.to_string())
         .param("start_ms", range.start_ms)

@@ -11,6 +11,7 @@ mod rl;
 mod schema;
 mod spam_check;
 mod sto;
+mod trial;
 mod versions;
 mod wire;
 
@@ -43,7 +44,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(bulk::routes())
         .routes(routes!(preview_launch::preview_launch))
         .routes(routes!(recurring::recurring_status))
-        .routes(routes!(recurring::retest_ab))
+        .merge(trial::routes())
         .routes(routes!(sto::sto_coverage))
         .merge(rl::routes())
         .merge(spam_check::routes())

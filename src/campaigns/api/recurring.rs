@@ -1,10 +1,10 @@
-//! `GET /campaigns/:campaignId/recurring-status` and `POST /campaigns/:campaignId/retest-ab`.
+//! `GET /campaigns/:campaignId/recurring-status`.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{BODY_BYTES_MAX, Nothing, campaign_id, who};
+use super::{campaign_id, who};
 use crate::{
     app::App,
     auth::{Caller, scope},
@@ -16,7 +16,7 @@ use crate::{
         },
         ops::{self, RecurringStatus},
     },
-    http::{Body, Path},
+    http::Path,
     kernel::{CampaignId, Result, Timestamp},
 };
 
@@ -105,45 +105,4 @@ pub(super) async fn recurring_status(
 ) -> Result<Json<RecurringAnswer>> {
     let found = ops::recurring_status(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(found.into()))
-}
-
-/// A trial that began anew.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct RetestAnswer {
-    campaign_id: CampaignId,
-    phase: Phase,
-    /// Which trial it is, counted from 1.
-    round: u32,
-    /// The variant that won the one before.
-    previous_winner_variant_id: Option<String>,
-}
-
-/// Begins the trial of a recurring campaign's variants anew: at its next occurrence none is the winner.
-#[utoipa::path(
-    post,
-    path = "/campaigns/{campaignId}/retest-ab",
-    tag = "campaigns",
-    params(("campaignId" = String, Path)),
-    responses(
-        (status = 200, body = RetestAnswer),
-        (status = 400, description = "it is not recurring, or tries no variants"),
-        (status = 404, description = "absent"),
-        (status = 409, description = "it is over"),
-    )
-)]
-pub(super) async fn retest_ab(
-    State(app): State<App>,
-    caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
-) -> Result<Json<RetestAnswer>> {
-    let campaign_id = campaign_id(&id)?;
-    let trial = ops::retest_ab(&app, &who(&caller), campaign_id).await?;
-    Ok(Json(RetestAnswer {
-        campaign_id,
-        phase: trial.phase,
-        round: trial.round,
-        previous_winner_variant_id: trial.previous_winner_variant_id,
-    }))
 }

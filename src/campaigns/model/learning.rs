@@ -27,6 +27,10 @@ pub const EXPLORATION_PERCENT_DEFAULT: f64 = 5.0;
 pub const EXPLORATION_PERCENT_MAX: f64 = 50.0;
 /// Entries of the timeline; the oldest go first.
 pub const TIMELINE_MAX: usize = 500;
+/// Messages with a known outcome without which a variant is still being found out about.
+pub const SENDS_MIN: u64 = 100;
+/// What may remain to be won once learning has converged, in parts of the best variant's rate.
+const CONVERGED_BELOW: f64 = 0.01;
 /// Credibility of the interval of a rate.
 const CREDIBILITY: f64 = 0.95;
 /// Percentile of what remains to be won that is shown, and below which learning has converged.
@@ -226,6 +230,31 @@ impl Learning {
         Some(learning)
     }
 
+    /// Takes in what is known now of each variant, in the order of [`Self::arms`]: messages whose outcome is
+    /// known, and those of them that earned a reward.
+    pub fn learn(&mut self, observed: &[(u64, u64)], campaign: CampaignId, now: Timestamp) {
+        for (arm, (sends, rewards)) in self.arms.iter_mut().zip(observed) {
+            (arm.sends, arm.rewards) = (*sends, *rewards);
+        }
+        self.last_updated_at = now;
+        let is_known = self.arms.iter().all(|arm| arm.sends >= SENDS_MIN);
+        self.status = if !is_known {
+            Stage::Learning
+        } else if self.value_remaining(campaign) < CONVERGED_BELOW {
+            Stage::Converged
+        } else {
+            Stage::Optimizing
+        };
+        let allocations = self
+            .arms
+            .iter()
+            .zip(self.known())
+            .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
+        self.timeline.push(Shares { at: now, allocations: allocations.collect() });
+        let old = self.timeline.len().saturating_sub(TIMELINE_MAX);
+        self.timeline.drain(..old);
+    }
+
     /// Whether what its variants keep for themselves is there to be kept.
     pub fn keeps_enough(&self) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "at most eight")]
@@ -357,6 +386,28 @@ mod tests {
         // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
         assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
         assert!(learning.value_remaining(CampaignId::new(uuid::Uuid::nil())) < 0.001);
+    }
+
+    #[test]
+    fn what_is_observed_decides_how_far_learning_is() {
+        let mut learning = begun();
+        let id = CampaignId::new(uuid::Uuid::nil());
+        for (minute, observed, stage) in [
+            (15, [(1000, 100), (99, 10)], Stage::Learning),
+            (30, [(1000, 100), (1000, 110)], Stage::Optimizing),
+            (45, [(1000, 100), (1000, 200)], Stage::Converged),
+        ] {
+            let now = Timestamp::from_millis(minute * 60_000);
+            learning.learn(&observed, id, now);
+            assert_eq!(learning.status, stage);
+            assert_eq!((learning.last_updated_at, learning.arms[1].rewards), (now, observed[1].1));
+        }
+        assert_eq!(learning.timeline.len(), 4);
+        assert!((learning.timeline[3].allocations["b"] - 0.95).abs() < 1e-9);
+        for _ in 0..TIMELINE_MAX {
+            learning.learn(&[(0, 0), (0, 0)], id, Timestamp::from_millis(0));
+        }
+        assert_eq!(learning.timeline.len(), TIMELINE_MAX);
     }
 
     #[test]

@@ -130,6 +130,8 @@ pub enum Action {
     RlLaunched,
     /// The trial of its variants began anew.
     AbRetested,
+    /// The trial of its variants ended.
+    AbConcluded,
 }
 
 impl Action {
@@ -155,6 +157,7 @@ impl Action {
         ("unarchived", Self::Unarchived),
         ("rl_launched", Self::RlLaunched),
         ("ab_retested", Self::AbRetested),
+        ("ab_concluded", Self::AbConcluded),
     ];
 
     /// The action as the API and the store write it.

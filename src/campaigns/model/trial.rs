@@ -20,6 +20,18 @@ pub enum Phase {
     Inconclusive,
 }
 
+impl Phase {
+    /// The phase as the API writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Testing => "testing",
+            Self::WinnerSent => "winner_sent",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
 /// Where a trial stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -36,6 +48,9 @@ pub struct Trial {
     /// When its first messages left, once they have.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
+    /// The last occurrence that does not belong to it.
+    #[serde(default)]
+    pub after_occurrence: i32,
 }
 
 impl Trial {
@@ -56,19 +71,21 @@ impl Trial {
                 round: 1,
                 previous_winner_variant_id: None,
                 began_at: None,
+                after_occurrence: 0,
             }
         }))
     }
 
-    /// The next trial after this one.
+    /// The next trial after this one, of a campaign that went out so many times.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn again(&self, occurrence: i32) -> Self {
         Self {
             phase: Phase::Testing,
             winner_variant_id: None,
             round: self.round.saturating_add(1),
             previous_winner_variant_id: self.winner_variant_id.clone(),
             began_at: None,
+            after_occurrence: occurrence,
         }
     }
 }

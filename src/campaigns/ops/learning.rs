@@ -103,3 +103,25 @@ pub async fn observations(
 ) -> Result<HashMap<String, u64>> {
     store::observations(app.db(), workspace, variants).await
 }
+
+/// Active campaigns that learn, of every workspace.
+///
+/// # Errors
+/// When the store fails.
+pub async fn learners(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
+    store::active_learners(app.db()).await
+}
+
+/// Keeps what a campaign has learnt; answers whether it still was what it was learnt of.
+///
+/// # Errors
+/// When the store fails.
+pub async fn note_learning(
+    app: &App,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    learning: &Learning,
+) -> Result<bool> {
+    let learning = serde_json::to_value(learning).map_err(anyhow::Error::from)?;
+    store::note_learning(app.db(), workspace, campaign, &learning).await
+}

@@ -3,8 +3,9 @@
 use crate::{
     app::App,
     campaigns::model::{
-        Action, Call, Campaign, Definition, Kind, Status,
+        Action, Call, Campaign, Definition, Kind, SendType, Status,
         checks::{self, Check, CheckStatus},
+        learning::{Learning, Plan},
         settings::zone::Zone,
     },
     kernel::{CampaignId, Error, FieldError, Result, Timestamp},
@@ -19,11 +20,23 @@ use super::{Step, Who, change};
 /// where it stands.
 pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
-        let step = Step::moved(campaign, Call::Send, Action::Sent, now)?;
+        let mut step = Step::moved(campaign, Call::Send, Action::Sent, now)?;
         refuse_unfit(&campaign.definition, now)?;
+        begin_learning(&mut step.campaign, now)?;
         Ok(Some(step))
     })
     .await
+}
+
+/// A campaign that is optimised learns from its launch on, however it is launched; one with a single variant
+/// has nothing to learn.
+pub(super) fn begin_learning(campaign: &mut Campaign, now: Timestamp) -> Result<()> {
+    if campaign.definition.send_type == SendType::AiOptimized && campaign.state.rl.is_none() {
+        let learning = Learning::begin(Plan::default(), &campaign.definition.variants, now);
+        campaign.state.rl =
+            learning.map(serde_json::to_value).transpose().map_err(anyhow::Error::from)?;
+    }
+    Ok(())
 }
 
 /// Refuses what cannot be sent, with every reason.

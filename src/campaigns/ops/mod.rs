@@ -14,6 +14,7 @@ mod remove;
 mod settled;
 mod spam_check;
 mod sto;
+mod trial;
 mod update;
 mod versions;
 
@@ -21,15 +22,16 @@ pub use self::{
     bulk::{Bulk, Work, each},
     change::{Step, Who, change},
     create::{create, duplicate},
-    learning::{launch_rl, learning, observations, pause_rl, resume_rl},
+    learning::{launch_rl, learners, learning, note_learning, observations, pause_rl, resume_rl},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
     preview_launch::preview_launch,
     read::{find, list},
-    recurring::{RecurringStatus, recurring_status, retest_ab},
+    recurring::{RecurringStatus, recurring_status},
     remove::remove,
     settled::{give_up, sending, settle},
     spam_check::{Subject, spam_check, spam_score},
-    sto::{Coverage, sto_coverage},
+    sto::{Coverage, Timetable, sto_coverage},
+    trial::{Ending, conclude, note_beginning, retest_ab, select_winner, trials},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };

@@ -1,16 +1,16 @@
-//! Where a recurring campaign stands, and its trial of variants.
+//! Where a recurring campaign stands.
 
 use crate::{
     app::App,
     campaigns::model::{
-        Action, Campaign, Change, Kind, Status,
+        Campaign, Kind, Status,
         settings::{occurrence::upcoming, recurring::RecurringSchedule, zone::Zone},
         trial::Trial,
     },
     kernel::{CampaignId, Error, Result, Timestamp},
 };
 
-use super::{Step, Who, change, find};
+use super::{Who, find};
 
 /// Occurrences to come that are told.
 const UPCOMING_MAX: usize = 5;
@@ -58,43 +58,9 @@ pub async fn recurring_status(app: &App, who: &Who, id: CampaignId) -> Result<Re
     Ok(RecurringStatus { campaign, schedule: *schedule, zone, completed, upcoming, trial })
 }
 
-/// Begins the trial of variants anew; what won before is only told.
-///
-/// # Errors
-/// Not found; a bad request where the campaign is not recurring or tries no variants; a conflict where it is
-/// over.
-pub async fn retest_ab(app: &App, who: &Who, id: CampaignId) -> Result<Trial> {
-    let campaign = change(app, who, id, |campaign, _| retested(campaign).map(Some)).await?;
-    Trial::of(&campaign).ok_or_else(untried)
-}
-
-fn retested(campaign: &Campaign) -> Result<Step> {
-    refuse_others(campaign)?;
-    let before = Trial::of(campaign).ok_or_else(untried)?;
-    let status = campaign.state.status;
-    if matches!(status, Status::Completed | Status::Cancelled | Status::Archived | Status::Failed) {
-        return Err(Error::Conflict(format!(
-            "The campaign is {}: only one that goes on can try its variants again",
-            status.as_str()
-        )));
-    }
-    let after = before.again();
-    let changes = vec![
-        Change::of("/ab/round", before.round, after.round),
-        Change::of("/ab/winnerVariantId", before.winner_variant_id.clone(), None::<String>),
-    ];
-    let mut campaign = campaign.clone();
-    campaign.state.ab = Some(serde_json::to_value(&after).map_err(anyhow::Error::from)?);
-    Ok(Step { campaign, action: Action::AbRetested, changes, call: None, version: None })
-}
-
-fn refuse_others(campaign: &Campaign) -> Result<()> {
+pub(super) fn refuse_others(campaign: &Campaign) -> Result<()> {
     if campaign.definition.kind() == Kind::Recurring {
         return Ok(());
     }
     Err(Error::bad_request("The campaign is not recurring"))
-}
-
-fn untried() -> Error {
-    Error::bad_request("The campaign tries no variants: abTestConfig is absent or not enabled")
 }

@@ -1,10 +1,15 @@
-//! What campaigns learnt, counted.
+//! What campaigns learn: which variants earn rewards, and which wins a trial.
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use sqlx::PgPool;
 
-use crate::kernel::{Result, WorkspaceId};
+use super::campaigns::find;
+use crate::{
+    campaigns::model::Campaign,
+    kernel::{CampaignId, Result, WorkspaceId},
+};
 
 /// Messages with a known outcome, by variant, of those variants that any campaign learns about.
 pub(in crate::campaigns) async fn observations(
@@ -24,4 +29,84 @@ pub(in crate::campaigns) async fn observations(
     .fetch_all(db)
     .await?;
     Ok(rows.into_iter().map(|row| (row.variant_id, row.sends.unsigned_abs())).collect())
+}
+
+/// Active campaigns that try variants, of every workspace.
+pub(in crate::campaigns) async fn active_with_trial(
+    db: &PgPool,
+) -> Result<Vec<(WorkspaceId, Campaign)>> {
+    let ids = sqlx::query!(
+        "select workspace_id, id
+         from campaign
+         where status = 'active' and definition ? 'abTestConfig'",
+    )
+    .fetch_all(db)
+    .await?;
+    read(db, ids.into_iter().map(|it| (it.workspace_id, it.id))).await
+}
+
+/// Active campaigns that learn, of every workspace.
+pub(in crate::campaigns) async fn active_learners(
+    db: &PgPool,
+) -> Result<Vec<(WorkspaceId, Campaign)>> {
+    let ids = sqlx::query!(
+        "select workspace_id, id from campaign where status = 'active' and rl is not null",
+    )
+    .fetch_all(db)
+    .await?;
+    read(db, ids.into_iter().map(|it| (it.workspace_id, it.id))).await
+}
+
+async fn read(
+    db: &PgPool,
+    ids: impl Iterator<Item = (uuid::Uuid, uuid::Uuid)>,
+) -> Result<Vec<(WorkspaceId, Campaign)>> {
+    let mut found = Vec::new();
+    for (workspace, id) in ids {
+        let workspace = WorkspaceId::new(workspace);
+        if let Some(campaign) = find(db, workspace, CampaignId::new(id)).await? {
+            found.push((workspace, campaign));
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps where the trial stands of a campaign that is still what it was.
+pub(in crate::campaigns) async fn note_trial(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    trial: &Value,
+) -> Result<()> {
+    sqlx::query!(
+        "update campaign set ab = $4, revision = revision + 1
+         where workspace_id = $1 and id = $2 and revision = $3",
+        workspace.uuid(),
+        campaign.id.uuid(),
+        campaign.revision,
+        trial,
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Keeps what a campaign learnt that is still what it was; answers whether it was.
+pub(in crate::campaigns) async fn note_learning(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    learning: &Value,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "update campaign set rl = $4, revision = revision + 1
+         where workspace_id = $1 and id = $2 and revision = $3 and rl is not null",
+        workspace.uuid(),
+        campaign.id.uuid(),
+        campaign.revision,
+        learning,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() == 1)
 }

@@ -11,7 +11,7 @@ pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
     due::{due, postpone},
     filter::list,
-    learning::observations,
+    learning::{active_learners, active_with_trial, note_learning, note_trial, observations},
     records::{find_version, history, versions},
     runs::{again, begin, is_under_way, leave_out, sending},
 };

@@ -1,25 +1,57 @@
-//! Those who carry messages: one trait, a file or folder each.
+//! Those who carry messages: one trait, a file or folder each, and who carries which channel.
 
+mod basic;
 pub mod client;
+mod gateway;
+mod smtp;
+mod webhook;
 
 use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
+use anyhow::Context as _;
+
+use self::client::{Client, ClientOptions};
 use super::model::{Device, Outcome, Outgoing};
-use crate::{campaigns::model::message::MessageChannel, config::Settings, kernel::Clock};
+use crate::{
+    campaigns::model::message::MessageChannel,
+    config::{Carrier, Settings},
+    kernel::{Channel, Clock},
+    vault::Vault,
+};
+
+pub use self::webhook::signing_secret;
 
 /// Who carries the messages of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
 
+/// What providers are made with beside their settings.
+#[derive(Debug)]
+struct Means {
+    /// Certificate authorities of the operator's own, in PEM.
+    own_authorities: Option<Vec<u8>>,
+    options: ClientOptions,
+    client: Client,
+    clock: Clock,
+}
+
 impl Providers {
-    /// Those that the settings name.
+    /// Those that the settings name; webhooks need none and have one always.
     ///
     /// # Errors
     /// When one cannot be set up, with its channel and the reason in one line.
-    pub fn from_settings(settings: &Settings, _clock: Clock) -> anyhow::Result<Self> {
-        let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> = Vec::new();
-        for (_channel, _carrier) in settings.channels.carriers()? {}
-        providers.shrink_to_fit();
+    pub fn from_settings(settings: &Settings, vault: Vault, clock: Clock) -> anyhow::Result<Self> {
+        let means = Means::from_settings(settings, clock.clone())?;
+        let allows_private = settings.security.allow_private_webhook_targets;
+        let webhook = webhook::Webhook::new(&means.options, allows_private, vault, clock);
+        let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
+            vec![(MessageChannel::Webhook, Arc::new(webhook))];
+        for (channel, carrier) in settings.channels.carriers()? {
+            let provider = means
+                .provider(channel, &carrier)
+                .with_context(|| format!("cannot use channels.{channel}"))?;
+            providers.push((channel.into(), provider));
+        }
         Ok(Self(providers.into()))
     }
 
@@ -33,6 +65,41 @@ impl Providers {
     pub fn has(&self, channel: MessageChannel) -> bool {
         self.0.iter().any(|(carried, _)| *carried == channel)
     }
+}
+
+impl Means {
+    fn from_settings(settings: &Settings, clock: Clock) -> anyhow::Result<Self> {
+        let read = |path: &std::path::PathBuf| {
+            std::fs::read(path)
+                .with_context(|| format!("cannot read security.ca_file {}", path.display()))
+        };
+        let own_authorities = settings.security.ca_file.as_ref().map(read).transpose()?;
+        let roots = client::roots(own_authorities.as_deref())
+            .context("security.ca_file holds no certificates")?;
+        let options = ClientOptions { roots: Arc::new(roots), http2_only: false };
+        let client = Client::new(&options);
+        Ok(Self { own_authorities, options, client, clock })
+    }
+
+    fn provider(&self, channel: Channel, carrier: &Carrier) -> anyhow::Result<Arc<dyn Provider>> {
+        let clock = self.clock.clone();
+        Ok(match carrier {
+            Carrier::Smtp(settings) => {
+                let own = self.own_authorities.as_deref();
+                Arc::new(smtp::Smtp::from_settings(settings, own, clock)?)
+            }
+            Carrier::Http(settings) => {
+                let client = self.client.clone();
+                Arc::new(gateway::Gateway::from_settings(settings, channel.into(), client, clock)?)
+            }
+        })
+    }
+}
+
+/// A message that cannot be written for whoever carries it.
+fn unwritable(reason: &anyhow::Error) -> Outcome {
+    let reason = super::model::cut_to_line(&reason.to_string());
+    Outcome::Rejected { code: "unwritable".to_owned(), reason, effect: None }
 }
 
 /// Hands messages of one channel to whoever carries them.

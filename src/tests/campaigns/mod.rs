@@ -13,6 +13,7 @@ mod schedule;
 mod settings;
 mod spam_check;
 mod sto;
+mod trial;
 mod versions;
 mod walls;
 

@@ -156,10 +156,12 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
 fn campaign_settings() -> Vec<Line> {
     let none = Value::Null;
     let warmth = json!({"variantIds": ["a"]});
+    let winner = json!({"variantId": "a"});
     vec![
         ("POST", "/campaigns/{campaignId}/preview-launch", "", none.clone(), "campaigns:read"),
         ("GET", "/campaigns/{campaignId}/recurring-status", "", none.clone(), "campaigns:read"),
         ("POST", "/campaigns/{campaignId}/retest-ab", "", none.clone(), "campaigns:write"),
+        ("POST", "/campaigns/{campaignId}/select-winner", "", winner, "campaigns:send"),
         ("GET", "/campaigns/{campaignId}/sto-coverage", "", none.clone(), "campaigns:read"),
         ("POST", "/campaigns/{campaignId}/launch-rl", "", none.clone(), "campaigns:send"),
         ("POST", "/campaigns/{campaignId}/pause-rl", "", none.clone(), "campaigns:send"),

@@ -15,6 +15,18 @@ const SECRET_CHARS_MAX: usize = 4_096;
 #[serde(transparent)]
 pub struct Secret(String);
 
+impl Secret {
+    /// The secret as it is kept.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Puts another text in its place.
+    pub fn set(&mut self, text: String) {
+        self.0 = text;
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")

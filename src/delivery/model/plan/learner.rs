@@ -9,7 +9,7 @@ use super::split::{BUCKETS, hashed, salted};
 use crate::{
     campaigns::model::{
         Kind,
-        learning::{Learning, Stage},
+        learning::{Arm, Learning, SENDS_MIN, Stage},
         statistics::beta::Beta,
     },
     kernel::{CampaignId, Timestamp, UserId},
@@ -20,8 +20,6 @@ pub const EPOCH: Duration = Duration::from_mins(15);
 /// Shares of a one-time audience, in percent, each of them an epoch after the one before: were all sent at
 /// once, nothing learnt of the first could serve the last.
 pub const WAVES: [u64; 4] = [10, 20, 30, 40];
-/// Messages without which a variant keeps its share for exploration, whatever is known of the others.
-const SENDS_MIN: u64 = 100;
 /// The salt that says in which wave somebody is.
 const WAVE_SALT: &str = "wave";
 /// Milliseconds of an epoch.
@@ -39,8 +37,7 @@ pub struct Learner {
 impl Learner {
     /// By what a campaign has learnt.
     pub fn of(campaign: CampaignId, learning: Learning, kind: Kind) -> Self {
-        let rates =
-            learning.arms.iter().map(crate::campaigns::model::learning::Arm::rate).collect();
+        let rates = learning.arms.iter().map(Arm::rate).collect();
         Self { campaign, learning, rates, has_waves: kind == Kind::OneTime }
     }
 

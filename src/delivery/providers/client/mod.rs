@@ -75,6 +75,14 @@ pub struct Client {
     inner: legacy::Client<HttpsConnector<HttpConnector<Resolver>>, Watched>,
 }
 
+/// The code of a [`Fault`] that a resolver raised by [`Refused`].
+pub const REFUSED: &str = "refused";
+
+/// A resolver's word that a host is not to be called, and why.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
 /// What came back.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -89,7 +97,7 @@ pub struct Answer {
 /// Nothing came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// `connection` or `timeout`.
+    /// `connection`, `timeout` or [`REFUSED`].
     pub code: &'static str,
     /// What happened, in a line.
     pub reason: String,
@@ -155,10 +163,15 @@ impl Client {
             request.map(|body| Watched { bytes: Full::new(body), taken: Arc::clone(&taken) });
         match tokio::time::timeout_at(deadline, self.inner.request(request)).await {
             Ok(Ok(response)) => Ok(read(response, deadline).await),
-            Ok(Err(error)) => Err(Fault {
-                code: "connection",
-                reason: cut_to_line(&chain(&error)),
-                was_sent: !error.is_connect() && taken.load(Ordering::Acquire),
+            Ok(Err(error)) => Err(match refused(&error) {
+                Some(Refused(reason)) => {
+                    Fault { code: REFUSED, reason: reason.clone(), was_sent: false }
+                }
+                None => Fault {
+                    code: "connection",
+                    reason: cut_to_line(&chain(&error)),
+                    was_sent: !error.is_connect() && taken.load(Ordering::Acquire),
+                },
             }),
             Err(_) => Err(Fault {
                 code: "timeout",
@@ -240,6 +253,18 @@ async fn read(response: Response<Incoming>, deadline: Instant) -> Answer {
         }
     }
     Answer { status: head.status, headers: head.headers, body: read.freeze() }
+}
+
+/// The resolver's refusal among an error's causes.
+fn refused(error: &dyn std::error::Error) -> Option<&Refused> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(refused) = error.downcast_ref() {
+            return Some(refused);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// An error and all its causes.

@@ -1,0 +1,103 @@
+//! `POST /campaigns/{campaignId}/retest-ab`, `/select-winner`: the trial of a campaign's variants.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        model::{trial::Phase, variant::ID_CHARS_MAX},
+        ops,
+    },
+    http::{Body, Fields, FromFields, Path},
+    kernel::{CampaignId, Result},
+};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(retest_ab)).routes(routes!(select_winner))
+}
+
+/// A trial that began anew.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RetestAnswer {
+    campaign_id: CampaignId,
+    phase: Phase,
+    /// Which trial it is, counted from 1.
+    round: u32,
+    /// The variant that won the one before.
+    previous_winner_variant_id: Option<String>,
+}
+
+/// Begins the trial of a recurring campaign's variants anew: at its next occurrence none is the winner.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/retest-ab",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = RetestAnswer),
+        (status = 400, description = "it is not recurring, or tries no variants"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it is over"),
+    )
+)]
+pub(super) async fn retest_ab(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsWrite>,
+    Path(id): Path<String>,
+    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
+) -> Result<Json<RetestAnswer>> {
+    let campaign_id = campaign_id(&id)?;
+    let trial = ops::retest_ab(&app, &who(&caller), campaign_id).await?;
+    Ok(Json(RetestAnswer {
+        campaign_id,
+        phase: trial.phase,
+        round: trial.round,
+        previous_winner_variant_id: trial.previous_winner_variant_id,
+    }))
+}
+
+/// Who won.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct Selection {
+    /// The variant that goes to all who wait for it.
+    variant_id: String,
+}
+
+impl FromFields for Selection {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self { variant_id: body.required("variantId").text(1..=ID_CHARS_MAX) }
+    }
+}
+
+/// Names the winner of a trial, as `winnerSelection: manual` leaves to a person; it may be named before an
+/// automatic trial ends, too. Those who wait for the winner get it now.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/select-winner",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = Selection,
+    responses(
+        (status = 200, body = Campaign),
+        (status = 400, description = "it tries no variants, or this is none that could win"),
+        (status = 404, description = "absent"),
+        (status = 409, description = "it has a winner, or is not under way"),
+    )
+)]
+pub(super) async fn select_winner(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsSend>,
+    Path(id): Path<String>,
+    Body(selection): Body<Selection, BODY_BYTES_MAX>,
+) -> Result<Json<Campaign>> {
+    let who = who(&caller);
+    let campaign = ops::select_winner(&app, &who, campaign_id(&id)?, &selection.variant_id).await?;
+    Ok(Json(campaign.into()))
+}

@@ -1,0 +1,271 @@
+//! One conversation with a mail server: RFC 5321, one message after the other.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use lettre::transport::smtp::{
+    Error,
+    authentication::{Credentials, Mechanism},
+    client::{AsyncSmtpConnection, TlsParameters},
+    commands::{Data, Mail as MailFrom, Rcpt, Rset},
+    extension::{ClientId, Extension, MailBodyParameter, MailParameter},
+    response::Response,
+};
+use tokio::time::timeout;
+
+use super::{
+    mail::Mail,
+    reply::{Reply, Step},
+};
+use crate::delivery::model::{Outcome, cut_to_line};
+
+/// The server is about to hang up: RFC 5321 3.8.
+const HANGING_UP: u16 = 421;
+/// How the password is shown to the server: RFC 4616, and what older servers know.
+const MECHANISMS: &[Mechanism] = &[Mechanism::Plain, Mechanism::Login];
+
+/// How a server is reached.
+pub(super) struct Server {
+    /// Its name or address.
+    pub(super) host: String,
+    /// Its port.
+    pub(super) port: u16,
+    /// When the conversation is encrypted.
+    pub(super) encryption: Encryption,
+    /// What encrypts it.
+    pub(super) tls: TlsParameters,
+    /// Who this side is to the server.
+    pub(super) credentials: Option<Credentials>,
+    /// The name this side gives itself.
+    pub(super) hello: ClientId,
+    /// How long one step may take.
+    pub(super) step_max: Duration,
+}
+
+/// When a conversation is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encryption {
+    /// From its first byte.
+    Always,
+    /// Before anything is said; a server that does not offer it is not spoken to.
+    Required,
+    /// Where the server offers it.
+    Offered,
+}
+
+/// A conversation that can go on no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// `connection`, `timeout`, `tls`, `auth`, or the server's code.
+    pub(super) code: String,
+    /// What happened.
+    pub(super) reason: String,
+    /// Whether the whole message had been written: then the server may have taken it.
+    pub(super) was_handed_over: bool,
+}
+
+impl Cut {
+    fn new(code: impl Into<String>, reason: impl AsRef<str>) -> Self {
+        Self { code: code.into(), reason: cut_to_line(reason.as_ref()), was_handed_over: false }
+    }
+
+    /// What becomes of the message.
+    pub(super) fn outcome(self) -> Outcome {
+        if self.was_handed_over {
+            Outcome::Unknown { reason: self.reason }
+        } else {
+            Outcome::Retry { code: self.code, reason: self.reason, after: None }
+        }
+    }
+}
+
+/// Why a step did not end well.
+enum Stop {
+    /// The server said no.
+    Refused(Reply),
+    /// There is nobody to talk to any more.
+    Cut(Cut),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        let text = std::error::Error::source(&error)
+            .map_or_else(|| error.to_string(), ToString::to_string);
+        match error.status().map(u16::from) {
+            Some(HANGING_UP) => Self::Cut(Cut::new(HANGING_UP.to_string(), text)),
+            Some(code) => Self::Refused(Reply { code, text }),
+            None if error.is_tls() => Self::Cut(Cut::new("tls", text)),
+            None => Self::Cut(Cut::new("connection", text)),
+        }
+    }
+}
+
+/// A conversation that is open.
+pub(super) struct Conversation {
+    connection: AsyncSmtpConnection,
+    step_max: Duration,
+    /// Messages that were sent in it.
+    pub(super) messages: u32,
+}
+
+impl Server {
+    /// Greets the server.
+    ///
+    /// # Errors
+    /// When it cannot be talked to; nothing was said of a message.
+    pub(super) async fn greet(&self) -> Result<Conversation, Cut> {
+        let everything = self.step_max.saturating_mul(2);
+        match timeout(everything, self.greet_unbounded()).await {
+            Ok(Ok(connection)) => {
+                Ok(Conversation { connection, step_max: self.step_max, messages: 0 })
+            }
+            Ok(Err(Stop::Cut(cut))) => Err(cut),
+            Ok(Err(Stop::Refused(reply))) => {
+                let code =
+                    if reply.code == 535 { "auth".to_owned() } else { reply.code.to_string() };
+                Err(Cut::new(code, reply.text))
+            }
+            Err(_) => Err(Cut::new("timeout", "the server did not greet in time")),
+        }
+    }
+
+    async fn greet_unbounded(&self) -> Result<AsyncSmtpConnection, Stop> {
+        let at_once = (self.encryption == Encryption::Always).then(|| self.tls.clone());
+        let mut connection = AsyncSmtpConnection::connect_tokio1(
+            (self.host.as_str(), self.port),
+            Some(self.step_max),
+            &self.hello,
+            at_once,
+            None,
+        )
+        .await?;
+        if connection.can_starttls() {
+            connection.starttls(self.tls.clone(), &self.hello).await?;
+        } else if self.encryption == Encryption::Required {
+            return Err(Stop::Cut(Cut::new("tls", "the server does not offer STARTTLS")));
+        }
+        if let Some(credentials) = &self.credentials {
+            if !connection.is_encrypted() && !is_loopback(&self.host) {
+                let reason =
+                    "the server offers no encryption, and the password is not sent without";
+                return Err(Stop::Cut(Cut::new("tls", reason)));
+            }
+            connection.auth(MECHANISMS, credentials).await?;
+        }
+        Ok(connection)
+    }
+}
+
+/// Whether a host is this one.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl Conversation {
+    /// Sends a message, and says what the server made of it. The conversation can go on.
+    ///
+    /// # Errors
+    /// When the conversation is over.
+    pub(super) async fn send(&mut self, mail: &Mail) -> Result<Outcome, Cut> {
+        self.messages = self.messages.saturating_add(1);
+        let options = match self.options(mail) {
+            Ok(options) => options,
+            Err(outcome) => return Ok(outcome),
+        };
+        let steps = [
+            (Step::Sender, MailFrom::new(Some(mail.from.clone()), options).to_string()),
+            (Step::Recipient, Rcpt::new(mail.to.clone(), Vec::new()).to_string()),
+            (Step::Message, Data.to_string()),
+        ];
+        for (step, command) in steps {
+            match self.say(&command).await {
+                Ok(_) => {}
+                Err(Stop::Cut(cut)) => return Err(cut),
+                Err(Stop::Refused(reply)) => {
+                    // So that the server forgets this message before it hears of the next.
+                    return match self.say(&Rset.to_string()).await {
+                        Ok(_) => Ok(reply.outcome(step)),
+                        // The refusal stands, whatever became of the conversation.
+                        Err(_) => Ok(self.over(reply.outcome(step))),
+                    };
+                }
+            }
+        }
+        self.hand_over(mail).await
+    }
+
+    async fn hand_over(&mut self, mail: &Mail) -> Result<Outcome, Cut> {
+        let was_written = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&was_written);
+        // The second part is asked for once the first has been written, before the end is marked.
+        let body = [Some(&mail.bytes), None].into_iter().map_while(move |part| {
+            if part.is_none() {
+                seen.store(true, Ordering::Relaxed);
+            }
+            part
+        });
+        let answer = timeout(self.step_max, self.connection.message_iter(body)).await;
+        let cut = match answer.map(|answer| answer.map_err(Stop::from)) {
+            Ok(Ok(_)) => {
+                return Ok(Outcome::Accepted { provider_id: None, is_delivered: true });
+            }
+            Ok(Err(Stop::Refused(reply))) => return Ok(reply.outcome(Step::Message)),
+            // A server that hangs up by its code has said that it did not take the message.
+            Ok(Err(Stop::Cut(cut))) if cut.code == HANGING_UP.to_string() => return Err(cut),
+            Ok(Err(Stop::Cut(cut))) => cut,
+            Err(_) => Cut::new("timeout", "the server did not answer in time"),
+        };
+        Err(Cut { was_handed_over: was_written.load(Ordering::Relaxed), ..cut })
+    }
+
+    /// What the message asks of the server beyond plain mail, or why it cannot be sent to it.
+    fn options(&self, mail: &Mail) -> Result<Vec<MailParameter>, Outcome> {
+        let server = self.connection.server_info();
+        let lacks = |code: &str, reason: &str| Outcome::Rejected {
+            code: code.to_owned(),
+            reason: reason.to_owned(),
+            effect: None,
+        };
+        let mut options = Vec::new();
+        let is_plain = |address: &lettre::Address| AsRef::<str>::as_ref(address).is_ascii();
+        if !is_plain(&mail.from) || !is_plain(&mail.to) {
+            if !server.supports_feature(Extension::SmtpUtfEight) {
+                return Err(lacks("smtputf8", "the server does not take addresses beyond ASCII"));
+            }
+            options.push(MailParameter::SmtpUtfEight);
+        }
+        if !mail.bytes.is_ascii() {
+            if !server.supports_feature(Extension::EightBitMime) {
+                return Err(lacks("8bitmime", "the server does not take mail beyond ASCII"));
+            }
+            options.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+        }
+        Ok(options)
+    }
+
+    async fn say(&mut self, command: &str) -> Result<Response, Stop> {
+        match timeout(self.step_max, self.connection.command(command)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Stop::Cut(Cut::new("timeout", "the server did not answer in time"))),
+        }
+    }
+
+    /// Marks the conversation as one that nobody goes on with.
+    fn over(&mut self, outcome: Outcome) -> Outcome {
+        self.messages = u32::MAX;
+        outcome
+    }
+
+    /// Says goodbye.
+    pub(super) async fn end(mut self) {
+        // Whatever the server says to that, the connection closes.
+        drop(timeout(self.step_max, self.connection.quit()).await);
+    }
+}

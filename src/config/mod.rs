@@ -25,7 +25,10 @@ pub use self::{
         BasicCredentials, Callbacks, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses,
         WhatsappCallbacks,
     },
-    channels::{Carrier, Channels, Dkim, Gateway, Headers, Smtp},
+    channels::{
+        Apns, Carrier, Channels, Dkim, Fcm, Gateway, Headers, Infobip, Native, Smtp, Twilio,
+        WebPush, Whatsapp,
+    },
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     source::{Environment, Flags},
 };

@@ -5,8 +5,12 @@
 //! provider does not know is refused by name, and so is one that is missing.
 
 mod gateway;
+mod infobip;
+mod native;
 mod smtp;
 mod text;
+mod twilio;
+mod whatsapp;
 
 use std::fmt;
 
@@ -19,7 +23,11 @@ use crate::kernel::{Channel, ChannelSet};
 
 pub use self::{
     gateway::Gateway,
+    infobip::Infobip,
+    native::{Apns, Fcm, Native, WebPush},
     smtp::{Dkim, Smtp},
+    twilio::Twilio,
+    whatsapp::Whatsapp,
 };
 
 /// One provider a channel; a channel without one accepts campaigns and fails their sends.
@@ -52,6 +60,14 @@ pub enum Carrier {
     Smtp(Smtp),
     /// `http`: the generic gateway.
     Http(Gateway),
+    /// `twilio`: Twilio, and who answers as it does.
+    Twilio(Twilio),
+    /// `whatsapp`: Meta's Cloud API.
+    Whatsapp(Whatsapp),
+    /// `infobip`: Infobip.
+    Infobip(Infobip),
+    /// `native`: the push services of the platforms.
+    Native(Native),
 }
 
 impl Channels {
@@ -101,6 +117,10 @@ impl Carrier {
         match (channel, name.as_str()) {
             (Channel::Email, "smtp") => read(table).map(Self::Smtp),
             (_, "http") => read(table).map(Self::Http),
+            (Channel::Sms, "twilio") => read(table).map(Self::Twilio),
+            (Channel::Whatsapp, "whatsapp") => read(table).map(Self::Whatsapp),
+            (Channel::Viber, "infobip") => read(table).map(Self::Infobip),
+            (Channel::Push, "native") => read(table).map(Self::Native),
             _ => {
                 let known = Self::known(channel).join(", ");
                 Err(format!("unknown provider `{name}`, expected one of {known}"))
@@ -112,7 +132,10 @@ impl Carrier {
     const fn known(channel: Channel) -> &'static [&'static str] {
         match channel {
             Channel::Email => &["smtp", "http"],
-            Channel::Sms | Channel::Whatsapp | Channel::Push | Channel::Viber => &["http"],
+            Channel::Sms => &["twilio", "http"],
+            Channel::Whatsapp => &["whatsapp", "http"],
+            Channel::Push => &["native", "http"],
+            Channel::Viber => &["infobip", "http"],
         }
     }
 

@@ -62,3 +62,55 @@ fn refusals_name_the_channel_and_the_key() {
         assert_eq!(refusal.lines().count(), 1, "{refusal}");
     }
 }
+
+#[test]
+fn named_providers_are_read_and_say_what_they_lack() {
+    let read = channels(
+        "[sms]\nprovider = \"twilio\"\naccount_sid = \"AC1\"\nauth_token = \"hidden\"\n\
+         [whatsapp]\nprovider = \"whatsapp\"\nphone_number_id = \"7\"\naccess_token = \"hidden\"\n\
+         [viber]\nprovider = \"infobip\"\nurl = \"https://x.api.test\"\napi_key = \"hidden\"\n\
+         [push]\nprovider = \"native\"\n[push.apns]\nteam_id = \"T\"\nkey_id = \"K\"\ntopic = \"t\"\n\
+         key = \"hidden\"\n",
+    );
+    let carriers = read.carriers().unwrap();
+    for (channel, carrier) in &carriers {
+        match carrier {
+            Carrier::Twilio(twilio) => {
+                assert_eq!(twilio.url.expose_secret(), "https://api.twilio.com");
+            }
+            Carrier::Whatsapp(whatsapp) => {
+                assert_eq!(
+                    (whatsapp.api_version.as_str(), whatsapp.language.as_str()),
+                    ("v23.0", "en")
+                );
+            }
+            Carrier::Infobip(infobip) => assert_eq!(infobip.template_type, "OTP_TEMPLATE"),
+            Carrier::Native(native) => {
+                let apns = native.apns.as_ref().unwrap();
+                assert_eq!(apns.url.expose_secret(), "https://api.push.apple.com");
+                assert!(native.fcm.is_none() && native.web_push.is_none());
+            }
+            other => panic!("{channel}: {other:?}"),
+        }
+    }
+    assert_eq!(carriers.len(), 4);
+    assert!(!format!("{carriers:?}").contains("hidden"), "no secrets are shown");
+    for (text, problem) in [
+        ("[sms]\nprovider = \"twilio\"", "missing field `account_sid`"),
+        ("[sms]\nprovider = \"twilio\"\naccount_sid = \"A\"", "missing field `auth_token`"),
+        (
+            "[sms]\nprovider = \"infobip\"",
+            "unknown provider `infobip`, expected one of twilio, http",
+        ),
+        ("[whatsapp]\nprovider = \"whatsapp\"", "missing field `phone_number_id`"),
+        ("[viber]\nprovider = \"infobip\"", "missing field `url`"),
+        ("[viber]\nprovider = \"infobip\"\nurl = \"ftp://x\"", "must be an http or https URL"),
+        ("[push]\nprovider = \"native\"\nfcm = { key = 1 }", "unknown field `key`"),
+        ("[push]\nprovider = \"native\"\napns = { team_id = \"T\" }", "missing field `key_id`"),
+        ("[push]\nprovider = \"native\"\nweb_push = {}", "missing field `subject`"),
+        ("[push]\nprovider = \"fcm\"", "expected one of native, http"),
+    ] {
+        let refusal = refusal(text);
+        assert!(refusal.contains(problem), "{text}: {refusal}");
+    }
+}

@@ -37,3 +37,14 @@ pub(super) fn web_address<'de, D: Deserializer<'de>>(
         Err(D::Error::custom("`url` must be an http or https URL"))
     }
 }
+
+/// An http or https address that may be left out.
+pub(super) fn optional_url<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<url::Url>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let url = url::Url::parse(&text)
+        .ok()
+        .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.map(Some).ok_or_else(|| D::Error::custom("must be an http or https URL"))
+}

@@ -1,6 +1,6 @@
 //! What a provider tells of later: what became of a message it took, and what recipients write back.
 
-use super::Effect;
+use super::{Effect, Reference};
 use crate::kernel::Timestamp;
 
 /// Something that happened to a message after its provider took it.
@@ -8,6 +8,9 @@ use crate::kernel::Timestamp;
 pub struct Callback {
     /// The provider's own id of the message: that of [`super::Outcome::Accepted`].
     pub provider_id: String,
+    /// Our own name of it, where the provider gives it back: it may tell of a message before its id is
+    /// kept.
+    pub reference: Option<Reference>,
     /// What happened.
     pub happened: Happened,
     /// When, where the provider says so; else it is when the callback came.

@@ -14,6 +14,7 @@ pub mod plan;
 mod recipient;
 mod reference;
 pub mod retry;
+mod segments;
 
 pub use self::{
     callback::{Callback, Happened, Inbound},
@@ -28,4 +29,5 @@ pub use self::{
     outgoing::{Device, NewDevice, Outgoing, Platform},
     recipient::Recipient,
     reference::{NotAReference, Reference},
+    segments::{Alphabet, Segments, segments},
 };

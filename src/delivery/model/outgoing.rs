@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Content;
+use super::{Content, Reference};
 use crate::kernel::{CampaignId, MessageId, UserId, WorkspaceId};
 
 /// One message for one recipient.
@@ -28,6 +28,12 @@ pub struct Outgoing {
     pub devices: Vec<Device>,
     /// What it says.
     pub content: Content,
+}
+
+impl From<&Outgoing> for Reference {
+    fn from(message: &Outgoing) -> Self {
+        Self { workspace: message.workspace, message: message.id }
+    }
 }
 
 /// A device that takes push notifications.

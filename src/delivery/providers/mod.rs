@@ -1,10 +1,16 @@
 //! Those who carry messages: one trait, a file or folder each, and who carries which channel.
 
 mod basic;
+mod callbacks;
 pub mod client;
+mod each;
 mod gateway;
+pub mod infobip;
+mod native;
 mod smtp;
+pub mod twilio;
 mod webhook;
+pub mod whatsapp;
 
 use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
@@ -32,6 +38,11 @@ struct Means {
     own_authorities: Option<Vec<u8>>,
     options: ClientOptions,
     client: Client,
+    /// What calls that others choose the target of may reach.
+    reach: webhook::Reach,
+    /// Where callbacks of Twilio and Infobip are taken, if they are.
+    twilio_callbacks: Option<url::Url>,
+    infobip_callbacks: Option<url::Url>,
     clock: Clock,
 }
 
@@ -42,8 +53,7 @@ impl Providers {
     /// When one cannot be set up, with its channel and the reason in one line.
     pub fn from_settings(settings: &Settings, vault: Vault, clock: Clock) -> anyhow::Result<Self> {
         let means = Means::from_settings(settings, clock.clone())?;
-        let allows_private = settings.security.allow_private_webhook_targets;
-        let webhook = webhook::Webhook::new(&means.options, allows_private, vault, clock);
+        let webhook = webhook::Webhook::new(&means.options, means.reach, vault, clock);
         let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
             vec![(MessageChannel::Webhook, Arc::new(webhook))];
         for (channel, carrier) in settings.channels.carriers()? {
@@ -78,7 +88,19 @@ impl Means {
             .context("security.ca_file holds no certificates")?;
         let options = ClientOptions { roots: Arc::new(roots), http2_only: false };
         let client = Client::new(&options);
-        Ok(Self { own_authorities, options, client, clock })
+        let allows_private = settings.security.allow_private_webhook_targets;
+        let reach = if allows_private { webhook::Reach::Private } else { webhook::Reach::Public };
+        let (twilio_callbacks, infobip_callbacks) =
+            (callbacks::of_twilio(settings), callbacks::of_infobip(settings));
+        Ok(Self {
+            own_authorities,
+            options,
+            client,
+            reach,
+            twilio_callbacks,
+            infobip_callbacks,
+            clock,
+        })
     }
 
     fn provider(&self, channel: Channel, carrier: &Carrier) -> anyhow::Result<Arc<dyn Provider>> {
@@ -91,6 +113,22 @@ impl Means {
             Carrier::Http(settings) => {
                 let client = self.client.clone();
                 Arc::new(gateway::Gateway::from_settings(settings, channel.into(), client, clock)?)
+            }
+            Carrier::Twilio(settings) => {
+                let (client, callbacks) = (self.client.clone(), self.twilio_callbacks.clone());
+                Arc::new(twilio::Twilio::new(settings.clone(), callbacks, client, clock))
+            }
+            Carrier::Whatsapp(settings) => {
+                Arc::new(whatsapp::Whatsapp::new(settings.clone(), self.client.clone(), clock))
+            }
+            Carrier::Infobip(settings) => {
+                let (client, callbacks) = (self.client.clone(), self.infobip_callbacks.clone());
+                Arc::new(infobip::Infobip::new(settings.clone(), callbacks, client, clock))
+            }
+            Carrier::Native(settings) => {
+                let (options, client) = (&self.options, self.client.clone());
+                let reach = native::Reaching { options, client, reach: self.reach };
+                Arc::new(native::Native::new(settings.clone(), reach, &clock)?)
             }
         })
     }

@@ -17,7 +17,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 use url::Url;
 
-use self::target::Reach;
 use super::{
     Provider, Sending, Sent, basic,
     client::{Answer, Client, ClientOptions, REFUSED},
@@ -28,6 +27,8 @@ use crate::{
     kernel::{Clock, Timestamp, WorkspaceId},
     vault::Vault,
 };
+
+pub(super) use self::target::Reach;
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
@@ -57,13 +58,7 @@ fn impossible(code: &'static str, reason: impl Into<String>) -> Impossible {
 }
 
 impl Webhook {
-    pub(super) fn new(
-        options: &ClientOptions,
-        allows_private: bool,
-        vault: Vault,
-        clock: Clock,
-    ) -> Self {
-        let reach = if allows_private { Reach::Private } else { Reach::Public };
+    pub(super) fn new(options: &ClientOptions, reach: Reach, vault: Vault, clock: Clock) -> Self {
         let client = Client::with_resolver(options, reach.resolver());
         Self { client, reach, vault, clock }
     }

@@ -22,7 +22,7 @@ const PORTS: [u16; 2] = [80, 443];
 
 /// Which addresses may be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(in crate::delivery::providers) enum Reach {
     /// Those of the public internet.
     Public,
     /// Those of this machine and of private networks as well.
@@ -96,7 +96,7 @@ impl Reach {
     ///
     /// # Errors
     /// Why it is not called.
-    pub(super) fn judge(self, url: &Url) -> Result<(), String> {
+    pub(in crate::delivery::providers) fn judge(self, url: &Url) -> Result<(), String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err("the address is not an http or https address".to_owned());
         }
@@ -114,7 +114,7 @@ impl Reach {
     }
 
     /// Asks the system for addresses, and passes those on that may be called.
-    pub(super) fn resolver(self) -> Resolver {
+    pub(in crate::delivery::providers) fn resolver(self) -> Resolver {
         let system = GaiResolver::new()
             .map_response(|addresses| addresses.collect::<Vec<_>>().into_iter())
             .map_err(Into::into);

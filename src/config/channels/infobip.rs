@@ -1,0 +1,38 @@
+//! `provider = "infobip"`: Viber messages by Infobip.
+
+use secrecy::SecretString;
+use serde::Deserialize;
+use url::Url;
+
+use super::text;
+
+/// `provider = "infobip"`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Infobip {
+    /// The account's own address: `https://….api.infobip.com`.
+    #[serde(deserialize_with = "text::web_address")]
+    pub url: SecretString,
+    /// The key.
+    pub api_key: SecretString,
+    /// The sender of messages that do not name theirs.
+    pub from: Option<String>,
+    /// As what kind of content a template is sent.
+    #[serde(default = "template_type")]
+    pub template_type: String,
+    /// Where reports are told to. Default: this program, where `public_url` and `callbacks.infobip` are
+    /// set.
+    #[serde(default, deserialize_with = "text::optional_url")]
+    pub callback_url: Option<Url>,
+    /// Seconds an answer is awaited.
+    #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
+    pub timeout_seconds: usize,
+}
+
+fn template_type() -> String {
+    "OTP_TEMPLATE".to_owned()
+}
+
+fn timeout_seconds() -> usize {
+    15
+}

@@ -26,6 +26,7 @@ pub mod sdk;
 pub mod server;
 pub mod shutdown;
 pub mod spam;
+pub mod stats;
 pub mod suppressions;
 pub mod telemetry;
 pub mod template;

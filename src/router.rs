@@ -7,7 +7,7 @@ use crate::{
     app::App,
     campaigns, consent, events, hosted_page,
     http::{health, openapi, rate},
-    lists, sdk, suppressions, telemetry, tracking, users,
+    lists, sdk, stats, suppressions, telemetry, tracking, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
@@ -16,7 +16,10 @@ pub fn api(app: App) -> Router {
         .merge(events::api::routes())
         .merge(users::api::routes())
         .merge(managed(&app))
-        .merge(rate::limited(campaigns::api::routes(), &app.rate_limits().campaigns))
+        .merge(rate::limited(
+            campaigns::api::routes().merge(stats::api::routes()),
+            &app.rate_limits().campaigns,
+        ))
         .merge(sdk::api::routes(app.sdk_origins()))
         .merge(hosted_page::api::pages())
         .merge(tracking::api::routes())

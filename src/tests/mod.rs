@@ -23,6 +23,7 @@ mod events;
 mod hosted_page;
 mod lists;
 mod operability;
+mod stats;
 mod suppressions;
 mod tidy;
 mod users;

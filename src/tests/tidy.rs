@@ -100,12 +100,13 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("campaigns", &["audience", "lists", "audit"]),
     ("consent", &["suppressions"]),
     // What leaves is made of what a campaign is: campaigns know nothing of delivery.
-    ("delivery", &["audience", "campaigns", "consent", "events", "lists", "suppressions"]),
+    ("delivery", &["audience", "campaigns", "consent", "events", "lists", "stats", "suppressions"]),
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
     ("lists", &["consent"]),
     // What apps may do is done by those who do it for the API.
     ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
+    ("stats", &["campaigns"]),
     ("suppressions", &[]),
     // Who follows a link that leads nowhere sees the page other links show.
     ("tracking", &["delivery", "hosted_page"]),

@@ -15,6 +15,7 @@ mod visits;
 pub use aggregate::{
     Aggregate, AggregateAnswer, Bucket, FILLED_BUCKETS_MAX, Metric, Unit, aggregate,
 };
+pub(crate) use aggregate::{FIRST_OF_ORDERS, ORDER_COMPLETED};
 pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;

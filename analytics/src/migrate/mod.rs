@@ -60,6 +60,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "message_event_details",
         text: include_str!("../../../migrations/clickhouse/0006_message_event_details.sql"),
     },
+    Migration {
+        version: 7,
+        name: "message_outcomes",
+        text: include_str!("../../../migrations/clickhouse/0007_message_outcomes.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -152,6 +152,21 @@ fn suppressions(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
+/// What a campaign achieved.
+fn campaign_reports() -> Vec<Line> {
+    let reports = [
+        "/campaigns/{campaignId}/stats",
+        "/campaigns/{campaignId}/variant-stats",
+        "/campaigns/{campaignId}/links",
+        "/campaigns/{campaignId}/failure-reasons",
+        "/campaigns/{campaignId}/time-to-engage",
+        "/campaigns/{campaignId}/send-occurrences",
+        "/campaigns/{campaignId}/recipients",
+        "/campaigns/{campaignId}/recipients/{userId}",
+    ];
+    reports.map(|path| ("GET", path, "", Value::Null, "campaigns:read")).to_vec()
+}
+
 /// How a campaign is to run, and how it runs.
 fn campaign_settings() -> Vec<Line> {
     let none = Value::Null;
@@ -256,6 +271,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         suppressions(ids),
         campaigns(ids),
         campaign_settings(),
+        campaign_reports(),
     ]
     .into_iter()
     .flatten();

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::{PropertyFilter, filter::Range};
 use crate::{Analytics, error::AnalyticsError};
+pub(crate) use question::{FIRST_OF_ORDERS, ORDER_COMPLETED};
 use question::{Question, Source};
 
 /// How long a period is. Periods are in UTC.

@@ -8,12 +8,12 @@ use super::{Aggregate, Metric, Unit};
 use crate::{Analytics, client, error::AnalyticsError, events::filter::Range};
 
 const AGGREGATE: &str = include_str!("../../sql/aggregate.sql");
-const FIRST_OF_ORDERS: &str = include_str!("../../sql/first_of_orders.sql");
+pub(crate) const FIRST_OF_ORDERS: &str = include_str!("../../sql/first_of_orders.sql");
 const NUMBER_IN_TEXT: &str = include_str!("../../sql/number_in_text.sql");
 const SUM_OF_FIELD: &str = include_str!("../../sql/sum_of_field.sql");
 
 /// The event that is counted once per order.
-const ORDER_COMPLETED: &str = "Order Completed";
+pub(crate) const ORDER_COMPLETED: &str = "Order Completed";
 
 /// Where numbers are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

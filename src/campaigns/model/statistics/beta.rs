@@ -155,7 +155,7 @@ fn ln_beta(alpha: f64, beta: f64) -> f64 {
 
 /// The logarithm of the gamma function for `x` > 0: Lanczos' approximation with g = 7 and nine terms
 /// (Godfrey's coefficients), good to about 15 digits.
-fn ln_gamma(x: f64) -> f64 {
+pub fn ln_gamma(x: f64) -> f64 {
     const G: f64 = 7.0;
     const FIRST: f64 = 0.999_999_999_999_809_9;
     const COEFFICIENTS: [f64; 8] = [

@@ -1,0 +1,105 @@
+//! Events that may be the success of a message, streamed, since they may be many.
+
+use clickhouse::{Row, query::RowCursor};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::{
+    Analytics, client,
+    error::AnalyticsError,
+    events::{FIRST_OF_ORDERS, ORDER_COMPLETED, Range},
+};
+
+const CONVERSIONS: &str = include_str!("../sql/message_conversions.sql");
+
+/// Which events.
+#[derive(Debug, Clone)]
+pub struct ConversionFilter<'a> {
+    /// The name of the event. Of orders only the first event of each is answered.
+    pub event_name: &'a str,
+    /// Whether conditions on properties will be asked of it.
+    pub with_properties: bool,
+    /// Only events of somebody with one of these identifiers.
+    pub identifiers: Option<&'a [String]>,
+    /// Inclusive start, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// Inclusive end, in milliseconds since 1970.
+    pub end_ms: i64,
+    /// Most events to answer.
+    pub events_max: u64,
+}
+
+/// An event of somebody known. One of the identifiers may be empty, not both.
+#[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
+pub struct Conversion {
+    /// As tracked in `userId`.
+    pub user_id: String,
+    /// As tracked in `serviceUserId`.
+    pub service_user_id: String,
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// The caller's JSON, where it was asked for.
+    pub properties: String,
+    /// Whether there is any amount.
+    pub is_paid: bool,
+    /// Of an order, in ten thousandths of `currency`.
+    pub amount: i64,
+    /// Empty without one.
+    pub currency: String,
+    /// Of an order, in ten thousandths of `base_currency`.
+    pub base_amount: i64,
+    /// Empty without one.
+    pub base_currency: String,
+}
+
+/// The answer, row by row.
+pub struct Conversions {
+    /// None where nothing can match.
+    cursor: Option<RowCursor<Conversion>>,
+}
+
+impl std::fmt::Debug for Conversions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversions").finish_non_exhaustive()
+    }
+}
+
+impl Conversions {
+    /// The next event, in no order; each comes once.
+    ///
+    /// # Errors
+    /// When ClickHouse goes away or the question asks too much.
+    pub async fn next(&mut self) -> Result<Option<Conversion>, AnalyticsError> {
+        match &mut self.cursor {
+            Some(cursor) => Ok(cursor.next().await?),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Asks for the events of a name.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub fn conversions(
+    analytics: &Analytics,
+    workspace: Uuid,
+    filter: &ConversionFilter<'_>,
+) -> Result<Conversions, AnalyticsError> {
+    let Some(range) = Range::new(Some(filter.start_ms), Some(filter.end_ms)) else {
+        return Ok(Conversions { cursor: None });
+    };
+    let is_order = filter.event_name == ORDER_COMPLETED;
+    let first = if is_order { format!("AND {FIRST_OF_ORDERS}") } else { String::new() };
+    let query = client::read(&analytics.client, &CONVERSIONS.replace("$and$", &first))
+        .with_setting("max_result_rows", filter.events_max.to_string())
+        .param("workspace", workspace.to_string())
+        .param("event_name", filter.event_name)
+        .param("with_properties", filter.with_properties)
+        .param("everybody", filter.identifiers.is_none())
+        .param("identifiers", filter.identifiers.unwrap_or_default())
+        .param("start_ms", range.start_ms)
+        .param("end_ms", range.end_ms)
+        .param("events_max", filter.events_max);
+    Ok(Conversions { cursor: Some(query.fetch()?) })
+}

@@ -1,0 +1,77 @@
+//! How many messages got how far.
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::Cohort;
+use crate::{Analytics, error::AnalyticsError};
+
+const COUNTS: &str = include_str!("../sql/message_counts.sql");
+const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
+const OF_COHORT: &str = include_str!("../sql/message_of_cohort.sql");
+
+/// Messages of one variant and occurrence that got so far. What is not of the control group is in `queued`,
+/// and then in one of `sent`, `failed`, `skipped` and `cancelled`, or is still to come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Row, Deserialize)]
+#[expect(missing_docs, reason = "each counts the messages of which its name is true")]
+pub struct Count {
+    /// The variant's place in [`Cohort::variants`], from 1; 0 is any other.
+    pub variant: u8,
+    pub occurrence: u32,
+    pub queued: u64,
+    pub sent: u64,
+    pub delivered: u64,
+    pub opened: u64,
+    pub clicked: u64,
+    pub failed: u64,
+    pub skipped: u64,
+    pub cancelled: u64,
+    pub control: u64,
+    pub bounced: u64,
+    pub complained: u64,
+    pub unsubscribed: u64,
+    pub machine_opened: u64,
+    pub machine_clicked: u64,
+    /// When the first left, or would have of a control group, in milliseconds since 1970; 0 of none.
+    pub first_touch_ms: i64,
+    /// When the last did; 0 of none.
+    pub last_touch_ms: i64,
+}
+
+/// Counts messages, by variant and occurrence.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub async fn counts(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+) -> Result<Vec<Count>, AnalyticsError> {
+    match cohort.ask(analytics, COUNTS) {
+        Some(query) => Ok(query.fetch_all().await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// How often people opened messages and clicked in them, all times counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Row, Deserialize)]
+pub struct Engagements {
+    /// Openings.
+    pub opens: u64,
+    /// Clicks.
+    pub clicks: u64,
+}
+
+/// Counts openings and clicks.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub async fn engagements(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+) -> Result<Engagements, AnalyticsError> {
+    let sql = ENGAGEMENTS.replace("$and$", if cohort.is_ranged() { OF_COHORT } else { "" });
+    match cohort.ask(analytics, &sql) {
+        Some(query) => Ok(query.fetch_one().await?),
+        None => Ok(Engagements::default()),
+    }
+}

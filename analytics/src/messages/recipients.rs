@@ -1,0 +1,273 @@
+//! Who is in a campaign, and how far the latest message to each got.
+
+use std::collections::HashMap;
+
+use clickhouse::Row;
+use serde::Deserialize;
+
+use super::{Cohort, touches::of_people};
+use crate::{Analytics, error::AnalyticsError};
+
+const PAGE: &str = include_str!("../sql/message_recipients_page.sql");
+const TOTAL: &str = include_str!("../sql/message_recipients_total.sql");
+const RECIPIENTS: &str = include_str!("../sql/message_recipients.sql");
+const FAILINGS: &str = include_str!("../sql/message_failings.sql");
+
+/// Messages of one campaign to one person in an answer, the newest.
+const MESSAGES_MAX: u32 = 1_000;
+
+/// How far a message got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is what its name says")]
+pub enum Standing {
+    Queued,
+    Sent,
+    Delivered,
+    Opened,
+    Clicked,
+    Bounced,
+    Failed,
+    Skipped,
+    Cancelled,
+    Control,
+}
+
+impl Standing {
+    /// In the order of the numbers of `sql/message_status.sql`, from 1.
+    const ALL: [Self; 10] = [
+        Self::Queued,
+        Self::Sent,
+        Self::Delivered,
+        Self::Opened,
+        Self::Clicked,
+        Self::Bounced,
+        Self::Failed,
+        Self::Skipped,
+        Self::Cancelled,
+        Self::Control,
+    ];
+
+    fn number(self) -> u8 {
+        let place = Self::ALL.iter().position(|standing| *standing == self);
+        place.and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(0)
+    }
+
+    fn numbered(number: u8) -> Self {
+        let place = usize::from(number.saturating_sub(1));
+        Self::ALL.get(place).copied().unwrap_or(Self::Queued)
+    }
+}
+
+/// Which recipients.
+#[derive(Debug, Clone, Copy)]
+pub struct RecipientFilter {
+    /// Only those the latest message to whom got exactly so far.
+    pub standing: Option<Standing>,
+    /// Most recipients to answer.
+    pub limit: u32,
+    /// Recipients before them.
+    pub offset: u64,
+}
+
+/// Somebody in a campaign, and the latest message to them. Times are milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipient {
+    /// The internal id.
+    pub user: String,
+    /// The message.
+    pub message: String,
+    /// Which time the campaign went out; of a triggered one, which entry of theirs.
+    pub occurrence: u32,
+    /// The variant's place in [`Cohort::variants`], from 1; 0 is any other.
+    pub variant: u8,
+    /// How far it got.
+    pub standing: Standing,
+    /// When it was queued.
+    pub queued_ms: Option<i64>,
+    /// When it left.
+    pub sent_ms: Option<i64>,
+    /// When it arrived.
+    pub delivered_ms: Option<i64>,
+    /// When it was first opened.
+    pub opened_ms: Option<i64>,
+    /// When something in it was first clicked.
+    pub clicked_ms: Option<i64>,
+    /// When it failed.
+    pub failed_ms: Option<i64>,
+    /// When something last happened to it.
+    pub last_ms: i64,
+    /// Why it bounced, failed or was skipped: code and words.
+    pub why: Option<(String, String)>,
+}
+
+#[derive(Debug, Row, Deserialize)]
+struct UserRow {
+    user: String,
+}
+
+#[derive(Debug, Row, Deserialize)]
+struct RecipientRow {
+    user: String,
+    message: String,
+    occurrence: u32,
+    variant: u8,
+    status: u8,
+    queued_ms: Option<i64>,
+    sent_ms: Option<i64>,
+    delivered_ms: Option<i64>,
+    opened_ms: Option<i64>,
+    clicked_ms: Option<i64>,
+    failed_ms: Option<i64>,
+    last_ms: i64,
+}
+
+#[derive(Debug, Row, Deserialize)]
+struct FailingRow {
+    message: String,
+    kind: String,
+    code: String,
+    reason: String,
+}
+
+/// How many recipients match.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub async fn recipients_total(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    standing: Option<Standing>,
+) -> Result<u64, AnalyticsError> {
+    let Some(query) = cohort.ask(analytics, TOTAL) else { return Ok(0) };
+    let query = query
+        .param("any_status", standing.is_none())
+        .param("status", standing.map_or(0, Standing::number));
+    Ok(query.fetch_one().await?)
+}
+
+/// A page of recipients, in the order of their ids.
+///
+/// # Errors
+/// When ClickHouse is away or the question asks too much.
+pub async fn recipients(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    filter: &RecipientFilter,
+) -> Result<Vec<Recipient>, AnalyticsError> {
+    let Some(query) = cohort.ask(analytics, PAGE) else { return Ok(Vec::new()) };
+    let page: Vec<UserRow> = query
+        .param("any_status", filter.standing.is_none())
+        .param("status", filter.standing.map_or(0, Standing::number))
+        .param("limit", filter.limit)
+        .param("offset", filter.offset)
+        .fetch_all()
+        .await?;
+    let users: Vec<&str> = page.iter().map(|row| row.user.as_str()).collect();
+    latest(analytics, cohort, &users, 1).await
+}
+
+/// All messages of the campaign to one person, newest first; of very many the newest.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub async fn messages_to(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    user: &str,
+) -> Result<Vec<Recipient>, AnalyticsError> {
+    latest(analytics, cohort, &[user], MESSAGES_MAX).await
+}
+
+async fn latest(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    users: &[&str],
+    messages_max: u32,
+) -> Result<Vec<Recipient>, AnalyticsError> {
+    if users.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bytes: Vec<[u8; 12]> = users.iter().map(|user| id_bytes(user)).collect();
+    let (condition, people) = of_people(&bytes);
+    let Some(query) = cohort.ask_further(analytics, RECIPIENTS, &condition) else {
+        return Ok(Vec::new());
+    };
+    let query = query.param("people", people).param("messages_max", messages_max);
+    let rows: Vec<RecipientRow> = query.fetch_all().await?;
+    let mut whys = failings(analytics, cohort, users).await?;
+    Ok(rows.into_iter().map(|row| recipient(row, &mut whys)).collect())
+}
+
+/// Bounces, failures and skips by message and type.
+type Whys = HashMap<(String, String), (String, String)>;
+
+async fn failings(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    users: &[&str],
+) -> Result<Whys, AnalyticsError> {
+    let rows: Vec<FailingRow> = crate::client::read(&analytics.client, FAILINGS)
+        .param("workspace", cohort.workspace.to_string())
+        .param("campaign", cohort.campaign.to_string())
+        .param("users", users)
+        .fetch_all()
+        .await?;
+    Ok(rows.into_iter().map(|row| ((row.message, row.kind), (row.code, row.reason))).collect())
+}
+
+fn recipient(row: RecipientRow, whys: &mut Whys) -> Recipient {
+    let standing = Standing::numbered(row.status);
+    let kind = match standing {
+        Standing::Bounced => Some("bounced"),
+        Standing::Failed => Some("failed"),
+        Standing::Skipped => Some("skipped"),
+        _ => None,
+    };
+    let why = kind.and_then(|kind| whys.remove(&(row.message.clone(), kind.to_owned())));
+    Recipient {
+        user: row.user,
+        message: row.message,
+        occurrence: row.occurrence,
+        variant: row.variant,
+        standing,
+        queued_ms: row.queued_ms,
+        sent_ms: row.sent_ms,
+        delivered_ms: row.delivered_ms,
+        opened_ms: row.opened_ms,
+        clicked_ms: row.clicked_ms,
+        failed_ms: row.failed_ms,
+        last_ms: row.last_ms,
+        why,
+    }
+}
+
+/// The bytes of an internal id as ClickHouse wrote it.
+fn id_bytes(user: &str) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    for (byte, pair) in bytes.iter_mut().zip(user.as_bytes().chunks_exact(2)) {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16).unwrap_or(0);
+        *byte = u8::try_from(digit(0) << 4 | digit(1)).unwrap_or(0);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standings_keep_their_numbers() {
+        for (place, standing) in Standing::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(standing.number()), place + 1);
+            assert_eq!(Standing::numbered(standing.number()), standing);
+        }
+    }
+
+    #[test]
+    fn an_id_is_read_as_it_was_written() {
+        assert_eq!(
+            id_bytes("00ff10000000000000000abc"),
+            [0, 255, 16, 0, 0, 0, 0, 0, 0, 0, 10, 188]
+        );
+    }
+}

@@ -1,0 +1,24 @@
+-- Which events of a name were tracked of somebody in a time, and what did they bring in?
+-- Of orders only the first event of each counts. Amounts are in ten thousandths.
+SELECT
+    user_id,
+    service_user_id,
+    toUnixTimestamp64Milli(timestamp) AS at_ms,
+    if({with_properties:Bool}, properties, '') AS properties,
+    has_revenue != 0 AS is_paid,
+    reinterpretAsInt64(revenue) AS amount,
+    toString(currency) AS currency,
+    reinterpretAsInt64(base_revenue) AS base_amount,
+    toString(base_currency) AS base_currency
+FROM events FINAL
+WHERE workspace_id = {workspace:UUID}
+    AND event_name = {event_name:String}
+    AND (user_id != '' OR service_user_id != '')
+    AND ({everybody:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)})
+    AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
+    AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))
+    AND (day >= toDate(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')) OR toDayOfMonth(day) = 1)
+    AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')
+    AND timestamp <= fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC')
+    $and$
+LIMIT {events_max:UInt64}

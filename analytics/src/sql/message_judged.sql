@@ -1,0 +1,47 @@
+-- What became of each message, as reports count it: the rules of counting, said once. Part of other questions.
+--
+-- What came later means what came before: a click is an open, an open a delivery, a delivery a sending. A
+-- failure counts where nothing was opened and where it came after the sending: a retry may have sent what
+-- had failed, and what nobody knows the end of was sent once somebody tells so. A bounce likewise, and it
+-- undoes the delivery. `class`: 1 control, 2 sent, 3 failed, 4 skipped, 5 cancelled, 6 still to come.
+-- A message belongs to the time it left; one of a control group to when it would have; any other to when
+-- it was queued. `place` is the variant's among those named, counted from 1; 0 for any other.
+SELECT
+    user_id,
+    campaign_id,
+    message_id,
+    occurrence,
+    indexOf(arrayMap(id -> cityHash64(id), {variants:Array(String)}), variant) AS place,
+    happened,
+    queued_at,
+    sent_at,
+    delivered_at,
+    clicked_at,
+    failed_at,
+    unknown_at,
+    last_at,
+    toInt64(9223372036854775807) AS never,
+    least(opened_at, clicked_at) AS seen_at,
+    least(sent_at, delivered_at, opened_at, clicked_at) AS told_at,
+    multiIf(
+        told_at < never, told_at,
+        bitAnd(happened, 1280) != 0 AND bitAnd(happened, 6144) = 0, last_at,
+        never) AS left_at,
+    multiIf(
+        left_at < never AND (seen_at < never OR failed_at < left_at), 2,
+        left_at < never, 3,
+        bitAnd(happened, 2) != 0, 1,
+        bitAnd(happened, 6144) != 0, 3,
+        bitAnd(happened, 8192) != 0, 4,
+        bitAnd(happened, 16384) != 0, 5,
+        6) AS class,
+    if(left_at < never, left_at, control_at) AS touched_at,
+    multiIf(touched_at < never, touched_at, queued_at < never, queued_at, first_at) AS counted_at,
+    bitAnd(happened, 1024) != 0 AND (left_at = never OR bounced_at >= left_at) AS is_bounced,
+    class = 2 AND (seen_at < never OR delivered_at < never AND NOT is_bounced) AS is_delivered,
+    class = 2 AND seen_at < never AS is_opened,
+    class = 2 AND clicked_at < never AS is_clicked
+FROM message_outcomes FINAL
+WHERE workspace_id = {workspace:UUID}
+    AND campaign_id IN {campaigns:Array(UUID)}
+    $and_judged$

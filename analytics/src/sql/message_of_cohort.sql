@@ -1,0 +1,2 @@
+-- Is this a message of the time asked about? Part of other questions.
+AND message_id IN (SELECT message_id FROM ($judged$) WHERE is_opened)

@@ -1,0 +1,11 @@
+-- Whose latest message of a campaign got so far? In the order of their ids.
+SELECT lower(hex(user_id)) AS user
+FROM (
+    SELECT user_id, $status$ AS latest
+    FROM ($judged$)
+    ORDER BY user_id, occurrence DESC, message_id DESC
+    LIMIT 1 BY user_id
+)
+WHERE {any_status:Bool} OR latest = {status:UInt8}
+ORDER BY user
+LIMIT {limit:UInt64} OFFSET {offset:UInt64}

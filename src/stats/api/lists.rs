@@ -1,0 +1,208 @@
+//! `GET /campaigns/:campaignId/links`, `failure-reasons` and `time-to-engage`.
+
+use analytics::messages::{DELAY_EDGES_SECONDS, Link};
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Range, campaign_id, number::Number};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    http::{DateRange, Path, Query},
+    kernel::{CampaignId, Result, Timestamp},
+    stats::{
+        model::proportion::share,
+        ops::{self, Asked},
+    },
+};
+
+/// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
+const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
+    ["0-5m", "5-15m", "15m-1h", "1-3h", "3-6h", "6-12h", "12-24h", "24-48h", "2-7d", "7d+"];
+
+/// The links of a campaign, most clicked first; at most 1,000.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LinkStats {
+    campaign_id: CampaignId,
+    links: Vec<LinkStat>,
+    /// Clicks on any of them.
+    total_clicks: u64,
+    /// Recipients who clicked on any, once a sending.
+    unique_clickers: u64,
+}
+
+/// How a link was clicked, by people.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct LinkStat {
+    /// As it was written, without tracking.
+    url: String,
+    label: Option<String>,
+    total_clicks: u64,
+    /// Recipients, once a sending.
+    unique_clicks: u64,
+    /// `uniqueClicks` of those delivered to.
+    #[schema(value_type = f64)]
+    click_rate: Number,
+    #[schema(value_type = String, format = DateTime)]
+    first_clicked_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    last_clicked_at: Timestamp,
+    by_variant: Vec<LinkStatOfVariant>,
+}
+
+/// How a link was clicked in one variant.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct LinkStatOfVariant {
+    variant_id: String,
+    total_clicks: u64,
+    unique_clicks: u64,
+}
+
+fn link_stat(asked: &Asked, link: Link, delivered: u64) -> LinkStat {
+    let mut by_variant: Vec<_> = link.variants;
+    by_variant.sort_by_key(|of| of.variant);
+    let of_variant = |of: &analytics::messages::LinkOfVariant| {
+        let variant_id = asked.variant(of.variant)?.to_owned();
+        Some(LinkStatOfVariant { variant_id, total_clicks: of.total, unique_clicks: of.unique })
+    };
+    LinkStat {
+        click_rate: Number::of(share(link.unique, delivered)),
+        url: link.url,
+        label: Some(link.label).filter(|label| !label.is_empty()),
+        total_clicks: link.total,
+        unique_clicks: link.unique,
+        first_clicked_at: Timestamp::from_millis(link.first_clicked_ms),
+        last_clicked_at: Timestamp::from_millis(link.last_clicked_ms),
+        by_variant: by_variant.iter().filter_map(of_variant).collect(),
+    }
+}
+
+/// Which links of a campaign were clicked.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/links",
+    tag = "campaigns",
+    params(
+        ("campaignId" = String, Path),
+        ("startDate" = Option<String>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<String>, Query, description = "messages that left then or before; a date alone is its whole day"),
+    ),
+    responses((status = 200, body = LinkStats), (status = 404, description = "absent"))
+)]
+pub(super) async fn link_stats(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(Range(range)): Query<Range>,
+) -> Result<Json<LinkStats>> {
+    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let (links, engagements, total) = ops::links(&app, &asked).await?;
+    Ok(Json(LinkStats {
+        campaign_id: asked.campaign.id,
+        total_clicks: engagements.clicks,
+        unique_clickers: total.clicked,
+        links: links.into_iter().map(|link| link_stat(&asked, link, total.delivered)).collect(),
+    }))
+}
+
+/// Messages that did not arrive, under one code.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = FailureReason)]
+pub(super) struct FailureStat {
+    /// The provider's code or ours.
+    code: String,
+    /// The words that came with it most often.
+    reason: String,
+    count: u64,
+}
+
+/// Why messages of a campaign did not arrive, the most frequent code first.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/failure-reasons",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses((status = 200, body = Vec<FailureStat>), (status = 404, description = "absent"))
+)]
+pub(super) async fn failure_reasons(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<FailureStat>>> {
+    let range = DateRange::default();
+    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let failures = ops::failures(&app, &asked).await?;
+    let stat = |it: analytics::messages::Failure| FailureStat {
+        code: it.code,
+        reason: it.words,
+        count: it.count,
+    };
+    Ok(Json(failures.into_iter().map(stat).collect()))
+}
+
+/// How long people took to open and to click, each message from its own sending.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EngageStats {
+    campaign_id: CampaignId,
+    /// Messages that were opened or clicked in.
+    sample_size: u64,
+    #[schema(value_type = Option<f64>)]
+    median_seconds_to_open: Option<Number>,
+    #[schema(value_type = Option<f64>)]
+    median_seconds_to_click: Option<Number>,
+    /// Always all ten.
+    buckets: Vec<EngageBucket>,
+}
+
+/// Messages that were first opened, clicked, or either, so long after they left.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct EngageBucket {
+    label: &'static str,
+    from_seconds: u32,
+    /// Null of the last.
+    to_seconds: Option<u32>,
+    opened: u64,
+    clicked: u64,
+    engaged: u64,
+}
+
+/// How long people took to open and to click.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/time-to-engage",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses((status = 200, body = EngageStats), (status = 404, description = "absent"))
+)]
+pub(super) async fn time_to_engage(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<EngageStats>> {
+    let range = DateRange::default();
+    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let found = ops::time_to_engage(&app, &asked).await?;
+    let bucket = |(place, label): (usize, &'static str)| EngageBucket {
+        label,
+        from_seconds: DELAY_EDGES_SECONDS[place],
+        to_seconds: DELAY_EDGES_SECONDS.get(place + 1).copied(),
+        opened: found.opened[place],
+        clicked: found.clicked[place],
+        // Whoever clicks has opened, at the latest then.
+        engaged: found.opened[place],
+    };
+    let seconds = |median: f64| Number::of(median / 1000.0);
+    Ok(Json(EngageStats {
+        campaign_id: asked.campaign.id,
+        sample_size: found.sample,
+        median_seconds_to_open: found.median_to_open_ms.map(seconds),
+        median_seconds_to_click: found.median_to_click_ms.map(seconds),
+        buckets: LABELS.into_iter().enumerate().map(bucket).collect(),
+    }))
+}

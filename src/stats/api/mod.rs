@@ -1,0 +1,46 @@
+//! The HTTP side of reports.
+
+mod lists;
+mod number;
+mod occurrences;
+mod recipients;
+mod stats;
+mod timeline;
+mod variants;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    campaigns::ops::NOT_FOUND,
+    http::{DateRange, FromQuery, QueryFields},
+    kernel::{CampaignId, Result},
+};
+
+/// The routes of reports, under `/campaigns`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(stats::campaign_stats))
+        .routes(routes!(variants::variant_stats))
+        .routes(routes!(lists::link_stats))
+        .routes(routes!(lists::failure_reasons))
+        .routes(routes!(lists::time_to_engage))
+        .routes(routes!(occurrences::send_occurrences))
+        .routes(routes!(recipients::campaign_recipients))
+        .routes(routes!(timeline::recipient_timeline))
+}
+
+/// The id of a path; what is no id names no campaign.
+fn campaign_id(text: &str) -> Result<CampaignId> {
+    text.parse().map_err(|_| NOT_FOUND)
+}
+
+/// When the messages left that are asked about.
+#[derive(Debug, Clone, Copy)]
+struct Range(DateRange);
+
+impl FromQuery for Range {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        Self(query.date_range())
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers as JSON: whole ones without a fraction, others without the dust of binary fractions.
+
+use serde::{Serialize, Serializer};
+
+use crate::stats::model::proportion::Interval;
+
+/// Largest number written as a whole one: what every reader of JSON holds exactly.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Ten thousandths, of which money is made.
+const MONEY_UNITS: f64 = 1e4;
+/// Millionths, to which parts of events are rounded.
+const PART_UNITS: f64 = 1e6;
+
+/// A number that is written as short as it can be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number(f64);
+
+impl Number {
+    /// As it is.
+    pub(super) fn of(value: f64) -> Self {
+        Self(value)
+    }
+
+    /// Money, to ten thousandths.
+    pub(super) fn money(value: f64) -> Self {
+        Self((value * MONEY_UNITS).round() / MONEY_UNITS)
+    }
+
+    /// Parts of events, to millionths.
+    pub(super) fn parts(value: f64) -> Self {
+        Self((value * PART_UNITS).round() / PART_UNITS)
+    }
+}
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 && self.0.abs() < WHOLE_MAX {
+            #[expect(clippy::cast_possible_truncation, reason = "whole and small enough")]
+            return serializer.serialize_i64(self.0 as i64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}
+
+/// Both ends of an interval.
+#[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
+#[schema(as = StatsInterval)]
+pub(super) struct Bounds {
+    #[schema(value_type = f64)]
+    lower: Number,
+    #[schema(value_type = f64)]
+    upper: Number,
+}
+
+impl From<Interval> for Bounds {
+    fn from(interval: Interval) -> Self {
+        Self { lower: Number::of(interval.lower), upper: Number::of(interval.upper) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_short_as_they_can_be() {
+        let written = |number: Number| serde_json::to_string(&number).unwrap();
+        assert_eq!(written(Number::of(2.0)), "2");
+        assert_eq!(written(Number::of(0.25)), "0.25");
+        assert_eq!(written(Number::of(-0.0)), "0");
+        assert_eq!(written(Number::parts(1.0 / 3.0 + 2.0 / 3.0 - 1e-12)), "1");
+        assert_eq!(written(Number::money(10.1 + 20.2)), "30.3");
+        assert_eq!(written(Number::of(1e300)), "1e300");
+        assert_eq!(written(Number::of(f64::NAN)), "null");
+    }
+}

@@ -1,0 +1,100 @@
+//! `GET /campaigns/:campaignId/send-occurrences`.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{campaign_id, number::Number};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::model::settings::zone::Zone,
+    http::{DateRange, OffsetPage, Path, Query},
+    kernel::{Result, Timestamp},
+    stats::ops::{self, Asked, Occurrence},
+};
+
+/// Sendings on a page where the caller asks for no number, and at most.
+type Page = OffsetPage<1000, 1000>;
+
+/// The sendings of a campaign, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SendOccurrences {
+    data: Vec<SendOccurrence>,
+    /// On all pages.
+    total: usize,
+}
+
+/// A sending of a campaign; of a triggered one, the entries of that number.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SendOccurrence {
+    /// The day it was for, in the campaign's zone.
+    #[schema(value_type = Option<String>, format = Date)]
+    send_date: Option<String>,
+    occurrence: u32,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    started_at: Option<Timestamp>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    completed_at: Option<Timestamp>,
+    queued: u64,
+    sent: u64,
+    delivered: u64,
+    failed: u64,
+    opened: u64,
+    clicked: u64,
+    /// Primary conversions.
+    #[schema(value_type = f64)]
+    conversions: Number,
+    #[schema(value_type = f64)]
+    revenue: Number,
+}
+
+impl From<Occurrence> for SendOccurrence {
+    fn from(of: Occurrence) -> Self {
+        Self {
+            send_date: of.date.map(|date| date.to_string()),
+            occurrence: of.occurrence,
+            started_at: of.started_at,
+            completed_at: of.completed_at,
+            queued: of.count.queued,
+            sent: of.count.sent,
+            delivered: of.count.delivered,
+            failed: of.count.failed,
+            opened: of.count.opened,
+            clicked: of.count.clicked,
+            conversions: Number::parts(of.conversions),
+            revenue: Number::money(of.revenue),
+        }
+    }
+}
+
+/// How each sending of a campaign did.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/send-occurrences",
+    tag = "campaigns",
+    params(
+        ("campaignId" = String, Path),
+        ("limit" = Option<u32>, Query, description = "1 to 1000; 1000 without a word"),
+        ("offset" = Option<u64>, Query),
+    ),
+    responses((status = 200, body = SendOccurrences), (status = 404, description = "absent"))
+)]
+pub(super) async fn send_occurrences(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(Page { limit, offset }): Query<Page>,
+) -> Result<Json<SendOccurrences>> {
+    let range = DateRange::default();
+    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let zone = caller.timezone().parse().unwrap_or(Zone::UTC);
+    let all = ops::send_occurrences(&app, &asked, (zone, caller.currency())).await?;
+    let total = all.len();
+    let page = all
+        .into_iter()
+        .skip(usize::try_from(offset).unwrap_or(usize::MAX))
+        .take(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Json(SendOccurrences { data: page.map(SendOccurrence::from).collect(), total }))
+}

@@ -1,0 +1,176 @@
+//! `GET /campaigns/:campaignId/recipients/:userId`.
+
+use std::collections::BTreeMap;
+
+use analytics::messages::{Happening, Recipient};
+use axum::{Json, extract::State};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::{campaign_id, recipients::MessageStatus};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    http::{DateRange, Path},
+    kernel::{CampaignId, Result, Timestamp},
+    stats::{
+        model::outcome::{Credit, Goal},
+        ops::{self, Asked, Timeline},
+    },
+};
+
+/// What happened to one person's messages of a campaign.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecipientTimeline {
+    campaign_id: CampaignId,
+    user_id: String,
+    /// Oldest first.
+    messages: Vec<MessageTimeline>,
+}
+
+/// What happened to one message.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct MessageTimeline {
+    message_id: String,
+    occurrence: u32,
+    variant_id: Option<String>,
+    channel: String,
+    status: MessageStatus,
+    /// Oldest first.
+    events: Vec<MessageEvent>,
+}
+
+/// Something that happened to a message.
+#[derive(Debug, Serialize, ToSchema)]
+struct MessageEvent {
+    /// `queued`, `held`, `sent`, `deferred`, `delivered`, `opened`, `clicked`, `bounced`, `complained`,
+    /// `unsubscribed`, `converted`, `skipped`, `cancelled`, `failed`, `control`, `impression`, `dismissed`.
+    #[serde(rename = "type")]
+    kind: String,
+    #[schema(value_type = String, format = DateTime)]
+    timestamp: Timestamp,
+    metadata: Value,
+}
+
+fn metadata(of: &Happening) -> Value {
+    let mut said = serde_json::Map::new();
+    let mut tell = |name: &str, text: &str| {
+        if !text.is_empty() {
+            said.insert(name.to_owned(), json!(text));
+        }
+    };
+    match of.kind.as_str() {
+        "clicked" => {
+            tell("url", &of.url);
+            tell("label", &of.label);
+        }
+        "held" | "skipped" => {
+            tell("reason", &of.code);
+            tell("detail", &of.reason);
+        }
+        "bounced" => {
+            tell("type", &of.label);
+            tell("code", &of.code);
+            tell("reason", &of.reason);
+        }
+        "failed" | "deferred" => {
+            tell("code", &of.code);
+            tell("reason", &of.reason);
+        }
+        "unsubscribed" | "complained" => tell("source", &of.reason),
+        _ => {}
+    }
+    if of.is_bot {
+        said.insert("machine".to_owned(), json!(true));
+    }
+    Value::Object(said)
+}
+
+/// A conversion, with what it was worth where it was an order.
+fn converted(asked: &Asked, credit: &Credit, all: &[Credit]) -> Option<MessageEvent> {
+    let Goal::Conversion(goal) = credit.goal else { return None };
+    let tracking = asked.campaign.definition.conversion_tracking.as_deref()?;
+    let conversions = std::iter::once(&tracking.primary_conversion).chain(tracking.secondary());
+    let name = conversions.map(|it| it.event_name.as_str()).nth(goal)?;
+    let value = all.iter().find_map(|other| match &other.goal {
+        Goal::Order { currency, amount }
+            if other.message == credit.message
+                && other.at_ms == credit.at_ms
+                && name == crate::stats::model::goal::ORDER_COMPLETED =>
+        {
+            Some((amount * other.part / 1e4, currency.clone()))
+        }
+        _ => None,
+    });
+    let mut metadata = json!({"eventName": name, "value": value.as_ref().map(|(value, _)| value)});
+    if let Some((_, currency)) = value {
+        metadata["currency"] = json!(currency);
+    }
+    if credit.part < 1.0 {
+        metadata["credit"] = json!(credit.part);
+    }
+    let timestamp = Timestamp::from_millis(credit.at_ms);
+    Some(MessageEvent { kind: "converted".to_owned(), timestamp, metadata })
+}
+
+fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
+    let mut by_message: BTreeMap<&str, Vec<&Happening>> = BTreeMap::new();
+    for happening in &timeline.happenings {
+        by_message.entry(&happening.message).or_default().push(happening);
+    }
+    let message = |of: &Recipient| {
+        let told = by_message.get(of.message.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let mut events: Vec<MessageEvent> = told
+            .iter()
+            .map(|it| MessageEvent {
+                kind: it.kind.clone(),
+                timestamp: Timestamp::from_millis(it.at_ms),
+                metadata: metadata(it),
+            })
+            .collect();
+        let its = timeline.credits.iter().filter(|it| it.place.occurrence == of.occurrence);
+        events.extend(its.filter_map(|credit| converted(asked, credit, &timeline.credits)));
+        events.sort_by_key(|event| event.timestamp);
+        let text = |said: fn(&Happening) -> &String| {
+            told.iter().map(|it| said(it)).find(|text| !text.is_empty()).cloned()
+        };
+        MessageTimeline {
+            message_id: of.message.clone(),
+            occurrence: of.occurrence,
+            variant_id: text(|it| &it.variant),
+            channel: text(|it| &it.channel).unwrap_or_default(),
+            status: of.standing.into(),
+            events,
+        }
+    };
+    RecipientTimeline {
+        campaign_id: asked.campaign.id,
+        user_id: timeline.user.to_string(),
+        messages: timeline.messages.iter().rev().map(message).collect(),
+    }
+}
+
+/// What happened to the messages of a campaign to one person, named by the internal or the external id.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/recipients/{userId}",
+    tag = "campaigns",
+    params(("campaignId" = String, Path), ("userId" = String, Path)),
+    responses(
+        (status = 200, body = RecipientTimeline),
+        (status = 404, description = "no such campaign, or nothing of it went to this person"),
+    )
+)]
+pub(super) async fn recipient_timeline(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path((id, user)): Path<(String, String)>,
+) -> Result<Json<RecipientTimeline>> {
+    let range = DateRange::default();
+    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let timeline = ops::timeline(&app, &asked, &user).await?;
+    Ok(Json(answer(&asked, &timeline)))
+}

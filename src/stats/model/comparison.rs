@@ -1,0 +1,208 @@
+//! How the variants of a campaign compare by one metric, and which of them is surely the best.
+
+use super::{
+    mean::{Mean, probabilities_to_be_greatest},
+    proportion::{Interval, Proportion},
+};
+use crate::campaigns::model::statistics::beta::{Beta, probabilities_to_be_best};
+
+/// What a variant is measured by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measure {
+    /// A rate.
+    Rate(Proportion),
+    /// An amount of money a recipient.
+    Money(Mean),
+}
+
+impl Measure {
+    /// The rate, or the mean amount.
+    pub fn value(&self) -> f64 {
+        match self {
+            Self::Rate(rate) => rate.rate(),
+            Self::Money(mean) => mean.value(),
+        }
+    }
+
+    /// Where it lies.
+    pub fn interval(&self, confidence: f64) -> Interval {
+        match self {
+            Self::Rate(rate) => rate.interval(confidence),
+            Self::Money(mean) => mean.interval(confidence),
+        }
+    }
+
+    /// How many it was measured of.
+    pub fn sample(&self) -> u64 {
+        match self {
+            Self::Rate(rate) => rate.trials,
+            Self::Money(mean) => mean.count,
+        }
+    }
+
+    /// Compares it with another of its kind.
+    pub fn against(&self, base: &Self, confidence: f64) -> Comparison {
+        match (self, base) {
+            (Self::Rate(own), Self::Rate(base)) => Comparison {
+                lift: own.lift(*base),
+                lift_interval: own.lift_interval(*base, confidence),
+                z_score: own.z_above(*base),
+                p_value: own.p_value(*base),
+                warning: own.too_small(*base),
+            },
+            (Self::Money(own), Self::Money(base)) => Comparison {
+                lift: own.lift(*base),
+                lift_interval: own.lift_interval(*base, confidence),
+                z_score: own.z_above(*base),
+                p_value: own.p_value(*base),
+                warning: own.too_small(*base),
+            },
+            _ => Comparison::default(),
+        }
+    }
+}
+
+/// How a variant compares with another.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// The difference in parts of the other.
+    pub lift: Option<f64>,
+    /// Where that lies.
+    pub lift_interval: Option<Interval>,
+    /// The difference in standard deviations.
+    pub z_score: Option<f64>,
+    /// How probable so great a difference would be if both were the same.
+    pub p_value: Option<f64>,
+    /// Why that says nothing, if so.
+    pub warning: Option<String>,
+}
+
+/// p-values adjusted for there being several of them (Holm, Scand. J. Stat. 6, 1979, 65-70), in their order.
+/// What has none counts for nothing.
+pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<(usize, f64)> =
+        p_values.iter().enumerate().filter_map(|(at, p)| p.map(|p| (at, p))).collect();
+    order.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut adjusted = vec![None; p_values.len()];
+    let mut least = 0.0_f64;
+    for (rank, (at, p)) in order.iter().enumerate() {
+        let left = u32::try_from(order.len() - rank).unwrap_or(u32::MAX);
+        least = least.max((p * f64::from(left)).min(1.0));
+        adjusted[*at] = Some(least);
+    }
+    adjusted
+}
+
+/// For each the probability that it is the best: of rates by what is known of them after so many successes,
+/// of means as normally distributed.
+pub fn probabilities(measures: &[Measure]) -> Vec<f64> {
+    let rates: Option<Vec<Beta>> = measures
+        .iter()
+        .map(|measure| match measure {
+            Measure::Rate(rate) => Some(Beta {
+                alpha: 1.0 + super::proportion::real(rate.successes),
+                beta: 1.0 + super::proportion::real(rate.trials - rate.successes),
+            }),
+            Measure::Money(_) => None,
+        })
+        .collect();
+    if let Some(rates) = rates {
+        return probabilities_to_be_best(&rates);
+    }
+    let means = measures.iter().map(|measure| match measure {
+        Measure::Money(mean) => *mean,
+        Measure::Rate(_) => Mean::default(),
+    });
+    probabilities_to_be_greatest(&means.collect::<Vec<_>>())
+}
+
+/// The place of the best; the first of equals. None of none.
+pub fn best(measures: &[Measure]) -> Option<usize> {
+    let places = measures.iter().enumerate();
+    let found = places.max_by(|(at, one), (later, other)| {
+        one.value().total_cmp(&other.value()).then(later.cmp(at))
+    });
+    found.map(|(at, _)| at)
+}
+
+/// The place of the best where it surely beats each of the others: with this confidence, adjusted for how
+/// many they are, and samples large enough to say so.
+pub fn winner(measures: &[Measure], confidence: f64) -> Option<usize> {
+    let best = best(measures)?;
+    let others = measures.iter().enumerate().filter(|(at, _)| *at != best);
+    let compared: Vec<Comparison> =
+        others.map(|(_, other)| measures[best].against(other, confidence)).collect();
+    if compared.is_empty() || compared.iter().any(|one| one.warning.is_some()) {
+        return None;
+    }
+    let p_values: Vec<Option<f64>> = compared.iter().map(|one| one.p_value).collect();
+    let is_sure = |p: &Option<f64>| p.is_some_and(|p| p < 1.0 - confidence);
+    holm(&p_values).iter().all(is_sure).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+
+    use super::*;
+
+    fn rate(successes: u64, trials: u64) -> Measure {
+        Measure::Rate(Proportion { successes, trials })
+    }
+
+    #[test]
+    fn p_values_are_adjusted_as_by_hand() {
+        let found = holm(&[Some(0.04), None, Some(0.01), Some(0.03)]);
+        // 3 × 0.01; 2 × 0.03; and 0.04, which may not be below what was before it.
+        let expected = [Some(0.06), None, Some(0.03), Some(0.06)];
+        for (found, expected) in found.iter().zip(expected) {
+            assert_eq!(found.is_some(), expected.is_some());
+            let (found, expected) = (found.unwrap_or(0.0), expected.unwrap_or(0.0));
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        assert_eq!(holm(&[Some(0.6), Some(0.9)]), [Some(1.0), Some(1.0)]);
+        assert_eq!(holm(&[]), []);
+    }
+
+    #[test]
+    fn the_winner_beats_all_others() {
+        assert_eq!(winner(&[rate(200, 1000), rate(250, 1000)], 0.95), Some(1));
+        assert_eq!(winner(&[rate(20, 1000), rate(30, 1000)], 0.95), None);
+        assert_eq!(winner(&[rate(20, 1000), rate(30, 1000)], 0.8), Some(1));
+        // Better than the first, not than the third.
+        assert_eq!(winner(&[rate(200, 1000), rate(250, 1000), rate(245, 1000)], 0.95), None);
+        // Too few to say.
+        assert_eq!(winner(&[rate(0, 29), rate(29, 29)], 0.95), None);
+        assert_eq!(winner(&[rate(10, 100)], 0.95), None);
+        assert_eq!((winner(&[], 0.95), best(&[])), (None, None));
+        assert_eq!(best(&[rate(1, 10), rate(2, 20)]), Some(0), "the first of equals");
+    }
+
+    #[test]
+    fn the_better_is_as_probable_as_the_closed_form_says() {
+        let found = probabilities(&[rate(200, 1000), rate(250, 1000)]);
+        assert!((found[1] - 0.9963).abs() < 5e-5, "{found:?}");
+    }
+
+    /// Of tests of two variants that are the same, about as many as the confidence allows find a difference:
+    /// one in twenty. Two thousand of them lie within 4 % and 6 % (two standard deviations).
+    #[test]
+    fn of_variants_that_are_the_same_one_in_twenty_seems_better() {
+        const TESTS: u32 = 2_000;
+        const RECIPIENTS: u64 = 2_000;
+        let mut random = StdRng::seed_from_u64(20_261_121);
+        let (mut significant, mut among_three) = (0, 0);
+        for _ in 0..TESTS {
+            let mut arm = || {
+                rate((0..RECIPIENTS).filter(|_| random.random_bool(0.2)).count() as u64, RECIPIENTS)
+            };
+            let (a, b, c) = (arm(), arm(), arm());
+            significant += u32::from(winner(&[a, b], 0.95).is_some());
+            among_three += u32::from(winner(&[a, b, c], 0.95).is_some());
+        }
+        let share = f64::from(significant) / f64::from(TESTS);
+        assert!((0.04..=0.06).contains(&share), "{share}");
+        // To beat both others is rarer still.
+        assert!(f64::from(among_three) / f64::from(TESTS) < 0.05, "{among_three}");
+    }
+}

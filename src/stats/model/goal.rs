@@ -1,0 +1,122 @@
+//! What a campaign counts as a success: its conversions, and money.
+
+use serde_json::{Map, Value};
+
+use crate::{
+    campaigns::model::settings::conversion::{Conversion, ConversionTracking},
+    kernel::{CampaignId, Timestamp},
+};
+
+/// The event that brings money in (DECISIONS A6).
+pub const ORDER_COMPLETED: &str = "Order Completed";
+
+/// A campaign that counts events.
+#[derive(Debug, Clone)]
+pub struct Tracker {
+    /// The campaign.
+    pub campaign: CampaignId,
+    /// What it counts.
+    pub tracking: ConversionTracking,
+}
+
+/// An event as goals look at it.
+#[derive(Debug, Clone, Copy)]
+pub struct Deed<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its properties.
+    pub properties: &'a Map<String, Value>,
+    /// When it happened: what spans of time in conditions are reckoned back from.
+    pub at: Timestamp,
+}
+
+fn counts(conversion: &Conversion, deed: &Deed<'_>) -> bool {
+    let conditions = conversion.conditions.as_deref().unwrap_or_default();
+    conversion.event_name == deed.name
+        && conditions.iter().all(|condition| condition.holds(deed.properties, deed.at))
+}
+
+impl Tracker {
+    /// All its conversions, the primary one first.
+    pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
+        std::iter::once(&self.tracking.primary_conversion).chain(self.tracking.secondary())
+    }
+
+    /// Whether one of its conversions has this name.
+    pub fn tracks(&self, name: &str) -> bool {
+        self.conversions().any(|conversion| conversion.event_name == name)
+    }
+
+    /// Whether conditions are asked of events of this name.
+    pub fn asks(&self, name: &str) -> bool {
+        self.conversions().any(|conversion| {
+            conversion.event_name == name
+                && conversion.conditions.as_ref().is_some_and(|all| !all.is_empty())
+        })
+    }
+
+    /// The places of the conversions that an event is, the primary one's being 0.
+    pub fn met(&self, deed: &Deed<'_>) -> Vec<usize> {
+        let all = self.conversions().enumerate();
+        all.filter(|(_, conversion)| counts(conversion, deed)).map(|(place, _)| place).collect()
+    }
+
+    /// Whether an event is one of its conversions.
+    pub fn converts(&self, deed: &Deed<'_>) -> bool {
+        self.conversions().any(|conversion| counts(conversion, deed))
+    }
+
+    /// Whether an order is money of its own: one that it counts as a conversion, or any order where it counts
+    /// none.
+    pub fn earns(&self, deed: &Deed<'_>) -> bool {
+        deed.name == ORDER_COMPLETED && (!self.tracks(ORDER_COMPLETED) || self.converts(deed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn tracker(tracking: Value) -> Tracker {
+        let campaign = CampaignId::new(uuid::Uuid::nil());
+        Tracker { campaign, tracking: serde_json::from_value(tracking).unwrap() }
+    }
+
+    fn order(properties: &Value) -> Map<String, Value> {
+        properties.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn an_event_meets_the_goals_whose_name_and_conditions_it_has() {
+        let dear = json!([{"field": "total", "operator": "gte", "value": 50}]);
+        let tracker = tracker(json!({
+            "primaryConversion": {"eventName": ORDER_COMPLETED, "conditions": dear},
+            "secondaryConversions": [{"eventName": ORDER_COMPLETED}, {"eventName": "Viewed"}],
+        }));
+        let (cheap, dear) = (order(&json!({"total": 49})), order(&json!({"total": 50})));
+        let at = Timestamp::from_millis(0);
+        let deed = |name: &'static str, properties| Deed { name, properties, at };
+        assert_eq!(tracker.met(&deed(ORDER_COMPLETED, &dear)), [0, 1]);
+        assert_eq!(tracker.met(&deed(ORDER_COMPLETED, &cheap)), [1]);
+        assert_eq!(tracker.met(&deed("Viewed", &cheap)), [2]);
+        assert!(tracker.met(&deed("Left", &cheap)).is_empty());
+        assert!(tracker.asks(ORDER_COMPLETED) && !tracker.asks("Viewed"));
+    }
+
+    #[test]
+    fn money_is_that_of_the_orders_that_count_or_of_all() {
+        let dear = json!([{"field": "total", "operator": "gte", "value": 50}]);
+        let choosy = tracker(
+            json!({"primaryConversion": {"eventName": ORDER_COMPLETED, "conditions": dear}}),
+        );
+        let plain = tracker(json!({"primaryConversion": {"eventName": "Viewed"}}));
+        let cheap = order(&json!({"total": 49}));
+        let deed =
+            Deed { name: ORDER_COMPLETED, properties: &cheap, at: Timestamp::from_millis(0) };
+        assert!(!choosy.earns(&deed));
+        assert!(plain.earns(&deed));
+        assert!(!plain.earns(&Deed { name: "Viewed", ..deed }), "no money");
+    }
+}

@@ -1,0 +1,225 @@
+//! What messages achieved, added up.
+
+use std::collections::{BTreeMap, HashMap};
+
+use analytics::messages::Count;
+
+use super::mean::Mean;
+
+/// Counts of some variants and occurrences together. Times are the first and the last of them.
+pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
+    counts.into_iter().fold(Count::default(), |sum, count| {
+        let first = [sum.first_touch_ms, count.first_touch_ms];
+        Count {
+            variant: count.variant,
+            occurrence: count.occurrence,
+            queued: sum.queued + count.queued,
+            sent: sum.sent + count.sent,
+            delivered: sum.delivered + count.delivered,
+            opened: sum.opened + count.opened,
+            clicked: sum.clicked + count.clicked,
+            failed: sum.failed + count.failed,
+            skipped: sum.skipped + count.skipped,
+            cancelled: sum.cancelled + count.cancelled,
+            control: sum.control + count.control,
+            bounced: sum.bounced + count.bounced,
+            complained: sum.complained + count.complained,
+            unsubscribed: sum.unsubscribed + count.unsubscribed,
+            machine_opened: sum.machine_opened + count.machine_opened,
+            machine_clicked: sum.machine_clicked + count.machine_clicked,
+            first_touch_ms: first.into_iter().filter(|at| *at != 0).min().unwrap_or(0),
+            last_touch_ms: sum.last_touch_ms.max(count.last_touch_ms),
+        }
+    })
+}
+
+/// Where a message belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// The variant's place among those of the campaign, from 1; 0 is any other.
+    pub variant: u8,
+    /// Which time the campaign went out.
+    pub occurrence: u32,
+    /// Whether it never left, for measuring the others by.
+    pub is_control: bool,
+}
+
+/// A part of an event, credited to a message.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Credit {
+    /// Names the message.
+    pub message: u128,
+    /// Where it belongs.
+    pub place: Place,
+    /// When it left, in milliseconds since 1970.
+    pub sent_ms: i64,
+    /// When the event was, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What part of it.
+    pub part: f64,
+    /// Of which goal.
+    pub goal: Goal,
+}
+
+/// What is credited.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Goal {
+    /// A conversion: 0 is the primary one.
+    Conversion(usize),
+    /// An order, in a currency; the amount in ten thousandths.
+    Order {
+        /// Empty where none was named.
+        currency: String,
+        /// The whole of it.
+        amount: f64,
+    },
+}
+
+/// Conversions of one goal at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Converted {
+    /// Events, in parts where several messages share one.
+    pub conversions: f64,
+    /// Messages with any.
+    pub unique: u64,
+}
+
+/// Money of one currency at one place, in ten thousandths.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Earned {
+    /// All of it.
+    pub amount: f64,
+    /// Orders, in parts where several messages share one.
+    pub orders: f64,
+    /// The squares of what each message earned.
+    pub squares: f64,
+}
+
+impl Earned {
+    /// As the mean over so many recipients, in whole units of the currency.
+    pub fn mean(self, recipients: u64) -> Mean {
+        Mean { sum: self.amount / 1e4, sum_of_squares: self.squares / 1e8, count: recipients }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.amount += other.amount;
+        self.orders += other.orders;
+        self.squares += other.squares;
+    }
+}
+
+/// What messages were credited with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Achieved {
+    conversions: BTreeMap<(usize, Place), Converted>,
+    earned: BTreeMap<(String, Place), Earned>,
+}
+
+impl Achieved {
+    /// Adds up credits.
+    pub fn of(credits: &[Credit]) -> Self {
+        let mut parts: HashMap<(usize, u128), (Place, f64)> = HashMap::new();
+        let mut money: HashMap<(&str, u128), (Place, f64, f64)> = HashMap::new();
+        for credit in credits {
+            match &credit.goal {
+                Goal::Conversion(goal) => {
+                    parts.entry((*goal, credit.message)).or_insert((credit.place, 0.0)).1 +=
+                        credit.part;
+                }
+                Goal::Order { currency, amount } => {
+                    let earned =
+                        money.entry((currency, credit.message)).or_insert((credit.place, 0.0, 0.0));
+                    earned.1 += amount * credit.part;
+                    earned.2 += credit.part;
+                }
+            }
+        }
+        let mut achieved = Self::default();
+        for ((goal, _), (place, part)) in parts {
+            let converted = achieved.conversions.entry((goal, place)).or_default();
+            converted.conversions += part;
+            converted.unique += 1;
+        }
+        for ((currency, _), (place, amount, orders)) in money {
+            let earned = achieved.earned.entry((currency.to_owned(), place)).or_default();
+            earned.add(Earned { amount, orders, squares: amount * amount });
+        }
+        achieved
+    }
+
+    /// Conversions of a goal at all the places that are meant.
+    pub fn converted(&self, goal: usize, is_meant: impl Fn(&Place) -> bool) -> Converted {
+        let all = self.conversions.iter().filter(|((of, place), _)| *of == goal && is_meant(place));
+        all.fold(Converted::default(), |sum, (_, one)| Converted {
+            conversions: sum.conversions + one.conversions,
+            unique: sum.unique + one.unique,
+        })
+    }
+
+    /// Money of a currency at all the places that are meant.
+    pub fn earned(&self, currency: &str, is_meant: impl Fn(&Place) -> bool) -> Earned {
+        let mut sum = Earned::default();
+        for ((of, place), earned) in &self.earned {
+            if of == currency && is_meant(place) {
+                sum.add(*earned);
+            }
+        }
+        sum
+    }
+
+    /// The currencies in which something was earned, in their order.
+    pub fn currencies(&self) -> Vec<String> {
+        let mut all: Vec<String> =
+            self.earned.keys().map(|(currency, _)| currency.clone()).collect();
+        all.dedup();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(variant: u8) -> Place {
+        Place { variant, occurrence: 1, is_control: false }
+    }
+
+    fn credit(message: u128, variant: u8, part: f64, goal: Goal) -> Credit {
+        Credit { message, place: place(variant), sent_ms: 0, at_ms: 0, part, goal }
+    }
+
+    #[test]
+    fn conversions_are_counted_whole_and_by_message() {
+        let credits = [
+            credit(1, 1, 1.0, Goal::Conversion(0)),
+            credit(1, 1, 0.5, Goal::Conversion(0)),
+            credit(2, 2, 0.5, Goal::Conversion(0)),
+            credit(2, 2, 1.0, Goal::Conversion(1)),
+        ];
+        let achieved = Achieved::of(&credits);
+        let all = achieved.converted(0, |_| true);
+        assert_eq!((all.unique, all.conversions.to_bits()), (2, 2.0_f64.to_bits()));
+        assert_eq!(achieved.converted(0, |place| place.variant == 2).unique, 1);
+        assert_eq!(achieved.converted(1, |_| true).unique, 1);
+        assert_eq!(achieved.converted(2, |_| true), Converted::default());
+    }
+
+    #[test]
+    fn money_of_a_message_is_added_before_it_is_squared() {
+        let order = |amount| Goal::Order { currency: "EUR".to_owned(), amount };
+        let credits = [
+            credit(1, 1, 1.0, order(20_000.0)),
+            credit(1, 1, 0.5, order(20_000.0)),
+            credit(2, 1, 0.5, order(20_000.0)),
+        ];
+        let achieved = Achieved::of(&credits);
+        assert_eq!(achieved.currencies(), ["EUR"]);
+        let mean = achieved.earned("EUR", |_| true).mean(4);
+        assert!(
+            (mean.sum - 4.0).abs() < 1e-9 && (mean.sum_of_squares - 10.0).abs() < 1e-9,
+            "{mean:?}"
+        );
+        assert!((achieved.earned("EUR", |_| true).orders - 2.0).abs() < 1e-9);
+        assert_eq!(achieved.earned("USD", |_| true), Earned::default());
+    }
+}

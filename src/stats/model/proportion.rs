@@ -1,0 +1,224 @@
+//! Rates, how sure one may be of them, and how two of them compare.
+
+use super::gamma::two_sided;
+use crate::campaigns::model::statistics::normal;
+
+/// Trials of each rate below which nothing is called significant.
+pub const TRIALS_MIN: u64 = 30;
+/// Expected successes and failures below which nothing is called significant (Cochran's rule).
+pub const EXPECTED_MIN: f64 = 5.0;
+
+/// So many successes of so many trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Proportion {
+    /// At most `trials`.
+    pub successes: u64,
+    /// All.
+    pub trials: u64,
+}
+
+/// Both ends of an interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower.
+    pub lower: f64,
+    /// The upper.
+    pub upper: f64,
+}
+
+/// A count as a number to reckon with.
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+pub fn real(count: u64) -> f64 {
+    count as f64
+}
+
+/// A part of a whole; 0 of nothing.
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { real(part) / real(whole) }
+}
+
+/// How many standard deviations lie on either side in an interval of this confidence.
+pub fn deviations(confidence: f64) -> f64 {
+    normal::quantile(f64::midpoint(1.0, confidence))
+}
+
+impl Proportion {
+    /// The rate; 0 of no trials.
+    pub fn rate(self) -> f64 {
+        share(self.successes, self.trials)
+    }
+
+    /// Where the rate lies: the score interval of Wilson (J. Am. Stat. Assoc. 22, 1927). Of no trials it may
+    /// be anything.
+    pub fn interval(self, confidence: f64) -> Interval {
+        if self.trials == 0 {
+            return Interval { lower: 0.0, upper: 1.0 };
+        }
+        let (n, p, z) = (real(self.trials), self.rate(), deviations(confidence));
+        let middle = p + z * z / (2.0 * n);
+        let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
+        let scale = 1.0 + z * z / n;
+        // The ends are exact where all or none succeed; rounding would miss them.
+        let lower = if self.successes == 0 { 0.0 } else { ((middle - half) / scale).max(0.0) };
+        let upper =
+            if self.successes == self.trials { 1.0 } else { ((middle + half) / scale).min(1.0) };
+        Interval { lower, upper }
+    }
+
+    fn pooled(self, other: Self) -> f64 {
+        share(self.successes + other.successes, self.trials + other.trials)
+    }
+
+    /// How far this rate lies above another, in standard deviations of their difference if both were the
+    /// same: the pooled two-proportion z. None where one has no trials or nothing varies.
+    pub fn z_above(self, base: Self) -> Option<f64> {
+        let pooled = self.pooled(base);
+        let is_tried = self.trials > 0 && base.trials > 0;
+        let varies = pooled > 0.0 && pooled < 1.0;
+        (is_tried && varies).then(|| {
+            let variance =
+                pooled * (1.0 - pooled) * (1.0 / real(self.trials) + 1.0 / real(base.trials));
+            (self.rate() - base.rate()) / variance.sqrt()
+        })
+    }
+
+    /// How probable so great a difference would be if both rates were the same. None where one has no
+    /// trials; 1 where nothing varies.
+    pub fn p_value(self, base: Self) -> Option<f64> {
+        if self.trials == 0 || base.trials == 0 {
+            return None;
+        }
+        Some(self.z_above(base).map_or(1.0, two_sided))
+    }
+
+    /// Where the difference of the rates lies: Newcombe's hybrid score interval (method 10, Stat. Med. 17,
+    /// 1998, 873-890).
+    pub fn difference(self, base: Self, confidence: f64) -> Option<Interval> {
+        if self.trials == 0 || base.trials == 0 {
+            return None;
+        }
+        let (own, other) = (self.interval(confidence), base.interval(confidence));
+        let (p, q) = (self.rate(), base.rate());
+        let below = (p - own.lower).hypot(other.upper - q);
+        let above = (own.upper - p).hypot(q - other.lower);
+        Some(Interval { lower: p - q - below, upper: p - q + above })
+    }
+
+    /// The difference in parts of the other rate. None where that is 0.
+    pub fn lift(self, base: Self) -> Option<f64> {
+        (self.trials > 0 && base.successes > 0).then(|| self.rate() / base.rate() - 1.0)
+    }
+
+    /// Where that lies: by the delta method on the logarithm of the ratio (Deng, Knoblich, Lu 2018,
+    /// arXiv:1803.06336). None where one of them has no successes.
+    pub fn lift_interval(self, base: Self, confidence: f64) -> Option<Interval> {
+        if self.successes == 0 || base.successes == 0 {
+            return None;
+        }
+        let variance =
+            (1.0 - self.rate()) / real(self.successes) + (1.0 - base.rate()) / real(base.successes);
+        let (log, half) =
+            ((self.rate() / base.rate()).ln(), deviations(confidence) * variance.sqrt());
+        Some(Interval { lower: (log - half).exp_m1(), upper: (log + half).exp_m1() })
+    }
+
+    /// Why a test of these two says nothing, if so.
+    pub fn too_small(self, base: Self) -> Option<String> {
+        if self.trials < TRIALS_MIN || base.trials < TRIALS_MIN {
+            return Some(format!("fewer than {TRIALS_MIN} recipients on one side"));
+        }
+        let pooled = self.pooled(base);
+        let smallest = real(self.trials.min(base.trials)) * pooled.min(1.0 - pooled);
+        (smallest < EXPECTED_MIN).then(|| {
+            format!("fewer than {EXPECTED_MIN} expected successes or failures on one side")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(successes: u64, trials: u64) -> Proportion {
+        Proportion { successes, trials }
+    }
+
+    fn near(found: f64, expected: f64, within: f64) -> bool {
+        (found - expected).abs() <= within
+    }
+
+    /// DELIVERY, "Reference maths, with test vectors", to the digits given there.
+    #[test]
+    fn the_vectors_of_the_reference_are_met() {
+        #[rustfmt::skip]
+        let table = [
+            (of(200, 1000), of(250, 1000), 2.6774, 0.007_420, (0.0134, 0.0865), 0.250, (0.061, 0.473)),
+            (of(20, 1000), of(30, 1000), 1.4322, 0.152_078, (-0.0039, 0.0243), 0.500, (-0.142, 1.623)),
+            (of(5, 50), of(9, 50), 1.1528, 0.249_000, (-0.0603, 0.2199), 0.800, (-0.351, 3.994)),
+        ];
+        for (base, other, z, p, difference, lift, lifts) in table {
+            assert!(near(other.z_above(base).unwrap(), z, 5e-5), "{:?}", other.z_above(base));
+            assert!(near(other.p_value(base).unwrap(), p, 5e-7), "{:?}", other.p_value(base));
+            let found = other.difference(base, 0.95).unwrap();
+            assert!(
+                near(found.lower, difference.0, 5e-5) && near(found.upper, difference.1, 5e-5),
+                "{found:?}"
+            );
+            assert!(near(other.lift(base).unwrap(), lift, 5e-4));
+            let found = other.lift_interval(base, 0.95).unwrap();
+            assert!(
+                near(found.lower, lifts.0, 5e-4) && near(found.upper, lifts.1, 5e-4),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_nothing_nothing_is_said() {
+        let (none, some) = (of(0, 0), of(10, 100));
+        assert!(none.rate().abs() < f64::EPSILON);
+        assert_eq!(none.interval(0.95), Interval { lower: 0.0, upper: 1.0 });
+        assert_eq!((none.p_value(some), some.p_value(none)), (None, None));
+        assert_eq!((none.difference(some, 0.95), none.lift(some)), (None, None));
+        assert_eq!(some.lift(of(0, 100)), None);
+        // Nothing varies: the rates are the same.
+        assert_eq!(
+            (of(0, 100).z_above(of(0, 50)), of(0, 100).p_value(of(0, 50))),
+            (None, Some(1.0))
+        );
+        assert_eq!(of(50, 50).p_value(of(100, 100)), Some(1.0));
+    }
+
+    #[test]
+    fn small_samples_are_called_so() {
+        assert!(of(10, 29).too_small(of(10, 30)).unwrap().contains("30 recipients"));
+        assert_eq!(of(10, 30).too_small(of(10, 30)), None);
+        // 4.5 expected of each, and 5.
+        assert!(of(4, 100).too_small(of(5, 100)).unwrap().contains("expected"));
+        assert_eq!(of(5, 100).too_small(of(5, 100)), None);
+        assert!(of(96, 100).too_small(of(95, 100)).is_some(), "failures count as well");
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_hold_what_was_found(a in 0_u64..=2000, n in 1_u64..=2000, b in 0_u64..=2000, m in 1_u64..=2000) {
+            let (own, base) = (of(a.min(n), n), of(b.min(m), m));
+            let interval = own.interval(0.95);
+            prop_assert!(interval.lower <= own.rate() && own.rate() <= interval.upper);
+            prop_assert!((0.0..=1.0).contains(&interval.lower) && (0.0..=1.0).contains(&interval.upper));
+            let (difference, found) = (own.rate() - base.rate(), own.difference(base, 0.95).unwrap());
+            prop_assert!(found.lower <= difference && difference <= found.upper);
+            prop_assert!((-1.0 - 1e-9..=1.0 + 1e-9).contains(&found.lower) && found.upper <= 1.0 + 1e-9);
+            // The other way round everything turns round.
+            let back = base.difference(own, 0.95).unwrap();
+            prop_assert!((back.lower + found.upper).abs() < 1e-12 && (back.upper + found.lower).abs() < 1e-12);
+            let p = own.p_value(base).unwrap();
+            prop_assert!((0.0..=1.0).contains(&p) && (p - base.p_value(own).unwrap()).abs() < 1e-12);
+            if let (Some(lift), Some(range)) = (own.lift(base), own.lift_interval(base, 0.95)) {
+                prop_assert!(range.lower <= lift && lift <= range.upper);
+            }
+        }
+    }
+}

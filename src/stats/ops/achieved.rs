@@ -1,0 +1,321 @@
+//! What messages achieved: events are read in bulk, their identifiers become profiles, and each event is
+//! credited to the messages its person got.
+//!
+//! ```text
+//! ClickHouse: events ─▶ identifiers ─▶ PostgreSQL: profiles ─▶ ClickHouse: touches ─▶ credits
+//! ```
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use analytics::messages::{
+    Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, touches,
+};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{Asked, cohort::times};
+use crate::{
+    app::App,
+    kernel::{Error, Result, Timestamp, UserId},
+    stats::{
+        model::{
+            attribution::{self, credit},
+            goal::{Deed, ORDER_COMPLETED, Tracker},
+            outcome::{Credit, Goal, Place},
+        },
+        store,
+    },
+};
+
+/// Events looked at for one report.
+const EVENTS_MAX: u64 = 2_000_000;
+/// Events held at a time, about 300 bytes each.
+const CHUNK_EVENTS: usize = 50_000;
+/// Messages that one chunk of events may be credited to.
+const TOUCHES_MAX: u64 = 2_000_000;
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 3_600_000;
+
+/// What is asked about what messages achieved.
+#[derive(Debug, Clone, Default)]
+pub struct Questions {
+    /// Only the primary conversion, and no money.
+    pub primary_only: bool,
+    /// Only what this person did.
+    pub of: Option<UserId>,
+}
+
+/// Credits the messages that are asked about with what came of them. Nothing where the campaign counts nothing.
+///
+/// # Errors
+/// A bad request where there are more events than can be looked at.
+pub(super) async fn credits(
+    app: &App,
+    asked: &Asked,
+    counts: &[analytics::messages::Count],
+    questions: &Questions,
+) -> Result<Vec<Credit>> {
+    let Some(tracking) = asked.campaign.definition.conversion_tracking.as_deref() else {
+        return Ok(Vec::new());
+    };
+    let Some((first, last)) = times(counts) else { return Ok(Vec::new()) };
+    let end = last.saturating_add(i64::from(tracking.window_hours()) * HOUR_MS);
+    let own = Tracker { campaign: asked.campaign.id, tracking: tracking.clone() };
+    let range = (Timestamp::from_millis(first), Timestamp::from_millis(end));
+    let others =
+        store::trackers::beside(app.db(), asked.workspace, asked.campaign.id, range).await?;
+    let currency = store::runs::currency(app.db(), asked.workspace).await?;
+    let mut names: BTreeSet<&str> = own.conversions().map(|it| it.event_name.as_str()).collect();
+    names.insert(ORDER_COMPLETED);
+    if questions.primary_only {
+        names.retain(|name| *name == own.tracking.primary_conversion.event_name);
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let look = Look {
+            app,
+            asked,
+            own: &own,
+            others: &others,
+            name,
+            currency: currency.as_deref(),
+            questions,
+        };
+        look.through((first, end), &mut found).await?;
+    }
+    Ok(found)
+}
+
+/// An event that counts, on its way to be credited.
+struct Met {
+    identifiers: [String; 2],
+    at_ms: i64,
+    goals: Vec<Goal>,
+    /// The other campaigns, by their places, that do not count it, or do not count its money.
+    aloof: Vec<u16>,
+    unpaid: Vec<u16>,
+}
+
+/// A look at the events of one name.
+struct Look<'a> {
+    app: &'a App,
+    asked: &'a Asked,
+    own: &'a Tracker,
+    others: &'a [Tracker],
+    name: &'a str,
+    currency: Option<&'a str>,
+    questions: &'a Questions,
+}
+
+impl Look<'_> {
+    async fn through(&self, (start_ms, end_ms): (i64, i64), found: &mut Vec<Credit>) -> Result<()> {
+        let identifiers = self.identifiers().await?;
+        let filter = ConversionFilter {
+            event_name: self.name,
+            with_properties: std::iter::once(self.own)
+                .chain(self.others)
+                .any(|it| it.asks(self.name)),
+            identifiers: identifiers.as_deref(),
+            start_ms,
+            end_ms,
+            events_max: EVENTS_MAX + 1,
+        };
+        let mut events = conversions(self.app.analytics(), self.asked.workspace.uuid(), &filter)?;
+        let (mut seen, mut met) = (0_u64, Vec::new());
+        while let Some(event) = events.next().await? {
+            seen += 1;
+            if seen > EVENTS_MAX {
+                return Err(Error::bad_request(format!(
+                    "There are more than {EVENTS_MAX} events {:?} to look at: narrow startDate and endDate",
+                    self.name
+                )));
+            }
+            met.extend(self.judge(event));
+            if met.len() >= CHUNK_EVENTS {
+                self.credit(std::mem::take(&mut met), found).await?;
+            }
+        }
+        self.credit(met, found).await
+    }
+
+    /// Both identifiers of the one person asked about.
+    async fn identifiers(&self) -> Result<Option<Vec<String>>> {
+        let Some(user) = self.questions.of else { return Ok(None) };
+        let called = store::people::called(self.app.db(), self.asked.workspace, &[user]).await?;
+        let external_id = called.into_iter().find_map(|(_, called)| called.external_id);
+        Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
+    }
+
+    fn judge(&self, event: Conversion) -> Option<Met> {
+        let properties: Map<String, Value> =
+            serde_json::from_str(&event.properties).unwrap_or_default();
+        let at = Timestamp::from_millis(event.at_ms);
+        let deed = Deed { name: self.name, properties: &properties, at };
+        let mut goals: Vec<Goal> = self.own.met(&deed).into_iter().map(Goal::Conversion).collect();
+        if self.questions.primary_only {
+            goals.retain(|goal| *goal == Goal::Conversion(0));
+        } else if self.own.earns(&deed) {
+            goals.extend(money(&event, self.currency));
+        }
+        if goals.is_empty() {
+            return None;
+        }
+        let places = |refuses: &dyn Fn(&Tracker) -> bool| -> Vec<u16> {
+            let all = self.others.iter().enumerate().filter(|(_, other)| refuses(other));
+            all.filter_map(|(place, _)| u16::try_from(place).ok()).collect()
+        };
+        Some(Met {
+            identifiers: [event.user_id, event.service_user_id],
+            at_ms: event.at_ms,
+            goals,
+            aloof: places(&|other| !other.converts(&deed)),
+            unpaid: places(&|other| !other.earns(&deed)),
+        })
+    }
+
+    async fn credit(&self, met: Vec<Met>, found: &mut Vec<Credit>) -> Result<()> {
+        let Some(first) = met.iter().map(|event| event.at_ms).min() else { return Ok(()) };
+        let last = met.iter().map(|event| event.at_ms).max().unwrap_or(first);
+        let people = self.people(&met).await?;
+        let windows = std::iter::once(self.own).chain(self.others);
+        let window = windows.map(|it| it.tracking.window_hours()).max().unwrap_or(0);
+        let range = (first - i64::from(window) * HOUR_MS, last);
+        let touches = self.touches(&people, range).await?;
+        for event in &met {
+            let whose: BTreeSet<UserId> = event
+                .identifiers
+                .iter()
+                .filter_map(|id| people.get(id))
+                .flatten()
+                .copied()
+                .collect();
+            let near: Vec<&Touch> =
+                whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
+            for goal in &event.goals {
+                self.share(event, goal, &near, found);
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles that identifiers stand for.
+    async fn people(&self, met: &[Met]) -> Result<HashMap<String, Vec<UserId>>> {
+        let mut people: HashMap<String, Vec<UserId>> = HashMap::new();
+        let identifiers: HashSet<&String> =
+            met.iter().flat_map(|event| &event.identifiers).filter(|id| !id.is_empty()).collect();
+        for id in &identifiers {
+            // As the service writes it: in lower case.
+            if let Ok(user) = id.parse::<UserId>()
+                && user.to_string() == **id
+            {
+                people.entry((*id).clone()).or_default().push(user);
+            }
+        }
+        let identifiers: Vec<String> = identifiers.into_iter().cloned().collect();
+        let named =
+            store::people::of_external_ids(self.app.db(), self.asked.workspace, &identifiers)
+                .await?;
+        for (external_id, user) in named {
+            people.entry(external_id).or_default().push(user);
+        }
+        Ok(people)
+    }
+
+    /// The messages that reached people, by person, oldest first.
+    async fn touches(
+        &self,
+        people: &HashMap<String, Vec<UserId>>,
+        (start_ms, end_ms): (i64, i64),
+    ) -> Result<HashMap<[u8; 12], Vec<Touch>>> {
+        let users: BTreeSet<[u8; 12]> =
+            people.values().flatten().map(|user| *user.bytes()).collect();
+        let users: Vec<[u8; 12]> = users.into_iter().collect();
+        let campaigns: Vec<Uuid> = std::iter::once(self.own)
+            .chain(
+                self.others
+                    .iter()
+                    .filter(|other| other.tracks(self.name) || self.name == ORDER_COMPLETED),
+            )
+            .map(|tracker| tracker.campaign.uuid())
+            .collect();
+        let mut by_user: HashMap<[u8; 12], Vec<Touch>> = HashMap::new();
+        for some in users.chunks(PEOPLE_MAX) {
+            let filter = TouchFilter {
+                workspace: self.asked.workspace.uuid(),
+                campaigns: &campaigns,
+                variants: self.asked.variants(),
+                people: some,
+                start_ms,
+                end_ms,
+                touches_max: TOUCHES_MAX,
+            };
+            for touch in touches(self.app.analytics(), &filter).await? {
+                by_user.entry(touch.user_id).or_default().push(touch);
+            }
+        }
+        for all in by_user.values_mut() {
+            all.sort_unstable_by_key(|touch| (touch.at_ms, touch.message));
+        }
+        Ok(by_user)
+    }
+
+    /// Credits one goal of an event to the messages its person got.
+    fn share(&self, event: &Met, goal: &Goal, near: &[&Touch], found: &mut Vec<Credit>) {
+        let refusing = match goal {
+            Goal::Conversion(_) => &event.aloof,
+            Goal::Order { .. } => &event.unpaid,
+        };
+        let (mut candidates, mut of) = (Vec::new(), Vec::new());
+        for touch in near {
+            let own = touch.campaign_id == self.own.campaign.uuid();
+            let place = self.others.iter().position(|it| it.campaign.uuid() == touch.campaign_id);
+            let tracker = match place {
+                _ if own => self.own,
+                Some(place) if !refusing.iter().any(|it| usize::from(*it) == place) => {
+                    &self.others[place]
+                }
+                _ => continue,
+            };
+            let window_hours = tracker.tracking.window_hours();
+            candidates.push(attribution::Touch { at_ms: touch.at_ms, window_hours });
+            of.push((own, *touch));
+        }
+        let model = self.own.tracking.attribution_model();
+        for (place, part) in credit(model, &candidates, event.at_ms) {
+            let (own, touch) = of[place];
+            let is_meant = self.asked.range.start.is_none_or(|start| touch.at_ms >= start.millis())
+                && self.asked.range.end.is_none_or(|end| touch.at_ms <= end.millis());
+            if own && is_meant {
+                found.push(Credit {
+                    message: touch.message,
+                    place: Place {
+                        variant: touch.variant,
+                        occurrence: touch.occurrence,
+                        is_control: touch.is_control,
+                    },
+                    sent_ms: touch.at_ms,
+                    at_ms: event.at_ms,
+                    part,
+                    goal: goal.clone(),
+                });
+            }
+        }
+    }
+}
+
+/// What an order brought in: in the workspace's currency where it says so, else in its own (DECISIONS A6).
+fn money(event: &Conversion, currency: Option<&str>) -> Option<Goal> {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a sum of money in doubles; cents of billions are exact"
+    )]
+    let order = |currency: &str, amount: i64| {
+        Some(Goal::Order { currency: currency.to_owned(), amount: amount as f64 })
+    };
+    let is_based = event.base_amount != 0 && currency == Some(event.base_currency.as_str());
+    match currency {
+        Some(currency) if is_based => order(currency, event.base_amount),
+        _ if event.is_paid => order(&event.currency, event.amount),
+        _ => None,
+    }
+}

@@ -1,0 +1,83 @@
+//! Which messages a report is about.
+
+use analytics::messages::{Cohort, Count};
+
+use crate::{
+    app::App,
+    campaigns::{self, model::Campaign},
+    http::DateRange,
+    kernel::{CampaignId, Result, WorkspaceId},
+    stats::model::outcome::sum,
+};
+
+/// A campaign, and the messages of it that are asked about.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The campaign.
+    pub campaign: Campaign,
+    /// When the messages left that are meant.
+    pub range: DateRange,
+    variants: Vec<String>,
+}
+
+impl Asked {
+    /// Messages of a campaign.
+    pub fn new(workspace: WorkspaceId, campaign: Campaign, range: DateRange) -> Self {
+        let variants = campaign.definition.variants.iter().map(|it| it.id.clone()).collect();
+        Self { workspace, campaign, range, variants }
+    }
+
+    /// Messages of the campaign of this id.
+    ///
+    /// # Errors
+    /// Not found.
+    pub async fn find(
+        app: &App,
+        workspace: WorkspaceId,
+        id: CampaignId,
+        range: DateRange,
+    ) -> Result<Self> {
+        let campaign = campaigns::ops::find(app, workspace, id).await?;
+        Ok(Self::new(workspace, campaign, range))
+    }
+
+    /// The ids of its variants: answers name them by their place here, from 1.
+    pub fn variants(&self) -> &[String] {
+        &self.variants
+    }
+
+    /// The id of a variant named by its place.
+    pub fn variant(&self, place: u8) -> Option<&str> {
+        self.variants.get(usize::from(place).checked_sub(1)?).map(String::as_str)
+    }
+
+    /// The place of the control group among the variants, from 1.
+    pub fn control(&self) -> Option<u8> {
+        let place = self.campaign.definition.variants.iter().position(|it| it.is_control())?;
+        u8::try_from(place + 1).ok()
+    }
+
+    /// The messages as ClickHouse is asked about them.
+    pub(super) fn cohort(&self) -> Cohort<'_> {
+        Cohort {
+            workspace: self.workspace.uuid(),
+            campaign: self.campaign.id.uuid(),
+            variants: &self.variants,
+            start_ms: self.range.start.map(crate::kernel::Timestamp::millis),
+            end_ms: self.range.end.map(crate::kernel::Timestamp::millis),
+        }
+    }
+
+    /// How many got how far.
+    pub(super) async fn counts(&self, app: &App) -> Result<Vec<Count>> {
+        Ok(analytics::messages::counts(app.analytics(), &self.cohort()).await?)
+    }
+}
+
+/// When the first and the last message left, or would have of a control group; none of none.
+pub(super) fn times(counts: &[Count]) -> Option<(i64, i64)> {
+    let all = sum(counts);
+    (all.last_touch_ms != 0).then_some((all.first_touch_ms, all.last_touch_ms))
+}

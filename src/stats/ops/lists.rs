@@ -1,0 +1,36 @@
+//! Reports that are lists of counts: links, failures, and how long people took.
+
+use analytics::messages::{self, Count, Delays, Engagements, Failure, Link};
+
+use super::Asked;
+use crate::{app::App, kernel::Result, stats::model::outcome::sum};
+
+/// Links that were clicked, the most clicked first; all clicks; and how far the messages got.
+///
+/// # Errors
+/// When ClickHouse fails.
+pub async fn links(app: &App, asked: &Asked) -> Result<(Vec<Link>, Engagements, Count)> {
+    let cohort = asked.cohort();
+    let (links, engagements, counts) = tokio::join!(
+        messages::links(app.analytics(), &cohort),
+        messages::engagements(app.analytics(), &cohort),
+        asked.counts(app),
+    );
+    Ok((links?, engagements?, sum(&counts?)))
+}
+
+/// Why messages did not arrive, the most frequent code first.
+///
+/// # Errors
+/// When ClickHouse fails.
+pub async fn failures(app: &App, asked: &Asked) -> Result<Vec<Failure>> {
+    Ok(messages::failures(app.analytics(), &asked.cohort()).await?)
+}
+
+/// How long people took to open and to click.
+///
+/// # Errors
+/// When ClickHouse fails.
+pub async fn time_to_engage(app: &App, asked: &Asked) -> Result<Delays> {
+    Ok(messages::delays(app.analytics(), &asked.cohort()).await?)
+}

@@ -1,0 +1,21 @@
+//! What reports ask.
+
+mod achieved;
+mod cohort;
+mod learning;
+mod lists;
+mod occurrences;
+mod recipients;
+mod report;
+mod variants;
+
+pub use self::{
+    achieved::Questions,
+    cohort::Asked,
+    learning::{ArmReward, Tried, Verdict, rewards, verdict},
+    lists::{failures, links, time_to_engage},
+    occurrences::{Occurrence, send_occurrences},
+    recipients::{Person, Timeline, recipients, timeline},
+    report::{Report, Revenue, Uplift, report},
+    variants::{OfVariant, VariantReport, variant_report},
+};

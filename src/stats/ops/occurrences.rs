@@ -1,0 +1,86 @@
+//! How each sending of a campaign did.
+
+use std::collections::BTreeSet;
+
+use analytics::messages::Count;
+
+use super::{
+    Asked,
+    achieved::{Questions, credits},
+    report::main_currency,
+};
+use crate::{
+    app::App,
+    campaigns::model::settings::zone::Zone,
+    kernel::{Result, Timestamp},
+    stats::{
+        model::outcome::{Achieved, Place, sum},
+        store::{self, runs::Run},
+    },
+};
+
+/// Occurrences that are looked at, the newest.
+const RUNS_MAX: i64 = 10_000;
+
+/// A sending of a campaign.
+#[derive(Debug, Clone)]
+pub struct Occurrence {
+    /// Which one.
+    pub occurrence: u32,
+    /// The day it was for, in the campaign's zone.
+    pub date: Option<chrono::NaiveDate>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When everyone in it was settled.
+    pub completed_at: Option<Timestamp>,
+    /// How many messages got how far.
+    pub count: Count,
+    /// Primary conversions.
+    pub conversions: f64,
+    /// In whole units of the reported currency.
+    pub revenue: f64,
+}
+
+/// Every sending of a campaign, newest first: those that are on record and those of which something is told.
+///
+/// # Errors
+/// When a store fails; a bad request where there are too many events to look at.
+pub async fn send_occurrences(
+    app: &App,
+    asked: &Asked,
+    (zone, currency): (Zone, Option<&str>),
+) -> Result<Vec<Occurrence>> {
+    let runs = store::runs::of_campaign(app.db(), asked.workspace, asked.campaign.id, RUNS_MAX);
+    let (runs, counts) = tokio::join!(runs, asked.counts(app));
+    let (runs, counts) = (runs?, counts?);
+    let achieved = Achieved::of(&credits(app, asked, &counts, &Questions::default()).await?);
+    let currency = main_currency(&achieved, currency).unwrap_or_default();
+    let definition = &asked.campaign.definition;
+    let zone = match definition.recurring_schedule.as_deref() {
+        Some(schedule) => schedule.zone(zone),
+        None => definition.scheduled_timezone.unwrap_or(zone),
+    };
+    let mut numbers: BTreeSet<u32> = counts.iter().map(|count| count.occurrence).collect();
+    numbers.extend(runs.iter().map(|run| run.occurrence));
+    let occurrence = |number: &u32| {
+        let run: Option<&Run> = runs.iter().find(|run| run.occurrence == *number);
+        let count = sum(counts.iter().filter(|count| count.occurrence == *number));
+        let is_its = |place: &Place| place.occurrence == *number && !place.is_control;
+        let first = Some(count.first_touch_ms).filter(|at| *at != 0).map(Timestamp::from_millis);
+        let last = Some(count.last_touch_ms).filter(|at| *at != 0).map(Timestamp::from_millis);
+        let day = run.map(|run| run.due_at).or(first);
+        Occurrence {
+            occurrence: *number,
+            date: day.map(|at| zone.clock_at(at).date()),
+            started_at: run.map(|run| run.started_at).or(first),
+            completed_at: match run {
+                Some(run) => run.completed_at,
+                None => last.filter(|_| count.queued == count.sent),
+            },
+            conversions: achieved.converted(0, is_its).conversions,
+            revenue: achieved.earned(&currency, is_its).amount / 1e4,
+            count,
+        }
+    };
+    Ok(numbers.iter().rev().map(occurrence).collect())
+}

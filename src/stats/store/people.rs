@@ -1,0 +1,86 @@
+//! Who an identifier in an event stands for, and what recipients are called.
+
+use sqlx::PgPool;
+
+use crate::kernel::{Result, UserId, WorkspaceId};
+
+fn user_id(bytes: &[u8]) -> Result<UserId> {
+    Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
+}
+
+/// The profiles with these external ids: the active one, else the one that was deleted last. Events remain
+/// bound to a deleted profile until another has its external id.
+pub(in crate::stats) async fn of_external_ids(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    external_ids: &[String],
+) -> Result<Vec<(String, UserId)>> {
+    let rows = sqlx::query!(
+        r#"select external_id as "external_id!", id
+           from users
+           where workspace_id = $1 and external_id = any($2) and deleted_at is null"#,
+        workspace.uuid(),
+        external_ids,
+    )
+    .fetch_all(db)
+    .await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        found.push((row.external_id, user_id(&row.id)?));
+    }
+    if found.len() == external_ids.len() {
+        return Ok(found);
+    }
+    let active: std::collections::HashSet<&str> = found.iter().map(|(id, _)| id.as_str()).collect();
+    let others: Vec<String> =
+        external_ids.iter().filter(|id| !active.contains(id.as_str())).cloned().collect();
+    let rows = sqlx::query!(
+        r#"select distinct on (external_id) external_id as "external_id!", id
+           from users
+           where workspace_id = $1
+               and lower(external_id) in (select lower(wanted) from unnest($2::text[]) wanted)
+               and external_id = any($2) and deleted_at is not null
+           order by external_id, deleted_at desc"#,
+        workspace.uuid(),
+        &others,
+    )
+    .fetch_all(db)
+    .await?;
+    for row in rows {
+        found.push((row.external_id, user_id(&row.id)?));
+    }
+    Ok(found)
+}
+
+/// What a recipient is called.
+#[derive(Debug, Clone, Default)]
+pub(in crate::stats) struct Called {
+    pub external_id: Option<String>,
+    pub email: Option<String>,
+    pub phone: Option<String>,
+}
+
+/// What recipients are called, deleted ones as well.
+pub(in crate::stats) async fn called(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<Vec<(UserId, Called)>> {
+    let ids: Vec<Vec<u8>> = users.iter().map(|id| id.bytes().to_vec()).collect();
+    let rows = sqlx::query!(
+        "select id, external_id, email, phone
+         from users
+         where workspace_id = $1 and id = any($2)",
+        workspace.uuid(),
+        &ids,
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let called =
+                Called { external_id: row.external_id, email: row.email, phone: row.phone };
+            Ok((user_id(&row.id)?, called))
+        })
+        .collect()
+}

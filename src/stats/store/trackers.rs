@@ -1,0 +1,44 @@
+//! Campaigns that count what people do.
+
+use sqlx::{PgPool, types::Json};
+
+use crate::{
+    campaigns::model::settings::conversion::ConversionTracking,
+    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+    stats::model::goal::Tracker,
+};
+
+/// Campaigns of one workspace whose messages are looked at beside those of another; of more than so many
+/// the ones that ran last.
+const TRACKERS_MAX: i64 = 500;
+/// Longest time from a message to a conversion of it, in days.
+const WINDOW_DAYS_MAX: i32 = 30;
+
+/// The other campaigns that may have reached somebody who did something within these times.
+pub(in crate::stats) async fn beside(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    (earliest, latest): (Timestamp, Timestamp),
+) -> Result<Vec<Tracker>> {
+    let rows = sqlx::query!(
+        r#"select id, definition->'conversionTracking' as "tracking!: Json<ConversionTracking>"
+           from campaign
+           where workspace_id = $1 and id <> $2 and ran
+               and jsonb_typeof(definition->'conversionTracking') = 'object'
+               and (started_at is null or started_at <= $4)
+               and coalesce(completed_at, cancelled_at, 'infinity') >= $3::timestamptz - make_interval(days => $5)
+           order by started_at desc nulls last, id
+           limit $6"#,
+        workspace.uuid(),
+        campaign.uuid(),
+        earliest.utc(),
+        latest.utc(),
+        WINDOW_DAYS_MAX,
+        TRACKERS_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    let tracker = |id, tracking| Tracker { campaign: CampaignId::new(id), tracking };
+    Ok(rows.into_iter().map(|row| tracker(row.id, row.tracking.0)).collect())
+}

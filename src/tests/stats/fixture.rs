@@ -1,0 +1,229 @@
+//! Campaigns, people, what is told of messages and what people do, and short ways to ask.
+
+use ingest::record::{MessageEvent, MessageKind};
+use millrace::{
+    auth::{
+        KeyKind,
+        keys::{self, NewKey},
+    },
+    kernel::Clock,
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use crate::{
+    campaigns::{email_with, id, made},
+    kit::{Client, Workspace, eventually, server, unique},
+};
+
+/// Milliseconds of an hour.
+pub(super) const H: i64 = 3_600_000;
+
+/// Something told of a message.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) campaign: Uuid,
+    pub(super) kind: MessageKind,
+    pub(super) user: String,
+    pub(super) occurrence: u32,
+    pub(super) at_ms: i64,
+    pub(super) event_id: String,
+    pub(super) variant: String,
+    pub(super) is_bot: bool,
+    pub(super) is_test: bool,
+    pub(super) url: String,
+    pub(super) label: String,
+    pub(super) code: String,
+    pub(super) reason: String,
+}
+
+/// Something told of the first message of variant `a` to somebody.
+pub(super) fn told(campaign: Uuid, user: &str, kind: MessageKind, at_ms: i64) -> Told {
+    let is_once = !matches!(kind, MessageKind::Opened | MessageKind::Clicked | MessageKind::Held);
+    Told {
+        campaign,
+        kind,
+        user: user.to_owned(),
+        occurrence: 1,
+        at_ms,
+        event_id: if is_once { String::new() } else { unique("e") },
+        variant: "a".to_owned(),
+        is_bot: false,
+        is_test: false,
+        url: String::new(),
+        label: String::new(),
+        code: String::new(),
+        reason: String::new(),
+    }
+}
+
+impl Told {
+    pub(super) fn message(&self) -> Uuid {
+        let name = format!("{}:{}:{}", self.campaign, self.occurrence, self.user);
+        Uuid::from_slice(&Sha256::digest(name)[..16]).unwrap()
+    }
+
+    pub(super) fn of(mut self, variant: &str) -> Self {
+        variant.clone_into(&mut self.variant);
+        self
+    }
+
+    pub(super) fn nth(mut self, occurrence: u32) -> Self {
+        self.occurrence = occurrence;
+        self
+    }
+
+    pub(super) fn because(mut self, code: &str, reason: &str) -> Self {
+        code.clone_into(&mut self.code);
+        reason.clone_into(&mut self.reason);
+        self
+    }
+
+    pub(super) fn on(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.url);
+        self
+    }
+
+    fn event(&self) -> MessageEvent<'_> {
+        MessageEvent {
+            campaign_id: self.campaign,
+            kind: self.kind,
+            user_id: &self.user,
+            message_id: self.message(),
+            event_id: &self.event_id,
+            timestamp_ms: self.at_ms,
+            occurrence: self.occurrence,
+            variant_id: &self.variant,
+            channel: "email",
+            is_bot: self.is_bot,
+            is_test: self.is_test,
+            url: &self.url,
+            label: &self.label,
+            code: &self.code,
+            reason: &self.reason,
+            ..MessageEvent::default()
+        }
+    }
+}
+
+/// Tells all of it, and waits until it can be asked about.
+pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
+    let (app, own, id) = (server().app(), all.to_vec(), workspace.id.uuid());
+    let told = move || async move {
+        let events: Vec<MessageEvent<'_>> = own.iter().map(Told::event).collect();
+        app.intake().tell(id, &events, Clock::system().now().millis()).await.unwrap();
+    };
+    server().on(told()).await;
+    let mut keys: Vec<_> =
+        all.iter().map(|it| (it.message(), it.kind as u8, &it.event_id)).collect();
+    keys.sort();
+    keys.dedup();
+    let before = KNOWN.lock().unwrap().get(&id).copied().unwrap_or(0);
+    let expected = before + keys.len() as u64;
+    KNOWN.lock().unwrap().insert(id, expected);
+    eventually("what is told can be asked about", || async {
+        let sql = "SELECT uniqExact(campaign_id, type, message_id, event_id) FROM message_events WHERE workspace_id = ?";
+        let app = server().app();
+        let query = app.analytics().client().query(sql).bind(id);
+        (query.fetch_one::<u64>().await.unwrap() >= expected).then_some(())
+    })
+    .await;
+}
+
+/// How many message events each workspace of these tests has.
+static KNOWN: std::sync::LazyLock<std::sync::Mutex<std::collections::HashMap<Uuid, u64>>> =
+    std::sync::LazyLock::new(std::sync::Mutex::default);
+
+/// A workspace that reckons in euros.
+pub(super) async fn in_euros() -> Workspace {
+    let name = unique("workspace");
+    let (db, workspace) = (server().db(), name.clone());
+    let (token, id) = server()
+        .on(async move {
+            let key = NewKey {
+                workspace,
+                organization: None,
+                scopes: "*".parse().unwrap(),
+                label: None,
+                currency: Some("EUR".to_owned()),
+                kind: KeyKind::Api,
+            };
+            let created = keys::create(&db, Clock::system().now(), key).await.unwrap();
+            (created.token.expose_secret().to_owned(), created.workspace)
+        })
+        .await;
+    Workspace { id, api: Client::new(&server().url, Some(&token)), name }
+}
+
+/// Somebody with an external id: that, and the internal one.
+pub(super) async fn person(workspace: &Workspace) -> (String, String) {
+    let external = unique("u");
+    let body = json!({"externalId": external, "email": format!("{external}@example.test")});
+    let made = workspace.api.post("/users", &body, 201).await.json();
+    (external, made["id"].as_str().unwrap().to_owned())
+}
+
+/// A variant of this id and weight.
+pub(super) fn variant(id: &str, weight: u32, is_control: bool) -> Value {
+    if is_control {
+        return json!({"id": id, "name": id.to_uppercase(), "weight": weight, "isControlGroup": true});
+    }
+    json!({
+        "id": id, "name": id.to_uppercase(), "weight": weight,
+        "message": {"subject": "Hello", "html": "<p>Hello {{ unsubscribe_url }}</p>"},
+    })
+}
+
+/// A campaign that ran, with these fields.
+pub(super) async fn campaign(workspace: &Workspace, fields: Value) -> Uuid {
+    let body = email_with(&unique("campaign"), fields);
+    let made = made(&workspace.api, &body).await;
+    let campaign: Uuid = id(&made).parse().unwrap();
+    let (db, workspace) = (server().db(), workspace.id.uuid());
+    server()
+        .on(async move {
+            sqlx::query("update campaign set ran = true where workspace_id = $1 and id = $2")
+                .bind(workspace)
+                .bind(campaign)
+                .execute(&db)
+                .await
+                .unwrap();
+        })
+        .await;
+    campaign
+}
+
+/// Tracks events, and waits until the workspace has so many.
+pub(super) async fn track(workspace: &Workspace, events: &[Value], total: usize) {
+    for some in events.chunks(500) {
+        workspace.api.post("/events/track", &json!(some), 200).await;
+    }
+    eventually("the events can be queried", || async {
+        let events = workspace.api.get("/events/query?limit=1000", 200).await.json();
+        (events.as_array().unwrap().len() >= total.min(1000)).then_some(())
+    })
+    .await;
+}
+
+/// A report of a campaign.
+pub(super) async fn report(workspace: &Workspace, campaign: Uuid, of: &str) -> Value {
+    workspace.api.get(format!("/campaigns/{campaign}/{of}"), 200).await.json()
+}
+
+/// A time so many hours after midnight of a day about a fortnight ago.
+pub(super) fn hour(hours: i64) -> i64 {
+    let now = Clock::system().now().millis();
+    (now - now % (24 * H)) - 14 * 24 * H + hours * H
+}
+
+/// A moment as callers write it.
+pub(super) fn iso(at_ms: i64) -> String {
+    millrace::kernel::Timestamp::from_millis(at_ms).to_string()
+}
+
+/// Whether a number is as expected.
+pub(super) fn near(value: &Value, expected: f64) -> bool {
+    value.as_f64().is_some_and(|value| (value - expected).abs() < 1e-6)
+}

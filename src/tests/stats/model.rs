@@ -1,0 +1,208 @@
+//! The rules of counting once more, written from DECISIONS 2.6 and DELIVERY "Attribution" and not from the
+//! program: what every report must say of what was told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ingest::record::MessageKind as K;
+use uuid::Uuid;
+
+use super::fixture::{H, Told};
+
+/// What one message came to.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Message {
+    pub(super) campaign: Uuid,
+    pub(super) user: String,
+    pub(super) occurrence: u32,
+    pub(super) variant: String,
+    /// `control`, `sent`, `failed`, `skipped`, `cancelled` or `queued`.
+    pub(super) class: &'static str,
+    /// The time it belongs to.
+    pub(super) at: i64,
+    pub(super) delivered: bool,
+    pub(super) opened: Option<i64>,
+    pub(super) clicked: Option<i64>,
+    pub(super) bounced: bool,
+    pub(super) opens: usize,
+    /// Event id and address of each click.
+    pub(super) clicks: BTreeMap<String, String>,
+    pub(super) code: Option<String>,
+}
+
+/// Every message of which something is told, tests left out.
+pub(super) fn messages(told: &[Told]) -> Vec<Message> {
+    let mut by_message: BTreeMap<(Uuid, String, u32), Vec<&Told>> = BTreeMap::new();
+    for it in told.iter().filter(|it| !it.is_test) {
+        by_message.entry((it.campaign, it.user.clone(), it.occurrence)).or_default().push(it);
+    }
+    by_message.into_iter().map(|(key, told)| message(key, &told)).collect()
+}
+
+fn message((campaign, user, occurrence): (Uuid, String, u32), told: &[&Told]) -> Message {
+    let of = |kind: K| told.iter().filter(move |it| it.kind == kind && !it.is_bot);
+    let first = |kind: K| of(kind).map(|it| it.at_ms).min();
+    let known_failure = of(K::Failed).filter(|it| it.code != "unknown").map(|it| it.at_ms).max();
+    let clicked = first(K::Clicked);
+    // A click is an open.
+    let opened = first(K::Opened).into_iter().chain(clicked).min();
+    // Whatever happened to it later means that it left.
+    let left = [first(K::Sent), first(K::Delivered), opened].into_iter().flatten().min();
+    // So does a bounce or a complaint, unless it came with a failure; nobody told when, so it is the last time.
+    let came_back = first(K::Bounced).or(first(K::Complained)).is_some();
+    let implied = came_back && first(K::Failed).is_none();
+    let left = left.or_else(|| told.iter().map(|it| it.at_ms).max().filter(|_| implied));
+    // A failure after the sending takes it back, unless somebody opened it.
+    let taken_back = left.is_some_and(|left| known_failure.is_some_and(|failed| failed >= left));
+    let is_sent = left.is_some() && (opened.is_some() || !taken_back);
+    let bounce = of(K::Bounced).map(|it| it.at_ms).max();
+    let bounced = bounce.is_some_and(|bounce| left.is_none_or(|left| bounce >= left));
+    let class = if is_sent {
+        "sent"
+    } else if left.is_some() {
+        "failed"
+    } else if first(K::Control).is_some() {
+        "control"
+    } else if first(K::Failed).is_some() {
+        "failed"
+    } else if first(K::Skipped).is_some() {
+        "skipped"
+    } else if first(K::Cancelled).is_some() {
+        "cancelled"
+    } else {
+        "queued"
+    };
+    let at = left.or(first(K::Control)).or(first(K::Queued));
+    let ids = |kind: K| of(kind).map(|it| &it.event_id).collect::<BTreeSet<_>>().len();
+    let reason = |kind: K| of(kind).map(|it| it.code.clone()).next();
+    Message {
+        at: at.or(told.iter().map(|it| it.at_ms).min()).unwrap(),
+        variant: told.iter().map(|it| it.variant.clone()).max().unwrap(),
+        delivered: is_sent && (opened.is_some() || first(K::Delivered).is_some() && !bounced),
+        opened: opened.filter(|_| is_sent),
+        clicked: clicked.filter(|_| is_sent),
+        opens: ids(K::Opened),
+        clicks: of(K::Clicked).map(|it| (it.event_id.clone(), it.url.clone())).collect(),
+        code: if bounced && opened.is_none() {
+            reason(K::Bounced)
+        } else if class == "failed" {
+            reason(K::Failed)
+        } else {
+            None
+        },
+        campaign,
+        user,
+        occurrence,
+        class,
+        bounced,
+    }
+}
+
+impl Message {
+    pub(super) fn is(&self, class: &str) -> bool {
+        self.class == class
+    }
+
+    /// The status of K13.
+    pub(super) fn status(&self) -> &'static str {
+        match self {
+            it if it.clicked.is_some() => "clicked",
+            it if it.opened.is_some() => "opened",
+            it if it.bounced && it.class != "control" => "bounced",
+            it if it.class == "failed" => "failed",
+            it if it.delivered => "delivered",
+            it => it.class,
+        }
+    }
+}
+
+/// What somebody did.
+#[derive(Debug, Clone)]
+pub(super) struct Deed {
+    /// The internal id.
+    pub(super) user: String,
+    pub(super) name: &'static str,
+    pub(super) at: i64,
+    pub(super) order: Option<String>,
+    pub(super) total: f64,
+    pub(super) currency: &'static str,
+}
+
+/// How a campaign counts what people do.
+#[derive(Debug, Clone)]
+pub(super) struct Counter {
+    pub(super) campaign: Uuid,
+    /// The event, and what its total must at least be.
+    pub(super) goals: Vec<(&'static str, f64)>,
+    pub(super) window_hours: i64,
+    pub(super) model: &'static str,
+}
+
+impl Counter {
+    fn converts(&self, deed: &Deed) -> bool {
+        self.goals.iter().any(|(name, least)| *name == deed.name && deed.total >= *least)
+    }
+
+    fn earns(&self, deed: &Deed) -> bool {
+        let counts_orders = self.goals.iter().any(|(name, _)| *name == "Order Completed");
+        deed.name == "Order Completed" && (!counts_orders || self.converts(deed))
+    }
+}
+
+/// A message of a campaign, the part it is credited with, and what for.
+pub(super) struct Share<'a> {
+    pub(super) message: &'a Message,
+    pub(super) part: f64,
+    pub(super) deed: &'a Deed,
+}
+
+/// Orders once, the first to come in.
+pub(super) fn distinct(deeds: &[Deed]) -> Vec<Deed> {
+    let mut seen = BTreeSet::new();
+    let is_new = |deed: &&Deed| deed.order.as_ref().is_none_or(|order| seen.insert(order.clone()));
+    deeds.iter().filter(is_new).cloned().collect()
+}
+
+/// What the messages of a campaign are credited with: of goal number so, or of money.
+pub(super) fn shares<'a>(
+    own: &Counter,
+    all: &[Counter],
+    messages: &'a [Message],
+    deeds: &'a [Deed],
+    goal: Option<usize>,
+) -> Vec<Share<'a>> {
+    let mut found = Vec::new();
+    for deed in deeds {
+        let is_meant = match goal {
+            Some(goal) => {
+                let (name, least) = own.goals[goal];
+                deed.name == name && deed.total >= least
+            }
+            None => own.earns(deed),
+        };
+        if !is_meant {
+            continue;
+        }
+        let mut touches: Vec<&Message> = Vec::new();
+        for message in messages.iter().filter(|it| it.user == deed.user) {
+            let Some(counter) = all.iter().find(|it| it.campaign == message.campaign) else {
+                continue;
+            };
+            let counts = if goal.is_some() { counter.converts(deed) } else { counter.earns(deed) };
+            let after = deed.at - message.at;
+            let reached = message.is("sent") || message.is("control");
+            if counts && reached && (0..=counter.window_hours * H).contains(&after) {
+                touches.push(message);
+            }
+        }
+        touches.sort_by_key(|message| message.at);
+        let credited: Vec<&Message> = match own.model {
+            "last_touch" => touches.last().copied().into_iter().collect(),
+            "first_touch" => touches.first().copied().into_iter().collect(),
+            _ => touches,
+        };
+        let part = 1.0 / credited.len() as f64;
+        let its = credited.into_iter().filter(|message| message.campaign == own.campaign);
+        found.extend(its.map(|message| Share { message, part, deed }));
+    }
+    found
+}

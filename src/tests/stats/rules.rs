@@ -1,0 +1,270 @@
+//! The rules of counting, one by one, by hand.
+
+use ingest::record::MessageKind as K;
+use serde_json::{Value, json};
+
+use super::fixture::{
+    H, Told, campaign, hour, in_euros, iso, near, person, report, tell, told, track, variant,
+};
+use crate::kit::Workspace;
+
+async fn stats_of(fate: impl Fn(&dyn Fn(K, i64) -> Told) -> Vec<Told>) -> Value {
+    let workspace = Workspace::new().await;
+    let (_, user) = person(&workspace).await;
+    let campaign = campaign(&workspace, json!({})).await;
+    let at = |kind, minutes: i64| told(campaign, &user, kind, hour(0) + minutes * 60_000);
+    tell(&workspace, &fate(&at)).await;
+    report(&workspace, campaign, "stats").await["stats"].clone()
+}
+
+#[track_caller]
+fn is(stats: &Value, expected: Value) {
+    for (name, expected) in expected.as_object().unwrap() {
+        assert_eq!(stats[name], *expected, "{name} of {stats}");
+    }
+}
+
+#[tokio::test]
+async fn what_came_later_means_what_came_before() {
+    let click =
+        stats_of(|at| vec![at(K::Queued, 0), at(K::Clicked, 5).on("https://x.test/")]).await;
+    is(
+        &click,
+        json!({"queued": 1, "sent": 1, "delivered": 1, "opened": 1, "clicked": 1, "totalOpens": 0, "totalClicks": 1}),
+    );
+    let open = stats_of(|at| vec![at(K::Queued, 0), at(K::Sent, 1), at(K::Opened, 5)]).await;
+    is(&open, json!({"sent": 1, "delivered": 1, "opened": 1, "clicked": 0}));
+}
+
+#[tokio::test]
+async fn a_bounce_undoes_the_delivery_and_not_the_sending() {
+    let stats = stats_of(|at| {
+        vec![at(K::Queued, 0), at(K::Sent, 1), at(K::Delivered, 1), at(K::Bounced, 9)]
+    })
+    .await;
+    is(&stats, json!({"queued": 1, "sent": 1, "delivered": 0, "bounced": 1, "failed": 0}));
+}
+
+#[tokio::test]
+async fn a_retry_that_sent_wins_over_the_failure_before_it() {
+    let retried = stats_of(|at| {
+        vec![at(K::Queued, 0), at(K::Failed, 1).because("timeout", "x"), at(K::Sent, 60)]
+    })
+    .await;
+    is(&retried, json!({"sent": 1, "failed": 0}));
+    let called_back = stats_of(|at| {
+        vec![at(K::Queued, 0), at(K::Sent, 1), at(K::Failed, 60).because("30003", "x")]
+    })
+    .await;
+    is(&called_back, json!({"queued": 1, "sent": 0, "failed": 1}));
+}
+
+#[tokio::test]
+async fn what_nobody_knows_the_end_of_was_sent_once_somebody_tells_so() {
+    let lost =
+        stats_of(|at| vec![at(K::Queued, 0), at(K::Failed, 9).because("unknown", "x")]).await;
+    is(&lost, json!({"queued": 1, "sent": 0, "failed": 1}));
+    let told = stats_of(|at| {
+        vec![at(K::Queued, 0), at(K::Delivered, 5), at(K::Failed, 9).because("unknown", "x")]
+    })
+    .await;
+    is(&told, json!({"queued": 1, "sent": 1, "delivered": 1, "failed": 0}));
+}
+
+#[tokio::test]
+async fn machines_and_tests_and_repeats_do_not_count() {
+    let stats = stats_of(|at| {
+        let open = at(K::Opened, 5);
+        let mut machine = at(K::Opened, 3);
+        machine.is_bot = true;
+        let mut test = at(K::Sent, 4).nth(9);
+        test.is_test = true;
+        vec![
+            at(K::Queued, 0),
+            at(K::Sent, 1),
+            at(K::Sent, 1),
+            open.clone(),
+            open,
+            at(K::Opened, 6),
+            machine,
+            test,
+        ]
+    })
+    .await;
+    is(&stats, json!({"queued": 1, "sent": 1, "opened": 1, "totalOpens": 2, "machineOpened": 1}));
+    let machine = stats_of(|at| {
+        let mut open = at(K::Opened, 3);
+        open.is_bot = true;
+        vec![at(K::Queued, 0), at(K::Sent, 1), open]
+    })
+    .await;
+    is(&machine, json!({"opened": 0, "delivered": 0, "machineOpened": 1, "totalOpens": 0}));
+}
+
+#[tokio::test]
+async fn those_held_out_are_in_nothing_but_control() {
+    let stats = stats_of(|at| vec![at(K::Queued, 0), at(K::Control, 0)]).await;
+    is(&stats, json!({"queued": 0, "sent": 0, "control": 1, "failed": 0}));
+}
+
+#[tokio::test]
+async fn a_message_belongs_to_the_time_it_left() {
+    let workspace = Workspace::new().await;
+    let campaign = campaign(&workspace, json!({})).await;
+    let mut all = Vec::new();
+    for at in [hour(1), hour(2)] {
+        let (_, user) = person(&workspace).await;
+        all.push(told(campaign, &user, K::Queued, hour(0)));
+        all.push(told(campaign, &user, K::Sent, at));
+        all.push(told(campaign, &user, K::Opened, hour(9)));
+    }
+    tell(&workspace, &all).await;
+    for (start, end, expected) in [
+        (hour(1), hour(2), 2),
+        (hour(1), hour(2) - 1, 1),
+        (hour(1) + 1, hour(2), 1),
+        (hour(1) + 1, hour(2) - 1, 0),
+        (hour(3), hour(10), 0),
+    ] {
+        let path = format!("stats?startDate={}&endDate={}", iso(start), iso(end));
+        let stats = report(&workspace, campaign, &path).await["stats"].clone();
+        is(
+            &stats,
+            json!({"queued": expected, "sent": expected, "opened": expected, "totalOpens": expected}),
+        );
+    }
+}
+
+/// A campaign of two variants and a control group that counts orders.
+async fn shop(workspace: &Workspace, model: &str) -> uuid::Uuid {
+    let variants = json!([variant("c", 50, true), variant("a", 50, false)]);
+    let counted = json!({
+        "primaryConversion": {"eventName": "Order Completed"},
+        "conversionWindowHours": 24,
+        "attributionModel": model,
+    });
+    campaign(workspace, json!({"variants": variants, "conversionTracking": counted})).await
+}
+
+fn order(external: &str, at: i64, id: &str, total: f64) -> Value {
+    json!({
+        "eventName": "Order Completed", "userId": external, "timestamp": iso(at),
+        "properties": {"orderId": id, "total": total, "currency": "EUR"},
+    })
+}
+
+#[tokio::test]
+async fn a_conversion_counts_within_its_window_and_an_order_once() {
+    let workspace = in_euros().await;
+    let (external, user) = person(&workspace).await;
+    let campaign = shop(&workspace, "last_touch").await;
+    tell(&workspace, &[told(campaign, &user, K::Sent, hour(0))]).await;
+    let events = [
+        order(&external, hour(0) - 1, "before", 1.0),
+        order(&external, hour(0), "at once", 10.0),
+        order(&external, hour(24), "at the end", 20.5),
+        order(&external, hour(24), "at the end", 999.0),
+        order(&external, hour(24) + 1, "after", 4000.0),
+        order("somebody else", hour(1), "else", 5000.0),
+    ];
+    track(&workspace, &events, events.len()).await;
+    let report = report(&workspace, campaign, "stats").await;
+    let primary = &report["conversionStats"]["primary"];
+    assert!(
+        near(&primary["conversions"], 2.0) && near(&primary["uniqueConversions"], 1.0),
+        "{primary}"
+    );
+    let revenue = &report["revenue"];
+    assert!(near(&revenue["total"], 30.5) && near(&revenue["orders"], 2.0), "{revenue}");
+    assert!(near(&revenue["averageOrderValue"], 15.25), "{revenue}");
+    assert_eq!(revenue["currency"], "EUR");
+    assert_eq!(report["conversionTracking"]["conversionWindowHours"], 24);
+}
+
+#[tokio::test]
+async fn each_model_credits_its_own_across_the_campaigns_that_count_the_same() {
+    for (model, first, second) in
+        [("last_touch", 0.0, 1.0), ("first_touch", 1.0, 0.0), ("linear", 0.5, 0.5)]
+    {
+        let workspace = in_euros().await;
+        let (external, user) = person(&workspace).await;
+        let (one, two) = (shop(&workspace, model).await, shop(&workspace, model).await);
+        let all = [told(one, &user, K::Sent, hour(0)), told(two, &user, K::Sent, hour(5))];
+        tell(&workspace, &all).await;
+        track(&workspace, &[order(&external, hour(6), "o", 8.0)], 1).await;
+        for (campaign, expected) in [(one, first), (two, second)] {
+            let report = report(&workspace, campaign, "stats").await;
+            let primary = &report["conversionStats"]["primary"];
+            assert!(near(&primary["conversions"], expected), "{model}: {primary}");
+            assert!(near(&report["revenue"]["total"], 8.0 * expected), "{model}: {report}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn uplift_is_what_the_vectors_say() {
+    let workspace = in_euros().await;
+    let campaign = shop(&workspace, "last_touch").await;
+    // 5 of 50 held out and 9 of 50 treated convert: the third vector of DELIVERY.
+    let (mut all, mut events) = (Vec::new(), Vec::new());
+    for number in 0..100 {
+        let (is_control, place) = (number % 2 == 0, number / 2);
+        // Nobody's profile: events by the internal id stand for themselves.
+        let user = format!("{:024x}", 0x5000_0000 + number);
+        let kind = if is_control { K::Control } else { K::Sent };
+        all.push(told(campaign, &user, kind, hour(0)).of(if is_control { "c" } else { "a" }));
+        if place < if is_control { 5 } else { 9 } {
+            let id = format!("o{number}");
+            events.push(order(&user, hour(1), &id, 10.0));
+        }
+    }
+    tell(&workspace, &all).await;
+    track(&workspace, &events, events.len()).await;
+    let stats = report(&workspace, campaign, "stats").await;
+    let uplift = &stats["uplift"];
+    assert_eq!(uplift["controlVariantId"], "c");
+    assert_eq!(
+        (&uplift["treatment"]["size"], &uplift["control"]["size"]),
+        (&json!(50), &json!(50))
+    );
+    let near = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 6e-5;
+    assert!(near(&uplift["pValue"], 0.249), "{uplift}");
+    assert!(near(&uplift["confidenceInterval"]["lower"], -0.0603), "{uplift}");
+    assert!(near(&uplift["confidenceInterval"]["upper"], 0.2199), "{uplift}");
+    assert!(
+        near(&uplift["absoluteUplift"], 0.08) && near(&uplift["relativeUplift"], 0.8),
+        "{uplift}"
+    );
+    assert!(near(&uplift["incrementalConversions"], 4.0), "{uplift}");
+    assert!(near(&uplift["incrementalRevenue"], 40.0), "{uplift}");
+    assert_eq!(uplift["isSignificant"], false);
+    assert!(
+        uplift["warnings"].as_array().unwrap().iter().any(|it| it == "control smaller than 1000")
+    );
+    // What those held out bought is not the campaign's.
+    assert!(near(&stats["revenue"]["total"], 90.0), "{stats}");
+
+    let variants = report(&workspace, campaign, "variant-stats").await;
+    assert_eq!(
+        (&variants["baselineVariantId"], &variants["metric"]),
+        (&json!("c"), &json!("conversion_rate"))
+    );
+    assert_eq!(variants["variants"][0]["comparison"], Value::Null);
+    let comparison = &variants["variants"][1]["comparison"];
+    assert!(near(&comparison["zScore"], 1.1528), "{comparison}");
+    assert!(near(&comparison["probabilityToBeBest"], 0.8684), "{comparison}");
+    assert_eq!(variants["sampleRatioMismatch"], json!({"pValue": 1, "detected": false}));
+}
+
+#[tokio::test]
+async fn another_workspaces_messages_and_events_are_nobodys() {
+    let (here, there) = (in_euros().await, in_euros().await);
+    let campaign = shop(&here, "last_touch").await;
+    let (external, user) = person(&here).await;
+    tell(&there, &[told(campaign, &user, K::Sent, hour(0))]).await;
+    tell(&here, &[told(campaign, &user, K::Sent, hour(0) + H)]).await;
+    track(&there, &[order(&external, hour(2), "o", 8.0)], 1).await;
+    let report = report(&here, campaign, "stats").await;
+    assert_eq!(report["stats"]["sent"], 1);
+    assert!(near(&report["revenue"]["total"], 0.0), "{report}");
+}

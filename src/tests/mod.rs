@@ -26,4 +26,5 @@ mod operability;
 mod stats;
 mod suppressions;
 mod tidy;
+mod triggers;
 mod users;

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    campaign::{Campaign, PendingDraft, State},
+    campaign::{Campaign, PendingDraft, Standby, State},
     definition::{
         DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, TAG_CHARS_MAX, TAGS_MAX,
         each_once, tag,

@@ -74,7 +74,7 @@ async fn only_those_whom_the_campaign_means_enter() {
             vec![json!({"type": "attribute", "field": "age", "operator": "gte", "value": 41})],
             &["ann", "bob"],
         ),
-        (vec![json!({"type": "list", "field": insiders, "operator": "member_of"})], &["ann"]),
+        (vec![json!({"type": "list", "field": insiders, "operator": "member"})], &["ann"]),
         (vec![bought(json!({}))], &["ann", "bob"]),
         (vec![bought(json!({"withinDays": 7}))], &["ann"]),
         (vec![bought(json!({"count": {"op": "gte", "value": 2}}))], &["ann"]),

@@ -8,6 +8,7 @@ mod edit;
 pub mod estimate;
 mod filter;
 pub mod habits;
+pub mod hidden;
 pub mod in_app;
 pub mod launch;
 pub mod learning;

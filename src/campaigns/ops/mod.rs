@@ -11,6 +11,7 @@ mod preview_launch;
 mod read;
 mod recurring;
 mod remove;
+mod secrets;
 mod settled;
 mod spam_check;
 mod sto;

@@ -17,6 +17,7 @@ mod campaigns;
 mod clickhouse;
 mod consent;
 mod contract;
+mod delivery;
 mod durability;
 mod engines;
 mod events;

@@ -31,6 +31,5 @@ pub mod suppressions;
 pub mod telemetry;
 pub mod template;
 pub mod tracking;
-pub mod triggers;
 pub mod users;
 pub mod vault;

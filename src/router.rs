@@ -5,7 +5,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
-    campaigns, consent, events, hosted_page,
+    campaigns, consent, delivery, events, hosted_page,
     http::{health, openapi, rate},
     lists, sdk, stats, suppressions, telemetry, tracking, users,
 };
@@ -17,9 +17,10 @@ pub fn api(app: App) -> Router {
         .merge(users::api::routes())
         .merge(managed(&app))
         .merge(rate::limited(
-            campaigns::api::routes().merge(stats::api::routes()),
+            campaigns::api::routes().merge(stats::api::routes()).merge(delivery::api::tests()),
             &app.rate_limits().campaigns,
         ))
+        .merge(rate::limited(delivery::api::transactional(), &app.rate_limits().transactional))
         .merge(sdk::api::routes(app.sdk_origins()))
         .merge(hosted_page::api::pages())
         .merge(tracking::api::routes())

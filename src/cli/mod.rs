@@ -11,7 +11,6 @@ mod links;
 mod output;
 mod sessions;
 mod stores;
-mod webhooks;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -19,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 use self::{
     dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
-    sessions::Session, webhooks::Webhooks,
+    sessions::Session,
 };
 use crate::{config::Settings, server, telemetry};
 
@@ -46,9 +45,6 @@ enum Command {
     /// Links that messages carry
     #[command(subcommand)]
     Links(LinkCommand),
-    /// Calls of somebody's own endpoints
-    #[command(subcommand)]
-    Webhooks(Webhooks),
     /// Rows that ClickHouse refused
     #[command(subcommand)]
     DeadLetters(DeadLetters),
@@ -87,7 +83,6 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
         Command::Links(command) => block_on(links::run(command, &settings))?,
-        Command::Webhooks(command) => block_on(webhooks::run(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),

@@ -51,6 +51,11 @@ impl Signer {
         format!("{}{}/{token}", self.base, link.path())
     }
 
+    /// The moment that links are made at.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
     /// The address of this service, with a slash at its end.
     pub fn base(&self) -> &str {
         &self.base

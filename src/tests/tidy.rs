@@ -100,7 +100,10 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("campaigns", &["audience", "lists", "audit"]),
     ("consent", &["suppressions"]),
     // What leaves is made of what a campaign is: campaigns know nothing of delivery.
-    ("delivery", &["audience", "campaigns", "consent", "events", "lists", "stats", "suppressions"]),
+    (
+        "delivery",
+        &["audience", "campaigns", "consent", "events", "lists", "stats", "suppressions", "users"],
+    ),
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
     ("lists", &["consent"]),
@@ -110,8 +113,6 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("suppressions", &[]),
     // Who follows a link that leads nowhere sees the page other links show.
     ("tracking", &["delivery", "hosted_page"]),
-    // What came in makes messages of what campaigns say.
-    ("triggers", &["audience", "campaigns", "delivery"]),
     ("users", &["consent", "events"]),
 ];
 

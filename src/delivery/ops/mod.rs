@@ -1,6 +1,7 @@
 //! What is done to make messages leave.
 
 pub mod bell;
+mod confirming;
 pub mod devices;
 mod dispatch;
 pub mod engagement;
@@ -12,6 +13,8 @@ mod lanes;
 mod note;
 mod scene;
 mod sweeping;
+pub mod test_send;
+pub mod transactional;
 pub mod worker;
 mod writing;
 

@@ -10,7 +10,7 @@ use std::{
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
-    dispatch,
+    confirming, dispatch,
     lanes::{Lane, Lanes, Round},
     scene::Scenes,
     sweeping, writing,
@@ -42,6 +42,7 @@ pub async fn run(app: App, stop: watch::Receiver<bool>) {
     let mut tasks = JoinSet::new();
     tasks.spawn(look(app.clone(), Arc::clone(&lanes), stop.clone()));
     tasks.spawn(sweep(app.clone(), stop.clone()));
+    tasks.spawn(confirm(app.clone(), stop.clone()));
     for _ in 0..WRITERS {
         tasks.spawn(write(app.clone(), stop.clone()));
     }
@@ -137,6 +138,19 @@ async fn measure(app: &App) -> Result<()> {
     let late = Duration::from_millis(u64::try_from(late_ms).unwrap_or(0));
     metrics::gauge!("delivery_oldest_due_seconds").set(late.as_secs_f64());
     Ok(())
+}
+
+/// Asks who waits to be asked whether they mean it.
+async fn confirm(app: App, mut stop: watch::Receiver<bool>) {
+    while !is_over(&stop) {
+        match confirming::ask(&app).await {
+            Ok(true) => {}
+            asked => {
+                complain("cannot ask for confirmations", asked.map(drop));
+                rest(&mut stop, tokio::time::sleep(REST)).await;
+            }
+        }
+    }
 }
 
 /// Writes audiences down.

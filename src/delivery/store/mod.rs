@@ -1,8 +1,10 @@
 //! The SQL of delivery.
 
 pub(in crate::delivery) mod claims;
+pub(in crate::delivery) mod confirmations;
 pub mod devices;
 pub(in crate::delivery) mod feedback;
+pub(in crate::delivery) mod idempotency;
 pub mod in_app;
 pub(in crate::delivery) mod lanes;
 pub(in crate::delivery) mod limits;

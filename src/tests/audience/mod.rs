@@ -4,7 +4,7 @@ mod dates;
 mod evaluator;
 mod events;
 mod filters;
-pub(crate) mod fixture;
+mod fixture;
 mod preview;
 mod random;
 mod reach;

@@ -10,7 +10,6 @@ mod preview_launch;
 mod recurring;
 mod rl;
 mod schedule;
-mod secrets;
 mod settings;
 mod spam_check;
 mod sto;

@@ -253,6 +253,20 @@ fn campaigns(ids: &Ids<'_>) -> Vec<Line> {
     ]
 }
 
+/// Messages sent one by one.
+fn sends(ids: &Ids<'_>) -> Vec<Line> {
+    let test = json!({"userId": ids.user});
+    let once = json!({"userId": ids.user, "channel": "sms", "message": {"body": "b"}});
+    vec![
+        ("POST", "/campaigns/transactional/send", "", once, "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-email", "", test.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-sms", "", test.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-push", "", test.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-whatsapp", "", test.clone(), "campaigns:send"),
+        ("POST", "/campaigns/{campaignId}/send-test-in-app", "", test, "campaigns:send"),
+    ]
+}
+
 /// What apps ask with an SDK key: beside the specification, and without scopes.
 const OF_APPS: &[(&str, &str)] = &[
     ("/v1/track", "POST"),
@@ -270,6 +284,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
         lists_and_page(ids),
         suppressions(ids),
         campaigns(ids),
+        sends(ids),
         campaign_settings(),
         campaign_reports(),
     ]

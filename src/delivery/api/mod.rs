@@ -1,0 +1,45 @@
+//! The HTTP side of delivery: messages sent one by one, and tests of campaigns.
+
+mod test_send;
+mod transactional;
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::app::App;
+
+/// Largest body of a request, decompressed, in bytes (DECISIONS G7).
+const BODY_BYTES_MAX: usize = 8 << 20;
+/// Characters of a user's id, internal or the caller's own.
+const USER_ID_CHARS_MAX: usize = 255;
+/// Bytes of `triggerData`, written compactly.
+const TRIGGER_BYTES_MAX: usize = 64 << 10;
+
+/// `POST /campaigns/transactional/send`, which has a rate of its own.
+pub fn transactional() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(transactional::send_transactional))
+}
+
+/// `POST /campaigns/:campaignId/send-test-*`.
+pub fn tests() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(test_send::send_test_email))
+        .routes(routes!(test_send::send_test_sms))
+        .routes(routes!(test_send::send_test_push))
+        .routes(routes!(test_send::send_test_whatsapp))
+        .routes(routes!(test_send::send_test_in_app))
+}
+
+/// Free JSON of at most so many bytes, written compactly.
+fn bounded_object(
+    body: &mut crate::http::Fields<'_>,
+    name: &str,
+    bytes_max: usize,
+) -> Option<serde_json::Map<String, serde_json::Value>> {
+    let map = body.optional(name).json_object()?;
+    let received = serde_json::to_vec(&map).map_or(usize::MAX, |bytes| bytes.len());
+    if received > bytes_max {
+        body.refuse(name, format!("must be at most {bytes_max} bytes, received {received}"));
+        return None;
+    }
+    Some(map)
+}

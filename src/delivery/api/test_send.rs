@@ -1,0 +1,221 @@
+//! `POST /campaigns/:campaignId/send-test-*`: a campaign's message to one person, to look at.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{self, model::message::MessageChannel},
+    delivery::ops::test_send::{self, Tested, Wish},
+    http::{Body, Fields, FromFields, Path},
+    kernel::{CampaignId, Error, MessageId, Result},
+};
+
+/// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
+const TO_CHARS_MAX: usize = 320;
+/// Characters of `variantId`.
+const VARIANT_ID_CHARS_MAX: usize = 64;
+
+/// Whom a test goes to, and what it is rendered with.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct TestSend {
+    /// Whose profile it is rendered for, and goes to unless `to` says otherwise: the internal id, or the
+    /// caller's own. One of `userId` and `to` is needed; an in-app message needs `userId`.
+    #[expect(dead_code, reason = "describes the body")]
+    user_id: Option<String>,
+    /// The address it goes to: an email address or a phone number; for push the id that the gateway knows.
+    #[expect(dead_code, reason = "describes the body")]
+    to: Option<String>,
+    /// Which variant; the first that says something where absent.
+    #[expect(dead_code, reason = "describes the body")]
+    variant_id: Option<String>,
+    /// What templates see as `trigger` and `event`.
+    #[expect(dead_code, reason = "describes the body")]
+    trigger_data: Option<Map<String, Value>>,
+}
+
+impl FromFields for Wish {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let wish = Self {
+            user: body.optional("userId").text(0..=USER_ID_CHARS_MAX),
+            to: body.optional("to").text(0..=TO_CHARS_MAX),
+            variant: body.optional("variantId").text(1..=VARIANT_ID_CHARS_MAX),
+            trigger: bounded_object(body, "triggerData", TRIGGER_BYTES_MAX),
+        };
+        let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let wish = Self { user: said(wish.user), to: said(wish.to), ..wish };
+        if wish.user.is_none() && wish.to.is_none() && body.is_clean() {
+            body.refuse("userId", "or to is required");
+        }
+        wish
+    }
+}
+
+/// What became of a test.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TestAnswer {
+    /// Whether it is on its way.
+    success: bool,
+    /// The message.
+    message_id: MessageId,
+    /// What it goes out on.
+    channel: &'static str,
+    /// Where it goes.
+    to: String,
+    /// What it says, rendered.
+    preview: Value,
+    /// Why it is not sent: `hard_bounce`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl TestAnswer {
+    fn of<C: Serialize>(tested: Tested<C>, channel: &'static str) -> Result<Json<Self>> {
+        Ok(Json(Self {
+            success: tested.refused.is_none(),
+            message_id: tested.message,
+            channel,
+            to: tested.to,
+            preview: serde_json::to_value(tested.preview).map_err(anyhow::Error::from)?,
+            reason: tested.refused,
+        }))
+    }
+}
+
+type Sender = Caller<scope::CampaignsSend>;
+type WishBody = Body<Wish, BODY_BYTES_MAX>;
+
+fn campaign_id(text: &str) -> Result<CampaignId> {
+    text.parse().map_err(|_| campaigns::ops::NOT_FOUND)
+}
+
+async fn send(
+    (app, caller): (&App, &Sender),
+    id: &str,
+    (channel, name): (MessageChannel, &'static str),
+    wish: Wish,
+) -> Result<Json<TestAnswer>> {
+    let about = (campaign_id(id)?, channel);
+    let tested = test_send::send(app, caller.workspace(), about, wish).await;
+    TestAnswer::of(tested?, name)
+}
+
+/// A test of an email.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send-test-email",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = TestSend,
+    responses(
+        (status = 200, body = TestAnswer),
+        (status = 400, description = "what it lacks: a message of this channel, an address, a provider"),
+        (status = 404, description = "no such campaign, or no such user"),
+    )
+)]
+pub(super) async fn send_test_email(
+    State(app): State<App>,
+    caller: Sender,
+    Path(id): Path<String>,
+    Body(wish): WishBody,
+) -> Result<Json<TestAnswer>> {
+    send((&app, &caller), &id, (MessageChannel::Email, "email"), wish).await
+}
+
+/// A test of a text message.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send-test-sms",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = TestSend,
+    responses(
+        (status = 200, body = TestAnswer),
+        (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
+        (status = 404, description = "no such campaign, or no such user"),
+    )
+)]
+pub(super) async fn send_test_sms(
+    State(app): State<App>,
+    caller: Sender,
+    Path(id): Path<String>,
+    Body(wish): WishBody,
+) -> Result<Json<TestAnswer>> {
+    send((&app, &caller), &id, (MessageChannel::Sms, "sms"), wish).await
+}
+
+/// A test of a push notification.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send-test-push",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = TestSend,
+    responses(
+        (status = 200, body = TestAnswer),
+        (status = 400, description = "what it lacks: a message of this channel, a device, a provider"),
+        (status = 404, description = "no such campaign, or no such user"),
+    )
+)]
+pub(super) async fn send_test_push(
+    State(app): State<App>,
+    caller: Sender,
+    Path(id): Path<String>,
+    Body(wish): WishBody,
+) -> Result<Json<TestAnswer>> {
+    send((&app, &caller), &id, (MessageChannel::Push, "push"), wish).await
+}
+
+/// A test of a WhatsApp message.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send-test-whatsapp",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = TestSend,
+    responses(
+        (status = 200, body = TestAnswer),
+        (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
+        (status = 404, description = "no such campaign, or no such user"),
+    )
+)]
+pub(super) async fn send_test_whatsapp(
+    State(app): State<App>,
+    caller: Sender,
+    Path(id): Path<String>,
+    Body(wish): WishBody,
+) -> Result<Json<TestAnswer>> {
+    send((&app, &caller), &id, (MessageChannel::Whatsapp, "whatsapp"), wish).await
+}
+
+/// A test of a message inside an app: the person's app shows it next.
+#[utoipa::path(
+    post,
+    path = "/campaigns/{campaignId}/send-test-in-app",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    request_body = TestSend,
+    responses(
+        (status = 200, body = TestAnswer),
+        (status = 400, description = "what it lacks: content to show, `userId`"),
+        (status = 404, description = "no such campaign, or no such user"),
+    )
+)]
+pub(super) async fn send_test_in_app(
+    State(app): State<App>,
+    caller: Sender,
+    Path(id): Path<String>,
+    Body(wish): WishBody,
+) -> Result<Json<TestAnswer>> {
+    if wish.user.is_none() {
+        return Err(Error::invalid("userId", "is required"));
+    }
+    let id = campaign_id(&id)?;
+    TestAnswer::of(test_send::show(&app, caller.workspace(), id, wish).await?, "in_app")
+}

@@ -1,8 +1,0 @@
-//! The consumer that judges what comes in.
-
-mod catalogue;
-mod entering;
-mod feed;
-mod telling;
-
-pub use self::feed::{Triggers, TriggersError};

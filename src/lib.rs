@@ -31,5 +31,6 @@ pub mod suppressions;
 pub mod telemetry;
 pub mod template;
 pub mod tracking;
+pub mod triggers;
 pub mod users;
 pub mod vault;

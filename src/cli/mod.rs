@@ -11,6 +11,7 @@ mod links;
 mod output;
 mod sessions;
 mod stores;
+mod webhooks;
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -18,7 +19,7 @@ use clap::{Parser, Subcommand};
 
 use self::{
     dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
-    sessions::Session,
+    sessions::Session, webhooks::Webhooks,
 };
 use crate::{config::Settings, server, telemetry};
 
@@ -45,6 +46,9 @@ enum Command {
     /// Links that messages carry
     #[command(subcommand)]
     Links(LinkCommand),
+    /// Calls of somebody's own endpoints
+    #[command(subcommand)]
+    Webhooks(Webhooks),
     /// Rows that ClickHouse refused
     #[command(subcommand)]
     DeadLetters(DeadLetters),
@@ -83,6 +87,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
         Command::Links(command) => block_on(links::run(command, &settings))?,
+        Command::Webhooks(command) => block_on(webhooks::run(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),

@@ -13,7 +13,7 @@ use analytics::Analytics;
 use anyhow::Context as _;
 use ingest::{
     intake::{Intake, IntakeOptions},
-    pipeline::Pipeline,
+    pipeline::{self, Pipeline},
     spool::{Spool, SpoolOptions},
 };
 use parking_lot::Mutex;
@@ -47,6 +47,7 @@ use crate::{
     spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
+    triggers::Triggers,
     vault::Vault,
 };
 
@@ -84,6 +85,7 @@ pub struct Server {
     admin: SocketAddr,
     spool: Spool,
     pipeline: Arc<Mutex<Option<Pipeline>>>,
+    triggers: Option<Triggers>,
     engines: Engines,
     stopping: watch::Sender<bool>,
     listeners: Vec<JoinHandle<http::Drained>>,
@@ -129,6 +131,8 @@ impl Server {
         let lock = data_dir.lock().await?;
         let (spool, recovery) = Spool::open(spool_options(&settings, &data_dir))?;
         tracing::info!(?recovery, "spool opened");
+        // Before anybody else reads it: what only triggers have seen must wait for ClickHouse.
+        spool.register(pipeline::CONSUMER)?;
         let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
         let admin = http::bind(settings.admin_listen)
             .with_context(|| cannot_listen(settings.admin_listen))?;
@@ -148,6 +152,7 @@ impl Server {
             app,
             spool,
             pipeline: Arc::default(),
+            triggers: None,
             engines,
             stopping,
             listeners: Vec::new(),
@@ -157,6 +162,7 @@ impl Server {
         };
         server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir);
+        server.triggers = Some(Triggers::start(server.app.clone(), &server.spool)?);
         Ok(server)
     }
 
@@ -238,6 +244,9 @@ impl Server {
             senders.abort();
         }
         self.background.shutdown().await;
+        if let Some(triggers) = self.triggers.take() {
+            triggers.stop().await;
+        }
         let pipeline = self.pipeline.lock().take();
         if let Some(pipeline) = pipeline {
             pipeline.stop(shutdown::LANDING_MAX).await;

@@ -205,6 +205,25 @@ pub const METRICS: &[Metric] = &[
         Count,
         "opens and clicks that could not be told; their askers were led on all the same",
     ),
+    metric(
+        "trigger_entries_total",
+        Counter,
+        Count,
+        "messages of triggered campaigns that events made",
+    ),
+    metric(
+        "trigger_lag_seconds",
+        Histogram,
+        Seconds,
+        "from an event's arrival to its message being queued",
+    ),
+    metric("trigger_backlog_events", Gauge, Count, "events not yet judged by triggers"),
+    metric(
+        "trigger_faults_total",
+        Counter,
+        Count,
+        "times events could not set a campaign off, by kind: store is tried again",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
 ];
 

@@ -113,6 +113,8 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("suppressions", &[]),
     // Who follows a link that leads nowhere sees the page other links show.
     ("tracking", &["delivery", "hosted_page"]),
+    // What came in makes messages of what campaigns say.
+    ("triggers", &["audience", "campaigns", "delivery"]),
     ("users", &["consent", "events"]),
 ];
 

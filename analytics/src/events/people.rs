@@ -7,6 +7,9 @@ use uuid::Uuid;
 use super::{filter::Range, property::PropertyFilter};
 use crate::{Analytics, client, error::AnalyticsError};
 
+/// Narrows [`EVENT_PEOPLE`] to some people.
+const AMONG: &str =
+    "AND (user_id IN {among:Array(String)} OR service_user_id IN {among:Array(String)})";
 const EVENT_PEOPLE: &str = include_str!("../sql/event_people.sql");
 
 /// Whose events are asked for.
@@ -20,6 +23,8 @@ pub struct PeopleFilter {
     pub end_ms: Option<i64>,
     /// What its properties must equal.
     pub properties: Vec<PropertyFilter>,
+    /// Only of people tracked by one of these identifiers; of everyone where absent.
+    pub among: Option<Vec<String>>,
     /// Most rows to answer.
     pub people_max: u64,
 }
@@ -88,12 +93,13 @@ pub fn people(
     let Some(range) = Range::new(filter.start_ms, filter.end_ms) else {
         return Ok(People { cursor: None });
     };
-    let conditions: Vec<String> = filter
+    let properties = filter
         .properties
         .iter()
         .enumerate()
-        .map(|(number, property)| format!("AND {}", property.condition(number)))
-        .collect();
+        .map(|(number, property)| format!("AND {}", property.condition(number)));
+    let among = filter.among.as_ref().map(|_| AMONG.to_owned());
+    let conditions: Vec<String> = properties.chain(among).collect();
     let sql = EVENT_PEOPLE.replace("$and$", &conditions.join("\n    "));
     let mut query = client::read(&analytics.client, &sql)
         .with_setting("max_result_rows", filter.people_max.to_string())
@@ -104,6 +110,9 @@ pub fn people(
         .param("people_max", filter.people_max);
     for (number, property) in filter.properties.iter().enumerate() {
         query = property.bind(number, query);
+    }
+    if let Some(among) = &filter.among {
+        query = query.param("among", among);
     }
     Ok(People { cursor: Some(query.fetch()?) })
 }

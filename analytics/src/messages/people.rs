@@ -44,6 +44,8 @@ pub struct EngagementFilter {
     pub start_ms: Option<i64>,
     /// Inclusive end, in milliseconds since 1970, UTC.
     pub end_ms: Option<i64>,
+    /// Only of these people, by internal id; of everyone where absent.
+    pub among: Option<Vec<String>>,
     /// Most people to answer.
     pub people_max: u64,
 }
@@ -127,6 +129,8 @@ pub fn people(
         .param("channel", filter.channel.unwrap_or_default())
         .param("start_ms", range.start_ms)
         .param("end_ms", range.end_ms)
+        .param("any_user", filter.among.is_none())
+        .param("among", filter.among.as_deref().unwrap_or_default())
         .param("people_max", filter.people_max);
     Ok(EngagedPeople { cursor: Some(query.fetch()?) })
 }

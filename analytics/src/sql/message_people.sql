@@ -7,6 +7,7 @@ WHERE workspace_id = {workspace:UUID}
     AND ({any_campaign:Bool} OR campaign_id = {campaign:UUID})
     AND type IN {types:Array(String)}
     AND ({any_channel:Bool} OR channel = {channel:String})
+    AND ({any_user:Bool} OR user_id IN {among:Array(String)})
     AND NOT is_bot
     AND NOT is_test
     AND timestamp >= fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC')

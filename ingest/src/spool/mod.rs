@@ -320,6 +320,12 @@ impl Spool {
         Consumer::open(Arc::clone(&self.inner.shared), name)
     }
 
+    /// Registers the consumer `name` without opening it, so that segments wait for it from now on, whoever
+    /// else reads them before.
+    pub fn register(&self, name: &str) -> Result<(), SpoolError> {
+        self.consumer(name).map(drop)
+    }
+
     /// The end of the durable log.
     pub fn head(&self) -> Position {
         self.inner.shared.state.lock().head.position

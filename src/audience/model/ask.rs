@@ -15,6 +15,22 @@ pub struct Ask<'a> {
     pub list: Option<ListId>,
 }
 
+/// One of the few an audience is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// The profile.
+    pub user: UserId,
+    /// The caller's own id.
+    pub external_id: Option<String>,
+}
+
+impl Person {
+    /// The identifiers their events may have been tracked by.
+    pub fn identifiers(&self) -> impl Iterator<Item = String> {
+        std::iter::once(self.user.to_string()).chain(self.external_id.clone())
+    }
+}
+
 /// Why somebody who is meant is not reached. Of several reasons the first in this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exclusion {

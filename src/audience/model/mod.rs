@@ -16,7 +16,7 @@ mod tests;
 mod word;
 
 pub use self::{
-    ask::{Ask, Excluded, Exclusion, Measured, Member, Preview, Reached, Recipient},
+    ask::{Ask, Excluded, Exclusion, Measured, Member, Person, Preview, Reached, Recipient},
     condition::Condition,
     criterion::{Comparison, Criterion, Operator},
     filter::Filter,

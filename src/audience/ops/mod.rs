@@ -3,13 +3,13 @@
 mod people;
 mod person;
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
-    model::{Ask, Filter, Measured, Preview, Reached, Recipient},
+    model::{Ask, Filter, Measured, Person, Preview, Reached, Recipient},
     store::{
         self,
         filter::{self, Frame, PeopleSet, clocks},
@@ -21,7 +21,7 @@ use crate::{
     kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
 };
 
-pub use self::person::{Person, includes};
+pub use self::person::includes;
 
 /// Audiences with event filters that may be looked at at one time: each holds sets of people in PostgreSQL.
 const EVENT_LOOKS_MAX: usize = 4;
@@ -41,6 +41,7 @@ pub struct Audience<'a> {
     tx: Transaction<'static, Postgres>,
     workspace: WorkspaceId,
     ask: &'a Ask<'a>,
+    among: Option<&'a [Person]>,
     now: Timestamp,
     people: Vec<PeopleSet>,
     _turn: Option<SemaphorePermit<'static>>,
@@ -52,6 +53,15 @@ impl<'a> Audience<'a> {
     /// # Errors
     /// Bad request when an event filter means more people than can be held; unavailable when a store is.
     pub async fn open(app: &App, workspace: WorkspaceId, ask: &'a Ask<'a>) -> Result<Self> {
+        Self::open_among(app, workspace, ask, None).await
+    }
+
+    async fn open_among(
+        app: &App,
+        workspace: WorkspaceId,
+        ask: &'a Ask<'a>,
+        among: Option<&'a [Person]>,
+    ) -> Result<Self> {
         let asks_events =
             ask.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
         let turn = if asks_events {
@@ -64,12 +74,13 @@ impl<'a> Audience<'a> {
         let mut tx = store::begin(app.db()).await?;
         let people = match ask.targeting {
             Some(targeting) if asks_events => {
-                let question = people::Question { analytics: app.analytics(), workspace, now };
+                let analytics = app.analytics();
+                let question = people::Question { analytics, workspace, now, among };
                 people::gather(&mut tx, &question, targeting).await?
             }
             _ => Vec::new(),
         };
-        Ok(Self { tx, workspace, ask, now, people, _turn: turn })
+        Ok(Self { tx, workspace, ask, among, now, people, _turn: turn })
     }
 
     /// How many are meant, and how many of them can be reached.
@@ -150,8 +161,13 @@ impl<'a> Audience<'a> {
     }
 
     fn parts(&mut self) -> (&mut PgConnection, Frame<'_>) {
-        let frame =
-            Frame { workspace: self.workspace, ask: self.ask, now: self.now, people: &self.people };
+        let frame = Frame {
+            workspace: self.workspace,
+            ask: self.ask,
+            among: self.among,
+            now: self.now,
+            people: &self.people,
+        };
         (&mut self.tx, frame)
     }
 }
@@ -165,6 +181,23 @@ pub async fn measure(app: &App, workspace: WorkspaceId, ask: &Ask<'_>) -> Result
     let measured = audience.measure().await?;
     audience.close().await?;
     Ok(measured)
+}
+
+/// Those of a few whom the targeting means: a look that costs what they cost, however large the audience is.
+///
+/// # Errors
+/// As [`Audience::open`] and [`Audience::measure`].
+pub async fn among(
+    app: &App,
+    workspace: WorkspaceId,
+    ask: &Ask<'_>,
+    few: &[Person],
+) -> Result<HashSet<UserId>> {
+    let mut audience = Audience::open_among(app, workspace, ask, Some(few)).await?;
+    let size = u32::try_from(few.len()).unwrap_or(u32::MAX);
+    let page = audience.page(None, size).await?;
+    audience.close().await?;
+    Ok(page.into_iter().map(|reached| reached.user).collect())
 }
 
 /// How many they are, and those meant who changed last.

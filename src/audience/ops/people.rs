@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use crate::{
     audience::{
         model::{
-            Filter, Targeting,
+            Filter, Person, Targeting,
             filter::{Engagement, EngagementFilter, EventFilter},
         },
         store::{
@@ -35,6 +35,8 @@ pub(super) struct Question<'a> {
     pub(super) analytics: &'a Analytics,
     pub(super) workspace: WorkspaceId,
     pub(super) now: Timestamp,
+    /// The few who matter; everyone where absent.
+    pub(super) among: Option<&'a [Person]>,
 }
 
 impl Question<'_> {
@@ -57,6 +59,7 @@ impl Question<'_> {
             start_ms,
             end_ms,
             properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
+            among: self.among.map(|few| few.iter().flat_map(Person::identifiers).collect()),
             people_max,
         })
     }
@@ -74,6 +77,7 @@ impl Question<'_> {
             channel: filter.channel.map(crate::kernel::Channel::as_str),
             start_ms,
             end_ms,
+            among: self.among.map(|few| few.iter().map(|one| one.user.to_string()).collect()),
             people_max,
         }
     }

@@ -8,35 +8,19 @@ use super::people::Question;
 use crate::{
     app::App,
     audience::{
-        model::{Ask, Filter, Targeting, filter::EventFilter},
+        model::{Ask, Filter, Person, Targeting, filter::EventFilter},
         store::{
             self,
             filter::{self, Frame, PeopleSet},
         },
     },
-    kernel::{Result, UserId, WorkspaceId},
+    kernel::{Result, WorkspaceId},
 };
 
 /// Event filters that are asked at one time.
 const QUESTIONS_AT_ONCE: usize = 4;
 /// Targetings in one statement.
 const TARGETINGS_PER_STATEMENT: usize = 20;
-
-/// Somebody, under both their names.
-#[derive(Debug, Clone)]
-pub struct Person {
-    /// The profile.
-    pub user: UserId,
-    /// The caller's own id of it.
-    pub external_id: Option<String>,
-}
-
-impl Person {
-    /// Every id their events are tracked by.
-    fn identifiers(&self) -> Vec<String> {
-        std::iter::once(self.user.to_string()).chain(self.external_id.clone()).collect()
-    }
-}
 
 /// Whether a person is meant by each of these targetings, in their order; by one that is absent everyone
 /// is. Nobody means a profile that is not there. It is the statement by which audiences are found, for one
@@ -50,8 +34,9 @@ pub async fn includes(
     person: &Person,
     targetings: &[Option<&Targeting>],
 ) -> Result<Vec<bool>> {
-    let question = Question { analytics: app.analytics(), workspace, now: app.clock().now() };
-    let identifiers = person.identifiers();
+    let now = app.clock().now();
+    let question = Question { analytics: app.analytics(), workspace, now, among: None };
+    let identifiers: Vec<String> = person.identifiers().collect();
     let asked: Vec<(usize, &Filter)> = targetings
         .iter()
         .enumerate()
@@ -84,7 +69,7 @@ pub async fn includes(
     let frames: Vec<Frame<'_>> = asks
         .iter()
         .zip(&people)
-        .map(|(ask, people)| Frame { workspace, ask, now: question.now, people })
+        .map(|(ask, people)| Frame { workspace, ask, among: None, now, people })
         .collect();
     let mut verdicts = Vec::with_capacity(frames.len());
     let mut tx = store::begin(app.db()).await?;

@@ -190,7 +190,10 @@ async fn get_version(
     Path((id, version)): Path<(String, String)>,
 ) -> Result<Json<Snapshot>> {
     let found = ops::find_version(&app, &who(&caller), campaign_id(&id)?, &version).await?;
-    Ok(Json(Snapshot { version: found.version.into(), snapshot: found.snapshot }))
+    Ok(Json(Snapshot {
+        version: found.version.into(),
+        snapshot: model::hidden::snapshot(found.snapshot),
+    }))
 }
 
 /// Brings a version back; that of a live triggered, recurring or in-app campaign waits to be published.

@@ -62,12 +62,12 @@ impl From<model::Campaign> for Campaign {
         let pending_draft_updated_at = campaign.pending_draft.as_ref().map(|it| it.updated_at);
         Self {
             id: campaign.id,
-            definition: campaign.definition,
+            definition: campaign.definition.hidden(),
             status: state.status,
             failure_reason: state.failure_reason,
             version: campaign.version,
             has_pending_draft: campaign.pending_draft.is_some(),
-            pending_draft: campaign.pending_draft.map(|draft| draft.definition),
+            pending_draft: campaign.pending_draft.map(|draft| draft.definition.hidden()),
             pending_draft_updated_at,
             occurrence: state.occurrence,
             next_send_at: state.next_send_at,

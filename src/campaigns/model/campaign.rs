@@ -6,7 +6,7 @@ use super::{
     Call, CampaignChannel, Definition, Kind, Refusal, SendType, Standing, Status, status::next,
     timing,
 };
-use crate::kernel::{CampaignId, Timestamp};
+use crate::kernel::{CampaignId, Timestamp, WorkspaceId};
 
 /// A campaign as it is stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,6 +73,21 @@ pub struct State {
     pub rl: Option<Value>,
     /// Where the trial of its variants stands.
     pub ab: Option<Value>,
+}
+
+/// A triggered campaign while it is active.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standby {
+    /// Whose it is.
+    pub workspace: WorkspaceId,
+    /// Its id.
+    pub id: CampaignId,
+    /// Grows with every change.
+    pub revision: i64,
+    /// What it says.
+    pub definition: Definition,
+    /// Since when it is active: launched, or resumed.
+    pub since: Timestamp,
 }
 
 impl State {

@@ -8,6 +8,7 @@ mod edit;
 pub mod estimate;
 mod filter;
 pub mod habits;
+pub mod hidden;
 pub mod in_app;
 pub mod launch;
 pub mod learning;
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    campaign::{Campaign, PendingDraft, State},
+    campaign::{Campaign, PendingDraft, Standby, State},
     definition::{
         DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, TAG_CHARS_MAX, TAGS_MAX,
         each_once, tag,

@@ -8,8 +8,8 @@ use crate::{
     app::App,
     campaigns::{
         model::{
-            Action, Call, Campaign, Change, ChangeType, Definition, NO_SUCH_LIST, Status,
-            changed_fields, differences, for_history,
+            Action, Call, Campaign, Change, ChangeType, Definition, Difference, NO_SUCH_LIST,
+            Status, changed_fields, differences, for_history,
         },
         store::{self, Saved},
     },
@@ -101,7 +101,8 @@ impl Step {
             changed_fields: changed_fields(&before, &after),
             snapshot: new.clone(),
         };
-        let changes = for_history(differences(&before, &after));
+        let differences = differences(&before, &after).into_iter().map(Difference::hidden);
+        let changes = for_history(differences.collect());
         Ok(Self { campaign, action, changes, call: None, version: Some(version) })
     }
 

@@ -12,7 +12,7 @@ use crate::{
     kernel::{CampaignId, Error, Result, Timestamp},
 };
 
-use super::{NOT_FOUND, Who, change::look_up};
+use super::{NOT_FOUND, Who, change::look_up, secrets};
 
 /// What the name of a copy ends in.
 const COPY: &str = " (copy)";
@@ -68,9 +68,10 @@ fn copied(name: &str) -> String {
 async fn insert(
     app: &App,
     who: &Who,
-    (definition, status): (Definition, Status),
+    (mut definition, status): (Definition, Status),
     changes: Vec<Change>,
 ) -> Result<Campaign> {
+    secrets::seal(app.vault(), who.workspace, &mut definition, &[])?;
     let now: Timestamp = app.clock().now();
     let next_send_at = timing::next_send_at(&definition, (status, 0), now);
     let campaign = Campaign {

@@ -11,10 +11,12 @@ mod preview_launch;
 mod read;
 mod recurring;
 mod remove;
+mod secrets;
 mod settled;
 mod spam_check;
 mod sto;
 mod trial;
+mod triggered;
 mod update;
 mod versions;
 
@@ -32,6 +34,7 @@ pub use self::{
     spam_check::{Subject, spam_check, spam_score},
     sto::{Coverage, Timetable, sto_coverage},
     trial::{Ending, conclude, note_beginning, retest_ab, select_winner, trials},
+    triggered::{standbys, standing_by},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };

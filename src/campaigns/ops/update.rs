@@ -8,9 +8,10 @@ use crate::{
         Status, timing,
     },
     kernel::{CampaignId, Error, Result, Timestamp},
+    vault::Vault,
 };
 
-use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit};
+use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit, secrets};
 
 /// Changes the fields that were sent.
 ///
@@ -18,13 +19,19 @@ use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit}
 /// Not found; every complaint about the fields; a conflict where it stands in a state that cannot be
 /// edited, or not like this.
 pub async fn update(app: &App, who: &Who, id: CampaignId, edit: &Edit) -> Result<Campaign> {
-    change(app, who, id, |campaign, now| edited(campaign, edit, who, now)).await
+    change(app, who, id, |campaign, now| edited(app.vault(), (campaign, edit), who, now)).await
 }
 
-fn edited(campaign: &Campaign, edit: &Edit, who: &Who, now: Timestamp) -> Result<Option<Step>> {
+fn edited(
+    vault: &Vault,
+    (campaign, edit): (&Campaign, &Edit),
+    who: &Who,
+    now: Timestamp,
+) -> Result<Option<Step>> {
     let old = newest(campaign);
     // Reading large templates keeps a core busy for a while.
-    let new = tokio::task::block_in_place(|| edit.over(old, &who.zone, now))?;
+    let mut new = tokio::task::block_in_place(|| edit.over(old, &who.zone, now))?;
+    secrets::seal(vault, who.workspace, &mut new, &[old, &campaign.definition])?;
     let call = asked(campaign, edit)?;
     if *old == new && call.is_none() {
         return Ok(None);

@@ -6,15 +6,15 @@ use crate::{
     app::App,
     campaigns::{
         model::{
-            Action, Campaign, ChangeType, Difference, Edit, Entry, Snapshot, Version, VersionName,
-            differences,
+            Action, Campaign, Change, ChangeType, Difference, Edit, Entry, Snapshot, Version,
+            VersionName, differences,
         },
         store,
     },
     kernel::{CampaignId, Error, Result},
 };
 
-use super::{Who, change, find, update::resaid};
+use super::{Who, change, find, secrets, update::resaid};
 
 /// Two versions and what differs between them.
 #[derive(Debug)]
@@ -64,7 +64,8 @@ pub async fn compare(
 ) -> Result<Compared> {
     let before = find_version(app, who, id, before).await?;
     let after = find_version(app, who, id, after).await?;
-    let differences = differences(&before.snapshot, &after.snapshot);
+    let found = differences(&before.snapshot, &after.snapshot);
+    let differences = found.into_iter().map(Difference::hidden).collect();
     Ok(Compared { before: before.version, after: after.version, differences })
 }
 
@@ -78,7 +79,9 @@ pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Resul
     };
     let edit = Edit::of(fields);
     change(app, who, id, |campaign, now| {
-        let new = tokio::task::block_in_place(|| edit.alone(&who.zone))?;
+        let mut new = tokio::task::block_in_place(|| edit.alone(&who.zone))?;
+        // What was kept before secrets were sealed is sealed now.
+        secrets::seal(app.vault(), who.workspace, &mut new, &[])?;
         resaid(campaign, &new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
     })
     .await
@@ -95,5 +98,10 @@ pub async fn history(
     page: (u32, u64),
 ) -> Result<(Vec<Entry>, i64)> {
     find(app, who.workspace, id).await?;
-    store::history(app.db(), who.workspace, id, page).await
+    let (entries, total) = store::history(app.db(), who.workspace, id, page).await?;
+    let hidden = entries.into_iter().map(|entry| Entry {
+        changes: entry.changes.into_iter().map(Change::hidden).collect(),
+        ..entry
+    });
+    Ok((hidden.collect(), total))
 }

@@ -6,6 +6,7 @@ mod filter;
 mod learning;
 mod records;
 mod runs;
+mod triggered;
 
 pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, insert, save},
@@ -14,4 +15,5 @@ pub(in crate::campaigns) use self::{
     learning::{active_learners, active_with_trial, note_learning, note_trial, observations},
     records::{find_version, history, versions},
     runs::{again, begin, is_under_way, leave_out, sending},
+    triggered::{standbys, standing_by},
 };

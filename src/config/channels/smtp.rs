@@ -26,7 +26,7 @@ pub struct Smtp {
     /// Connections at the same time.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub connections: usize,
-    /// Seconds one step of a conversation may take.
+    /// Seconds a message may take, from waiting for a conversation to the server's answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
     /// Where bounces go: each message gets a return path of its own in this domain. Default: the sender.
@@ -54,7 +54,7 @@ fn connections() -> usize {
 }
 
 fn timeout_seconds() -> usize {
-    30
+    20
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {

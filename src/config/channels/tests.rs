@@ -27,7 +27,7 @@ fn a_channel_is_read_as_what_its_provider_wants() {
     else {
         panic!("{carriers:?}")
     };
-    assert_eq!((smtp.connections, smtp.timeout_seconds), (8, 30));
+    assert_eq!((smtp.connections, smtp.timeout_seconds), (8, 20));
     assert_eq!(smtp.dkim.as_ref().unwrap().selector, "s1");
     assert_eq!(http.headers["Authorization"].expose_secret(), "x");
     assert!(!format!("{read:?}{carriers:?}").contains("u:p@"), "no secrets are shown");

@@ -4,7 +4,7 @@ mod dates;
 mod evaluator;
 mod events;
 mod filters;
-mod fixture;
+pub(crate) mod fixture;
 mod preview;
 mod random;
 mod reach;

@@ -61,7 +61,10 @@ async fn messages_of_every_channel_come_back_as_they_were_sent() {
         let unknown = if channel == "in_app" { "customContent" } else { "message" };
         body["variants"][0][unknown]["somethingElse"] = json!(1);
         let campaign = made(api, &body).await;
-        let sent = saying(channel, &content)["variants"].clone();
+        let mut sent = saying(channel, &content)["variants"].clone();
+        if let Some(token) = sent.pointer_mut("/0/message/auth/token") {
+            *token = json!("********");
+        }
         assert_eq!(campaign["variants"], sent, "{channel}");
         assert_eq!(read(api, &campaign).await["variants"], sent, "{channel}");
         let changed = put(api, &campaign, json!({"description": "d"}), 200).await.json();

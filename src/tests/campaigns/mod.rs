@@ -10,6 +10,7 @@ mod preview_launch;
 mod recurring;
 mod rl;
 mod schedule;
+mod secrets;
 mod settings;
 mod spam_check;
 mod sto;

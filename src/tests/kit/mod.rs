@@ -2,6 +2,7 @@
 
 mod client;
 pub(crate) mod engines;
+mod mail_server;
 mod process;
 mod server;
 
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::{Answer, Client};
 pub(crate) use engines::clickhouse_database;
+pub(crate) use mail_server::MailServer;
 pub(crate) use process::Process;
 pub(crate) use server::{MILLRACE, Workspace, data_dir, server};
 

@@ -13,7 +13,7 @@ use sqlx::{Row as _, postgres::PgConnection};
 use self::statement::Statement;
 use super::refused;
 use crate::{
-    audience::model::{Ask, Excluded, Exclusion, Measured, Reached},
+    audience::model::{Ask, Excluded, Exclusion, Measured, Person, Reached},
     kernel::{Result, Timestamp, UserId, WorkspaceId},
 };
 
@@ -45,6 +45,8 @@ impl PeopleSet {
 pub(in crate::audience) struct Frame<'a> {
     pub(in crate::audience) workspace: WorkspaceId,
     pub(in crate::audience) ask: &'a Ask<'a>,
+    /// The few who are asked about; everyone where absent.
+    pub(in crate::audience) among: Option<&'a [Person]>,
     pub(in crate::audience) now: Timestamp,
     /// In the order of [`Targeting::filters`].
     pub(in crate::audience) people: &'a [PeopleSet],

@@ -44,6 +44,10 @@ impl<'a> Statement<'a> {
         self.sql.push(" where u.workspace_id = ");
         self.workspace();
         self.sql.push(" and u.deleted_at is null");
+        if let Some(few) = self.frame.among {
+            let ids: Vec<Vec<u8>> = few.iter().map(|one| one.user.bytes().to_vec()).collect();
+            self.sql.push(" and u.id = any(").push_bind(ids).push(")");
+        }
         self.meant();
     }
 

@@ -1,7 +1,7 @@
 //! How a webhook's request says who sends it.
 //!
-//! Its secrets are part of what the campaign says: kept and returned as they were sent, so that who edits a
-//! campaign gets back what they wrote. Whoever may read the campaign reads them; logs never do.
+//! Its secrets are sealed where they are kept and never returned: answers hide them, and what hides them,
+//! sent back, means the secret that is kept.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -84,13 +84,26 @@ impl crate::http::FromFields for Auth {
 }
 
 impl Auth {
-    /// The secret in it.
-    pub fn secret_mut(&mut self) -> Option<&mut Secret> {
+    /// The fields that hold secrets.
+    pub const SECRETS: &'static [&'static str] = &["password", "token", "value"];
+
+    /// The secret in it, and the name of its field.
+    pub fn secret_mut(&mut self) -> Option<(&'static str, &mut Secret)> {
         match self {
             Self::None => None,
-            Self::Basic { password, .. } => password.as_mut(),
-            Self::Bearer { token } => token.as_mut(),
-            Self::Header { value, .. } => value.as_mut(),
+            Self::Basic { password, .. } => password.as_mut().map(|it| ("password", it)),
+            Self::Bearer { token } => token.as_mut().map(|it| ("token", it)),
+            Self::Header { value, .. } => value.as_mut().map(|it| ("value", it)),
+        }
+    }
+
+    /// The secret in it.
+    pub fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::None => None,
+            Self::Basic { password, .. } => password.as_ref(),
+            Self::Bearer { token } => token.as_ref(),
+            Self::Header { value, .. } => value.as_ref(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A text that no log shows.
+//! A text that nobody is shown: sealed where it is kept, hidden where it is answered.
 
 use std::fmt;
 
@@ -6,17 +6,23 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
+use crate::vault::Vault;
 
 /// Characters of a secret as it is sent.
 const SECRET_CHARS_MAX: usize = 4_096;
+/// Characters of a secret as it is kept: four bytes a character in base64, and what seals them.
+const SEALED_CHARS_MAX: usize = SECRET_CHARS_MAX * 4 * 4 / 3 + 64;
 
-/// A secret. It is written out where its campaign is, and nowhere else.
+/// A secret: as its author sent it, or sealed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// The secret as it is kept.
+    /// What stands for a secret in answers. Sent back it means the secret that is kept.
+    pub const HIDDEN: &'static str = "********";
+
+    /// The secret as it was sent or as it is kept.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -35,7 +41,8 @@ impl fmt::Debug for Secret {
 
 /// Reads a secret: one line, for it goes into a header.
 pub(super) fn read(text: &str) -> Read<Secret> {
-    words::at_most(text, SECRET_CHARS_MAX)?;
+    let chars_max = if Vault::is_sealed(text) { SEALED_CHARS_MAX } else { SECRET_CHARS_MAX };
+    words::at_most(text, chars_max)?;
     words::is_one_line(text)?;
     Ok(Secret(text.to_owned()))
 }

@@ -1,10 +1,7 @@
 //! One conversation with a mail server: RFC 5321, one message after the other.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -26,6 +23,10 @@ use crate::delivery::model::{Outcome, cut_to_line};
 
 /// The server is about to hang up: RFC 5321 3.8.
 const HANGING_UP: u16 = 421;
+/// The password is wrong: RFC 4954 6.
+const NOT_AUTHENTICATED: u16 = 535;
+/// How long a goodbye may take.
+const END_MAX: Duration = Duration::from_secs(5);
 /// How the password is shown to the server: RFC 4616, and what older servers know.
 const MECHANISMS: &[Mechanism] = &[Mechanism::Plain, Mechanism::Login];
 
@@ -43,8 +44,8 @@ pub(super) struct Server {
     pub(super) credentials: Option<Credentials>,
     /// The name this side gives itself.
     pub(super) hello: ClientId,
-    /// How long one step may take.
-    pub(super) step_max: Duration,
+    /// How long a connection may take to stand.
+    pub(super) connect_max: Duration,
 }
 
 /// When a conversation is encrypted.
@@ -99,16 +100,28 @@ impl From<Error> for Stop {
         match error.status().map(u16::from) {
             Some(HANGING_UP) => Self::Cut(Cut::new(HANGING_UP.to_string(), text)),
             Some(code) => Self::Refused(Reply { code, text }),
-            None if error.is_tls() => Self::Cut(Cut::new("tls", text)),
+            None if is_tls(&error) => Self::Cut(Cut::new("tls", text)),
             None => Self::Cut(Cut::new("connection", text)),
         }
     }
 }
 
+/// Whether the encryption is what failed: a certificate, most often.
+fn is_tls(error: &Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    error.is_tls()
+}
+
 /// A conversation that is open.
 pub(super) struct Conversation {
     connection: AsyncSmtpConnection,
-    step_max: Duration,
     /// Messages that were sent in it.
     pub(super) messages: u32,
 }
@@ -119,26 +132,25 @@ impl Server {
     /// # Errors
     /// When it cannot be talked to; nothing was said of a message.
     pub(super) async fn greet(&self) -> Result<Conversation, Cut> {
-        let everything = self.step_max.saturating_mul(2);
-        match timeout(everything, self.greet_unbounded()).await {
-            Ok(Ok(connection)) => {
-                Ok(Conversation { connection, step_max: self.step_max, messages: 0 })
-            }
-            Ok(Err(Stop::Cut(cut))) => Err(cut),
-            Ok(Err(Stop::Refused(reply))) => {
-                let code =
-                    if reply.code == 535 { "auth".to_owned() } else { reply.code.to_string() };
+        match self.connected().await {
+            Ok(connection) => Ok(Conversation { connection, messages: 0 }),
+            Err(Stop::Cut(cut)) => Err(cut),
+            Err(Stop::Refused(reply)) => {
+                let code = if reply.code == NOT_AUTHENTICATED {
+                    "auth".to_owned()
+                } else {
+                    reply.code.to_string()
+                };
                 Err(Cut::new(code, reply.text))
             }
-            Err(_) => Err(Cut::new("timeout", "the server did not greet in time")),
         }
     }
 
-    async fn greet_unbounded(&self) -> Result<AsyncSmtpConnection, Stop> {
+    async fn connected(&self) -> Result<AsyncSmtpConnection, Stop> {
         let at_once = (self.encryption == Encryption::Always).then(|| self.tls.clone());
         let mut connection = AsyncSmtpConnection::connect_tokio1(
             (self.host.as_str(), self.port),
-            Some(self.step_max),
+            Some(self.connect_max),
             &self.hello,
             at_once,
             None,
@@ -170,10 +182,15 @@ pub(super) fn is_loopback(host: &str) -> bool {
 
 impl Conversation {
     /// Sends a message, and says what the server made of it. The conversation can go on.
+    /// `was_handed_over` is set once all of the message has been written.
     ///
     /// # Errors
     /// When the conversation is over.
-    pub(super) async fn send(&mut self, mail: &Mail) -> Result<Outcome, Cut> {
+    pub(super) async fn send(
+        &mut self,
+        mail: &Mail,
+        was_handed_over: &AtomicBool,
+    ) -> Result<Outcome, Cut> {
         self.messages = self.messages.saturating_add(1);
         let options = match self.options(mail) {
             Ok(options) => options,
@@ -198,31 +215,30 @@ impl Conversation {
                 }
             }
         }
-        self.hand_over(mail).await
+        self.hand_over(mail, was_handed_over).await
     }
 
-    async fn hand_over(&mut self, mail: &Mail) -> Result<Outcome, Cut> {
-        let was_written = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&was_written);
+    async fn hand_over(
+        &mut self,
+        mail: &Mail,
+        was_handed_over: &AtomicBool,
+    ) -> Result<Outcome, Cut> {
         // The second part is asked for once the first has been written, before the end is marked.
-        let body = [Some(&mail.bytes), None].into_iter().map_while(move |part| {
+        let body = [Some(&mail.bytes), None].into_iter().map_while(|part| {
             if part.is_none() {
-                seen.store(true, Ordering::Relaxed);
+                was_handed_over.store(true, Ordering::Relaxed);
             }
             part
         });
-        let answer = timeout(self.step_max, self.connection.message_iter(body)).await;
-        let cut = match answer.map(|answer| answer.map_err(Stop::from)) {
-            Ok(Ok(_)) => {
-                return Ok(Outcome::Accepted { provider_id: None, is_delivered: true });
-            }
-            Ok(Err(Stop::Refused(reply))) => return Ok(reply.outcome(Step::Message)),
+        match self.connection.message_iter(body).await.map_err(Stop::from) {
+            Ok(_) => Ok(Outcome::Accepted { provider_id: None, is_delivered: true }),
+            Err(Stop::Refused(reply)) => Ok(reply.outcome(Step::Message)),
             // A server that hangs up by its code has said that it did not take the message.
-            Ok(Err(Stop::Cut(cut))) if cut.code == HANGING_UP.to_string() => return Err(cut),
-            Ok(Err(Stop::Cut(cut))) => cut,
-            Err(_) => Cut::new("timeout", "the server did not answer in time"),
-        };
-        Err(Cut { was_handed_over: was_written.load(Ordering::Relaxed), ..cut })
+            Err(Stop::Cut(cut)) if cut.code == HANGING_UP.to_string() => Err(cut),
+            Err(Stop::Cut(cut)) => {
+                Err(Cut { was_handed_over: was_handed_over.load(Ordering::Relaxed), ..cut })
+            }
+        }
     }
 
     /// What the message asks of the server beyond plain mail, or why it cannot be sent to it.
@@ -251,10 +267,7 @@ impl Conversation {
     }
 
     async fn say(&mut self, command: &str) -> Result<Response, Stop> {
-        match timeout(self.step_max, self.connection.command(command)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(Stop::Cut(Cut::new("timeout", "the server did not answer in time"))),
-        }
+        Ok(self.connection.command(command).await?)
     }
 
     /// Marks the conversation as one that nobody goes on with.
@@ -266,6 +279,6 @@ impl Conversation {
     /// Says goodbye.
     pub(super) async fn end(mut self) {
         // Whatever the server says to that, the connection closes.
-        drop(timeout(self.step_max, self.connection.quit()).await);
+        drop(timeout(END_MAX, self.connection.quit()).await);
     }
 }

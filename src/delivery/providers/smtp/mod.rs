@@ -23,11 +23,11 @@ use lettre::transport::smtp::{
 };
 use parking_lot::Mutex;
 use secrecy::ExposeSecret as _;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 use url::Url;
 
 use self::{
-    conversation::{Conversation, Encryption, Server, is_loopback},
+    conversation::{Conversation, Cut, Encryption, Server, is_loopback},
     mail::{Mail, Writer},
 };
 use super::{Provider, Sending, Sent};
@@ -39,6 +39,8 @@ use crate::{
 
 /// How long an open conversation waits for another message; servers hang up after some minutes.
 const IDLE_MAX: Duration = Duration::from_secs(20);
+/// How long a connection may take to stand.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Messages of one conversation, so that servers behind one name share the work.
 const MESSAGES_MAX: u32 = 500;
 /// Ports of mail: RFC 6409, RFC 8314, RFC 5321.
@@ -72,11 +74,11 @@ impl Smtp {
         let hello = settings.hello.clone().or_else(|| writer.domain());
         let server = Server {
             hello: hello.map_or_else(ClientId::default, ClientId::Domain),
-            step_max: Duration::from_secs(settings.timeout_seconds as u64),
             ..server(settings.url.expose_secret(), own_authorities)?
         };
         let pool = Arc::new(Pool {
             server,
+            message_max: Duration::from_secs(settings.timeout_seconds as u64),
             open: Mutex::default(),
             slots: Semaphore::new(settings.connections.min(Semaphore::MAX_PERMITS)),
             is_swept: AtomicBool::new(false),
@@ -155,13 +157,15 @@ fn server(url: &str, own_authorities: Option<&[u8]>) -> anyhow::Result<Server> {
         tls: tls.build()?,
         credentials,
         hello: ClientId::default(),
-        step_max: Duration::default(),
+        connect_max: CONNECT_MAX,
     })
 }
 
 /// The conversations that are open.
 struct Pool {
     server: Server,
+    /// How long one message may take, from waiting for a conversation to the server's answer.
+    message_max: Duration,
     open: Mutex<Vec<(Conversation, Instant)>>,
     slots: Semaphore,
     /// Whether somebody looks after conversations that are idle.
@@ -170,31 +174,43 @@ struct Pool {
 
 impl Pool {
     async fn send(self: &Arc<Self>, mail: &Mail) -> Outcome {
-        let Ok(_slot) = self.slots.acquire().await else {
-            return rejected("closed", "the server is stopping".to_owned());
-        };
+        let was_handed_over = AtomicBool::new(false);
+        let late = "the server did not answer in time";
+        match timeout(self.message_max, self.send_at_leisure(mail, &was_handed_over)).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(cut)) => cut.outcome(),
+            Err(_) if was_handed_over.load(Ordering::Relaxed) => {
+                Outcome::Unknown { reason: late.to_owned() }
+            }
+            Err(_) => {
+                Outcome::Retry { code: "timeout".to_owned(), reason: late.to_owned(), after: None }
+            }
+        }
+    }
+
+    async fn send_at_leisure(
+        self: &Arc<Self>,
+        mail: &Mail,
+        was_handed_over: &AtomicBool,
+    ) -> Result<Outcome, Cut> {
+        let _slot = self.slots.acquire().await;
         if let Some(mut conversation) = self.idle() {
-            match conversation.send(mail).await {
+            match conversation.send(mail, was_handed_over).await {
                 Ok(outcome) => {
                     self.keep(conversation);
-                    return outcome;
+                    return Ok(outcome);
                 }
                 // It was over before this message: servers hang up on those who are silent.
-                Err(cut) if !cut.was_handed_over => {}
-                Err(cut) => return cut.outcome(),
+                Err(cut) if !cut.was_handed_over => {
+                    was_handed_over.store(false, Ordering::Relaxed);
+                }
+                Err(cut) => return Err(cut),
             }
         }
-        let mut conversation = match self.server.greet().await {
-            Ok(conversation) => conversation,
-            Err(cut) => return cut.outcome(),
-        };
-        match conversation.send(mail).await {
-            Ok(outcome) => {
-                self.keep(conversation);
-                outcome
-            }
-            Err(cut) => cut.outcome(),
-        }
+        let mut conversation = self.server.greet().await?;
+        let outcome = conversation.send(mail, was_handed_over).await?;
+        self.keep(conversation);
+        Ok(outcome)
     }
 
     fn idle(&self) -> Option<Conversation> {

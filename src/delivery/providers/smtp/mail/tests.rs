@@ -80,7 +80,7 @@ fn each_field_is_written_once() {
         assert_eq!(found.len(), 1, "{name}: {found:?}\n{mail}");
         found[0].clone()
     };
-    assert_eq!(once("From"), "\"Shop, \\\"the\\\" one\" <hello@example.test>");
+    assert_eq!(once("From"), "=?utf-8?b?U2hvcCwgInRoZSIgb25l?= <hello@example.test>");
     assert_eq!(once("Reply-To"), "Help <help@example.test>");
     assert_eq!(once("To"), "ann@example.test");
     assert_eq!(once("Subject"), "=?utf-8?b?R3LDvMOfZQ==?=");

@@ -1,0 +1,32 @@
+//! `millrace webhooks …`: what receivers of webhooks verify them by.
+
+use clap::Subcommand;
+use secrecy::ExposeSecret as _;
+
+use super::{output, stores};
+use crate::{
+    auth::keys, config::Settings, delivery::providers::signing_secret, engines::DataDir,
+    vault::Vault,
+};
+
+/// What to do with webhooks.
+#[derive(Debug, Subcommand)]
+pub(super) enum Webhooks {
+    /// Prints the secret that signs the webhooks of a workspace (Standard Webhooks)
+    Secret {
+        /// The workspace's name
+        #[arg(long, value_name = "NAME")]
+        workspace: String,
+    },
+}
+
+/// Runs the command.
+pub(super) async fn run(command: Webhooks, settings: &Settings) -> anyhow::Result<()> {
+    let Webhooks::Secret { workspace } = command;
+    let vault = Vault::from_settings(settings, &DataDir::open(&settings.data_dir)?)?;
+    let workspace = stores::with_postgres(settings, async |pool| {
+        Ok(keys::find_workspace(pool, &workspace).await?)
+    })
+    .await?;
+    output::line(signing_secret(&vault, workspace).expose_secret())
+}

@@ -1,0 +1,34 @@
+//! A process that only delivers.
+
+use std::process::Command;
+
+use crate::kit::{Client, MILLRACE, Process, data_dir};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
+    let folder = data_dir("delivers");
+    let roles = [("MILLRACE_ROLES", "delivery".to_owned())];
+    let (process, key) = Process::start(&folder, &roles).await;
+    let (api, admin) =
+        (Client::new(&process.url, key.as_deref()), Client::new(&process.admin_url, None));
+    for listener in [&api, &admin] {
+        listener.get("/livez", 200).await;
+        listener.get("/readyz", 200).await;
+    }
+    admin.get("/metrics", 200).await;
+    api.get("/users", 404).await;
+    api.get("/campaigns", 404).await;
+
+    // What a receiver verifies webhooks by; asked for twice it is the same.
+    let secret = || {
+        let mut command = Command::new(MILLRACE);
+        command.args(["webhooks", "secret", "--workspace", "demo"]);
+        let out = command.env("MILLRACE_DATA_DIR", &folder).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let secrets = tokio::task::block_in_place(|| [secret(), secret()]);
+    assert!(secrets[0].starts_with("whsec_") && secrets[0].trim().len() == 50, "{}", secrets[0]);
+    assert_eq!(secrets[0], secrets[1]);
+    assert!(process.stop().await.success());
+}

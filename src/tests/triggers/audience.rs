@@ -1,0 +1,87 @@
+//! Whose events count: those of a campaign's audience.
+
+use serde_json::{Value, json};
+
+use super::{EVENT, launched, people, until};
+use crate::{
+    audience::fixture::{Deed, Person, days_ago, list, track},
+    kit::Workspace,
+};
+
+/// Who of three people, and a marker who always does, enters by an event of theirs.
+async fn enters(workspace: &Workspace, filters: &[Value]) -> Vec<String> {
+    let groups: Vec<Value> = filters.iter().map(|filter| json!({"filters": [filter]})).collect();
+    let marker = json!({"filters": [{"type": "profile", "field": "externalId", "operator": "equals", "value": "marker"}]});
+    let groups: Vec<Value> =
+        if groups.is_empty() { groups } else { [groups, vec![marker]].concat() };
+    let targeting = json!({"filterGroups": groups, "filterOperator": "OR"});
+    let campaign = launched(workspace, json!({}), json!({"targeting": targeting})).await;
+    let campaign_id = campaign["id"].as_str().unwrap();
+    let events: Vec<Value> = ["ann", "bob", "cy", "marker"]
+        .iter()
+        .map(|name| {
+            json!({"userId": name, "eventName": EVENT, "clientEventId": format!("{campaign_id}-{name}")})
+        })
+        .collect();
+    workspace.api.post("/events/track", &json!(events), 200).await;
+    let entered = until(&campaign, &format!("{campaign_id}-marker")).await;
+    let mut users: Vec<_> = entered.into_iter().map(|entry| entry.user).collect();
+    users.sort_unstable();
+    users.retain(|user| user != "marker");
+    users
+}
+
+#[tokio::test]
+async fn only_those_whom_the_campaign_means_enter() {
+    let workspace = Workspace::new().await;
+    let insiders = list(&workspace, "Insiders").await;
+    let deed = |name, days, tracked_by| Deed {
+        name,
+        at: days_ago(days),
+        properties: json!({"total": 10}),
+        tracked_by,
+    };
+    let mut people_made = [
+        Person {
+            email: Some("ann@example.test".to_owned()),
+            lists: vec![(insiders.clone(), "email", "subscribed")],
+            deeds: vec![deed("Bought", 2, "external"), deed("Bought", 3, "internal")],
+            ..Person::with("ann", json!({"plan": "pro", "age": 41}))
+        },
+        Person {
+            email: Some("bob@example.test".to_owned()),
+            deeds: vec![deed("Bought", 20, "both")],
+            ..Person::with("bob", json!({"plan": "free", "age": 41}))
+        },
+        Person::with("cy", json!({"plan": "pro"})),
+    ];
+    for person in &mut people_made {
+        person.make(&workspace).await;
+    }
+    people(&workspace.api, &["marker"]).await;
+    track(&workspace, &people_made).await;
+    let bought = |count: Value| json!({"type": "event", "field": "Bought", "operator": "performed", "value": count});
+    let never = json!({"type": "event", "field": "Bought", "operator": "not_performed"});
+    let table: Vec<(Vec<Value>, &[&str])> = vec![
+        (vec![], &["ann", "bob", "cy"]),
+        (
+            vec![
+                json!({"type": "attribute", "field": "plan", "operator": "equals", "value": "pro"}),
+            ],
+            &["ann", "cy"],
+        ),
+        (
+            vec![json!({"type": "attribute", "field": "age", "operator": "gte", "value": 41})],
+            &["ann", "bob"],
+        ),
+        (vec![json!({"type": "list", "field": insiders, "operator": "member"})], &["ann"]),
+        (vec![bought(json!({}))], &["ann", "bob"]),
+        (vec![bought(json!({"withinDays": 7}))], &["ann"]),
+        (vec![bought(json!({"count": {"op": "gte", "value": 2}}))], &["ann"]),
+        (vec![bought(json!({"count": {"op": "equals", "value": 1}}))], &["bob"]),
+        (vec![never], &["cy"]),
+    ];
+    for (filters, expected) in table {
+        assert_eq!(enters(&workspace, &filters).await, expected, "{filters:?}");
+    }
+}

@@ -1,0 +1,146 @@
+//! No event is forgotten and none sets a campaign off twice, whatever is killed.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use sqlx::{
+    PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use super::{EVENT, all, body, people};
+use crate::{
+    campaigns::{call, made},
+    kit::{Client, Process, data_dir, eventually},
+};
+
+/// Events of one request.
+const BATCH: u64 = 20;
+/// People whose events they are.
+const PEOPLE: u64 = 7;
+/// How often the server is killed.
+const KILLS: usize = 4;
+
+/// The store of a server, for questions that no endpoint asks. The link to its socket is short.
+async fn store(data_dir: &Path, scratch: &Path) -> PgPool {
+    let link = scratch.join("pg");
+    if !link.exists() {
+        std::os::unix::fs::symlink(data_dir.join("postgres"), &link).unwrap();
+    }
+    let options = PgConnectOptions::new_without_pgpass()
+        .socket(link)
+        .username("millrace")
+        .database("millrace");
+    PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap()
+}
+
+#[derive(Debug, Clone, Default)]
+struct Load {
+    next: Arc<AtomicU64>,
+    acknowledged: Arc<Mutex<BTreeSet<String>>>,
+    done: Arc<AtomicBool>,
+    target: Arc<Mutex<Option<Client>>>,
+}
+
+impl Load {
+    async fn run(self) {
+        while !self.done.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            let ids: Vec<String> = (first..first + BATCH).map(|n| format!("event-{n}")).collect();
+            let event = |(n, id): (u64, &String)| {
+                let user = format!("user-{}", n % PEOPLE);
+                json!({"userId": user, "eventName": EVENT, "clientEventId": id})
+            };
+            let events: Value = (first..).zip(&ids).map(event).collect();
+            while !self.posted(&events).await {
+                if self.done.load(Ordering::Relaxed) {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+            self.acknowledged.lock().extend(ids);
+        }
+    }
+
+    /// A request without an answer is sent again with the same ids.
+    async fn posted(&self, events: &Value) -> bool {
+        let client = self.target.lock().clone();
+        let Some(client) = client else { return false };
+        let request = client.request(reqwest::Method::POST, "/events/track").json(events);
+        request.send().await.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    async fn grown(&self, by: usize) {
+        let goal = self.acknowledged.lock().len() + by;
+        eventually("the load goes on", || async {
+            (self.acknowledged.lock().len() >= goal).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_acknowledged_event_sets_its_campaigns_off_once_when_the_server_is_killed() {
+    let folder = data_dir("killed-triggers");
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut process, key) = Process::start(&folder, &[]).await;
+    let key = key.expect("the first start prints a key");
+    let api = process.client(&key);
+    let names: Vec<String> = (0..PEOPLE).map(|n| format!("user-{n}")).collect();
+    people(&api, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let mut campaigns = Vec::new();
+    for _ in 0..2 {
+        let campaign = made(&api, &body(json!({"reEntry": "always"}), json!({}))).await;
+        call(&api, &campaign, "send", 200).await;
+        campaigns.push(campaign);
+    }
+    let load = Load::default();
+    let clients: Vec<_> = (0..2).map(|_| tokio::spawn(load.clone().run())).collect();
+    for _ in 0..KILLS {
+        *load.target.lock() = Some(process.client(&key));
+        load.grown(300).await;
+        process.kill();
+        *load.target.lock() = None;
+        (process, _) = Process::start(&folder, &[]).await;
+    }
+    *load.target.lock() = Some(process.client(&key));
+    load.grown(100).await;
+    load.done.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    let acknowledged = load.acknowledged.lock().clone();
+    let db = store(&folder, scratch.path()).await;
+    for campaign in &campaigns {
+        let entered = eventually("every event set it off", || async {
+            let entered = all(db.clone(), campaign).await;
+            let events: BTreeSet<&str> = entered.iter().map(|it| it.event.as_str()).collect();
+            acknowledged.iter().all(|id| events.contains(id.as_str())).then_some(entered)
+        })
+        .await;
+        let events: BTreeSet<&str> = entered.iter().map(|it| it.event.as_str()).collect();
+        assert_eq!(events.len(), entered.len(), "an event has one entry and one message");
+        let kept: i64 = sqlx::query_scalar("select count(*) from message where campaign_id = $1")
+            .bind(campaign["id"].as_str().unwrap().parse::<uuid::Uuid>().unwrap())
+            .fetch_one(&db)
+            .await
+            .unwrap();
+        assert_eq!(usize::try_from(kept).unwrap(), entered.len(), "no message is of no event");
+        for user in &names {
+            let mut numbers: Vec<i32> =
+                entered.iter().filter(|it| it.user == *user).map(|it| it.occurrence).collect();
+            numbers.sort_unstable();
+            assert!(numbers.iter().copied().eq(1..=i32::try_from(numbers.len()).unwrap()));
+        }
+    }
+    db.close().await;
+    assert!(process.stop().await.success());
+}

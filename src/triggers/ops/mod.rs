@@ -1,0 +1,8 @@
+//! The consumer that judges what comes in.
+
+mod catalogue;
+mod entering;
+mod feed;
+mod telling;
+
+pub use self::feed::{Triggers, TriggersError};

@@ -217,7 +217,8 @@ mod tests {
 
     #[test]
     fn a_refusal_that_says_something_about_the_recipient_is_told_twice() {
-        let callback = |happened| Callback { provider_id: "SM1".into(), happened, at: None };
+        let callback =
+            |happened| Callback { provider_id: "SM1".into(), reference: None, happened, at: None };
         let kinds = |happened| {
             let parts = Feedback::of_callback("twilio", callback(happened));
             parts.iter().map(|part| part.heard.kind().as_str()).collect::<Vec<_>>()

@@ -149,15 +149,15 @@ impl Email {
     }
 
     /// Headers by which mail programs and mailbox providers know what it is: RFC 2369, RFC 8058,
-    /// RFC 2919, RFC 3834, and Gmail's feedback loop.
+    /// RFC 2919, RFC 3834. `Feedback-ID` is the mail's writer's.
     fn headers(&self, scene: &Scene<'_>) -> Vec<(String, String)> {
         let Scene { frame, around, outs, .. } = scene;
         let mut headers = Vec::new();
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
-        let Some(campaign) = &frame.campaign else {
+        if frame.campaign.is_none() {
             add("Auto-Submitted", "auto-generated".to_owned());
             return headers;
-        };
+        }
         if self.list_unsubscribe && !outs.unsubscribe.is_empty() {
             add("List-Unsubscribe", format!("<{}>", outs.unsubscribe));
             add("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned());
@@ -169,8 +169,6 @@ impl Email {
         if frame.is_marketing {
             add("Precedence", "bulk".to_owned());
         }
-        let Around { workspace, .. } = around;
-        add("Feedback-ID", format!("{}:{workspace}:email:millrace", campaign.id));
         headers
     }
 }

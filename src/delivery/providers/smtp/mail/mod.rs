@@ -65,7 +65,7 @@ pub(super) struct Mail {
 /// Why a message makes no mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unwritable {
-    /// `no_sender`, `invalid_address`, `invalid_header`, `unwritable`.
+    /// `no_sender`, `no_content`, `invalid_address`, `invalid_header`, `unwritable`.
     pub(super) code: &'static str,
     /// In words.
     pub(super) reason: String,
@@ -115,8 +115,15 @@ impl Writer {
     ) -> Result<Mail, Unwritable> {
         let sender = email.from.as_deref().or(self.from.as_deref());
         let sender = sender.ok_or_else(|| unwritable("no_sender", "no sender is named"))?;
-        let from = mailbox(sender)
+        let mut from = mailbox(sender)
             .ok_or_else(|| unwritable("no_sender", "the sender is no email address"))?;
+        if email.from.is_none() && email.from_name.is_some() {
+            from.name.clone_from(&email.from_name);
+        }
+        if email.html.is_none() && email.text.is_none() {
+            let problem = "its content is a template that a mail server does not have";
+            return Err(unwritable("no_content", problem));
+        }
         let to: Address = message
             .to
             .parse()

@@ -128,6 +128,7 @@ fn a_message_that_makes_no_mail_says_why() {
     };
     assert_eq!(with(|_| ()), "written");
     assert_eq!(with(|email| email.from = None), "no_sender");
+    assert_eq!(with(|email| (email.html, email.text) = (None, None)), "no_content");
     assert_eq!(with(|email| email.from = Some("shop".to_owned())), "no_sender");
     assert_eq!(with(|email| email.reply_to = Some("help".to_owned())), "invalid_header");
     assert_eq!(

@@ -9,6 +9,7 @@ use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
+    callbacks::Tellers,
     config::{Callbacks, Delivery, Transactional},
     delivery::{ops::bell::Bell, providers::Providers},
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
@@ -65,8 +66,10 @@ pub struct Parts {
     pub providers: Providers,
     /// Seals secrets.
     pub vault: Vault,
-    /// What may come back, and from whom.
+    /// What may come back.
     pub callbacks: Callbacks,
+    /// And from whom.
+    pub tellers: Tellers,
 }
 
 impl App {
@@ -145,7 +148,12 @@ impl App {
         &self.0.providers
     }
 
-    /// What may come back, and from whom.
+    /// Who may tell of messages after they left.
+    pub fn tellers(&self) -> &Tellers {
+        &self.0.tellers
+    }
+
+    /// What may come back.
     pub fn callbacks(&self) -> &Callbacks {
         &self.0.callbacks
     }

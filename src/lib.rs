@@ -7,6 +7,7 @@ pub mod app;
 pub mod audience;
 pub mod audit;
 pub mod auth;
+pub mod callbacks;
 pub mod campaigns;
 pub mod cli;
 pub mod config;

@@ -5,7 +5,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
-    campaigns, consent, delivery, events, hosted_page,
+    callbacks, campaigns, consent, delivery, events, hosted_page,
     http::{health, openapi, rate},
     lists, sdk, stats, suppressions, telemetry, tracking, users,
 };
@@ -24,6 +24,7 @@ pub fn api(app: App) -> Router {
         .merge(sdk::api::routes(app.sdk_origins()))
         .merge(hosted_page::api::pages())
         .merge(tracking::api::routes())
+        .merge(callbacks::api::routes())
         .merge(health::router());
     openapi::finish(routes).with_state(app)
 }

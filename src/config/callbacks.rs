@@ -1,7 +1,7 @@
 //! `[callbacks]`: what may come back, and from whom. Without a secret nobody can prove who he is, so
 //! nothing is heard from a provider that is not set up here.
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -93,4 +93,12 @@ pub struct Resend {
 pub struct GenericCallbacks {
     /// What signs them (Standard Webhooks): `whsec_` and base64, or any text.
     pub secret: SecretString,
+}
+
+/// `[inbound]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inbound {
+    /// Where bounces are taken by SMTP or LMTP; none: they are not.
+    pub listen: Option<SocketAddr>,
 }

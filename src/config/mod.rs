@@ -22,7 +22,7 @@ use crate::{http::TrustedProxy, sdk};
 
 pub use self::{
     callbacks::{
-        BasicCredentials, Callbacks, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses,
+        BasicCredentials, Callbacks, GenericCallbacks, Inbound, Mailgun, Resend, Sendgrid, Ses,
         WhatsappCallbacks,
     },
     channels::{
@@ -108,6 +108,9 @@ pub struct Settings {
     /// What may come back, and from whom.
     #[serde(default)]
     pub callbacks: Callbacks,
+    /// Mail that comes back.
+    #[serde(default)]
+    pub inbound: Inbound,
     /// What the operator should be told once at start, in whole sentences without secrets.
     #[serde(skip)]
     pub notices: Vec<String>,

@@ -25,7 +25,7 @@ mod tests;
 pub use self::{
     body::{
         Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held, JsonBytes, OneOrMany,
-        TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
+        RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
     envelope::Shown,
     fields::{

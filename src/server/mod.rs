@@ -26,6 +26,7 @@ use tokio::{
 use crate::{
     app::{App, Parts},
     auth::{Auth, sessions::Sessions},
+    callbacks::{self, Tellers},
     campaigns,
     config::{self, Role, Settings},
     delivery::{
@@ -92,6 +93,7 @@ pub struct Server {
     /// Those who send, where this process does.
     senders: Option<JoinHandle<()>>,
     background: JoinSet<()>,
+    mail: Option<SocketAddr>,
     _lock: DataDirLock,
 }
 
@@ -136,6 +138,11 @@ impl Server {
         let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
         let admin = http::bind(settings.admin_listen)
             .with_context(|| cannot_listen(settings.admin_listen))?;
+        let mail = settings
+            .inbound
+            .listen
+            .map(|address| http::bind(address).with_context(|| cannot_listen(address)));
+        let mail = mail.transpose()?;
         let engine_options = EngineOptions {
             executable: options.executable.clone(),
             ..EngineOptions::from_settings(&settings)?
@@ -158,11 +165,16 @@ impl Server {
             listeners: Vec::new(),
             senders: None,
             background: JoinSet::new(),
+            mail: None,
             _lock: lock,
         };
         server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir);
         server.triggers = Some(Triggers::start(server.app.clone(), &server.spool)?);
+        if let Some(mail) = mail {
+            server.mail = Some(mail.local_addr()?);
+            server.background.spawn(callbacks::inbound::serve(server.app.clone(), mail));
+        }
         Ok(server)
     }
 
@@ -174,6 +186,11 @@ impl Server {
     /// Where `/metrics` answers.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
+    }
+
+    /// Where mail that comes back is taken, if it is.
+    pub fn mail_address(&self) -> Option<SocketAddr> {
+        self.mail
     }
 
     /// What the handlers reach.
@@ -330,6 +347,7 @@ fn assemble(
         providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
         vault,
         callbacks: settings.callbacks.clone(),
+        tellers: Tellers::from_settings(settings)?,
         recorder,
         clock,
         db,

@@ -125,6 +125,12 @@ pub const METRICS: &[Metric] = &[
         "embedded engines that died and were started again",
     ),
     metric(
+        "callbacks_signals_total",
+        Counter,
+        Count,
+        "reports about messages after they left, by who told and what became of them",
+    ),
+    metric(
         "consent_changes_total",
         Counter,
         Count,

@@ -97,6 +97,7 @@ fn crates_only_know_the_crates_below_them() {
 /// Areas each area may reach sideways, besides itself. The kit (`kernel`, `http`, `auth`, `app`) is free.
 const SIDEWAYS: &[(&str, &[&str])] = &[
     ("audience", &["consent"]),
+    ("callbacks", &["delivery"]),
     ("campaigns", &["audience", "lists", "audit"]),
     ("consent", &["suppressions"]),
     // What leaves is made of what a campaign is: campaigns know nothing of delivery.

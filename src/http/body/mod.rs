@@ -46,3 +46,26 @@ where
         Ok(Self { bytes, held })
     }
 }
+
+/// A body as bytes, whatever it says it is: for callers whose signature is over the bytes.
+#[derive(Debug)]
+pub struct RawBytes<const MAX_BYTES: usize> {
+    /// The decompressed body.
+    pub bytes: Vec<u8>,
+    /// The body's share of memory; keep it as long as the bytes.
+    pub held: Held,
+}
+
+impl<S, const MAX_BYTES: usize> FromRequest<S> for RawBytes<MAX_BYTES>
+where
+    BodyBudget: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
+        let budget = BodyBudget::from_ref(state);
+        let (bytes, held) = collect::whole(request, MAX_BYTES, &budget).await?;
+        Ok(Self { bytes, held })
+    }
+}

@@ -1,0 +1,140 @@
+//! `/callbacks/sms/twilio`, `/callbacks/whatsapp`, `/callbacks/viber/infobip`: what becomes of messages to
+//! phones, and what people write back.
+
+use axum::{
+    extract::{OriginalUri, State},
+    http::{HeaderMap, Uri, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use secrecy::ExposeSecret as _;
+use url::form_urlencoded;
+
+use super::{CALL_BYTES_MAX, header};
+use crate::{
+    app::App,
+    callbacks::{
+        model::{Report, Unproven},
+        ops,
+    },
+    delivery::{
+        model::{Callback, Inbound, Keyword},
+        ops::keywords,
+        providers::{infobip, twilio, whatsapp},
+    },
+    http::{FormBody, RawBytes},
+    kernel::{Channel, Error, Result},
+};
+
+/// Bytes of a form of Twilio's.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// An answer that says nothing to whoever wrote.
+const NO_ANSWER: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response/>";
+
+/// A status of a message, or a text that somebody wrote.
+pub(super) async fn twilio(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    FormBody(form): FormBody<FORM_BYTES_MAX>,
+) -> Result<Response> {
+    let token = app.tellers().twilio.as_ref().ok_or(Unproven::Missing)?;
+    let signature = header(&headers, "x-twilio-signature");
+    if signature.is_empty() {
+        return Err(Unproven::Missing.into());
+    }
+    if !twilio::is_signed(token.expose_secret(), &called(&app, &uri), &form, signature) {
+        return Err(Unproven::Wrong.into());
+    }
+    if let Some(callback) = twilio::read_status(&form) {
+        let named = query(&uri).into_iter().find(|(name, _)| name == "m");
+        let reference = named.and_then(|(_, reference)| reference.parse().ok());
+        let callback = Callback { reference: callback.reference.or(reference), ..callback };
+        take(&app, ("twilio", Channel::Sms), vec![callback]).await?;
+    } else if let Some(inbound) = twilio::read_inbound(&form) {
+        // Twilio says itself what it understood, in every language it was told to.
+        let understood = form.iter().find(|(name, _)| name == "OptOutType");
+        let keyword = Keyword::read(understood.map_or(&inbound.text, |(_, word)| word));
+        obey(&app, ("twilio", Channel::Sms), &inbound, keyword).await?;
+    }
+    Ok(([(CONTENT_TYPE, "text/xml")], NO_ANSWER).into_response())
+}
+
+/// Whether this is the place, asks Meta.
+pub(super) async fn whatsapp_challenge(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+) -> Result<String> {
+    let settings = app.tellers().whatsapp.as_ref().ok_or(Unproven::Missing)?;
+    let query = query(&uri);
+    let challenge = whatsapp::challenge(&query, settings.verify_token.expose_secret());
+    Ok(challenge.ok_or(Unproven::Wrong)?.to_owned())
+}
+
+pub(super) async fn whatsapp(
+    State(app): State<App>,
+    headers: HeaderMap,
+    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+) -> Result<()> {
+    let settings = app.tellers().whatsapp.as_ref().ok_or(Unproven::Missing)?;
+    let signature = header(&headers, "x-hub-signature-256");
+    if signature.is_empty() {
+        return Err(Unproven::Missing.into());
+    }
+    if !whatsapp::is_signed(settings.app_secret.expose_secret(), &bytes, signature) {
+        return Err(Unproven::Wrong.into());
+    }
+    let notice = whatsapp::read(&bytes).ok_or_else(|| Error::bad_request("body is no callback"))?;
+    let teller = ("whatsapp", Channel::Whatsapp);
+    for inbound in &notice.inbound {
+        obey(&app, teller, inbound, Keyword::read(&inbound.text)).await?;
+    }
+    take(&app, teller, notice.callbacks).await
+}
+
+pub(super) async fn infobip(
+    State(app): State<App>,
+    headers: HeaderMap,
+    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+) -> Result<()> {
+    let credentials = app.tellers().infobip.as_ref().ok_or(Unproven::Missing)?;
+    credentials.proves(header(&headers, "authorization"))?;
+    let notice = infobip::read(&bytes).ok_or_else(|| Error::bad_request("body is no callback"))?;
+    let teller = ("infobip", Channel::Viber);
+    for inbound in &notice.inbound {
+        obey(&app, teller, inbound, Keyword::read(&inbound.text)).await?;
+    }
+    take(&app, teller, notice.callbacks).await
+}
+
+async fn take(
+    app: &App,
+    (teller, channel): (&'static str, Channel),
+    callbacks: Vec<Callback>,
+) -> Result<()> {
+    let reports = callbacks.into_iter().flat_map(|callback| Report::of_callback(teller, callback));
+    ops::take(app, teller, channel.as_str(), reports.collect()).await.map(drop)
+}
+
+async fn obey(
+    app: &App,
+    (teller, channel): (&'static str, Channel),
+    inbound: &Inbound,
+    keyword: Option<Keyword>,
+) -> Result<()> {
+    if let Some(keyword) = keyword {
+        keywords::obey(app, channel, teller, inbound, keyword).await?;
+        ops::count(teller, "keyword", 1);
+    }
+    Ok(())
+}
+
+fn query(uri: &Uri) -> Vec<(String, String)> {
+    form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect()
+}
+
+/// The address that was called, as the caller knows it.
+fn called(app: &App, uri: &Uri) -> String {
+    let base = app.links().public_url().as_str().trim_end_matches('/');
+    let path = uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
+    format!("{base}{path}")
+}

@@ -1,0 +1,51 @@
+//! Reports of abuse (RFC 5965): the feedback loops of mailbox providers.
+
+use mail_parser::Message;
+
+use super::{
+    Name, RECIPIENTS_MAX, Report, address_in, blocks, field, names_or, part, reference_in,
+};
+use crate::delivery::model::{Feedback, Heard, Whose, Why};
+
+/// The teller of what mailbox providers say.
+const TELLER: &str = "arf";
+/// The source of an opt-out that a mailbox provider hands on.
+const FEEDBACK_LOOP: &str = "feedback_loop";
+
+/// What a report of abuse says.
+pub(super) fn reports(mail: &Message<'_>, own: &[Name]) -> Vec<Report> {
+    let Some(block) = part(mail, "message", &["feedback-report"]).map(blocks) else {
+        return Vec::new();
+    };
+    let fields: Vec<(String, String)> = block.into_iter().flatten().collect();
+    let kind = field(&fields, "Feedback-Type").to_ascii_lowercase();
+    let addresses: Vec<String> = fields
+        .iter()
+        .filter(|(name, _)| {
+            ["Original-Rcpt-To", "Removal-Recipient"]
+                .iter()
+                .any(|key| name.eq_ignore_ascii_case(key))
+        })
+        .filter_map(|(_, value)| address_in(value))
+        .take(RECIPIENTS_MAX)
+        .collect();
+    let heard = match kind.as_str() {
+        // What says nothing about the recipient's wishes.
+        "" | "not-spam" | "auth-failure" | "dmarc" => return Vec::new(),
+        "opt-out" | "opt-out-list" => Heard::Unsubscribed { source: FEEDBACK_LOOP },
+        kind => Heard::Complained {
+            why: Why::new(kind, field(&fields, "User-Agent")),
+            // Many providers take the recipient out of it. Then the reference alone says who it was.
+            whose: if addresses.is_empty() {
+                Whose::Recipient
+            } else {
+                Whose::Claimed(addresses.clone())
+            },
+        },
+    };
+    let sender = reference_in(field(&fields, "Original-Mail-From")).map(Name::Reference);
+    let own: Vec<Name> = sender.into_iter().chain(own.iter().cloned()).collect();
+    let event = mail.message_id().unwrap_or_default().chars().take(200).collect();
+    let feedback = Feedback { teller: TELLER, event, at: None, heard };
+    vec![Report { names: names_or(&own, &addresses), feedback }]
+}

@@ -1,0 +1,74 @@
+//! What SendGrid's event webhook says: a list of events.
+
+use serde_json::Value;
+
+use super::{Name, Report, status::Status, text, unix_time};
+use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
+
+/// The teller.
+const TELLER: &str = "sendgrid";
+/// Events of one call that are looked at; SendGrid sends about a thousand at most.
+const EVENTS_MAX: usize = 10_000;
+
+/// What a list of events says.
+pub(super) fn reports(body: &Value) -> Vec<Report> {
+    let events = body.as_array().map(Vec::as_slice).unwrap_or_default();
+    events.iter().take(EVENTS_MAX).filter_map(report).collect()
+}
+
+fn report(event: &Value) -> Option<Report> {
+    let heard = heard(event)?;
+    // "smtp-id" is our Message-ID; SendGrid's own id has the name of a machine behind its first dot.
+    let ours = [text(event, "/smtp-id"), text(event, "/X-Message-Id"), text(event, "/messageId")];
+    let own = text(event, "/sg_message_id");
+    let own = own.split_once('.').map_or(own, |(id, _)| id);
+    let feedback = Feedback {
+        teller: TELLER,
+        event: text(event, "/sg_event_id").to_owned(),
+        at: unix_time(event, "/timestamp"),
+        heard,
+    };
+    Some(Report { names: Name::among(ours, own), feedback })
+}
+
+fn heard(event: &Value) -> Option<Heard> {
+    let words = match text(event, "/reason") {
+        "" => text(event, "/response"),
+        reason => reason,
+    };
+    let status = Status::read(text(event, "/status")).or_else(|| Status::within(words));
+    let code = status.map(|status| status.to_string()).unwrap_or_default();
+    let why = Why::new(&code, words);
+    let whose = match text(event, "/email") {
+        "" => Whose::Recipient,
+        address => Whose::Named(address.to_owned()),
+    };
+    Some(match text(event, "/event") {
+        "delivered" => Heard::Delivered,
+        "deferred" => Heard::Deferred(why),
+        "bounce" => {
+            let is_block = text(event, "/type") == "blocked";
+            let kind = match status {
+                _ if is_block => BounceKind::Soft,
+                Some(status) => status.bounce(),
+                None => BounceKind::Hard,
+            };
+            Heard::Bounced { kind, why, whose }
+        }
+        "dropped" => dropped(words, whose),
+        "spamreport" => Heard::Complained { why: Why::new("abuse", words), whose },
+        "unsubscribe" | "group_unsubscribe" => Heard::Unsubscribed { source: "provider" },
+        _ => return None,
+    })
+}
+
+/// SendGrid does not send to those of whom it knows better.
+fn dropped(words: &str, whose: Whose) -> Heard {
+    let why = Why::new("dropped", words);
+    match words.to_ascii_lowercase().as_str() {
+        "bounced address" | "invalid" => Heard::Bounced { kind: BounceKind::Hard, why, whose },
+        "spam reporting address" => Heard::Complained { why, whose },
+        "unsubscribed address" => Heard::Unsubscribed { source: "provider" },
+        _ => Heard::Failed(why),
+    }
+}

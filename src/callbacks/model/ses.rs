@@ -1,0 +1,108 @@
+//! What Amazon SES says, by notifications and by event publishing alike.
+
+use serde_json::Value;
+
+use super::{Name, Report, list, status::Status, text, time};
+use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
+
+/// The teller.
+const TELLER: &str = "ses";
+
+/// What an SES message says of each recipient.
+pub(super) fn reports(body: &Value) -> Vec<Report> {
+    let kind = match text(body, "/notificationType") {
+        "" => text(body, "/eventType"),
+        kind => kind,
+    };
+    let names = names(body);
+    let report = |(event, pointer): (&str, &str), heard| Report {
+        names: names.clone(),
+        feedback: Feedback {
+            teller: TELLER,
+            event: text(body, event).to_owned(),
+            at: time(body, pointer),
+            heard,
+        },
+    };
+    match kind {
+        "Bounce" => list(body, "/bounce/bouncedRecipients")
+            .iter()
+            .map(|one| report(("/bounce/feedbackId", "/bounce/timestamp"), bounced(body, one)))
+            .collect(),
+        "Complaint" => list(body, "/complaint/complainedRecipients")
+            .iter()
+            .map(|one| {
+                let words = text(body, "/complaint/userAgent");
+                let heard = Heard::Complained {
+                    why: Why::new(text(body, "/complaint/complaintFeedbackType"), words),
+                    whose: named(one),
+                };
+                report(("/complaint/feedbackId", "/complaint/timestamp"), heard)
+            })
+            .collect(),
+        "Delivery" => vec![report(("", "/delivery/timestamp"), Heard::Delivered)],
+        "DeliveryDelay" => list(body, "/deliveryDelay/delayedRecipients")
+            .iter()
+            .map(|one| {
+                let why = Why::new(text(one, "/status"), text(one, "/diagnosticCode"));
+                report(
+                    ("/deliveryDelay/timestamp", "/deliveryDelay/timestamp"),
+                    Heard::Deferred(why),
+                )
+            })
+            .collect(),
+        "Reject" => {
+            let why = Why::new("rejected", text(body, "/reject/reason"));
+            vec![report(("", "/mail/timestamp"), Heard::Failed(why))]
+        }
+        "Subscription" if opts_out(body) => {
+            let heard = Heard::Unsubscribed { source: "provider" };
+            vec![report(("/subscription/timestamp", "/subscription/timestamp"), heard)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn bounced(body: &Value, recipient: &Value) -> Heard {
+    let diagnostic = text(recipient, "/diagnosticCode");
+    let status = Status::read(text(recipient, "/status")).or_else(|| Status::within(diagnostic));
+    let subtype = text(body, "/bounce/bounceSubType");
+    let code = status.map_or_else(|| subtype.to_owned(), |status| status.to_string());
+    let words = if diagnostic.is_empty() { subtype } else { diagnostic };
+    let is_permanent = text(body, "/bounce/bounceType") == "Permanent";
+    let kind = match status {
+        _ if !is_permanent => BounceKind::Soft,
+        // A full or guarded mailbox is permanent to Amazon, where its server said so with a 5.
+        Some(status) if status.class == 5 => status.bounce(),
+        _ => BounceKind::Hard,
+    };
+    Heard::Bounced { kind, why: Why::new(&code, words), whose: named(recipient) }
+}
+
+fn named(recipient: &Value) -> Whose {
+    match text(recipient, "/emailAddress") {
+        "" => Whose::Recipient,
+        // With a display name where the message had one.
+        address => Whose::Named(
+            address.rsplit_once('<').map_or(address, |(_, a)| a.trim_end_matches('>')).to_owned(),
+        ),
+    }
+}
+
+/// SES writes a `Message-ID` of its own, so ours is in another header.
+fn names(body: &Value) -> Vec<Name> {
+    let headers = list(body, "/mail/headers");
+    let ours = headers
+        .iter()
+        .filter(|header| {
+            ["x-message-id", "message-id"]
+                .contains(&text(header, "/name").to_ascii_lowercase().as_str())
+        })
+        .map(|header| text(header, "/value"));
+    Name::among(ours, text(body, "/mail/messageId"))
+}
+
+/// Whether a change of SES's own subscription page is an opt-out of everything.
+fn opts_out(body: &Value) -> bool {
+    body.pointer("/subscription/newTopicPreferences/unsubscribeAll") == Some(&Value::Bool(true))
+}

@@ -1,0 +1,90 @@
+//! Finds the messages that are spoken of, and hands on what is said of them.
+
+pub mod ses;
+
+use std::collections::HashMap;
+
+use crate::{
+    app::App,
+    callbacks::model::{Name, Report},
+    delivery::{
+        model::{Feedback, Reference},
+        ops::feedback,
+    },
+    kernel::Result,
+};
+
+/// What became of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// Of messages of ours, told and acted on.
+    pub known: usize,
+    /// Of messages that nobody here sent, left alone.
+    pub unknown: usize,
+}
+
+/// Acts on reports about messages of a channel. `teller` is who told, for the metrics.
+///
+/// # Errors
+/// When the stores fail: then all of them may be told again.
+pub async fn take(
+    app: &App,
+    teller: &'static str,
+    channel: &str,
+    reports: Vec<Report>,
+) -> Result<Taken> {
+    let told = reports.len();
+    let named = of_provider(app, channel, &reports).await?;
+    let mut heard: Vec<(Reference, Feedback)> = Vec::with_capacity(told);
+    for Report { names, feedback } in reports {
+        if let Some(reference) = find(app, &named, &names).await? {
+            heard.push((reference, feedback));
+        }
+    }
+    let known = feedback::apply_all(app, &heard).await?;
+    let taken = Taken { known, unknown: told - known };
+    count(teller, "applied", taken.known);
+    count(teller, "unknown", taken.unknown);
+    Ok(taken)
+}
+
+/// The messages that the channel's provider named by ids of its own, where it said nothing better.
+async fn of_provider(
+    app: &App,
+    channel: &str,
+    reports: &[Report],
+) -> Result<HashMap<String, Reference>> {
+    let ids = reports.iter().filter_map(|report| match report.names.first() {
+        Some(Name::Provider(id)) => Some(id.as_str()),
+        _ => None,
+    });
+    let ids: Vec<&str> = ids.collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    feedback::named_by_provider(app, channel, &ids).await
+}
+
+async fn find(
+    app: &App,
+    named: &HashMap<String, Reference>,
+    names: &[Name],
+) -> Result<Option<Reference>> {
+    for name in names {
+        let found = match name {
+            Name::Reference(reference) => Some(*reference),
+            Name::Provider(id) => named.get(id).copied(),
+            Name::Address(address) => feedback::latest_to(app, address).await?,
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Counts what a teller said, by what became of it.
+pub fn count(teller: &'static str, outcome: &'static str, number: usize) {
+    metrics::counter!("callbacks_signals_total", "teller" => teller, "outcome" => outcome)
+        .increment(number as u64);
+}

@@ -15,7 +15,7 @@ use crate::{
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
     links::Links,
-    sdk::Origins,
+    sdk::{self, Origins},
     spam::Spamd,
     telemetry::recorder::Recorder,
     vault::Vault,
@@ -50,6 +50,8 @@ pub struct Parts {
     pub trusted_proxies: TrustedProxies,
     /// Makes and opens the signed links in messages.
     pub links: Links,
+    /// In-app campaigns, ready for apps.
+    pub in_app: sdk::ops::Live,
     /// Which pages may call `/v1`.
     pub sdk_origins: Origins,
     /// Who judges what emails look like to spam filters; none: rules of our own.
@@ -106,6 +108,11 @@ impl App {
     /// Makes and opens the signed links in messages.
     pub fn links(&self) -> &Links {
         &self.0.links
+    }
+
+    /// In-app campaigns, ready for apps.
+    pub fn in_app(&self) -> &sdk::ops::Live {
+        &self.0.in_app
     }
 
     /// Which pages may call `/v1`.

@@ -2,6 +2,9 @@
 //! tells of people and their devices, and reads nothing but the in-app messages of the person it names.
 
 pub mod api;
+pub mod model;
+pub mod ops;
 mod origins;
+mod store;
 
 pub use self::origins::{NotAnOrigin, Origin, Origins};

@@ -2,7 +2,7 @@
 //! and not how large the audiences are.
 
 use analytics::{events, messages};
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::future::try_join_all;
 
 use super::people::Question;
 use crate::{
@@ -45,22 +45,15 @@ pub async fn includes(
             filters.filter(|filter| filter.is_of_events()).map(move |filter| (at, filter))
         })
         .collect();
-    let answers: Vec<(usize, bool)> = stream::iter(asked)
-        .map(|(at, filter)| {
-            let (question, identifiers) = (&question, &identifiers);
-            async move {
-                Ok::<_, crate::kernel::Error>((
-                    at,
-                    did(question, person, identifiers, filter).await?,
-                ))
-            }
-        })
-        .buffered(QUESTIONS_AT_ONCE)
-        .try_collect()
-        .await?;
     let mut people: Vec<Vec<PeopleSet>> = vec![Vec::new(); targetings.len()];
-    for (at, is_in) in answers {
-        people[at].push(PeopleSet::of_one(is_in));
+    for some in asked.chunks(QUESTIONS_AT_ONCE) {
+        let mut answers = Vec::with_capacity(some.len());
+        for (_, filter) in some {
+            answers.push(did(&question, person, &identifiers, filter));
+        }
+        for ((at, _), is_in) in some.iter().zip(try_join_all(answers).await?) {
+            people[*at].push(PeopleSet::of_one(is_in));
+        }
     }
     let asks: Vec<Ask<'_>> = targetings
         .iter()

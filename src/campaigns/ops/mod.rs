@@ -5,6 +5,7 @@ mod change;
 mod consent;
 mod create;
 pub mod due;
+mod in_app;
 mod learning;
 mod lifecycle;
 mod preview_launch;
@@ -24,6 +25,7 @@ pub use self::{
     bulk::{Bulk, Work, each},
     change::{Step, Who, change},
     create::{create, duplicate},
+    in_app::{find_all, live_in_app},
     learning::{launch_rl, learners, learning, note_learning, observations, pause_rl, resume_rl},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
     preview_launch::preview_launch,

@@ -157,7 +157,7 @@ pub(in crate::campaigns) async fn find(
 }
 
 /// These campaigns, newest first; those that are not there any more are left out.
-pub(super) async fn find_newest(
+pub(in crate::campaigns) async fn find_newest(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     ids: &[Uuid],

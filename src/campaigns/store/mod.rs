@@ -3,15 +3,17 @@
 mod campaigns;
 mod due;
 mod filter;
+mod in_app;
 mod learning;
 mod records;
 mod runs;
 mod triggered;
 
 pub(in crate::campaigns) use self::{
-    campaigns::{Saved, delete, find, insert, save},
+    campaigns::{Saved, delete, find, find_newest, insert, save},
     due::{due, postpone},
     filter::list,
+    in_app::live_in_app,
     learning::{active_learners, active_with_trial, note_learning, note_trial, observations},
     records::{find_version, history, versions},
     runs::{again, begin, is_under_way, leave_out, sending},

@@ -2,6 +2,7 @@
 
 mod browsers;
 mod devices;
+mod in_app;
 mod person;
 mod subscriptions;
 mod track;
@@ -17,6 +18,8 @@ pub fn routes(origins: &Origins) -> OpenApiRouter<App> {
         .routes(routes!(track::track_from_app))
         .routes(routes!(devices::register_device))
         .routes(routes!(devices::remove_device))
+        .routes(routes!(in_app::list_in_app_messages))
+        .routes(routes!(in_app::record_in_app_events))
         .routes(routes!(subscriptions::set_channel))
         .routes(routes!(subscriptions::set_group));
     browsers::open(routes, origins)

@@ -3,7 +3,7 @@
 use sqlx::PgPool;
 
 use crate::{
-    http::Fields,
+    http::{Fields, QueryFields},
     kernel::{Result, UserId, WorkspaceId},
     users,
 };
@@ -21,6 +21,16 @@ impl Person {
     /// Reads the field `userId` of a body.
     pub(super) fn of_body(body: &mut Fields<'_>) -> Self {
         Self(body.required(USER_ID).text(1..=USER_ID_CHARS_MAX))
+    }
+
+    /// Reads the parameter `userId`.
+    pub(super) fn of_query(query: &mut QueryFields<'_>) -> Self {
+        Self(query.required_text(USER_ID, USER_ID_CHARS_MAX))
+    }
+
+    /// As it was sent.
+    pub(super) fn into_name(self) -> String {
+        self.0
     }
 
     /// Whose profile it is.

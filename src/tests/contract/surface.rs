@@ -272,6 +272,8 @@ const OF_APPS: &[(&str, &str)] = &[
     ("/v1/track", "POST"),
     ("/v1/devices", "POST"),
     ("/v1/devices/{token}", "DELETE"),
+    ("/v1/in-app/messages", "GET"),
+    ("/v1/in-app/events", "POST"),
     ("/v1/subscriptions/channel", "POST"),
     ("/v1/subscriptions/group", "POST"),
 ];

@@ -1,0 +1,236 @@
+//! What people did with in-app messages, as their apps tell it.
+
+use std::{collections::HashMap, time::Duration};
+
+use ingest::{
+    intake::TrackError,
+    record::{MessageEvent, MessageKind},
+};
+use uuid::Uuid;
+
+use super::messages::{CHANNEL, id_of};
+use crate::{
+    app::App,
+    delivery::store::in_app::{find_test, see_test},
+    kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
+    sdk::{
+        model::{Kind, hash_of},
+        store::recipients::{self, Held},
+    },
+    users,
+};
+
+/// How late an app may tell, in days: it may have been offline.
+pub(in crate::sdk) const AGE_DAYS_MAX: i64 = 30;
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// When to come back while the write path has no room.
+const SATURATED_RETRY_AFTER: Duration = Duration::from_secs(1);
+/// What a message is called that was not handed over to this person.
+const NO_MESSAGE: Error = Error::NotFound("Message");
+
+/// Which message an app means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sdk) enum Which {
+    /// By its id.
+    Message(MessageId),
+    /// That of a campaign.
+    Campaign(CampaignId),
+}
+
+/// Something a person did with a message.
+#[derive(Debug, Clone)]
+pub(in crate::sdk) struct Happened {
+    pub(in crate::sdk) kind: Kind,
+    pub(in crate::sdk) which: Which,
+    /// The variant that was shown, where the app says it.
+    pub(in crate::sdk) variant: Option<String>,
+    /// The person, as the app names them.
+    pub(in crate::sdk) user: String,
+    /// An id of its own, by which it is known when it is told again.
+    pub(in crate::sdk) event_id: String,
+    pub(in crate::sdk) at: Option<Timestamp>,
+    pub(in crate::sdk) button: Option<String>,
+    pub(in crate::sdk) platform: &'static str,
+    pub(in crate::sdk) app_id: Option<String>,
+}
+
+/// What could not be told for want of room, or for another reason.
+pub(super) fn untold(error: TrackError) -> Error {
+    match error {
+        TrackError::Saturated(_) => Error::Unavailable {
+            what: "Ingest is temporarily saturated",
+            retry_after: Some(SATURATED_RETRY_AFTER),
+        },
+        error => Error::Internal(error.into()),
+    }
+}
+
+/// The message something was done with.
+struct Subject {
+    user: UserId,
+    message: MessageId,
+    campaign: CampaignId,
+    variant: String,
+    is_test: bool,
+}
+
+/// Records what people did with messages; says of each whether it could be. Displays are counted, each
+/// once.
+///
+/// # Errors
+/// When a store is away; then nothing was counted, and all of it may be told again.
+pub(in crate::sdk) async fn record(
+    app: &App,
+    workspace: WorkspaceId,
+    happened: &[Happened],
+) -> Result<Vec<Result<()>>> {
+    let now = app.clock().now();
+    let users = users_of(app, workspace, happened).await?;
+    let named: Vec<Option<(UserId, MessageId)>> = happened
+        .iter()
+        .map(|it| {
+            let user = *users.get(it.user.as_str())?;
+            Some((
+                user,
+                match it.which {
+                    Which::Message(message) => message,
+                    Which::Campaign(campaign) => id_of(campaign, user),
+                },
+            ))
+        })
+        .collect();
+    let ids: Vec<Uuid> = named.iter().flatten().map(|(_, message)| message.uuid()).collect();
+    let mut tx = app.db().begin().await?;
+    let mut held = recipients::lock(&mut tx, workspace, &ids).await?;
+    let mut subjects = Vec::with_capacity(happened.len());
+    for (it, named) in happened.iter().zip(&named) {
+        let subject = match named {
+            None => Err(Error::NotFound("User")),
+            Some(named) => subject(&mut tx, workspace, *named, &held).await?,
+        };
+        subjects.push(subject.and_then(|subject| judged(it, subject, now)));
+    }
+    tell(app, workspace, happened, &subjects, now).await?;
+    let mut counted: Vec<MessageId> = Vec::new();
+    for (it, subject) in happened.iter().zip(&subjects) {
+        let Ok(subject) = subject else { continue };
+        if it.kind != Kind::Impression {
+            continue;
+        }
+        let at = it.at.map_or(now, |at| at.min(now));
+        if subject.is_test {
+            see_test(&mut *tx, workspace, subject.message, at).await?;
+        } else if let Some(held) = held.get_mut(&subject.message)
+            && held.told.count(hash_of(&it.event_id), at)
+            && !counted.contains(&subject.message)
+        {
+            counted.push(subject.message);
+        }
+    }
+    for message in &counted {
+        if let Some(held) = held.get(message) {
+            recipients::count(&mut tx, workspace, held).await?;
+        }
+    }
+    tx.commit().await?;
+    Ok(subjects.into_iter().map(|subject| subject.map(drop)).collect())
+}
+
+/// The profiles of those who did something; one app is mostly one person's.
+async fn users_of<'h>(
+    app: &App,
+    workspace: WorkspaceId,
+    happened: &'h [Happened],
+) -> Result<HashMap<&'h str, UserId>> {
+    let mut users = HashMap::new();
+    let mut unknown: Vec<&str> = Vec::new();
+    for it in happened {
+        let name = it.user.as_str();
+        if users.contains_key(name) || unknown.contains(&name) {
+            continue;
+        }
+        match users::ops::id_of(app.db(), workspace, name).await {
+            Ok(user) => drop(users.insert(name, user)),
+            Err(Error::NotFound(_)) => unknown.push(name),
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(users)
+}
+
+/// The message of a person by its id: one that was handed over to them, and to nobody else.
+async fn subject(
+    tx: &mut sqlx::PgConnection,
+    workspace: WorkspaceId,
+    (user, message): (UserId, MessageId),
+    held: &HashMap<MessageId, Held>,
+) -> Result<Result<Subject>> {
+    if let Some(held) = held.get(&message) {
+        if held.user != user {
+            return Ok(Err(NO_MESSAGE));
+        }
+        let (campaign, variant) = (held.campaign, held.variant.clone());
+        return Ok(Ok(Subject { user, message, campaign, variant, is_test: false }));
+    }
+    let test = find_test(tx, workspace, (user, message)).await?;
+    Ok(test
+        .map(|(campaign, variant)| Subject { user, message, campaign, variant, is_test: true })
+        .ok_or(NO_MESSAGE))
+}
+
+fn judged(happened: &Happened, subject: Subject, now: Timestamp) -> Result<Subject> {
+    if happened.variant.as_ref().is_some_and(|variant| *variant != subject.variant) {
+        return Err(Error::invalid("variantId", "must be the variant that was handed over"));
+    }
+    if happened.at.is_some_and(|at| now.millis() - at.millis() > AGE_DAYS_MAX * DAY_MS) {
+        let problem = format!("must be at most {AGE_DAYS_MAX} days ago");
+        return Err(Error::invalid("at", problem));
+    }
+    Ok(subject)
+}
+
+async fn tell(
+    app: &App,
+    workspace: WorkspaceId,
+    happened: &[Happened],
+    subjects: &[Result<Subject>],
+    now: Timestamp,
+) -> Result<()> {
+    let user_ids: Vec<String> = subjects
+        .iter()
+        .map(|subject| subject.as_ref().map(|it| it.user.to_string()).unwrap_or_default())
+        .collect();
+    let events: Vec<MessageEvent<'_>> = happened
+        .iter()
+        .zip(subjects)
+        .zip(&user_ids)
+        .filter_map(|((it, subject), user_id)| {
+            let subject = subject.as_ref().ok()?;
+            Some(MessageEvent {
+                campaign_id: subject.campaign.uuid(),
+                kind: match it.kind {
+                    Kind::Impression => MessageKind::Impression,
+                    Kind::Click => MessageKind::Clicked,
+                    Kind::Dismiss => MessageKind::Dismissed,
+                },
+                user_id,
+                message_id: subject.message.uuid(),
+                event_id: &it.event_id,
+                // A device's clock may be ahead of ours, and nothing happened tomorrow.
+                timestamp_ms: it.at.map_or(now, |at| at.min(now)).millis(),
+                variant_id: &subject.variant,
+                channel: CHANNEL,
+                is_test: subject.is_test,
+                platform: it.platform,
+                app_id: it.app_id.as_deref().unwrap_or_default(),
+                button_id: it.button.as_deref().unwrap_or_default(),
+                ..MessageEvent::default()
+            })
+        })
+        .collect();
+    if events.is_empty() {
+        return Ok(());
+    }
+    app.intake().tell(workspace.uuid(), &events, now.millis()).await.map_err(untold)
+}

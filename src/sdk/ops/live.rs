@@ -1,0 +1,123 @@
+//! The live in-app campaigns of each workspace, ready to be shown: read again after a second, and of them
+//! only those that changed.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+
+use crate::{
+    app::App,
+    campaigns::{
+        self,
+        model::{Campaign, settings::channel_config::ChannelConfig},
+    },
+    delivery::{
+        model::plan::Plan,
+        render::{InApp, RenderFault},
+    },
+    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+};
+
+/// Live campaigns of a workspace that apps are answered by; those of the least priority are left out.
+pub(super) const CAMPAIGNS_MAX: u32 = 200;
+/// How long what was read is good for, in milliseconds.
+const AGE_MAX_MS: i64 = 1000;
+/// Workspaces of which it is kept; beyond that those are let go that nobody asked for lately.
+const WORKSPACES_MAX: usize = 1000;
+
+/// A live campaign, its templates read.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) campaign: Campaign,
+    pub(super) plan: Plan,
+    /// Of those variants that show something.
+    contents: HashMap<String, Result<InApp, RenderFault>>,
+}
+
+impl Ready {
+    fn of(campaign: Campaign) -> Self {
+        let begins = campaign.state.started_at.unwrap_or(campaign.created_at);
+        let shown = campaign.definition.variants.iter().filter(|variant| !variant.is_control());
+        let contents = shown.filter_map(|variant| {
+            let content = variant.custom_content.as_ref()?;
+            Some((variant.id.clone(), InApp::read(content)))
+        });
+        Self { contents: contents.collect(), plan: Plan::of(&campaign, begins), campaign }
+    }
+
+    /// What its channel needs to know.
+    pub(super) fn config(&self) -> ChannelConfig {
+        self.campaign.definition.channel_config.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// What a variant shows.
+    pub(super) fn content(&self, variant: &str) -> Option<&Result<InApp, RenderFault>> {
+        self.contents.get(variant)
+    }
+}
+
+/// The live in-app campaigns of each workspace. Cloned freely.
+#[derive(Debug, Clone, Default)]
+pub struct Live(Arc<Mutex<HashMap<WorkspaceId, Read>>>);
+
+#[derive(Debug, Clone)]
+struct Read {
+    at: Timestamp,
+    campaigns: Arc<[Arc<Ready>]>,
+}
+
+impl Read {
+    fn is_good(&self, now: Timestamp) -> bool {
+        (0..AGE_MAX_MS).contains(&(now.millis() - self.at.millis()))
+    }
+}
+
+impl Live {
+    /// Those of a workspace, in the order in which their messages go first.
+    pub(super) async fn of(&self, app: &App, workspace: WorkspaceId) -> Result<Arc<[Arc<Ready>]>> {
+        let now = app.clock().now();
+        let known = self.0.lock().get(&workspace).cloned();
+        if let Some(read) = known.as_ref().filter(|read| read.is_good(now)) {
+            return Ok(Arc::clone(&read.campaigns));
+        }
+        let known = known.map(|read| read.campaigns).unwrap_or_default();
+        let campaigns = read(app, workspace, &known).await?;
+        let mut all = self.0.lock();
+        if all.len() >= WORKSPACES_MAX && !all.contains_key(&workspace) {
+            all.retain(|_, read| read.is_good(now));
+        }
+        if all.len() < WORKSPACES_MAX || all.contains_key(&workspace) {
+            all.insert(workspace, Read { at: now, campaigns: Arc::clone(&campaigns) });
+        }
+        Ok(campaigns)
+    }
+}
+
+/// Reads what changed.
+async fn read(
+    app: &App,
+    workspace: WorkspaceId,
+    known: &[Arc<Ready>],
+) -> Result<Arc<[Arc<Ready>]>> {
+    let order = campaigns::ops::live_in_app(app.db(), workspace, CAMPAIGNS_MAX).await?;
+    let mut ready: HashMap<CampaignId, Arc<Ready>> = HashMap::new();
+    let mut others = Vec::new();
+    for (id, revision) in &order {
+        let same =
+            known.iter().find(|it| it.campaign.id == *id && it.campaign.revision == *revision);
+        match same {
+            Some(same) => drop(ready.insert(*id, Arc::clone(same))),
+            None => others.push(*id),
+        }
+    }
+    if !others.is_empty() {
+        let found = campaigns::ops::find_all(app.db(), workspace, &others).await?;
+        // Templates are parsed, which is not for the executor's threads.
+        let read: Vec<Ready> =
+            tokio::task::spawn_blocking(move || found.into_iter().map(Ready::of).collect())
+                .await
+                .map_err(anyhow::Error::from)?;
+        ready.extend(read.into_iter().map(|it| (it.campaign.id, Arc::new(it))));
+    }
+    Ok(order.iter().filter_map(|(id, _)| ready.remove(id)).collect())
+}

@@ -1,0 +1,327 @@
+//! The in-app messages of one person: those of the live campaigns that mean them, suit their app and were
+//! not seen too often. What is handed over for the first time is told of, as sent.
+
+use std::{collections::HashMap, sync::Arc};
+
+use ingest::record::{MessageEvent, MessageKind};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{events::untold, live::Ready};
+use crate::{
+    app::App,
+    audience::{
+        model::Targeting,
+        ops::{Person, includes},
+    },
+    campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig},
+    delivery::{
+        model::{Context, Named, Recipient, message::message_id, plan::Draw},
+        render::{Around, RenderFault, WaysOut, globals},
+        store::in_app::{InAppTest, tests_of},
+    },
+    kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId},
+    links::{Link, Preferences, Signer},
+    sdk::{
+        model::{self, Shown},
+        store::recipients::{self, Known, Standing},
+    },
+    users::{self, model::User},
+};
+
+/// Messages in one answer; those of the greatest priority.
+const MESSAGES_MAX: usize = 20;
+/// The channel in message events.
+pub(super) const CHANNEL: &str = "in_app";
+/// In-app campaigns go out once, and stay.
+const OCCURRENCE: i32 = 0;
+
+/// A message for an app to show.
+#[derive(Debug, Clone)]
+pub(in crate::sdk) struct Offered {
+    pub(in crate::sdk) id: MessageId,
+    pub(in crate::sdk) campaign: CampaignId,
+    pub(in crate::sdk) variant: String,
+    pub(in crate::sdk) is_test: bool,
+    pub(in crate::sdk) config: ChannelConfig,
+    pub(in crate::sdk) content: InAppContent,
+    pub(in crate::sdk) shown: Shown,
+}
+
+/// The id of a campaign's in-app message to a person.
+pub(super) fn id_of(campaign: CampaignId, user: UserId) -> MessageId {
+    message_id(campaign, OCCURRENCE, &user)
+}
+
+/// What an app may show a person now, what goes first at first: tests, then by priority.
+///
+/// # Errors
+/// When a store is away, or a targeting cannot be answered.
+pub(in crate::sdk) async fn messages(
+    app: &App,
+    workspace: WorkspaceId,
+    user: UserId,
+    asking: &model::App,
+) -> Result<Vec<Offered>> {
+    let now = app.clock().now();
+    let profile = users::ops::by_id(app.db(), workspace, user).await?;
+    let tests = tests_of(app.db(), workspace, now, user).await?;
+    let placed = place(app, workspace, &profile, asking).await?;
+    let rendered = render(app, workspace, profile, placed).await?;
+    keep(app, workspace, user, &rendered).await?;
+    let messages = rendered.into_iter().filter_map(|it| it.into_offered(user));
+    Ok(tests.into_iter().map(of_test).chain(messages).take(MESSAGES_MAX).collect())
+}
+
+fn of_test(test: InAppTest) -> Offered {
+    Offered {
+        id: test.id,
+        campaign: test.campaign,
+        variant: test.variant,
+        is_test: true,
+        config: ChannelConfig::default(),
+        content: test.content,
+        shown: Shown::default(),
+    }
+}
+
+/// A campaign that means the person, and their part in it.
+struct Placed {
+    ready: Arc<Ready>,
+    variant: String,
+    is_control: bool,
+    known: Option<Known>,
+}
+
+/// Finds the campaigns that mean a person and suit the app, and draws their variants.
+async fn place(
+    app: &App,
+    workspace: WorkspaceId,
+    profile: &User,
+    asking: &model::App,
+) -> Result<Vec<Placed>> {
+    let now = app.clock().now();
+    let live = app.in_app().of(app, workspace).await?;
+    let suited = suited(&live, asking, now);
+    if suited.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids: Vec<Uuid> = suited.iter().map(|it| it.campaign.id.uuid()).collect();
+    let mut known = recipients::of_user(app.db(), workspace, profile.id, &ids).await?;
+    let open = open(suited, &known, now);
+    let targetings: Vec<Option<&Targeting>> =
+        open.iter().map(|it| it.campaign.definition.targeting.as_ref()).collect();
+    let person = Person { user: profile.id, external_id: profile.external_id.clone() };
+    let verdicts = includes(app, workspace, &person, &targetings).await?;
+    let mut placed = Vec::new();
+    let mut shown = 0;
+    for (ready, is_meant) in open.into_iter().zip(verdicts) {
+        let known = known.remove(&ready.campaign.id);
+        let drawn = if is_meant { draw(&ready, profile.id, known.as_ref(), now) } else { None };
+        if let Some((variant, is_control)) = drawn
+            && (is_control || shown < MESSAGES_MAX)
+        {
+            shown += usize::from(!is_control);
+            placed.push(Placed { ready, variant, is_control, known });
+        }
+    }
+    Ok(placed)
+}
+
+/// Those of the live campaigns that suit the app and the moment.
+fn suited(live: &[Arc<Ready>], asking: &model::App, now: Timestamp) -> Vec<Arc<Ready>> {
+    live.iter().filter(|it| model::suits(&it.config(), asking, now)).cloned().collect()
+}
+
+/// Those of them that the person may see again.
+fn open(
+    suited: Vec<Arc<Ready>>,
+    known: &HashMap<CampaignId, Known>,
+    now: Timestamp,
+) -> Vec<Arc<Ready>> {
+    let mut open = suited;
+    open.retain(|it| {
+        let shown = known.get(&it.campaign.id).map(|known| known.shown).unwrap_or_default();
+        model::may_show(it.config().display_frequency.as_ref(), shown, now)
+    });
+    open
+}
+
+/// The variant of a person, and whether it is the control group's; none where there is nothing to show.
+fn draw(
+    ready: &Ready,
+    user: UserId,
+    known: Option<&Known>,
+    now: Timestamp,
+) -> Option<(String, bool)> {
+    let had = known.filter(|it| it.standing == Standing::Sent).map(|it| it.variant.as_str());
+    // What learning once drew for somebody stays: a message does not change before their eyes.
+    if let Some(had) = had.filter(|_| ready.campaign.state.rl.is_some())
+        && ready.plan.variant(had).is_some_and(|variant| !variant.is_control())
+    {
+        return Some((had.to_owned(), false));
+    }
+    match ready.plan.draw(user, had, now)? {
+        Draw::Variant(variant) => Some((variant.id.clone(), false)),
+        Draw::Control(variant) => Some((variant.id.clone(), true)),
+        Draw::Wait(_) | Draw::Skip(_) => None,
+    }
+}
+
+/// A message, or why there is none.
+struct Rendered {
+    placed: Placed,
+    /// None for the control group.
+    content: Option<Result<InAppContent, RenderFault>>,
+}
+
+impl Rendered {
+    fn standing(&self) -> Standing {
+        match &self.content {
+            None => Standing::Control,
+            Some(Ok(_)) => Standing::Sent,
+            Some(Err(_)) => Standing::Failed,
+        }
+    }
+
+    fn into_offered(self, user: UserId) -> Option<Offered> {
+        let Placed { ready, variant, known, .. } = self.placed;
+        Some(Offered {
+            id: id_of(ready.campaign.id, user),
+            campaign: ready.campaign.id,
+            variant,
+            is_test: false,
+            config: ready.config(),
+            content: self.content?.ok()?,
+            shown: known.map(|known| known.shown).unwrap_or_default(),
+        })
+    }
+}
+
+/// Renders what is to be shown, off the executor's threads. A variant without content is left out.
+async fn render(
+    app: &App,
+    workspace: WorkspaceId,
+    profile: User,
+    placed: Vec<Placed>,
+) -> Result<Vec<Rendered>> {
+    if placed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = app.clock().now();
+    let signer = app.links().signer(now).await?;
+    let rendered = tokio::task::spawn_blocking(move || {
+        let recipient = recipient(profile)?;
+        let rendered = placed.into_iter().filter_map(|placed| {
+            if placed.is_control {
+                return Some(Rendered { placed, content: None });
+            }
+            let content = placed.ready.content(&placed.variant)?;
+            let content = match content {
+                Ok(ready) => {
+                    let user = recipient.user?;
+                    let message = id_of(placed.ready.campaign.id, user);
+                    let campaign = &placed.ready.campaign;
+                    let named = Named { id: campaign.id, name: campaign.definition.name.clone() };
+                    let preferences = Link::Preferences(Preferences { workspace, user });
+                    let outs = WaysOut {
+                        // Nobody gets out of an app by a link.
+                        unsubscribe: String::new(),
+                        preferences: Signer::url(&signer, &preferences),
+                    };
+                    let context = Context::default();
+                    let around =
+                        Around { workspace, message, now, signer: &signer, context: &context };
+                    ready.render(&globals(&recipient, &around, Some(&named), &outs), message)
+                }
+                Err(fault) => Err(fault.clone()),
+            };
+            Some(Rendered { placed, content: Some(content) })
+        });
+        Ok(rendered.collect())
+    });
+    rendered.await.map_err(anyhow::Error::from)?
+}
+
+fn recipient(profile: User) -> Result<Recipient> {
+    let attributes: Map<String, Value> =
+        serde_json::from_str(profile.attributes.get()).map_err(anyhow::Error::from)?;
+    let timezone = attributes.get("timezone").and_then(Value::as_str).map(str::to_owned);
+    Ok(Recipient {
+        user: Some(profile.id),
+        external_id: profile.external_id,
+        email: profile.email,
+        phone: profile.phone,
+        attributes,
+        timezone,
+    })
+}
+
+/// Tells what is new, and then writes it down.
+async fn keep(
+    app: &App,
+    workspace: WorkspaceId,
+    user: UserId,
+    rendered: &[Rendered],
+) -> Result<()> {
+    let changed: Vec<&Rendered> = rendered
+        .iter()
+        .filter(|it| {
+            let known = it.placed.known.as_ref();
+            known.is_none_or(|known| {
+                known.standing != it.standing() || known.variant != it.placed.variant
+            })
+        })
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let now = app.clock().now();
+    let user_id = user.to_string();
+    let events: Vec<MessageEvent<'_>> =
+        changed.iter().flat_map(|it| told(it, (user, &user_id), now)).collect();
+    app.intake().tell(workspace.uuid(), &events, now.millis()).await.map_err(untold)?;
+    let lines: Vec<recipients::Recipient> = changed
+        .iter()
+        .map(|it| recipients::Recipient {
+            campaign: it.placed.ready.campaign.id,
+            message: id_of(it.placed.ready.campaign.id, user),
+            variant: it.placed.variant.clone(),
+            standing: it.standing(),
+        })
+        .collect();
+    recipients::put(app.db(), workspace, now, user, &lines).await
+}
+
+/// What is told of a message that is handed over, or is not.
+fn told<'a>(
+    rendered: &'a Rendered,
+    (user, user_id): (UserId, &'a str),
+    now: Timestamp,
+) -> impl Iterator<Item = MessageEvent<'a>> {
+    let campaign = rendered.placed.ready.campaign.id;
+    let of = MessageEvent {
+        campaign_id: campaign.uuid(),
+        user_id,
+        message_id: id_of(campaign, user).uuid(),
+        timestamp_ms: now.millis(),
+        variant_id: &rendered.placed.variant,
+        channel: CHANNEL,
+        ..MessageEvent::default()
+    };
+    let kinds: &[MessageKind] = match rendered.standing() {
+        Standing::Sent => &[MessageKind::Queued, MessageKind::Sent],
+        Standing::Control => &[MessageKind::Control],
+        Standing::Failed => &[MessageKind::Queued, MessageKind::Failed],
+    };
+    let fault = rendered.content.as_ref().and_then(|content| content.as_ref().err());
+    kinds.iter().map(move |kind| {
+        let failed = fault.filter(|_| *kind == MessageKind::Failed);
+        MessageEvent {
+            kind: *kind,
+            code: failed.map_or("", |_| RenderFault::CODE),
+            reason: failed.map_or("", |fault| fault.reason.as_str()),
+            ..of
+        }
+    })
+}

@@ -1,0 +1,3 @@
+//! The SQL of what apps show.
+
+pub(super) mod recipients;

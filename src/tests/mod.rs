@@ -24,6 +24,7 @@ mod events;
 mod hosted_page;
 mod lists;
 mod operability;
+mod sdk;
 mod stats;
 mod suppressions;
 mod tidy;

@@ -7,6 +7,7 @@ mod conversions;
 mod counts;
 mod delays;
 mod failures;
+mod in_app;
 mod judged;
 mod links;
 mod people;
@@ -19,6 +20,10 @@ pub use conversions::{Conversion, ConversionFilter, Conversions, conversions};
 pub use counts::{Count, Engagements, counts, engagements};
 pub use delays::{DELAY_EDGES_SECONDS, Delays, delays};
 pub use failures::{Failure, failures};
+pub use in_app::{
+    InAppCampaign, InAppCount, InAppPlace, Showing, ShowingFilter, TAIL_DISPLAYS, in_app_counts,
+    in_app_places, showings,
+};
 pub use judged::Cohort;
 pub use links::{Link, LinkOfVariant, links};
 pub use people::{EngagedPeople, Engagement, EngagementFilter, includes, people};

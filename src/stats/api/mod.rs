@@ -1,5 +1,6 @@
 //! The HTTP side of reports.
 
+mod in_app;
 mod lists;
 mod number;
 mod occurrences;
@@ -28,6 +29,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(occurrences::send_occurrences))
         .routes(routes!(recipients::campaign_recipients))
         .routes(routes!(timeline::recipient_timeline))
+        .routes(routes!(in_app::in_app_stats))
+        .routes(routes!(in_app::impressions))
 }
 
 /// The id of a path; what is no id names no campaign.

@@ -2,6 +2,7 @@
 
 mod achieved;
 mod cohort;
+mod in_app;
 mod learning;
 mod lists;
 mod occurrences;
@@ -12,6 +13,7 @@ mod variants;
 pub use self::{
     achieved::Questions,
     cohort::Asked,
+    in_app::{InAppReport, impressions, in_app_report},
     learning::{ArmReward, Tried, Verdict, rewards, verdict},
     lists::{failures, links, time_to_engage},
     occurrences::{Occurrence, send_occurrences},

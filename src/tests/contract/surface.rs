@@ -160,6 +160,8 @@ fn campaign_reports() -> Vec<Line> {
         "/campaigns/{campaignId}/links",
         "/campaigns/{campaignId}/failure-reasons",
         "/campaigns/{campaignId}/time-to-engage",
+        "/campaigns/{campaignId}/in-app-stats",
+        "/campaigns/{campaignId}/impressions",
         "/campaigns/{campaignId}/send-occurrences",
         "/campaigns/{campaignId}/recipients",
         "/campaigns/{campaignId}/recipients/{userId}",

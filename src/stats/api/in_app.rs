@@ -1,0 +1,283 @@
+//! `GET /campaigns/:campaignId/in-app-stats` and `impressions`.
+
+use std::collections::BTreeMap;
+
+use analytics::messages::{Showing, ShowingFilter, TAIL_DISPLAYS};
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{campaign_id, number::Number};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    http::{DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+    kernel::{CampaignId, Result, Timestamp},
+    stats::{
+        model::proportion::share,
+        ops::{self, InAppReport},
+    },
+};
+
+/// Showings on a page where the caller asks for no number, and at most.
+type Page = OffsetPage<50, 200>;
+
+/// How an in-app campaign was seen and what people did with it. Tests are left out.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InAppStats {
+    campaign_id: CampaignId,
+    /// Times it was shown.
+    impressions: u64,
+    /// People who saw it.
+    unique_users: u64,
+    /// Buttons pressed.
+    clicks: u64,
+    /// People who pressed one.
+    unique_clicks: u64,
+    /// Times it was closed.
+    dismissals: u64,
+    /// `uniqueClicks` of `uniqueUsers`.
+    #[schema(value_type = f64)]
+    click_rate: Number,
+    /// The most pressed first.
+    by_button: Vec<ButtonStat>,
+    by_platform: Vec<PlatformStat>,
+    display_frequency: DisplayStats,
+}
+
+/// How often a button was pressed.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ButtonStat {
+    button_id: String,
+    /// As the variants have it; null for one they do not have any more.
+    text: Option<String>,
+    clicks: u64,
+}
+
+/// How it was seen on a platform.
+#[derive(Debug, Serialize, ToSchema)]
+struct PlatformStat {
+    /// `web`, `ios` or `android`.
+    platform: String,
+    impressions: u64,
+    clicks: u64,
+}
+
+/// How often people saw it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DisplayStats {
+    /// So many displays and more are one bucket.
+    tail_bucket: u64,
+    /// By displays, the fewest first; those that nobody has are left out.
+    buckets: Vec<DisplayBucket>,
+    /// Displays to the one who saw it most often.
+    max_per_user: u64,
+}
+
+/// People who saw it so often.
+#[derive(Debug, Serialize, ToSchema)]
+struct DisplayBucket {
+    displays: u64,
+    users: u64,
+    impressions: u64,
+}
+
+impl From<InAppReport> for InAppStats {
+    fn from(report: InAppReport) -> Self {
+        let sum = |of: fn(&analytics::messages::InAppCount) -> u64| {
+            report.counts.iter().map(of).sum::<u64>()
+        };
+        let seen = || report.counts.iter().filter(|count| count.displays > 0);
+        let unique_users: u64 = seen().map(|count| count.users).sum();
+        let unique_clicks = sum(|count| count.clickers);
+        let bucket = |count: &analytics::messages::InAppCount| DisplayBucket {
+            displays: count.displays,
+            users: count.users,
+            impressions: count.impressions,
+        };
+        Self {
+            campaign_id: report.campaign.id,
+            impressions: sum(|count| count.impressions),
+            unique_users,
+            clicks: sum(|count| count.clicks),
+            unique_clicks,
+            dismissals: sum(|count| count.dismissals),
+            // Who clicks has seen it, also where the app has not told of that yet.
+            click_rate: Number::of(share(unique_clicks, unique_users.max(unique_clicks))),
+            by_button: by_button(&report),
+            by_platform: by_platform(&report),
+            display_frequency: DisplayStats {
+                tail_bucket: TAIL_DISPLAYS,
+                buckets: seen().map(bucket).collect(),
+                max_per_user: seen().map(|count| count.impressions_max).max().unwrap_or(0),
+            },
+        }
+    }
+}
+
+/// Buttons of the variants, also those nobody pressed, and those that were pressed while there were others.
+fn by_button(report: &InAppReport) -> Vec<ButtonStat> {
+    let mut stats: Vec<ButtonStat> = Vec::new();
+    let contents = report.campaign.definition.variants.iter();
+    let buttons = contents
+        .filter_map(|variant| variant.custom_content.as_ref())
+        .flat_map(|content| content.buttons.iter().flatten());
+    for button in buttons {
+        if !stats.iter().any(|stat| stat.button_id == button.id) {
+            let (button_id, text) = (button.id.clone(), Some(button.text.clone()));
+            stats.push(ButtonStat { button_id, text, clicks: 0 });
+        }
+    }
+    for place in report.places.iter().filter(|place| !place.button.is_empty()) {
+        match stats.iter_mut().find(|stat| stat.button_id == place.button) {
+            Some(stat) => stat.clicks += place.clicks,
+            None => stats.push(ButtonStat {
+                button_id: place.button.clone(),
+                text: None,
+                clicks: place.clicks,
+            }),
+        }
+    }
+    stats.sort_by(|one, other| other.clicks.cmp(&one.clicks));
+    stats
+}
+
+fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
+    let mut platforms: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for place in &report.places {
+        let (impressions, clicks) = platforms.entry(&place.platform).or_default();
+        *impressions += place.impressions;
+        *clicks += place.clicks;
+    }
+    let stat = |(platform, (impressions, clicks)): (&str, (u64, u64))| PlatformStat {
+        platform: platform.to_owned(),
+        impressions,
+        clicks,
+    };
+    platforms.into_iter().map(stat).collect()
+}
+
+/// How an in-app campaign was seen, and what people did with it.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/in-app-stats",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses((status = 200, body = InAppStats), (status = 404, description = "absent"))
+)]
+pub(super) async fn in_app_stats(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<InAppStats>> {
+    let report = ops::in_app_report(&app, caller.workspace(), campaign_id(&id)?).await?;
+    Ok(Json(InAppStats::from(report)))
+}
+
+/// What the query string may ask for.
+#[derive(Debug)]
+pub(super) struct Ask {
+    range: DateRange,
+    page: Page,
+}
+
+impl FromQuery for Ask {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        Self { range: query.date_range(), page: Page::from_query(query) }
+    }
+}
+
+/// A page of the times an in-app message was shown, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Impressions {
+    data: Vec<Impression>,
+    total: u64,
+    limit: u32,
+    offset: u64,
+}
+
+/// One time it was shown.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Impression {
+    /// The id the app gave it.
+    id: String,
+    user_id: String,
+    external_id: Option<String>,
+    variant_id: String,
+    /// `web`, `ios` or `android`.
+    platform: String,
+    app_id: Option<String>,
+    /// What was done with it before it was shown again: `click`, `dismiss`, or null.
+    #[schema(value_type = Option<String>)]
+    action: Option<&'static str>,
+    /// The first button pressed.
+    button_id: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    displayed_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    dismissed_at: Option<Timestamp>,
+}
+
+impl From<(Showing, Option<String>)> for Impression {
+    fn from((showing, external_id): (Showing, Option<String>)) -> Self {
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let is_dismissed = showing.dismissed_ms != 0;
+        let action = match (showing.clicks, is_dismissed) {
+            (0, false) => None,
+            (0, true) => Some("dismiss"),
+            _ => Some("click"),
+        };
+        Self {
+            id: showing.id,
+            user_id: showing.user,
+            external_id,
+            variant_id: showing.variant,
+            platform: showing.platform,
+            app_id: some(showing.app),
+            action,
+            button_id: some(showing.button),
+            displayed_at: Timestamp::from_millis(showing.shown_ms),
+            dismissed_at: is_dismissed.then(|| Timestamp::from_millis(showing.dismissed_ms)),
+        }
+    }
+}
+
+/// Lists the times an in-app message was shown, newest first.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/impressions",
+    tag = "campaigns",
+    params(
+        ("campaignId" = String, Path),
+        ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+        ("startDate" = Option<String>, Query, description = "shown then or later"),
+        ("endDate" = Option<String>, Query, description = "shown then or before; a date alone is its whole day"),
+    ),
+    responses((status = 200, body = Impressions), (status = 404, description = "absent"))
+)]
+pub(super) async fn impressions(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+    Query(Ask { range, page }): Query<Ask>,
+) -> Result<Json<Impressions>> {
+    let filter = ShowingFilter {
+        start_ms: range.start.map(Timestamp::millis),
+        end_ms: range.end.map(Timestamp::millis),
+        limit: page.limit,
+        offset: page.offset,
+    };
+    let id = campaign_id(&id)?;
+    let (shown, total) = ops::impressions(&app, caller.workspace(), id, &filter).await?;
+    Ok(Json(Impressions {
+        data: shown.into_iter().map(Impression::from).collect(),
+        total,
+        limit: page.limit,
+        offset: page.offset,
+    }))
+}

@@ -1,0 +1,338 @@
+//! `/v1/in-app`: what an app may show a person, and what it tells of it.
+
+use serde_json::{Value, json};
+
+use super::{Device, person};
+use crate::{
+    campaigns::{call, id, made},
+    kit::{Workspace, eventually, unique},
+};
+
+/// A live campaign with these settings of its channel and further fields.
+async fn live(workspace: &Workspace, config: Value, fields: Value) -> Value {
+    let mut body = json!({
+        "name": unique("in-app"), "channel": "in_app", "channelConfig": config,
+        "variants": [{"id": "a", "name": "A", "weight": 100, "customContent": {
+            "mode": "native", "title": "Hi {{ user.firstName | default: 'you' }}",
+            "buttons": [{"id": "go", "text": "Go", "action": "url", "url": "https://x.test/"}]}}],
+    });
+    for (field, value) in fields.as_object().unwrap() {
+        body[field] = value.clone();
+    }
+    let campaign = made(&workspace.api, &body).await;
+    call(&workspace.api, &campaign, "send", 200).await;
+    campaign
+}
+
+fn path(user: &str, more: &str) -> String {
+    format!("/v1/in-app/messages?userId={user}&platform=web{more}")
+}
+
+async fn messages(device: &Device, user: &str, more: &str) -> Vec<Value> {
+    let answer = device.get(&path(user, more), 200).await.json();
+    answer["messages"].as_array().unwrap().clone()
+}
+
+/// The campaigns of the messages once there are so many: what went live is seen within a second.
+async fn shown(device: &Device, user: &str, more: &str, count: usize) -> Vec<Value> {
+    eventually("the messages are there", || async {
+        let messages = messages(device, user, more).await;
+        (messages.len() == count).then_some(messages)
+    })
+    .await
+}
+
+fn event(message: &Value, user: &str, kind: &str, event_id: &str) -> Value {
+    json!({"type": kind, "messageId": message["messageId"], "userId": user, "platform": "web",
+        "eventId": event_id})
+}
+
+#[tokio::test]
+async fn a_person_is_shown_what_means_them_rendered_for_them_the_greatest_priority_first() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, internal) = person(&workspace, json!({"firstName": "Ann <3", "plan": "pro"})).await;
+    let (bob, _) = person(&workspace, json!({"plan": "free"})).await;
+    let pro = json!({"targeting": {"filterGroups": [{"filters": [
+        {"type": "attribute", "field": "plan", "operator": "equals", "value": "pro"}]}]}});
+    let first = live(&workspace, json!({"priority": 9, "type": "banner"}), pro).await;
+    let second = live(
+        &workspace,
+        json!({"triggers": [{"type": "event", "eventName": "Bought", "delaySeconds": 3}]}),
+        json!({}),
+    )
+    .await;
+    let found = shown(&device, &ann, "", 2).await;
+    assert_eq!(found[0]["campaignId"], id(&first));
+    assert_eq!(
+        (found[0]["type"].clone(), found[0]["priority"].clone()),
+        (json!("banner"), json!(9))
+    );
+    assert_eq!(found[0]["content"]["title"], "Hi Ann <3");
+    assert_eq!(found[0]["triggers"], json!([{"type": "session_start"}]));
+    assert_eq!(found[1]["campaignId"], id(&second));
+    assert_eq!(
+        found[1]["triggers"],
+        json!([{"type": "event", "eventName": "Bought", "delaySeconds": 3}])
+    );
+    assert_eq!(messages(&device, &internal, "").await, found, "either id names a person");
+    assert_eq!(messages(&device, &ann, "&trigger=session_start").await, found[..1]);
+    assert_eq!(messages(&device, &ann, "&trigger=event&eventName=Bought").await, found[1..]);
+    assert!(messages(&device, &ann, "&trigger=event&eventName=Sold").await.is_empty());
+    let bobs = shown(&device, &bob, "", 1).await;
+    assert_eq!(bobs[0]["content"]["title"], "Hi you");
+    assert_ne!(bobs[0]["messageId"], found[1]["messageId"]);
+    call(&workspace.api, &second, "pause", 200).await;
+    assert_eq!(shown(&device, &ann, "", 1).await, found[..1]);
+}
+
+#[tokio::test]
+async fn who_did_something_is_asked_of_the_events() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, internal) = person(&workspace, json!({})).await;
+    let (bob, _) = person(&workspace, json!({})).await;
+    let bought = |operator: &str, value: Value| {
+        json!({"targeting": {"filterGroups": [{"filters": [
+            {"type": "event", "field": "Bought", "operator": operator, "value": value}]}]}})
+    };
+    let twice = json!({"count": {"op": "gte", "n": 2}, "properties": {"kind": "tea"}});
+    let buyers = live(&workspace, json!({}), bought("performed", twice)).await;
+    let others = live(&workspace, json!({}), bought("not_performed", json!({}))).await;
+    for (user, kind) in [(&ann, "tea"), (&internal, "tea"), (&bob, "tea"), (&bob, "milk")] {
+        let field = if *user == internal { "serviceUserId" } else { "userId" };
+        let event = json!({field: user, "eventName": "Bought", "properties": {"kind": kind}});
+        device.post("/v1/track", &event, 200).await;
+    }
+    eventually("ann has bought twice", || async {
+        let found = messages(&device, &ann, "").await;
+        (found.len() == 1 && found[0]["campaignId"] == id(&buyers)).then_some(())
+    })
+    .await;
+    eventually("bob has bought tea once", || async {
+        messages(&device, &bob, "").await.is_empty().then_some(())
+    })
+    .await;
+    let (cid, _) = person(&workspace, json!({})).await;
+    assert_eq!(shown(&device, &cid, "", 1).await[0]["campaignId"], id(&others));
+}
+
+#[tokio::test]
+async fn a_message_is_shown_as_often_as_it_may_and_repeats_of_telling_do_not_count() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, _) = person(&workspace, json!({})).await;
+    live(&workspace, json!({"displayFrequency": {"maxPerUser": 2}}), json!({})).await;
+    let message = shown(&device, &ann, "", 1).await.remove(0);
+    for (event_id, displays) in [("i1", 1), ("i1", 1)] {
+        let event = event(&message, &ann, "impression", event_id);
+        let told = device.post("/v1/in-app/events", &event, 200).await.json();
+        assert_eq!(told, json!({"eventId": event_id, "success": true}));
+        let now = messages(&device, &ann, "").await;
+        assert_eq!(now[0]["displayFrequency"]["displays"], displays);
+        assert_eq!(now[0]["messageId"], message["messageId"]);
+    }
+    let both = json!([
+        event(&message, &ann, "impression", "i1"),
+        event(&message, &ann, "impression", "i2")
+    ]);
+    device.post("/v1/in-app/events", &both, 200).await;
+    assert!(messages(&device, &ann, "").await.is_empty(), "two of two");
+}
+
+#[tokio::test]
+async fn a_message_waits_its_hours_its_time_its_platform_and_its_app() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, _) = person(&workspace, json!({})).await;
+    live(&workspace, json!({"startAt": "2099-01-01"}), json!({})).await;
+    live(&workspace, json!({"platforms": ["ios"]}), json!({})).await;
+    live(&workspace, json!({"webAppIds": ["shop"]}), json!({})).await;
+    let hourly =
+        live(&workspace, json!({"displayFrequency": {"minHoursBetween": 1}}), json!({})).await;
+    let found = shown(&device, &ann, "&appId=shop", 2).await;
+    let found = found.iter().find(|it| it["campaignId"] == id(&hourly)).unwrap().clone();
+    let just_now = event(&found, &ann, "impression", "i1");
+    device.post("/v1/in-app/events", &just_now, 200).await;
+    assert_eq!(messages(&device, &ann, "&appId=shop").await.len(), 1);
+    assert!(messages(&device, &ann, "&appId=blog").await.is_empty());
+    let ios = format!("/v1/in-app/messages?userId={ann}&platform=ios");
+    let on_ios = device.get(&ios, 200).await.json();
+    assert_eq!(on_ios["messages"].as_array().unwrap().len(), 2, "web apps bind the web alone");
+}
+
+#[tokio::test]
+async fn the_control_group_is_shown_nothing() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, _) = person(&workspace, json!({})).await;
+    let none = json!({"variants": [
+        {"id": "c", "name": "C", "weight": 100, "isControlGroup": true},
+        {"id": "a", "name": "A", "weight": 0, "customContent": {"mode": "native", "title": "Hi"}}]});
+    let campaign = live(&workspace, json!({}), none).await;
+    let seen = live(&workspace, json!({}), json!({})).await;
+    let found = shown(&device, &ann, "", 1).await;
+    assert_eq!(found[0]["campaignId"], id(&seen));
+    let told = json!({"type": "impression", "campaignId": id(&campaign), "userId": ann, "platform": "web"});
+    device.post("/v1/in-app/events", &told, 404).await;
+}
+
+#[tokio::test]
+async fn what_cannot_have_happened_is_refused_each_by_itself() {
+    let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
+    let (device, other) = (Device::of(&workspace).await, Device::of(&elsewhere).await);
+    let (ann, _) = person(&workspace, json!({})).await;
+    let (bob, _) = person(&workspace, json!({})).await;
+    live(&workspace, json!({}), json!({})).await;
+    let message = shown(&device, &ann, "", 1).await.remove(0);
+    let right = event(&message, &ann, "dismiss", "d1");
+    let with = |field: &str, value: Value| {
+        let mut event = right.clone();
+        event[field] = value;
+        event
+    };
+    let absent = "00000000-0000-7000-8000-0000000cdead";
+    let events = json!([
+        right,
+        with("userId", json!(bob)),
+        with("userId", json!("nobody-at-all")),
+        with("messageId", json!(absent)),
+        with("variantId", json!("b")),
+        with("at", json!("2020-01-01")),
+        with("type", json!("click")),
+        with("campaignId", json!(absent)),
+        with("type", json!("wink")),
+        with("at", json!("2099-01-01")),
+        with("eventId", json!("x".repeat(256))),
+    ]);
+    let told = device.post("/v1/in-app/events", &events, 200).await.json();
+    let reason = |index: usize, reason: &str| json!({"index": index, "reason": reason});
+    assert_eq!(
+        told,
+        json!({"processed": 11, "accepted": 2, "rejected": [
+            reason(1, "Message not found"),
+            reason(2, "User not found"),
+            reason(3, "Message not found"),
+            reason(4, "variantId must be the variant that was handed over"),
+            reason(5, "at must be at most 30 days ago"),
+            reason(6, "buttonId is required for a click"),
+            reason(7, "either messageId or campaignId is required"),
+            reason(8, "type must be one of: impression, click, dismiss"),
+            reason(10, "eventId must be between 1 and 255 characters"),
+        ]})
+    );
+    other.post("/v1/in-app/events", &right, 404).await;
+    other.get(&path(&ann, ""), 404).await;
+    let hundred = Value::Array(vec![right.clone(); 100]);
+    device.post("/v1/in-app/events", &hundred, 200).await;
+    let more = Value::Array(vec![right; 101]);
+    device.post("/v1/in-app/events", &more, 400).await;
+    for (query, errors) in [
+        ("", &["userId is required", "platform is required"][..]),
+        ("?userId=a&platform=palm", &["platform must be one of: web, ios, android"]),
+        (
+            "?userId=a&platform=web&trigger=page_view&eventName=A",
+            &["eventName is for the trigger event alone"],
+        ),
+    ] {
+        let refused = device.get(&format!("/v1/in-app/messages{query}"), 400).await;
+        assert_eq!(refused.errors(), errors, "{query}");
+    }
+}
+
+/// A report once it is as expected: what is told lands within a second.
+async fn report(
+    workspace: &Workspace,
+    campaign: &Value,
+    name: &str,
+    is_there: impl Fn(&Value) -> bool,
+) -> Value {
+    let path = format!("/campaigns/{}/{name}", id(campaign));
+    eventually("the report tells of it", || async {
+        let report = workspace.api.get(&path, 200).await.json();
+        is_there(&report).then_some(report)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, ann_id) = person(&workspace, json!({})).await;
+    let (bob, bob_id) = person(&workspace, json!({})).await;
+    let campaign = live(&workspace, json!({}), json!({})).await;
+    let anns = shown(&device, &ann, "", 1).await.remove(0);
+    let bobs = shown(&device, &bob, "", 1).await.remove(0);
+    let at = |minute: u64| {
+        format!(
+            "{}:00Z",
+            chrono::DateTime::from_timestamp(
+                chrono::Utc::now().timestamp() - 3600 + i64::try_from(minute).unwrap() * 60,
+                0
+            )
+            .unwrap()
+            .format("%Y-%m-%dT%H:%M")
+        )
+    };
+    let told = |message: &Value, user: &str, kind: &str, event_id: &str, minute: u64| {
+        let mut event = event(message, user, kind, event_id);
+        event["at"] = json!(at(minute));
+        event["appId"] = json!("shop");
+        if kind == "click" {
+            event["buttonId"] = json!("go");
+        }
+        event
+    };
+    let mut events: Vec<Value> =
+        (0..11).map(|n| told(&anns, &ann, "impression", &format!("i{n}"), n)).collect();
+    events.push(told(&anns, &ann, "click", "c1", 10));
+    events.push(told(&anns, &ann, "click", "c2", 10));
+    events.push(told(&anns, &ann, "dismiss", "d1", 3));
+    events.push(told(&bobs, &bob, "impression", "i1", 20));
+    for _ in 0..2 {
+        let told = device.post("/v1/in-app/events", &json!(events), 200).await.json();
+        assert_eq!(told["accepted"], 15, "{told}");
+    }
+    let stats = report(&workspace, &campaign, "in-app-stats", |it| {
+        it["impressions"] == 12 && it["clicks"] == 2 && it["dismissals"] == 1
+    })
+    .await;
+    assert_eq!(
+        stats,
+        json!({
+            "campaignId": id(&campaign), "impressions": 12, "uniqueUsers": 2, "clicks": 2, "uniqueClicks": 1,
+            "dismissals": 1, "clickRate": 0.5,
+            "byButton": [{"buttonId": "go", "text": "Go", "clicks": 2}],
+            "byPlatform": [{"platform": "web", "impressions": 12, "clicks": 2}],
+            "displayFrequency": {"tailBucket": 10, "maxPerUser": 11, "buckets": [
+                {"displays": 1, "users": 1, "impressions": 1}, {"displays": 10, "users": 1, "impressions": 11}]},
+        })
+    );
+    let page = report(&workspace, &campaign, "impressions?limit=2", |it| it["total"] == 12).await;
+    let shown = page["data"].as_array().unwrap();
+    assert_eq!(
+        (page["limit"].clone(), page["offset"].clone(), shown.len()),
+        (json!(2), json!(0), 2)
+    );
+    assert_eq!(
+        shown[0],
+        json!({"id": "i1", "userId": bob_id, "externalId": bob, "variantId": "a", "platform": "web",
+            "appId": "shop", "action": null, "buttonId": null, "displayedAt": shown[0]["displayedAt"],
+            "dismissedAt": null})
+    );
+    assert_eq!((&shown[1]["userId"], &shown[1]["id"]), (&json!(ann_id), &json!("i10")));
+    assert_eq!((&shown[1]["action"], &shown[1]["buttonId"]), (&json!("click"), &json!("go")));
+    let rest = workspace
+        .api
+        .get(format!("/campaigns/{}/impressions?offset=8&limit=1", id(&campaign)), 200)
+        .await
+        .json();
+    assert_eq!(
+        (&rest["data"][0]["id"], &rest["data"][0]["action"]),
+        (&json!("i3"), &json!("dismiss"))
+    );
+    assert_eq!(rest["data"][0]["dismissedAt"], rest["data"][0]["displayedAt"]);
+    let general = report(&workspace, &campaign, "stats", |it| it["stats"]["sent"] == 2).await;
+    assert_eq!(general["stats"]["failed"], 0, "{general}");
+}

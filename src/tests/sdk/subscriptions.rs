@@ -1,0 +1,54 @@
+//! `/v1/subscriptions`: what a person says in the app about being written to.
+
+use serde_json::json;
+
+use super::{Device, person};
+use crate::kit::Workspace;
+
+#[tokio::test]
+async fn what_a_person_says_in_the_app_is_their_consent_and_leaves_an_entry() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, id) = person(&workspace, json!({})).await;
+    let word =
+        json!({"userId": ann, "channel": "push", "status": "optedIn", "consentText": "Yes."});
+    let kept = device.post("/v1/subscriptions/channel", &word, 200).await.json();
+    assert_eq!(kept, json!({"userId": id, "channel": "push", "status": "optedIn"}));
+    let contact = workspace.api.get(format!("/subscriptions/contacts/{id}"), 200).await.json();
+    assert_eq!(contact["channels"]["push"]["status"], "optedIn");
+    assert_eq!(contact["channels"]["push"]["optInSource"], "sdk");
+    assert_eq!(contact["channels"]["push"]["consentText"], "Yes.");
+    let history =
+        workspace.api.get(format!("/subscriptions/contacts/{id}/history"), 200).await.text;
+    assert!(history.contains("sdk_key:"), "{history}");
+    let wrong = json!({"userId": ann, "channel": "in_app", "status": "maybe"});
+    assert_eq!(device.post("/v1/subscriptions/channel", &wrong, 400).await.errors().len(), 2);
+    let nobody = json!({"userId": "nobody-at-all", "channel": "push", "status": "optedIn"});
+    device.post("/v1/subscriptions/channel", &nobody, 404).await;
+}
+
+#[tokio::test]
+async fn a_list_with_double_opt_in_waits_for_the_person_themselves() {
+    let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
+    let device = Device::of(&workspace).await;
+    let (ann, id) = person(&workspace, json!({})).await;
+    let list = |body| async { workspace.api.post("/lists", body, 201).await.json()["id"].clone() };
+    let open = list(&json!({"name": "Open"})).await;
+    let careful = list(&json!({"name": "Careful", "requireDoubleOptIn": true})).await;
+    let word = |list: &serde_json::Value, status: &str| json!({"userId": ann, "listId": list, "channel": "email", "status": status});
+    let group = "/v1/subscriptions/group";
+    let kept = device.post(group, &word(&open, "subscribed"), 200).await.json();
+    assert_eq!(kept["status"], "subscribed");
+    let waits = device.post(group, &word(&careful, "subscribed"), 200).await;
+    assert_eq!(waits.json()["status"], "pending");
+    assert!(!waits.text.contains("/c/"), "the link is the person's alone: {}", waits.text);
+    let kept = device.post(group, &word(&open, "unsubscribed"), 200).await.json();
+    assert_eq!(kept["status"], "unsubscribed");
+    let lists = workspace.api.get(format!("/subscriptions/contacts/{id}/lists"), 200).await.json();
+    let lists = lists.as_array().unwrap();
+    assert_eq!(lists.len(), 1, "nothing is subscribed before the click: {lists:?}");
+    assert_eq!(lists[0]["status"], "unsubscribed");
+    let theirs = elsewhere.api.post("/lists", &json!({"name": "Theirs"}), 201).await.json();
+    device.post(group, &word(&theirs["id"], "subscribed"), 404).await;
+    device.post(group, &word(&json!("no-id"), "subscribed"), 404).await;
+}

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use crate::kernel::Timestamp;
 
 /// Displays of one message to one person that are remembered by their ids, the latest.
-pub const TOLD_MAX: usize = 64;
+const TOLD_MAX: usize = 64;
 
 /// What a person did with a message in an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,8 +11,8 @@ use super::{events::untold, live::Ready};
 use crate::{
     app::App,
     audience::{
-        model::Targeting,
-        ops::{Person, includes},
+        model::{Person, Targeting},
+        ops::includes,
     },
     campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig},
     delivery::{

@@ -1,6 +1,6 @@
 //! `GET /campaigns/:campaignId/in-app-stats` and `impressions`.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use analytics::messages::{Showing, ShowingFilter, TAIL_DISPLAYS};
 use axum::{Json, extract::State};
@@ -141,7 +141,7 @@ fn by_button(report: &InAppReport) -> Vec<ButtonStat> {
             }),
         }
     }
-    stats.sort_by(|one, other| other.clicks.cmp(&one.clicks));
+    stats.sort_by_key(|stat| Reverse(stat.clicks));
     stats
 }
 

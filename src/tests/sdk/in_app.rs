@@ -1,5 +1,6 @@
 //! `/v1/in-app`: what an app may show a person, and what it tells of it.
 
+use millrace::kernel::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Device, person};
@@ -8,8 +9,8 @@ use crate::{
     kit::{Workspace, eventually, unique},
 };
 
-/// A live campaign with these settings of its channel and further fields.
-async fn live(workspace: &Workspace, config: Value, fields: Value) -> Value {
+/// A campaign with these settings of its channel and further fields.
+fn body(config: Value, fields: Value) -> Value {
     let mut body = json!({
         "name": unique("in-app"), "channel": "in_app", "channelConfig": config,
         "variants": [{"id": "a", "name": "A", "weight": 100, "customContent": {
@@ -19,7 +20,12 @@ async fn live(workspace: &Workspace, config: Value, fields: Value) -> Value {
     for (field, value) in fields.as_object().unwrap() {
         body[field] = value.clone();
     }
-    let campaign = made(&workspace.api, &body).await;
+    body
+}
+
+/// Such a campaign that is live.
+async fn live(workspace: &Workspace, config: Value, fields: Value) -> Value {
+    let campaign = made(&workspace.api, &body(config, fields)).await;
     call(&workspace.api, &campaign, "send", 200).await;
     campaign
 }
@@ -264,18 +270,10 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
     let campaign = live(&workspace, json!({}), json!({})).await;
     let anns = shown(&device, &ann, "", 1).await.remove(0);
     let bobs = shown(&device, &bob, "", 1).await.remove(0);
-    let at = |minute: u64| {
-        format!(
-            "{}:00Z",
-            chrono::DateTime::from_timestamp(
-                chrono::Utc::now().timestamp() - 3600 + i64::try_from(minute).unwrap() * 60,
-                0
-            )
-            .unwrap()
-            .format("%Y-%m-%dT%H:%M")
-        )
-    };
-    let told = |message: &Value, user: &str, kind: &str, event_id: &str, minute: u64| {
+    // An hour ago and so many minutes on.
+    let began = Clock::system().now().millis() - 3_600_000;
+    let at = |minute: i64| Timestamp::from_millis(began + minute * 60_000).to_string();
+    let told = |message: &Value, user: &str, kind: &str, event_id: &str, minute: i64| {
         let mut event = event(message, user, kind, event_id);
         event["at"] = json!(at(minute));
         event["appId"] = json!("shop");
@@ -335,4 +333,33 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
     assert_eq!(rest["data"][0]["dismissedAt"], rest["data"][0]["displayedAt"]);
     let general = report(&workspace, &campaign, "stats", |it| it["stats"]["sent"] == 2).await;
     assert_eq!(general["stats"]["failed"], 0, "{general}");
+}
+
+#[tokio::test]
+async fn a_test_is_shown_to_one_person_until_they_saw_it_and_counts_nowhere() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, _) = person(&workspace, json!({"firstName": "Ann"})).await;
+    let (bob, _) = person(&workspace, json!({})).await;
+    let campaign = made(&workspace.api, &body(json!({}), json!({}))).await;
+    let path = format!("/campaigns/{}/send-test-in-app", id(&campaign));
+    let sent = workspace.api.post(&path, &json!({"userId": ann}), 200).await.json();
+    let found = messages(&device, &ann, "").await;
+    assert_eq!((found.len(), &found[0]["isTest"]), (1, &json!(true)), "{found:?}");
+    assert_eq!(found[0]["messageId"], sent["messageId"]);
+    assert_eq!(found[0]["content"]["title"], "Hi Ann");
+    assert!(messages(&device, &bob, "").await.is_empty());
+    let seen = event(&found[0], &bob, "impression", "i1");
+    device.post("/v1/in-app/events", &seen, 404).await;
+    let seen = event(&found[0], &ann, "impression", "i1");
+    device.post("/v1/in-app/events", &seen, 200).await;
+    assert!(messages(&device, &ann, "").await.is_empty());
+    // A real display after it has landed, so has the test's.
+    let real = live(&workspace, json!({}), json!({})).await;
+    let message = shown(&device, &ann, "", 1).await.remove(0);
+    let seen = event(&message, &ann, "impression", "i2");
+    device.post("/v1/in-app/events", &seen, 200).await;
+    report(&workspace, &real, "in-app-stats", |it| it["impressions"] == 1).await;
+    let stats = report(&workspace, &campaign, "in-app-stats", |_| true).await;
+    assert_eq!(stats["impressions"], 0);
 }

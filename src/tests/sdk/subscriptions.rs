@@ -32,9 +32,11 @@ async fn a_list_with_double_opt_in_waits_for_the_person_themselves() {
     let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
-    let list = |body| async { workspace.api.post("/lists", body, 201).await.json()["id"].clone() };
-    let open = list(&json!({"name": "Open"})).await;
-    let careful = list(&json!({"name": "Careful", "requireDoubleOptIn": true})).await;
+    let list = async |body: serde_json::Value| {
+        workspace.api.post("/lists", &body, 201).await.json()["id"].clone()
+    };
+    let open = list(json!({"name": "Open"})).await;
+    let careful = list(json!({"name": "Careful", "requireDoubleOptIn": true})).await;
     let word = |list: &serde_json::Value, status: &str| json!({"userId": ann, "listId": list, "channel": "email", "status": status});
     let group = "/v1/subscriptions/group";
     let kept = device.post(group, &word(&open, "subscribed"), 200).await.json();

@@ -82,13 +82,17 @@ fn hide_at(path: &str, values: [&mut Value; 2]) {
         }
         below = rest;
     }
-    values.into_iter().for_each(|value| hide(value, below));
+    for value in values {
+        hide(value, below);
+    }
 }
 
 fn hide(value: &mut Value, below: &[Option<&str>]) {
     match (below.split_first(), value) {
         (Some((None, rest)), Value::Array(items)) => {
-            items.iter_mut().for_each(|item| hide(item, rest));
+            for item in items {
+                hide(item, rest);
+            }
         }
         (Some((Some(name), rest)), Value::Object(fields)) => {
             if let Some(field) = fields.get_mut(*name) {

@@ -111,7 +111,7 @@ fn is_tls(error: &Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+        if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
             return true;
         }
         cause = error.source();

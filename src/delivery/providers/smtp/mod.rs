@@ -122,7 +122,7 @@ fn server(url: &str, own_authorities: Option<&[u8]>) -> anyhow::Result<Server> {
     let url = Url::parse(url).ok().context("url is no URL")?;
     let host = url.host_str().context("url names no host")?.to_owned();
     let text = |part: &str| {
-        percent_encoding::percent_decode_str(part).decode_utf8().map(|text| text.into_owned())
+        percent_encoding::percent_decode_str(part).decode_utf8().map(std::borrow::Cow::into_owned)
     };
     let credentials = match (url.username(), url.password()) {
         ("", None) => None,

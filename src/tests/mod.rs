@@ -13,6 +13,7 @@ mod kit;
 mod analytics;
 mod audience;
 mod auth;
+mod callbacks;
 mod campaigns;
 mod clickhouse;
 mod consent;

@@ -19,6 +19,7 @@ use secrecy::ExposeSecret as _;
 use sqlx::PgPool;
 
 use super::{client::Client, unique};
+use crate::callbacks;
 
 /// The program under test, which also runs the engines.
 pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
@@ -28,6 +29,8 @@ pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
 pub(crate) struct TestServer {
     pub(crate) url: String,
     pub(crate) admin_url: String,
+    /// Where mail that comes back is taken.
+    pub(crate) mail: std::net::SocketAddr,
     pub(crate) data_dir: PathBuf,
     /// Runs what must outlive a single test: the server and its database pool.
     runtime: tokio::runtime::Handle,
@@ -75,11 +78,14 @@ fn start() -> TestServer {
             millrace::telemetry::logs::start();
             let options = ServerOptions { executable: MILLRACE.into(), clock: Clock::system() };
             let data_dir = data_dir("shared");
-            let server = Server::start(settings(&data_dir), options).await.unwrap();
+            let mut settings = settings(&data_dir);
+            callbacks::fixture::hear(&mut settings);
+            let server = Server::start(settings, options).await.unwrap();
             server.ready().await;
             let started = TestServer {
                 url: format!("http://{}", server.api_address()),
                 admin_url: format!("http://{}", server.admin_address()),
+                mail: server.mail_address().unwrap(),
                 data_dir,
                 runtime: tokio::runtime::Handle::current(),
                 db: server.app().db().clone(),

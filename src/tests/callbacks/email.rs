@@ -1,0 +1,175 @@
+//! The callbacks of mail providers: each proof good, forged and stale; and what they say reaches consent.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use millrace::kernel::{Clock, Timestamp};
+use reqwest::{Method, RequestBuilder};
+use ring::{
+    rand::SystemRandom,
+    signature::{RSA_PKCS1_SHA256, RsaKeyPair},
+};
+use serde_json::{Value, json};
+
+use super::fixture::{
+    MAILGUN_KEY, Message, TOPIC, ask, basic, hash, now_s, sendgrid, sent, signed, suppressed, told,
+};
+use crate::kit::{Client, Workspace};
+
+const SNS_KEY: &[u8] = include_bytes!("fixtures/sns_key.der");
+
+fn post(path: &str, body: &[u8]) -> RequestBuilder {
+    Client::anonymous().request(Method::POST, path).body(body.to_vec())
+}
+
+fn by_sendgrid(at_s: i64, body: &[u8]) -> RequestBuilder {
+    let at = at_s.to_string();
+    let pair = sendgrid();
+    let signed = [at.as_bytes(), body].concat();
+    let signature = pair.sign(&SystemRandom::new(), &signed).unwrap();
+    post("/callbacks/email/sendgrid", body)
+        .header("x-twilio-email-event-webhook-timestamp", at)
+        .header("x-twilio-email-event-webhook-signature", STANDARD.encode(signature))
+}
+
+#[tokio::test]
+async fn sendgrid_is_heard_by_its_key() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let event = |event: &str, more: &str| {
+        json!({"event": event, "email": message.email, "timestamp": now_s(), "reason": more, "type": "bounce",
+            "status": "5.1.1", "sg_event_id": event, "smtp-id": format!("<{}@x.test>", message.reference)})
+    };
+    let body =
+        json!([event("delivered", ""), event("bounce", "550 5.1.1 unknown"), event("open", "")]);
+    let body = body.to_string();
+    ask(post("/callbacks/email/sendgrid", body.as_bytes()), 401).await;
+    ask(by_sendgrid(now_s(), body.as_bytes()).body("[]"), 401).await;
+    ask(by_sendgrid(now_s() - 310, body.as_bytes()), 401).await;
+    ask(by_sendgrid(now_s(), b"{"), 400).await;
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
+    ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
+    ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
+    assert_eq!(told(message.reference, 2).await, ["bounced hard 5.1.1", "delivered"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+}
+
+#[tokio::test]
+async fn postmark_is_heard_by_its_password() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let path = "/callbacks/email/postmark";
+    let body = json!({"RecordType": "SpamComplaint", "Type": "SpamComplaint", "ID": 7,
+        "MessageID": message.provider_id, "Email": message.email});
+    ask(post(path, body.to_string().as_bytes()), 401).await;
+    let wrong = post(path, body.to_string().as_bytes()).basic_auth("teller", Some("password"));
+    ask(wrong, 401).await;
+    ask(basic(path, &json!("nonsense")), 200).await;
+    ask(basic(path, &body), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["complained SpamComplaint"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
+}
+
+fn by_mailgun(at_s: i64, message: &Message) -> Value {
+    let at = at_s.to_string();
+    let signature = hash(MAILGUN_KEY.as_bytes(), &[at.as_bytes(), b"token"]);
+    let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({"signature": {"timestamp": at, "token": "token", "signature": signature},
+        "event-data": {"event": "unsubscribed", "id": "mg", "timestamp": at_s, "recipient": message.email,
+            "message": {"headers": {"message-id": format!("{}@example.test", message.reference)}}}})
+}
+
+#[tokio::test]
+async fn mailgun_is_heard_by_what_is_in_its_body() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let call = |body: &Value| post("/callbacks/email/mailgun", body.to_string().as_bytes());
+    let mut forged = by_mailgun(now_s(), &message);
+    forged["signature"]["token"] = json!("other");
+    ask(call(&forged), 401).await;
+    ask(call(&by_mailgun(now_s() - 310, &message)), 401).await;
+    ask(call(&json!({})), 401).await;
+    ask(post("/callbacks/email/mailgun", b"{"), 400).await;
+    ask(call(&by_mailgun(now_s(), &message)), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["unsubscribed"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "unsubscribe provider");
+}
+
+#[tokio::test]
+async fn resend_is_heard_by_the_signature_of_svix() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let path = "/callbacks/email/resend";
+    let body = json!({"type": "email.bounced", "created_at": "2026-03-01T12:00:00Z", "data": {
+        "email_id": message.provider_id, "to": [message.email],
+        "bounce": {"type": "Permanent", "subType": "General", "message": "550 5.1.1 gone"}}});
+    let body = body.to_string();
+    ask(signed(path, "webhook", now_s(), body.as_bytes()), 401).await;
+    ask(signed(path, "svix", now_s() - 310, body.as_bytes()), 401).await;
+    ask(signed(path, "svix", now_s(), b"{"), 400).await;
+    ask(signed(path, "svix", now_s(), body.as_bytes()), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+}
+
+/// An envelope of Amazon's, signed by the key whose certificate the server was given.
+fn envelope(topic: &str, at: Timestamp, message: &Value) -> Value {
+    let mut body = json!({"Type": "Notification", "MessageId": "m-1", "TopicArn": topic,
+        "Message": message.to_string(), "Timestamp": at.to_string(), "SignatureVersion": "2",
+        "SigningCertURL": "https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-1.pem"});
+    let fields = ["Message", "MessageId", "Timestamp", "TopicArn", "Type"];
+    let text: String =
+        fields.iter().map(|name| format!("{name}\n{}\n", body[name].as_str().unwrap())).collect();
+    let pair = RsaKeyPair::from_pkcs8(SNS_KEY).unwrap();
+    let mut signature = vec![0; pair.public().modulus_len()];
+    pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature).unwrap();
+    body["Signature"] = json!(STANDARD.encode(signature));
+    body
+}
+
+#[tokio::test]
+async fn ses_is_heard_by_amazons_signature_and_our_topic() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let bounce = json!({"notificationType": "Bounce",
+        "mail": {"messageId": "ses-1", "headers": [{"name": "X-Message-Id", "value": message.reference.to_string()}]},
+        "bounce": {"bounceType": "Permanent", "bounceSubType": "General", "feedbackId": "f",
+            "bouncedRecipients": [{"emailAddress": message.email, "status": "5.1.1"}]}});
+    let now = Clock::system().now();
+    let call = |body: &Value| {
+        post("/callbacks/email/ses", body.to_string().as_bytes())
+            .header("content-type", "text/plain")
+    };
+    ask(call(&envelope("arn:aws:sns:eu-central-1:1:theirs", now, &bounce)), 401).await;
+    let old = Timestamp::from_millis(now.millis() - 3_700_000);
+    ask(call(&envelope(TOPIC, old, &bounce)), 401).await;
+    let mut forged = envelope(TOPIC, now, &bounce);
+    forged["Message"] = json!("{}");
+    ask(call(&forged), 401).await;
+    let mut elsewhere = envelope(TOPIC, now, &bounce);
+    elsewhere["SigningCertURL"] = json!("https://example.test/x.pem");
+    ask(call(&elsewhere), 401).await;
+    ask(call(&json!({})), 400).await;
+    ask(call(&json!([7])), 400).await;
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
+    ask(call(&envelope(TOPIC, now, &json!("what else a topic carries"))), 200).await;
+    ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
+    ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+}
+
+#[tokio::test]
+async fn a_bounce_of_an_old_address_is_held_against_it_alone() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let new = format!("{}@example.test", crate::kit::unique("new"));
+    let path = format!("/users/{}", message.user);
+    let request = workspace.api.request(Method::PUT, &path).json(&json!({"email": new}));
+    workspace.api.send(request, 200).await;
+    let body = json!({"RecordType": "Bounce", "Type": "HardBounce", "ID": 8,
+        "MessageID": message.provider_id, "Email": message.email});
+    ask(basic("/callbacks/email/postmark", &body), 200).await;
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+    assert_eq!(suppressed(&workspace, "email", &new).await, "");
+    let path = format!("/subscriptions/contacts/{}/email-valid", message.user);
+    assert_eq!(workspace.api.get(path, 200).await.json()["valid"], true);
+}

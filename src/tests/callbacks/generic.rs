@@ -1,0 +1,158 @@
+//! The callback of gateways: its proof, its form, and what its words do.
+
+use serde_json::json;
+
+use super::fixture::{
+    ask, consent, gateway, history, message, now_s, sent, signed, suppressed, told,
+};
+use crate::kit::{Client, Workspace};
+
+#[tokio::test]
+async fn a_hard_bounce_is_told_once_and_marks_the_address_once() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let bounce = json!({"type": "bounced", "bounceType": "hard", "code": "5.1.1", "reason": "no such user",
+        "messageId": message.reference.message, "workspace": workspace.id, "eventId": "e1"});
+    for _ in 0..3 {
+        gateway("email", &bounce).await;
+    }
+    // The same again from a teller that gives every report an id of its own.
+    gateway(
+        "email",
+        &json!([{"type": "bounced", "bounceType": "hard", "code": "5.1.1",
+        "id": message.provider_id, "eventId": "e2"}]),
+    )
+    .await;
+    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    let email = consent(&workspace, &message.user, "email").await;
+    assert_eq!(email["isValid"], false);
+    assert_eq!((&email["bounceType"], &email["bounceCount"]), (&json!("hard"), &json!(1)));
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+    assert_eq!(history(&workspace, &message.user).await, ["hard_bounce delivery provider:gateway"]);
+    let path = format!("/subscriptions/contacts/{}/email-valid", message.user);
+    assert_eq!(workspace.api.get(path, 200).await.json()["valid"], false);
+}
+
+#[tokio::test]
+async fn soft_bounces_are_counted_and_the_address_stays_valid() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    for event in ["e1", "e2", "e2"] {
+        let bounce = json!({"type": "bounced", "bounceType": "soft", "code": "4.2.2",
+            "id": message.provider_id, "eventId": event});
+        gateway("email", &bounce).await;
+    }
+    let told = told(message.reference, 2).await;
+    assert_eq!(told, ["bounced soft 4.2.2", "bounced soft 4.2.2"]);
+    let email = consent(&workspace, &message.user, "email").await;
+    assert_eq!(email["isValid"], true);
+    assert_eq!((&email["bounceType"], &email["bounceCount"]), (&json!("soft"), &json!(2)));
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
+    assert_eq!(
+        history(&workspace, &message.user).await,
+        ["soft_bounce delivery provider:gateway", "soft_bounce delivery provider:gateway"]
+    );
+}
+
+#[tokio::test]
+async fn a_complaint_opts_everybody_with_the_address_out() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let body = json!({"externalId": crate::kit::unique("twin"), "email": message.email});
+    let twin = workspace.api.post("/users", &body, 201).await.json();
+    let twin = twin["id"].as_str().unwrap();
+    let complaint = json!({"type": "complained", "code": "abuse", "id": message.provider_id});
+    gateway("email", &complaint).await;
+    gateway("email", &complaint).await;
+    assert_eq!(told(message.reference, 1).await, ["complained abuse"]);
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
+    for user in [message.user.as_str(), twin] {
+        assert_eq!(consent(&workspace, user, "email").await["status"], "unsubscribed");
+        assert_eq!(history(&workspace, user).await, ["complaint delivery provider:gateway"]);
+    }
+}
+
+#[tokio::test]
+async fn an_opt_out_told_by_a_provider_is_one_of_the_channel_and_a_repeat_changes_nothing_later() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "sms").await;
+    let gone = json!({"type": "unsubscribed", "id": message.provider_id, "eventId": "e1"});
+    gateway("sms", &gone).await;
+    assert_eq!(told(message.reference, 1).await, ["unsubscribed"]);
+    assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "unsubscribe provider");
+    assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "unsubscribed");
+    let path = format!("/subscriptions/contacts/{}/channels/sms", message.user);
+    let request = workspace.api.request(reqwest::Method::PUT, &path);
+    let back = request.json(&json!({"channel": "sms", "status": "optedIn", "source": "api"}));
+    workspace.api.send(back, 200).await;
+    gateway("sms", &gone).await;
+    assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "optedIn");
+    assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "");
+}
+
+#[tokio::test]
+async fn what_only_happened_is_only_told() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "whatsapp").await;
+    let signal =
+        |kind: &str, code: &str| json!({"type": kind, "id": message.provider_id, "code": code});
+    let all = json!([
+        signal("sent", ""),
+        signal("delivered", ""),
+        signal("delivered", ""),
+        signal("read", ""),
+        signal("deferred", "busy"),
+        signal("deferred", "full"),
+        signal("failed", "131026"),
+    ]);
+    gateway("whatsapp", &all).await;
+    assert_eq!(
+        told(message.reference, 5).await,
+        ["deferred busy", "deferred full", "delivered", "failed 131026", "opened"]
+    );
+    assert!(history(&workspace, &message.user).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_test_to_a_bare_address_marks_the_address_that_the_teller_names() {
+    let workspace = Workspace::new().await;
+    let reference = message(workspace.id, "email", None).await;
+    let address = format!("{}@example.test", crate::kit::unique("bare"));
+    let bounce = |address: serde_json::Value| {
+        json!({"type": "bounced", "bounceType": "hard",
+        "messageId": reference.message, "workspace": workspace.id, "address": address})
+    };
+    gateway("email", &bounce(json!(address))).await;
+    assert_eq!(suppressed(&workspace, "email", &address).await, "hard_bounce delivery");
+    assert_eq!(told(reference, 1).await, ["bounced hard"]);
+}
+
+#[tokio::test]
+async fn nobody_is_believed_without_a_proof_and_nothing_unknown_is_a_fault() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    let path = "/callbacks/generic/email";
+    let body = json!({"type": "delivered", "id": message.provider_id}).to_string();
+    let body = body.as_bytes();
+    let unsigned = Client::anonymous().request(reqwest::Method::POST, path).body(body.to_vec());
+    ask(unsigned, 401).await;
+    ask(signed(path, "webhook", now_s(), body).body("{}"), 401).await;
+    ask(signed(path, "webhook", now_s() - 310, body), 401).await;
+    ask(signed(path, "webhook", now_s() + 310, body), 401).await;
+    ask(signed(path, "svix", now_s(), body), 401).await;
+    assert!(told(message.reference, 0).await.is_empty());
+
+    let fine = |body: &str| signed(path, "webhook", now_s(), body.as_bytes());
+    ask(fine(r#"{"type": "delivered", "id": "nobody-knows"}"#), 200).await;
+    let foreign = json!({"type": "delivered", "messageId": message.reference.message,
+        "workspace": Workspace::new().await.id});
+    ask(fine(&foreign.to_string()), 200).await;
+    let deep = "[".repeat(10_000);
+    for broken in ["", "{", "null", "[]", "7", r#"{"type": "x"}"#, r#"{"type": "\u0000"}"#, &deep] {
+        ask(fine(broken), 400).await;
+    }
+    ask(signed("/callbacks/generic/fax", "webhook", now_s(), body), 404).await;
+    let large = vec![b' '; (2 << 20) + 1];
+    ask(signed(path, "webhook", now_s(), &large), 413).await;
+    assert!(told(message.reference, 0).await.is_empty(), "what is of another channel or workspace");
+}

@@ -1,0 +1,7 @@
+//! What comes back: each teller believed for its own proof alone, heard once, and acted on.
+
+mod email;
+pub(crate) mod fixture;
+mod generic;
+mod mail;
+mod phone;

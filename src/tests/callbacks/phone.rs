@@ -1,0 +1,221 @@
+//! The callbacks of messages to phones, and what people write back.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use millrace::{
+    auth::{
+        KeyKind,
+        keys::{self, NewKey},
+    },
+    kernel::Clock,
+};
+use reqwest::{Method, RequestBuilder};
+use ring::hmac;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::fixture::{
+    META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, ask, basic, consent, gateway, hash, history,
+    number, sent, suppressed, told,
+};
+use crate::kit::{Client, Workspace, server, unique};
+
+/// A form signed as Twilio does, by this token.
+fn by_twilio(query: &str, token: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+    let path = format!("/callbacks/sms/twilio{query}");
+    let mut sorted = fields.to_vec();
+    sorted.sort_unstable();
+    let mut text = format!("{}{path}", server().url);
+    for (name, value) in sorted {
+        text.push_str(name);
+        text.push_str(value);
+    }
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, token.as_bytes());
+    let signature = STANDARD.encode(hmac::sign(&key, text.as_bytes()));
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    Client::anonymous()
+        .request(Method::POST, &path)
+        .header("x-twilio-signature", signature)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body)
+}
+
+fn status(message: &Message, status: &str, code: &str) -> RequestBuilder {
+    let sid = message.provider_id.as_str();
+    let fields = [("MessageSid", sid), ("MessageStatus", status), ("ErrorCode", code)];
+    by_twilio("", TWILIO_TOKEN, &fields)
+}
+
+async fn text(from: &str, sid: &str, body: &str) -> String {
+    let fields = [("MessageSid", sid), ("From", from), ("To", "+15550001111"), ("Body", body)];
+    ask(by_twilio("", TWILIO_TOKEN, &fields), 200).await
+}
+
+#[tokio::test]
+async fn twilio_is_heard_by_its_signature_over_the_address_and_the_form() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "sms").await;
+    let fields = [("MessageSid", "not-kept-yet"), ("MessageStatus", "delivered")];
+    let query = format!("?m={}", message.reference);
+    ask(by_twilio(&query, "other-token", &fields), 401).await;
+    let unsigned = Client::anonymous().request(Method::POST, "/callbacks/sms/twilio");
+    ask(unsigned.header("content-type", "application/x-www-form-urlencoded").body("a=b"), 401)
+        .await;
+    let forged =
+        by_twilio("", TWILIO_TOKEN, &fields).query(&[("m", message.reference.to_string())]);
+    ask(forged, 401).await;
+    ask(status(&message, "sent", ""), 200).await;
+    // Before its id is kept, the message is known by the name it was given.
+    ask(by_twilio(&query, TWILIO_TOKEN, &fields), 200).await;
+    ask(status(&message, "delivered", ""), 200).await;
+    ask(
+        by_twilio("", TWILIO_TOKEN, &[("MessageSid", "SMnobody"), ("MessageStatus", "delivered")]),
+        200,
+    )
+    .await;
+    ask(by_twilio("", TWILIO_TOKEN, &[]), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["delivered"]);
+}
+
+#[tokio::test]
+async fn a_number_that_twilio_knows_to_be_opted_out_is_here_too() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "sms").await;
+    ask(status(&message, "failed", "21610"), 200).await;
+    ask(status(&message, "failed", "21610"), 200).await;
+    assert_eq!(told(message.reference, 2).await, ["failed 21610", "unsubscribed"]);
+    assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "unsubscribe provider");
+    assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "unsubscribed");
+}
+
+/// Another workspace of the organization of one.
+async fn sibling(organization: &str) -> Workspace {
+    let (db, name) = (server().db(), unique("sibling"));
+    let (organization, workspace) = (Some(organization.to_owned()), name.clone());
+    let (token, id) = server()
+        .on(async move {
+            let key = NewKey {
+                workspace,
+                organization,
+                scopes: "*".parse().unwrap(),
+                label: None,
+                currency: None,
+                kind: KeyKind::Api,
+            };
+            let created = keys::create(&db, Clock::system().now(), key).await.unwrap();
+            (created.token.expose_secret().to_owned(), created.workspace)
+        })
+        .await;
+    Workspace { id, api: Client::new(&server().url, Some(&token)), name }
+}
+
+async fn person(workspace: &Workspace, phone: &str) -> String {
+    let body = json!({"externalId": unique("ann"), "phone": phone});
+    let user = workspace.api.post("/users", &body, 201).await.json();
+    user["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn stop_is_heard_in_the_whole_organization_and_start_takes_it_back() {
+    let organization = unique("organization");
+    let (one, two) = (sibling(&organization).await, sibling(&organization).await);
+    let phone = number();
+    let first = person(&one, &phone).await;
+    // As somebody wrote it down without its plus.
+    let second = person(&two, phone.trim_start_matches('+')).await;
+    let (stop, start) = (unique("SM"), unique("SM"));
+    assert!(text(&phone, &stop, "Stop please").await.contains("<Response/>"));
+    assert_eq!(suppressed(&one, "sms", &phone).await, "", "only the word alone is meant");
+    text(&phone, &stop, " STOP ").await;
+    for (workspace, user) in [(&one, &first), (&two, &second)] {
+        assert_eq!(suppressed(workspace, "sms", &phone).await, "unsubscribe keyword");
+        assert_eq!(consent(workspace, user, "sms").await["status"], "unsubscribed");
+        assert_eq!(history(workspace, user).await, ["unsubscribe keyword recipient"]);
+        assert!(consent(workspace, user, "whatsapp").await.is_null(), "texts are not WhatsApp");
+    }
+    text(&phone, &start, "start").await;
+    // Twilio repeats itself.
+    text(&phone, &stop, " STOP ").await;
+    for (workspace, user) in [(&one, &first), (&two, &second)] {
+        assert_eq!(suppressed(workspace, "sms", &phone).await, "");
+        assert_eq!(consent(workspace, user, "sms").await["status"], "optedIn");
+        assert_eq!(
+            history(workspace, user).await,
+            ["resubscribe keyword recipient", "unsubscribe keyword recipient"]
+        );
+    }
+    // An answer to those who never said no says nothing.
+    text(&phone, &unique("SM"), "YES").await;
+    text(&phone, &unique("SM"), "HELP").await;
+    text("not a number", &unique("SM"), "STOP").await;
+    assert_eq!(history(&one, &first).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_gateway_may_hand_on_what_people_write() {
+    let workspace = Workspace::new().await;
+    let phone = number();
+    let user = person(&workspace, &phone).await;
+    let wrote =
+        json!({"type": "inbound", "id": unique("in"), "from": phone, "text": "Unsubscribe"});
+    gateway("viber", &wrote).await;
+    assert_eq!(consent(&workspace, &user, "viber").await["status"], "unsubscribed");
+}
+
+fn by_meta(secret: &str, body: &str) -> RequestBuilder {
+    let signature = hash(secret.as_bytes(), &[body.as_bytes()]);
+    let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+    Client::anonymous()
+        .request(Method::POST, "/callbacks/whatsapp")
+        .header("x-hub-signature-256", format!("sha256={signature}"))
+        .body(body.to_owned())
+}
+
+#[tokio::test]
+async fn meta_finds_the_place_and_is_heard_by_its_secret() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "whatsapp").await;
+    let question = |token: &str| {
+        let query =
+            [("hub.mode", "subscribe"), ("hub.verify_token", token), ("hub.challenge", "42")];
+        Client::anonymous().request(Method::GET, "/callbacks/whatsapp").query(&query)
+    };
+    assert_eq!(ask(question(VERIFY_TOKEN), 200).await, "42");
+    ask(question("guess"), 401).await;
+    let change = |value: &Value| {
+        json!({"object": "whatsapp_business_account", "entry": [{"id": "1", "changes": [
+            {"field": "messages", "value": value}]}]})
+        .to_string()
+    };
+    let status = |status: &str| {
+        let at = super::fixture::now_s().to_string();
+        change(&json!({"messaging_product": "whatsapp", "statuses": [
+            {"id": message.provider_id, "status": status, "timestamp": at, "recipient_id": "1"}]}))
+    };
+    ask(by_meta("other", &status("delivered")), 401).await;
+    let unsigned = Client::anonymous().request(Method::POST, "/callbacks/whatsapp");
+    ask(unsigned.body(status("delivered")), 401).await;
+    ask(by_meta(META_SECRET, "{"), 400).await;
+    for what in ["sent", "delivered", "read", "read"] {
+        ask(by_meta(META_SECRET, &status(what)), 200).await;
+    }
+    assert_eq!(told(message.reference, 2).await, ["delivered", "opened"]);
+    let stop = change(&json!({"metadata": {"display_phone_number": "15550001111"}, "messages": [
+        {"from": message.phone.trim_start_matches('+'), "id": unique("wamid"), "timestamp": "1", "type": "text",
+         "text": {"body": "STOP"}}]}));
+    ask(by_meta(META_SECRET, &stop), 200).await;
+    assert_eq!(suppressed(&workspace, "whatsapp", &message.phone).await, "unsubscribe keyword");
+}
+
+#[tokio::test]
+async fn infobip_is_heard_by_its_password() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "viber").await;
+    let path = "/callbacks/viber/infobip";
+    let report = json!({"results": [{"messageId": message.provider_id, "to": "1",
+        "status": {"groupId": 3, "groupName": "DELIVERED", "id": 5, "name": "DELIVERED_TO_HANDSET"}}]});
+    let unsigned = Client::anonymous().request(Method::POST, path).body(report.to_string());
+    ask(unsigned, 401).await;
+    ask(basic(path, &json!("x")), 400).await;
+    ask(basic(path, &report), 200).await;
+    assert_eq!(told(message.reference, 1).await, ["delivered"]);
+}

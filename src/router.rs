@@ -17,7 +17,10 @@ pub fn api(app: App) -> Router {
         .merge(users::api::routes())
         .merge(managed(&app))
         .merge(rate::limited(
-            campaigns::api::routes().merge(stats::api::routes()).merge(delivery::api::tests()),
+            campaigns::api::routes()
+                .merge(stats::api::routes())
+                .merge(delivery::api::previews())
+                .merge(delivery::api::tests()),
             &app.rate_limits().campaigns,
         ))
         .merge(rate::limited(delivery::api::transactional(), &app.rate_limits().transactional))

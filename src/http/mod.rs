@@ -29,8 +29,8 @@ pub use self::{
     },
     envelope::Shown,
     fields::{
-        Field, Fields, FromFields, Optional, Patch, Patched, Presence, Required, read_object,
-        read_object_by,
+        Field, Fields, FromFields, Nothing, Optional, Patch, Patched, Presence, Required,
+        read_object, read_object_by,
     },
     front::{Front, front},
     page::{NumberedPage, OffsetPage},

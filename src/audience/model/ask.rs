@@ -103,6 +103,8 @@ pub struct Recipient {
     pub external_id: Option<String>,
     /// The attribute `timezone`, where it is a text.
     pub timezone: Option<String>,
+    /// The attribute `country`, where it is a code of two letters; in capitals.
+    pub country: Option<String>,
 }
 
 /// A profile as a preview shows it.

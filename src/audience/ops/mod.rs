@@ -127,18 +127,6 @@ impl<'a> Audience<'a> {
         filter::page(tx, frame, after, i64::from(size)).await
     }
 
-    /// How many can be reached by each of these time zones (their attribute `timezone`), and by none of them.
-    ///
-    /// # Errors
-    /// As [`Self::measure`].
-    pub async fn reachable_by_timezone(
-        &mut self,
-        names: &[String],
-    ) -> Result<Vec<(Option<String>, u64)>> {
-        let (tx, frame) = self.parts();
-        clocks::by_timezone(tx, frame, names).await
-    }
-
     /// So many of those who can be reached by id, after the given one.
     ///
     /// # Errors

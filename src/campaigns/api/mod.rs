@@ -5,7 +5,6 @@ mod campaigns;
 mod lifecycle;
 mod list;
 mod preview;
-mod preview_launch;
 mod recurring;
 mod rl;
 mod schema;
@@ -22,7 +21,7 @@ use super::ops::{NOT_FOUND, Who};
 use crate::{
     app::App,
     auth::Caller,
-    http::{Fields, FromFields},
+    http::Nothing,
     kernel::{CampaignId, Result},
 };
 
@@ -42,7 +41,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(lifecycle::routes())
         .merge(versions::routes())
         .merge(bulk::routes())
-        .routes(routes!(preview_launch::preview_launch))
         .routes(routes!(recurring::recurring_status))
         .merge(trial::routes())
         .routes(routes!(sto::sto_coverage))
@@ -57,14 +55,4 @@ fn campaign_id(text: &str) -> Result<CampaignId> {
 
 fn who<S>(caller: &Caller<S>) -> Who {
     Who { workspace: caller.workspace(), actor: caller.actor(), zone: caller.timezone().to_owned() }
-}
-
-/// A body that says nothing; it may be left out.
-#[derive(Debug)]
-struct Nothing;
-
-impl FromFields for Nothing {
-    fn from_fields(_: &mut Fields<'_>) -> Self {
-        Self
-    }
 }

@@ -4,15 +4,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    CampaignChannel, Definition, SendType,
+    CampaignChannel, Definition, SendType, Variant,
     checks::Check,
-    estimate::{Part, parts},
-    settings::{
-        limits::{SendRateLimit, SendVolumeLimit},
-        occurrence::next_occurrence,
-        quiet::{QuietTimeOverride, QuietZone},
-        zone::Zone,
-    },
+    estimate::share_out,
+    settings::{limits::SendRateLimit, occurrence::next_occurrence, zone::Zone},
 };
 use crate::{
     audience::model::Measured,
@@ -22,13 +17,21 @@ use crate::{
 /// Minutes of an hour.
 const HOUR_MINUTES: u64 = 60;
 
-/// Recipients of an audience who live by the same clocks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ByClock {
-    /// Their attribute `timezone`, whatever it says.
-    pub timezone: Option<String>,
-    /// How many they are.
-    pub recipients: u64,
+/// Those whom an audience reaches, as a launch would place them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Placed {
+    /// They had it before, and the resend policy leaves them out.
+    pub already_received: u64,
+    /// The moment of their message is quiet time.
+    pub quiet: u64,
+    /// They have had their fill of messages.
+    pub capped: u64,
+    /// Held out.
+    pub control: u64,
+    /// Messages, by the place of their variant.
+    pub sends: Vec<u64>,
+    /// How many messages the volume limit allows; none: any number.
+    pub volume: Option<u64>,
 }
 
 /// What launching a campaign would do.
@@ -160,84 +163,34 @@ pub fn zone_of(definition: &Definition, workspace_zone: Zone) -> Zone {
     recurring.or(definition.scheduled_timezone).unwrap_or(workspace_zone)
 }
 
-/// Recipients for whom a moment is quiet time. One without a time zone lives by the workspace's.
-pub fn in_quiet_time(
-    quiet: &QuietTimeOverride,
-    recipients: &[ByClock],
-    workspace_zone: Zone,
-    at: Timestamp,
-) -> u64 {
-    let zone = |clock: &ByClock| match quiet.zone() {
-        QuietZone::Fixed(zone) => zone,
-        QuietZone::Recipient => {
-            let own = clock.timezone.as_deref().and_then(|name| name.parse().ok());
-            own.unwrap_or(workspace_zone)
-        }
+/// An audience, divided as launching would.
+pub fn divide(definition: &Definition, measured: &Measured, placed: &Placed) -> LaunchAudience {
+    let wanted: u64 = placed.sends.iter().sum();
+    let estimated_sends = placed.volume.map_or(wanted, |volume| wanted.min(volume));
+    // The limit leaves out by chance, so of each variant as much as it has.
+    let sends = share_out(&placed.sends, estimated_sends);
+    let estimate = |(variant, sends): (&Variant, u64)| VariantEstimate {
+        variant_id: variant.id.clone(),
+        name: variant.name.clone(),
+        estimated: if variant.is_control() { placed.control } else { sends },
     };
-    recipients
-        .iter()
-        .filter(|clock| quiet.covers(at, zone(clock)))
-        .map(|clock| clock.recipients)
-        .sum()
-}
-
-/// Divides an audience as launching would, `quiet` of its reachable recipients being in their quiet time.
-pub fn divide(definition: &Definition, measured: &Measured, quiet: u64) -> LaunchAudience {
-    let mut excluded = LaunchExcluded {
-        no_address: measured.excluded.no_address,
-        unsubscribed: measured.excluded.unsubscribed,
-        suppressed: measured.excluded.suppressed,
-        invalid_address: measured.excluded.invalid_address,
-        // Both tell of messages that were sent, and none ever was: nothing sends yet. With the first
-        // message they are asked of what was sent.
-        frequency_cap: 0,
-        already_received: 0,
-        quiet_hours_deferred: quiet,
-        volume_limit: 0,
-    };
-    let awake = measured.reachable.saturating_sub(quiet);
-    let control: u64 = parts(&definition.variants, awake)
-        .iter()
-        .filter(|part| part.is_control)
-        .map(|part| part.recipients)
-        .sum();
-    let treated = awake - control;
-    // A lifetime's limit is what is left of it: all of it, since none was ever sent.
-    let limit = definition.send_volume_limit.as_ref().and_then(SendVolumeLimit::max_sends);
-    let estimated_sends = limit.map_or(treated, |limit| treated.min(u64::from(limit)));
-    excluded.volume_limit = treated - estimated_sends;
-    let per_variant = variants(definition, control, estimated_sends);
     LaunchAudience {
         matched: measured.matched,
-        reachable: control + estimated_sends,
-        excluded,
-        control,
+        reachable: placed.control + estimated_sends,
+        excluded: LaunchExcluded {
+            no_address: measured.excluded.no_address,
+            unsubscribed: measured.excluded.unsubscribed,
+            suppressed: measured.excluded.suppressed,
+            invalid_address: measured.excluded.invalid_address,
+            frequency_cap: placed.capped,
+            quiet_hours_deferred: placed.quiet,
+            already_received: placed.already_received,
+            volume_limit: wanted - estimated_sends,
+        },
+        control: placed.control,
         estimated_sends,
-        per_variant,
+        per_variant: definition.variants.iter().zip(sends).map(estimate).collect(),
     }
-}
-
-/// The control group as it is, and the messages among the others.
-fn variants(definition: &Definition, control: u64, sends: u64) -> Vec<VariantEstimate> {
-    let others: Vec<_> =
-        definition.variants.iter().filter(|variant| !variant.is_control()).cloned().collect();
-    let mut others = parts(&others, sends).into_iter();
-    let estimate = |part: Part| VariantEstimate {
-        variant_id: part.variant_id,
-        name: part.name,
-        estimated: part.recipients,
-    };
-    let each = definition.variants.iter().filter_map(|variant| {
-        if !variant.is_control() {
-            return others.next().map(estimate);
-        }
-        Some(VariantEstimate {
-            variant_id: variant.id.clone(),
-            name: variant.name.clone(),
-            estimated: control,
-        })
-    });
-    each.collect()
 }
 
 /// Minutes until the last message has left: by the rate limit, and by the window in which recipients get
@@ -310,49 +263,26 @@ mod tests {
         audience.per_variant.iter().map(|estimate| estimate.estimated).collect()
     }
 
+    fn placed(volume: Option<u64>) -> Placed {
+        Placed { control: 10, sends: vec![0, 60, 20], quiet: 10, volume, ..Placed::default() }
+    }
+
     #[test]
-    fn an_audience_is_divided_by_weight_after_its_control_group() {
-        let audience = divide(&definition(json!({})), &measured(100), 0);
-        assert_eq!((audience.matched, audience.reachable), (110, 100));
-        assert_eq!((audience.control, audience.estimated_sends), (10, 90));
-        assert_eq!(estimates(&audience), [10, 45, 45]);
+    fn who_is_placed_adds_up_to_who_is_reached() {
+        let audience = divide(&definition(json!({})), &measured(100), &placed(None));
+        assert_eq!((audience.matched, audience.reachable), (110, 90));
+        assert_eq!((audience.control, audience.estimated_sends), (10, 80));
+        assert_eq!(estimates(&audience), [10, 60, 20]);
+        assert_eq!(audience.matched, audience.reachable + audience.excluded.total());
     }
 
     #[test]
     fn a_volume_limit_leaves_out_messages_and_none_of_the_control_group() {
-        let limited = definition(json!({"sendVolumeLimit": {"maxSends": 50}}));
-        let audience = divide(&limited, &measured(100), 0);
-        assert_eq!((audience.control, audience.estimated_sends), (10, 50));
+        let audience = divide(&definition(json!({})), &measured(100), &placed(Some(40)));
+        assert_eq!((audience.control, audience.estimated_sends), (10, 40));
         assert_eq!(audience.excluded.volume_limit, 40);
-        assert_eq!(estimates(&audience), [10, 25, 25]);
-        let off = definition(json!({"sendVolumeLimit": {"maxSends": 50, "enabled": false}}));
-        assert_eq!(divide(&off, &measured(100), 0).estimated_sends, 90);
-    }
-
-    #[test]
-    fn who_sleeps_is_told_by_their_own_clocks() {
-        let quiet = |timezone: &str| -> QuietTimeOverride {
-            let sent = json!({"start": "22:00", "end": "08:00", "timezone": timezone});
-            crate::http::read_object(sent.as_object().unwrap()).unwrap()
-        };
-        let clock = |timezone: Option<&str>, recipients| ByClock {
-            timezone: timezone.map(str::to_owned),
-            recipients,
-        };
-        let recipients = [
-            clock(Some("Europe/Berlin"), 1),
-            clock(Some("America/New_York"), 10),
-            clock(Some("nowhere"), 100),
-            clock(None, 1000),
-        ];
-        let berlin = "Europe/Berlin".parse().unwrap();
-        // 23:30 in Berlin, 17:30 in New York.
-        let evening = at("2026-01-10T22:30:00Z");
-        assert_eq!(in_quiet_time(&quiet("recipient"), &recipients, berlin, evening), 1101);
-        assert_eq!(in_quiet_time(&quiet("recipient"), &recipients, Zone::UTC, evening), 1101);
-        let tokyo = quiet("Asia/Tokyo");
-        assert_eq!(in_quiet_time(&tokyo, &recipients, berlin, evening), 1111, "07:30 there");
-        assert_eq!(in_quiet_time(&tokyo, &recipients, berlin, at("2026-01-11T03:00Z")), 0);
+        assert_eq!(estimates(&audience), [10, 30, 10]);
+        assert_eq!(audience.matched, audience.reachable + audience.excluded.total());
     }
 
     #[test]
@@ -395,7 +325,8 @@ mod tests {
 
     #[test]
     fn a_trial_compares_only_those_in_it() {
-        let audience = divide(&definition(json!({})), &measured(1000), 0);
+        let many = Placed { control: 100, sends: vec![0, 450, 450], ..Placed::default() };
+        let audience = divide(&definition(json!({})), &measured(1000), &many);
         assert_eq!(smallest_part(&definition(json!({})), &audience), Some(100));
         let trial = definition(json!({"abTestConfig": {"testPercentage": 25}}));
         assert_eq!(smallest_part(&trial, &audience), Some(25));
@@ -403,10 +334,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_adds_up(reachable in 0_u64..100_000, quiet in 0.0..=1.0_f64, limit in prop::option::of(1_u32..100_000)) {
-            let fields = limit.map_or(json!({}), |max| json!({"sendVolumeLimit": {"maxSends": max}}));
-            let quiet = (reachable as f64 * quiet) as u64;
-            let audience = divide(&definition(fields), &measured(reachable), quiet);
+        fn everything_adds_up(
+            sends in prop::collection::vec(0_u64..100_000, 2), control in 0_u64..1000,
+            quiet in 0_u64..1000, volume in prop::option::of(1_u64..200_000),
+        ) {
+            let reachable = sends.iter().sum::<u64>() + control + quiet;
+            let sends = [&[0], sends.as_slice()].concat();
+            let placed = Placed { control, sends, quiet, volume, ..Placed::default() };
+            let audience = divide(&definition(json!({})), &measured(reachable), &placed);
             prop_assert_eq!(audience.matched, audience.reachable + audience.excluded.total());
             prop_assert_eq!(audience.reachable, audience.control + audience.estimated_sends);
             prop_assert_eq!(estimates(&audience).iter().sum::<u64>(), audience.reachable);

@@ -14,7 +14,7 @@ use crate::{
 ///
 /// # Errors
 /// When the store fails.
-pub(super) async fn fault(
+pub async fn fault(
     app: &App,
     workspace: WorkspaceId,
     definition: &Definition,

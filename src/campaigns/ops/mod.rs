@@ -8,7 +8,6 @@ pub mod due;
 mod in_app;
 mod learning;
 mod lifecycle;
-mod preview_launch;
 mod read;
 mod recurring;
 mod remove;
@@ -24,11 +23,11 @@ mod versions;
 pub use self::{
     bulk::{Bulk, Work, each},
     change::{Step, Who, change},
+    consent::fault as consent_fault,
     create::{create, duplicate},
     in_app::{find_all, live_in_app},
     learning::{launch_rl, learners, learning, note_learning, observations, pause_rl, resume_rl},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
-    preview_launch::preview_launch,
     read::{find, list},
     recurring::{RecurringStatus, recurring_status},
     remove::remove,

@@ -168,8 +168,8 @@ async fn look(
         let Some(last) = page.last() else { break };
         after = Some(last.user);
         for recipient in &page {
-            let own = recipient.timezone.as_deref().and_then(|name| name.parse().ok());
-            let zone = own.unwrap_or(workspace_zone);
+            let (timezone, country) = (recipient.timezone.as_deref(), recipient.country.as_deref());
+            let zone = Zone::of_person(timezone, country, workspace_zone);
             let id = recipient.user.to_string();
             let (habits, count) =
                 timetable.count([Some(&id), recipient.external_id.as_deref()], zone);

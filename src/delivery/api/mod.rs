@@ -1,5 +1,6 @@
-//! The HTTP side of delivery: messages sent one by one, and tests of campaigns.
+//! The HTTP side of delivery: messages sent one by one, tests of campaigns, launches thought through.
 
+mod preview_launch;
 mod test_send;
 mod transactional;
 
@@ -42,4 +43,9 @@ fn bounded_object(
         return None;
     }
     Some(map)
+}
+
+/// `POST /campaigns/:campaignId/preview-launch`.
+pub fn previews() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(preview_launch::preview_launch))
 }

@@ -206,14 +206,12 @@ pub enum Quiet {
 /// What quiet hours make of a message to somebody with these clocks.
 pub fn quiet(
     hours: &QuietTimeOverride,
-    (timezone, workspace_zone): (Option<&str>, Zone),
+    (timezone, country, workspace_zone): (Option<&str>, Option<&str>, Zone),
     (message, now): (MessageId, Timestamp),
 ) -> Quiet {
     let zone = match hours.zone() {
         QuietZone::Fixed(zone) => zone,
-        QuietZone::Recipient => {
-            timezone.and_then(|name| name.parse().ok()).unwrap_or(workspace_zone)
-        }
+        QuietZone::Recipient => Zone::of_person(timezone, country, workspace_zone),
     };
     let Some(ends) = hours.ends(now, zone) else { return Quiet::Loud };
     let words = format!("quiet hours until {ends} ({})", zone.name());
@@ -366,7 +364,8 @@ mod tests {
         let now = Timestamp::parse("2026-01-10T22:30:00Z").unwrap();
         let message = MessageId::new(uuid::Uuid::from_u128(7));
         let berlin: Zone = "Europe/Berlin".parse().unwrap();
-        let of = |behavior, timezone| quiet(&hours(behavior), (timezone, berlin), (message, now));
+        let of =
+            |behavior, timezone| quiet(&hours(behavior), (timezone, None, berlin), (message, now));
         // 23:30 in Berlin, 17:30 in New York.
         assert_eq!(of(None, Some("America/New_York")), Quiet::Loud);
         for timezone in [None, Some("nowhere"), Some("Europe/Berlin")] {

@@ -222,7 +222,9 @@ impl Judge<'_> {
     fn quiet(&self, message: &Claimed, facts: &Facts) -> Quiet {
         let Some(scene) = self.scene else { return Quiet::Loud };
         let Some(hours) = &scene.quiet else { return Quiet::Loud };
-        let clocks = (facts.recipient.timezone.as_deref(), scene.zone);
+        let recipient = &facts.recipient;
+        let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
+        let clocks = (recipient.timezone.as_deref(), country, scene.zone);
         gate::quiet(hours, clocks, (message.id, self.now))
     }
 
@@ -347,7 +349,7 @@ fn no_variant() -> Standing {
 }
 
 /// The caps that count messages on a channel.
-fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
+pub(super) fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
     let caps = app.delivery().caps.iter();
     let counts = |name: &str| name == ANY_CHANNEL || name == channel_name(channel);
     caps.filter(|(name, _)| counts(name))

@@ -15,7 +15,7 @@ use crate::{
     campaigns::{
         self,
         model::{
-            Campaign, CampaignChannel, Kind,
+            Campaign, CampaignChannel, Definition, Kind,
             message::MessageChannel,
             settings::{limits::SendRateLimit, quiet::QuietTimeOverride, zone::Zone},
         },
@@ -74,13 +74,10 @@ impl Scene {
             });
             prepared.collect()
         });
-        let workspace_quiet =
-            || app.delivery().quiet_hours.as_ref().map(crate::config::QuietHours::as_override);
-        let quiet = definition.quiet_time_override.clone().or_else(workspace_quiet);
         let asked = definition.channel_config.as_ref().and_then(|config| config.max_attempts);
         Ok(Self {
             plan: Plan::of(&campaign, begins.unwrap_or_else(|| app.clock().now())),
-            quiet: quiet.filter(QuietTimeOverride::is_enabled),
+            quiet: quiet_hours(app, definition),
             zone: zone.and_then(|name| name.parse().ok()).unwrap_or(Zone::UTC),
             preference: definition
                 .targeting
@@ -107,11 +104,9 @@ impl Scene {
         faults.all(|fault| fault.is_some()).then(|| format!("the message cannot be read: {first}"))
     }
 
-    /// Whether variants are kept with their recipients: where there are several, and it goes out again.
+    /// See [`keeps_exposures`].
     pub(super) fn keeps_exposures(&self) -> bool {
-        let definition = &self.campaign.definition;
-        definition.variants.len() > 1
-            && matches!(definition.kind(), Kind::Recurring | Kind::Triggered)
+        keeps_exposures(&self.campaign)
     }
 
     /// Whether a volume limit holds.
@@ -119,6 +114,19 @@ impl Scene {
         let limit = self.campaign.definition.send_volume_limit.as_ref();
         limit.filter(|limit| limit.max_sends().is_some())
     }
+}
+
+/// Whether variants are kept with their recipients: where there are several, and it goes out again.
+pub(super) fn keeps_exposures(campaign: &Campaign) -> bool {
+    let definition = &campaign.definition;
+    definition.variants.len() > 1 && matches!(definition.kind(), Kind::Recurring | Kind::Triggered)
+}
+
+/// The quiet hours of a campaign: its own, else those that were set for all.
+pub(super) fn quiet_hours(app: &App, definition: &Definition) -> Option<QuietTimeOverride> {
+    let set = || app.delivery().quiet_hours.as_ref().map(crate::config::QuietHours::as_override);
+    let quiet = definition.quiet_time_override.clone().or_else(set);
+    quiet.filter(QuietTimeOverride::is_enabled)
 }
 
 /// The channel of a variant's message, in a campaign on this channel.

@@ -10,7 +10,7 @@ use std::{
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
-    confirming, dispatch,
+    confirming, dispatch, evaluating,
     lanes::{Lane, Lanes, Round},
     scene::Scenes,
     sweeping, writing,
@@ -25,6 +25,8 @@ const LOOK_REST: Duration = Duration::from_millis(10);
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
 /// Time between two looks at how much waits.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
+/// Time between two looks at what was tried and learnt.
+const EVALUATE_EVERY: Duration = Duration::from_secs(2);
 /// Time between two times of forgetting.
 const FORGET_EVERY: Duration = Duration::from_hours(1);
 /// Messages counted as waiting at most.
@@ -42,6 +44,7 @@ pub async fn run(app: App, stop: watch::Receiver<bool>) {
     let mut tasks = JoinSet::new();
     tasks.spawn(look(app.clone(), Arc::clone(&lanes), stop.clone()));
     tasks.spawn(sweep(app.clone(), stop.clone()));
+    tasks.spawn(evaluate(app.clone(), stop.clone()));
     tasks.spawn(confirm(app.clone(), stop.clone()));
     for _ in 0..WRITERS {
         tasks.spawn(write(app.clone(), stop.clone()));
@@ -138,6 +141,15 @@ async fn measure(app: &App) -> Result<()> {
     let late = Duration::from_millis(u64::try_from(late_ms).unwrap_or(0));
     metrics::gauge!("delivery_oldest_due_seconds").set(late.as_secs_f64());
     Ok(())
+}
+
+/// Looks at what was tried, and at what was learnt.
+async fn evaluate(app: App, mut stop: watch::Receiver<bool>) {
+    while !is_over(&stop) {
+        complain("cannot look at trials", evaluating::end_trials(&app).await);
+        complain("cannot look at what is learnt", evaluating::learn(&app).await);
+        rest(&mut stop, tokio::time::sleep(EVALUATE_EVERY)).await;
+    }
 }
 
 /// Asks who waits to be asked whether they mean it.

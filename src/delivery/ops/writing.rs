@@ -8,12 +8,13 @@ use uuid::Uuid;
 
 use super::{
     note::{self, Note},
-    scene::channel_of,
+    scene::{channel_of, keeps_exposures},
+    timing::Clocks,
 };
 use crate::{
     app::App,
     audience::{
-        model::{Ask, Exclusion, Reached},
+        model::{Ask, Exclusion, Reached, Recipient},
         ops::Audience,
     },
     campaigns::{
@@ -129,14 +130,26 @@ impl Writer<'_> {
             channel: definition.channel.delivers(),
             list: definition.subscription_category_id,
         };
-        let plan = Plan::of(campaign, run.started);
+        let mut plan = Plan::of(campaign, run.started);
+        let clocks = if plan.wants_hours() {
+            let mut connection = app.db().acquire().await?;
+            let zone = recipients::workspace_zone(&mut connection, run.workspace).await?;
+            drop(connection);
+            let zone = zone.and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
+            let clocks = Clocks::of(app, run.workspace, (campaign, zone), run.started).await?;
+            clocks.tell(&mut plan);
+            Some(clocks)
+        } else {
+            None
+        };
+        let placing = Placing { campaign, plan: &plan, clocks: clocks.as_ref() };
         let mut audience = Audience::open(app, run.workspace, &ask).await?;
         let mut after = run.after;
         loop {
             let page = audience.page(after, PAGE).await?;
             let Some(last) = page.last() else { break };
             after = Some(last.user);
-            if !self.write_page(campaign, &plan, &page).await? {
+            if !self.write_page(placing, &page).await? {
                 audience.close().await?;
                 return Ok(false);
             }
@@ -149,14 +162,14 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    async fn write_page(&self, campaign: &Campaign, plan: &Plan, page: &[Reached]) -> Result<bool> {
+    async fn write_page(&self, placing: Placing<'_>, page: &[Reached]) -> Result<bool> {
         let (app, run) = (self.app, &self.run);
         let now = app.clock().now();
         let users: Vec<UserId> = page.iter().map(|reached| reached.user).collect();
         let mut tx = app.db().begin().await?;
-        let known = Known::of(&mut tx, run, (plan, campaign), &users).await?;
+        let known = Known::of(&mut tx, run, placing, &users).await?;
         let placed: Vec<NewMessage> =
-            page.iter().map(|reached| known.place(run, campaign, plan, *reached)).collect();
+            page.iter().map(|reached| known.place(run, placing, *reached)).collect();
         note::tell(app, run.workspace, &notes(&placed), now).await?;
         messages::insert(&mut tx, run.workspace, &placed, now).await?;
         if known.keeps_exposures {
@@ -235,12 +248,20 @@ fn given(message: &NewMessage) -> Option<(UserId, &str)> {
     Some((message.user?, message.variant.as_deref()?))
 }
 
+/// What everyone in an audience is placed by.
+#[derive(Clone, Copy)]
+struct Placing<'a> {
+    campaign: &'a Campaign,
+    plan: &'a Plan,
+    /// Where each gets theirs at their own hour.
+    clocks: Option<&'a Clocks>,
+}
+
 /// What has to be known of the people of a page to place them.
 struct Known {
     exposures: HashMap<UserId, String>,
     keeps_exposures: bool,
-    zones: HashMap<UserId, (Option<String>, Option<String>)>,
-    workspace_zone: Zone,
+    clocks: HashMap<UserId, Recipient>,
     received: HashSet<UserId>,
 }
 
@@ -248,31 +269,22 @@ impl Known {
     async fn of(
         tx: &mut sqlx::PgConnection,
         run: &Run,
-        (plan, campaign): (&Plan, &Campaign),
+        placing: Placing<'_>,
         users: &[UserId],
     ) -> Result<Self> {
         let workspace = run.workspace;
-        let definition = &campaign.definition;
-        let keeps_exposures =
-            definition.variants.len() > 1 && definition.kind() == campaigns::model::Kind::Recurring;
+        let keeps_exposures = keeps_exposures(placing.campaign);
         let exposures = if keeps_exposures {
             recipients::exposures(&mut *tx, workspace, run.campaign, users).await?
         } else {
             HashMap::new()
         };
-        let mut known = Self {
-            exposures,
-            keeps_exposures,
-            zones: HashMap::new(),
-            workspace_zone: Zone::UTC,
-            received: HashSet::new(),
-        };
-        if plan.wants_hours() {
-            known.zones = recipients::zones(&mut *tx, workspace, users).await?;
-            let zone = recipients::workspace_zone(&mut *tx, workspace).await?;
-            known.workspace_zone = zone.and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
+        let mut known =
+            Self { exposures, keeps_exposures, clocks: HashMap::new(), received: HashSet::new() };
+        if placing.clocks.is_some() {
+            known.clocks = recipients::clocks(&mut *tx, workspace, users).await?;
         }
-        if let LeftOut::SentSince(since) = plan.left_out() {
+        if let LeftOut::SentSince(since) = placing.plan.left_out() {
             let place = (run.campaign, run.occurrence);
             known.received =
                 claims::sent_before(&mut *tx, workspace, place, (users, since)).await?;
@@ -284,17 +296,15 @@ impl Known {
     fn place(
         &self,
         run: &Run,
-        campaign: &Campaign,
-        plan: &Plan,
+        Placing { campaign, plan, clocks }: Placing<'_>,
         Reached { user, excluded }: Reached,
     ) -> NewMessage {
-        let zone = self.zones.get(&user).and_then(|(_, zone)| zone.as_deref()?.parse().ok());
-        let candidate = Candidate {
-            user,
-            exposure: self.exposures.get(&user).map(String::as_str),
-            zone: zone.unwrap_or(self.workspace_zone),
-            best_hour: None,
-        };
+        let exposure = self.exposures.get(&user).map(String::as_str);
+        let own = clocks.zip(self.clocks.get(&user));
+        let candidate = own.map_or(
+            Candidate { user, exposure, zone: Zone::UTC, best_hour: None },
+            |(clocks, recipient)| clocks.candidate(recipient, exposure),
+        );
         let skipped = |code: &str, reason: &str| Start::Skipped {
             code: code.to_owned(),
             reason: reason.to_owned(),

@@ -150,6 +150,33 @@ pub(in crate::delivery) async fn count_sends(
     full.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
+/// Who of these people has had their fill, a message more being one too many.
+pub(in crate::delivery) async fn full_up(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    (users, cap): (&[UserId], &Counted),
+    at: Timestamp,
+) -> Result<HashSet<UserId>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
+    let full = sqlx::query_scalar!(
+        "select user_id
+         from send_tally
+         where workspace_id = $1 and user_id = any($2) and channel = $3
+             and hour + interval '1 hour' > $4::timestamptz - make_interval(hours => $5)
+         group by user_id
+         having sum(sends) >= $6",
+        workspace.uuid(),
+        &ids as _,
+        cap.channel,
+        at.utc(),
+        i32::try_from(cap.hours).unwrap_or(i32::MAX),
+        i64::from(cap.max),
+    )
+    .fetch_all(connection)
+    .await?;
+    full.iter().map(|id| super::runs::user_id(id)).collect()
+}
+
 /// Takes back what was counted for people who get nothing after all.
 pub(in crate::delivery) async fn uncount_sends(
     connection: &mut PgConnection,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
 
 use crate::{
+    audience,
     campaigns::model::message::MessageChannel,
     consent::model::ChannelStatus,
     delivery::model::{Recipient, gate::Facts, message::channel_name},
@@ -107,17 +108,20 @@ pub(in crate::delivery) async fn workspace_zone(
     Ok(zone)
 }
 
-/// The time zones these people named.
-pub(in crate::delivery) async fn zones(
+/// By whose clocks these people live, as audiences tell it.
+pub(in crate::delivery) async fn clocks(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
-) -> Result<HashMap<UserId, (Option<String>, Option<String>)>> {
+) -> Result<HashMap<UserId, audience::model::Recipient>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
         "select id, external_id,
              case when jsonb_typeof(attributes -> 'timezone') = 'string'
-                 then attributes ->> 'timezone' end as timezone
+                 then attributes ->> 'timezone' end as timezone,
+             case when jsonb_typeof(attributes -> 'country') = 'string'
+                 and length(attributes ->> 'country') = 2
+                 then upper(attributes ->> 'country') end as country
          from users
          where workspace_id = $1 and id = any($2)",
         workspace.uuid(),
@@ -126,7 +130,11 @@ pub(in crate::delivery) async fn zones(
     .fetch_all(connection)
     .await?;
     rows.into_iter()
-        .map(|row| Ok((super::runs::user_id(&row.id)?, (row.external_id, row.timezone))))
+        .map(|row| {
+            let user = super::runs::user_id(&row.id)?;
+            let (external_id, timezone, country) = (row.external_id, row.timezone, row.country);
+            Ok((user, audience::model::Recipient { user, external_id, timezone, country }))
+        })
         .collect()
 }
 

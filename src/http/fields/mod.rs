@@ -68,6 +68,16 @@ pub fn read_object_by<T>(
     if complaints.0.is_empty() { Ok(value) } else { Err(complaints.0) }
 }
 
+/// An object that says nothing; of a body that may be left out.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl FromFields for Nothing {
+    fn from_fields(_: &mut Fields<'_>) -> Self {
+        Self
+    }
+}
+
 /// The fields of one object.
 #[derive(Debug)]
 pub struct Fields<'b> {

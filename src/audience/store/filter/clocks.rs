@@ -8,28 +8,13 @@ use crate::{
     kernel::{Result, UserId},
 };
 
-/// The attribute that names a recipient's time zone, where it is a text.
-const TIMEZONE: &str = "case when jsonb_typeof(u.attributes -> 'timezone') = 'string' \
-                        then u.attributes ->> 'timezone' end as timezone, ";
-
-/// How many can be reached by each of these time zones, and by none of them.
-pub(in crate::audience) async fn by_timezone(
-    tx: &mut PgConnection,
-    frame: Frame<'_>,
-    names: &[String],
-) -> Result<Vec<(Option<String>, u64)>> {
-    let mut statement = Statement::new(frame, "select known.name, count(*) from (select ");
-    statement.sql.push(TIMEZONE);
-    statement.reason();
-    statement.sql.push(" as reason from users u");
-    statement.audience();
-    statement.sql.push(") r left join unnest(").push_bind(names.to_vec());
-    statement.sql.push("::text[]) as known (name) on known.name = r.timezone");
-    statement.sql.push(" where r.reason = 0 group by known.name");
-    let rows: Vec<(Option<String>, i64)> =
-        statement.sql.build_query_as().persistent(false).fetch_all(tx).await.map_err(refused)?;
-    Ok(rows.into_iter().map(|(name, people)| (name, people.unsigned_abs())).collect())
-}
+/// The attributes that say by whose clocks a recipient lives, where they are texts: the time zone, and the
+/// country where it is a code of two letters.
+const CLOCKS: &str = "case when jsonb_typeof(u.attributes -> 'timezone') = 'string' \
+                      then u.attributes ->> 'timezone' end as timezone, \
+                      case when jsonb_typeof(u.attributes -> 'country') = 'string' \
+                          and length(u.attributes ->> 'country') = 2 \
+                      then upper(u.attributes ->> 'country') end as country, ";
 
 /// A page by id of those who can be reached.
 pub(in crate::audience) async fn page(
@@ -40,9 +25,9 @@ pub(in crate::audience) async fn page(
 ) -> Result<Vec<Recipient>> {
     let mut statement = Statement::new(
         frame,
-        "select r.id, r.external_id, r.timezone from (select u.id, u.external_id, ",
+        "select r.id, r.external_id, r.timezone, r.country from (select u.id, u.external_id, ",
     );
-    statement.sql.push(TIMEZONE);
+    statement.sql.push(CLOCKS);
     statement.reason();
     statement.sql.push(" as reason from users u");
     statement.audience();
@@ -50,11 +35,11 @@ pub(in crate::audience) async fn page(
         statement.sql.push(" and u.id > ").push_bind(after.bytes().to_vec());
     }
     statement.sql.push(") r where r.reason = 0 order by r.id limit ").push_bind(size);
-    let rows: Vec<(Vec<u8>, Option<String>, Option<String>)> =
+    let rows: Vec<(Vec<u8>, Option<String>, Option<String>, Option<String>)> =
         statement.sql.build_query_as().persistent(false).fetch_all(tx).await.map_err(refused)?;
     rows.into_iter()
-        .map(|(id, external_id, timezone)| {
-            Ok(Recipient { user: user_id(&id)?, external_id, timezone })
+        .map(|(id, external_id, timezone, country)| {
+            Ok(Recipient { user: user_id(&id)?, external_id, timezone, country })
         })
         .collect()
 }

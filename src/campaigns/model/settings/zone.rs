@@ -1,6 +1,6 @@
 //! A time zone by its IANA name, and what a time on its clocks means when the clocks jump.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt, str::FromStr, sync::LazyLock};
 
 use chrono::{DateTime, Days, NaiveDateTime, Offset as _, TimeDelta, TimeZone as _, Utc};
 use chrono_tz::Tz;
@@ -11,6 +11,16 @@ use crate::kernel::Timestamp;
 
 /// Farthest a clock has ever been from UTC, rounded up to a day.
 const OFFSET_MAX: TimeDelta = TimeDelta::days(1);
+
+/// The zones of countries, by ISO 3166-1 alpha-2.
+static COUNTRIES: LazyLock<BTreeMap<&str, Zone>> = LazyLock::new(|| {
+    let lines = include_str!("countries.tab").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' ')).filter_map(read_country).collect()
+});
+
+fn read_country((country, name): (&'static str, &'static str)) -> Option<(&'static str, Zone)> {
+    Some((country, name.parse().ok()?))
+}
 
 /// A time zone of the IANA database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ToSchema)]
@@ -52,6 +62,17 @@ impl Zone {
     /// What to say of another text.
     pub fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|wrong: NotAZone| wrong.to_string())
+    }
+
+    /// By whose clocks somebody lives: the zone they name, else that of their country (ISO 3166-1 alpha-2),
+    /// else the workspace's.
+    pub fn of_person(timezone: Option<&str>, country: Option<&str>, workspace: Self) -> Self {
+        let own = timezone.and_then(|name| name.parse().ok());
+        let of_country = || {
+            let country = country.filter(|code| code.len() == 2)?.to_ascii_uppercase();
+            COUNTRIES.get(country.as_str()).copied()
+        };
+        own.or_else(of_country).unwrap_or(workspace)
     }
 
     /// The names of all zones.
@@ -191,6 +212,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn who_names_no_zone_lives_by_the_clocks_of_their_country() {
+        let workspace: Zone = "Asia/Tokyo".parse().unwrap();
+        for (timezone, country, expected) in [
+            (Some("America/Denver"), Some("DE"), "America/Denver"),
+            (Some("Mars/Base"), Some("DE"), "Europe/Berlin"),
+            (None, Some("us"), "America/New_York"),
+            (None, Some("AU"), "Australia/Sydney"),
+            (None, Some("Germany"), "Asia/Tokyo"),
+            (None, Some("ZZ"), "Asia/Tokyo"),
+            (None, Some("\u{e9}"), "Asia/Tokyo"),
+            (None, None, "Asia/Tokyo"),
+        ] {
+            assert_eq!(Zone::of_person(timezone, country, workspace).name(), expected);
+        }
+        let lines = include_str!("countries.tab").lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(COUNTRIES.len(), lines.count(), "each names a zone");
+    }
+
     fn zones() -> impl Strategy<Value = Zone> {
         prop::sample::select(chrono_tz::TZ_VARIANTS.to_vec()).prop_map(Zone)
     }
@@ -226,7 +266,7 @@ mod tests {
             prop_assert!(first.chosen() <= second.chosen());
         }
 
-        #[test]
+    #[test]
         fn no_moment_makes_a_clock_panic(zone in zones(), ms: i64) {
             let _ = zone.clock_at(Timestamp::from_millis(ms));
         }

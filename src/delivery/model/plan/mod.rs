@@ -207,6 +207,11 @@ impl Plan {
         })
     }
 
+    /// The variant that is somebody's by lot, whatever trials and learning make of it.
+    pub fn lot(&self, user: UserId, exposure: Option<&str>) -> Option<&Variant> {
+        self.own(user, exposure)
+    }
+
     /// The variant somebody was first given, while it is there; else the one of their bucket.
     fn own(&self, user: UserId, exposure: Option<&str>) -> Option<&Variant> {
         exposure.and_then(|id| self.variant(id)).or_else(|| self.split_of(user))

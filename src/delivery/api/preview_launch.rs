@@ -2,12 +2,13 @@
 
 use axum::{Json, extract::State};
 
-use super::{BODY_BYTES_MAX, Nothing, campaign_id, who};
+use super::BODY_BYTES_MAX;
 use crate::{
     app::App,
     auth::{Caller, scope},
-    campaigns::{model::launch::LaunchPreview, ops},
-    http::{Body, Path},
+    campaigns::{model::launch::LaunchPreview, ops::NOT_FOUND},
+    delivery::ops,
+    http::{Body, Nothing, Path},
     kernel::Result,
 };
 
@@ -25,5 +26,6 @@ pub(super) async fn preview_launch(
     Path(id): Path<String>,
     _: Body<Option<Nothing>, BODY_BYTES_MAX>,
 ) -> Result<Json<LaunchPreview>> {
-    ops::preview_launch(&app, &who(&caller), campaign_id(&id)?).await.map(Json)
+    let id = id.parse().map_err(|_| NOT_FOUND)?;
+    ops::preview_launch(&app, (caller.workspace(), caller.timezone()), id).await.map(Json)
 }

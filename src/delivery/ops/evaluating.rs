@@ -1,0 +1,130 @@
+//! Ends trials of variants whose time is over, and takes in what campaigns learn.
+
+use crate::{
+    app::App,
+    campaigns::{
+        self,
+        model::{
+            Campaign,
+            learning::Learning,
+            settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
+            trial::Trial,
+        },
+        ops::Ending,
+    },
+    delivery::model::plan::EPOCH,
+    kernel::{Result, Timestamp, WorkspaceId},
+    stats::ops::{Verdict, rewards, verdict},
+};
+
+/// Milliseconds of an hour.
+const HOUR_MS: i64 = 3_600_000;
+
+/// Looks at every trial that is going on. One that cannot be judged does not keep the others waiting.
+///
+/// # Errors
+/// When the store of campaigns is away.
+pub(super) async fn end_trials(app: &App) -> Result<()> {
+    for (workspace, campaign) in campaigns::ops::trials(app).await? {
+        if let Err(error) = end_trial(app, workspace, &campaign).await {
+            tracing::warn!(campaign = %campaign.id, %error, "a trial cannot be judged yet");
+        }
+    }
+    Ok(())
+}
+
+async fn end_trial(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+    let (Some(trial), Some(config)) = (Trial::of(campaign), &campaign.definition.ab_test_config)
+    else {
+        return Ok(());
+    };
+    let now = app.clock().now();
+    let is_over = |began: Timestamp| {
+        let ends = began.millis().saturating_add(i64::from(config.test_duration_hours()) * HOUR_MS);
+        ends <= now.millis()
+    };
+    if trial.began_at.is_some_and(|began| !is_over(began)) {
+        return Ok(());
+    }
+    if trial.began_at.is_some() && config.winner_selection() == WinnerSelection::Manual {
+        return Ok(());
+    }
+    let verdict = verdict(app, workspace, campaign).await?;
+    let Some(began) = trial.began_at.or(verdict.began_at) else { return Ok(()) };
+    if trial.began_at.is_none() {
+        return campaigns::ops::note_beginning(app, workspace, campaign, began).await;
+    }
+    let ending = ending(config, &verdict);
+    campaigns::ops::conclude(app, workspace, campaign.id, (trial.round, &ending)).await?;
+    app.bell().ring();
+    Ok(())
+}
+
+/// How a trial ends whose time is over.
+fn ending(config: &AbTestConfig, verdict: &Verdict) -> Ending {
+    if let Some(winner) = &verdict.winner {
+        return Ending::Won(winner.clone());
+    }
+    let first = || verdict.variants.first().map(|tried| tried.variant_id.clone());
+    match (config.if_inconclusive(), verdict.best.clone().or_else(first)) {
+        (IfInconclusive::SendBest, Some(best)) => Ending::SendBest(best),
+        _ => Ending::Stop,
+    }
+}
+
+/// Has every campaign that learns take in what its messages earned, once an epoch.
+///
+/// # Errors
+/// When the store of campaigns is away.
+pub(super) async fn learn(app: &App) -> Result<()> {
+    for (workspace, campaign) in campaigns::ops::learners(app).await? {
+        if let Err(error) = learn_of(app, workspace, &campaign).await {
+            tracing::warn!(campaign = %campaign.id, %error, "a campaign could not learn this time");
+        }
+    }
+    Ok(())
+}
+
+async fn learn_of(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+    let Some(mut learning) = Learning::of(campaign) else { return Ok(()) };
+    let now = app.clock().now();
+    let epoch_ms = i64::try_from(EPOCH.as_millis()).unwrap_or(i64::MAX);
+    if now.millis() - learning.last_updated_at.millis() < epoch_ms {
+        return Ok(());
+    }
+    let earned = rewards(app, workspace, campaign, &learning).await?;
+    let observed: Vec<(u64, u64)> = earned.iter().map(|arm| (arm.sends, arm.rewards)).collect();
+    learning.learn(&observed, campaign.id, now);
+    // Where the campaign changed meanwhile, the next look takes it in.
+    campaigns::ops::note_learning(app, workspace, campaign, &learning).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::ops::Tried;
+
+    #[test]
+    fn a_trial_ends_by_what_is_sure_and_else_as_was_wished() {
+        let tried = |id: &str| Tried { variant_id: id.to_owned(), recipients: 100, value: 0.1 };
+        let of = |winner: Option<&str>, best: Option<&str>| Verdict {
+            variants: vec![tried("a"), tried("b")],
+            best: best.map(str::to_owned),
+            winner: winner.map(str::to_owned),
+            is_enough: true,
+            began_at: None,
+        };
+        let stop =
+            AbTestConfig { if_inconclusive: Some(IfInconclusive::Stop), ..AbTestConfig::default() };
+        let best = AbTestConfig::default();
+        for (config, verdict, expected) in [
+            (&best, of(Some("b"), Some("b")), Ending::Won("b".into())),
+            (&stop, of(Some("b"), Some("b")), Ending::Won("b".into())),
+            (&best, of(None, Some("b")), Ending::SendBest("b".into())),
+            (&best, of(None, None), Ending::SendBest("a".into())),
+            (&stop, of(None, Some("b")), Ending::Stop),
+        ] {
+            assert_eq!(ending(config, &verdict), expected);
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Telling what a launch would do, by the very code a launch places its recipients by.
+
+use std::collections::HashSet;
+
+use sqlx::PgConnection;
+
+use super::{
+    judging::caps,
+    scene::{channel_of, keeps_exposures, quiet_hours},
+    timing::Clocks,
+};
+use crate::{
+    app::App,
+    audience::{
+        model::{Ask, Measured, Recipient},
+        ops::Audience,
+    },
+    campaigns::{
+        self,
+        model::{
+            Call, Campaign, CampaignChannel, Variant,
+            checks::{self, Check, CheckId, CheckStatus},
+            launch::{
+                LaunchPreview, LaunchSchedule, Placed, divide, duration_minutes, first_send_at,
+                smallest_part, zone_of,
+            },
+            settings::{
+                limits::{Cadence, SendVolumeLimit},
+                quiet::{QuietTimeOverride, QuietZone},
+                zone::Zone,
+            },
+        },
+    },
+    delivery::{
+        model::plan::{LeftOut, Placement, Plan},
+        store::{
+            claims,
+            limits::{self, Counted},
+            recipients,
+        },
+    },
+    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
+};
+
+/// Recipients of one page, about 200 bytes each: a page costs a judgement of the whole audience's consent.
+const PAGE: u32 = 100_000;
+
+/// What launching a campaign now would do, its times being those of this zone where they name none. Of a live
+/// one with pending edits, what is live.
+///
+/// # Errors
+/// Not found; whatever the audience cannot be asked.
+pub async fn preview_launch(
+    app: &App,
+    (workspace, zone): (WorkspaceId, &str),
+    id: CampaignId,
+) -> Result<LaunchPreview> {
+    let campaign = campaigns::ops::find(app, workspace, id).await?;
+    let definition = &campaign.definition;
+    let (now, zone) = (app.clock().now(), zone.parse().unwrap_or(Zone::UTC));
+    let first = first_send_at(definition, zone, now);
+    let launch = Launch::of(app, workspace, (&campaign, zone), first.unwrap_or(now));
+    let (measured, placed) = launch.place().await?;
+    let audience = divide(definition, &measured, &placed);
+    let mut checks = tokio::task::block_in_place(|| checks::of(definition, zone, now));
+    checks.push(checks::sender(definition, app.carried()));
+    if let Some(fault) = campaigns::ops::consent_fault(app, workspace, definition).await? {
+        checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
+    }
+    checks.push(campaigns::ops::spam_score(app, definition).await?);
+    checks.push(checks::sample_size(definition, smallest_part(definition, &audience)));
+    Ok(LaunchPreview {
+        campaign_id: campaign.id,
+        can_launch: can_launch(&campaign, &checks, now),
+        schedule: LaunchSchedule {
+            first_send_at: first,
+            estimated_duration_minutes: duration_minutes(definition, audience.estimated_sends),
+            timezone: zone_of(definition, zone),
+        },
+        audience,
+        checks,
+        generated_at: now,
+    })
+}
+
+fn can_launch(campaign: &Campaign, checks: &[Check], now: Timestamp) -> bool {
+    let is_sound = checks.iter().all(|check| check.status != CheckStatus::Fail);
+    let launches =
+        || campaign.moved(Call::Send, now).or_else(|_| campaign.moved(Call::Resend, now));
+    is_sound && launches().is_ok()
+}
+
+/// A launch that is only thought of.
+struct Launch<'a> {
+    app: &'a App,
+    workspace: WorkspaceId,
+    campaign: &'a Campaign,
+    plan: Plan,
+    begins: Timestamp,
+    /// The zone of those who named none.
+    zone: Zone,
+    quiet: Option<QuietTimeOverride>,
+    caps: Vec<Counted>,
+}
+
+impl<'a> Launch<'a> {
+    fn of(
+        app: &'a App,
+        workspace: WorkspaceId,
+        (campaign, zone): (&'a Campaign, Zone),
+        begins: Timestamp,
+    ) -> Self {
+        let definition = &campaign.definition;
+        // An in-app message waits until its reader comes, at whatever hour and however often.
+        let is_sent = definition.channel != CampaignChannel::InApp;
+        let mut next = campaign.clone();
+        // Sent again, it would be another occurrence, which the resend policy is about.
+        next.state.occurrence = next.state.occurrence.saturating_add(1);
+        let caps = if is_sent && !definition.ignore_touching_rules {
+            caps(app, channel_of(campaign, None))
+        } else {
+            Vec::new()
+        };
+        Self {
+            app,
+            workspace,
+            campaign,
+            plan: Plan::of(&next, begins),
+            begins,
+            zone,
+            quiet: quiet_hours(app, definition).filter(|_| is_sent),
+            caps,
+        }
+    }
+
+    /// Whether it matters who the recipients are, and not only how many.
+    fn asks_who(&self) -> bool {
+        self.campaign.definition.variants.len() > 1
+            || self.quiet.is_some()
+            || !self.caps.is_empty()
+            || self.plan.left_out() != LeftOut::Nobody
+    }
+
+    async fn place(mut self) -> Result<(Measured, Placed)> {
+        let definition = &self.campaign.definition;
+        let ask = Ask {
+            targeting: definition.targeting.as_ref(),
+            channel: definition.channel.delivers(),
+            list: definition.subscription_category_id,
+        };
+        let mut audience = Audience::open(self.app, self.workspace, &ask).await?;
+        let measured = audience.measure().await?;
+        let mut placed = Placed { sends: vec![0; definition.variants.len()], ..Placed::default() };
+        placed.volume = self.volume().await?;
+        if !self.asks_who() {
+            if let Some(only) = placed.sends.first_mut() {
+                *only = measured.reachable;
+            }
+            audience.close().await?;
+            return Ok((measured, placed));
+        }
+        let clocks = Clocks::of(self.app, self.workspace, (self.campaign, self.zone), self.begins);
+        let clocks = clocks.await?;
+        clocks.tell(&mut self.plan);
+        let mut after = None;
+        loop {
+            let page = audience.reachable_page(after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.user);
+            self.count(&page, &clocks, &mut placed).await?;
+            if page.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
+                break;
+            }
+        }
+        audience.close().await?;
+        Ok((measured, placed))
+    }
+
+    /// How many messages the volume limit leaves.
+    async fn volume(&self) -> Result<Option<u64>> {
+        let limit = self.campaign.definition.send_volume_limit.as_ref();
+        let Some((limit, max)) = limit.and_then(|it| Some((it, it.max_sends()?))) else {
+            return Ok(None);
+        };
+        let used = match SendVolumeLimit::cadence(limit) {
+            Cadence::PerSend => 0,
+            Cadence::Lifetime => {
+                let mut connection = self.app.db().acquire().await?;
+                let all = (self.campaign.id, None);
+                limits::used_volume(&mut connection, self.workspace, all).await?
+            }
+        };
+        Ok(Some(u64::from(max).saturating_sub(used.unsigned_abs())))
+    }
+
+    async fn count(&self, page: &[Recipient], clocks: &Clocks, placed: &mut Placed) -> Result<()> {
+        let users: Vec<UserId> = page.iter().map(|recipient| recipient.user).collect();
+        let mut connection = self.app.db().acquire().await?;
+        let (received, full) = self.held_back(&mut connection, &users).await?;
+        let exposures = if keeps_exposures(self.campaign) {
+            let asked = self.campaign.id;
+            recipients::exposures(&mut connection, self.workspace, asked, &users).await?
+        } else {
+            std::collections::HashMap::new()
+        };
+        drop(connection);
+        for recipient in page {
+            if received.contains(&recipient.user) {
+                placed.already_received += 1;
+                continue;
+            }
+            let exposure = exposures.get(&recipient.user).map(String::as_str);
+            let candidate = clocks.candidate(recipient, exposure);
+            let (variant, at) = match self.plan.place(&candidate) {
+                Placement::Control(_) => {
+                    placed.control += 1;
+                    continue;
+                }
+                // Who waits for a winner is counted with the variant they would have without a trial.
+                Placement::Send(variant, at) => {
+                    (variant.or_else(|| self.plan.lot(recipient.user, exposure)), at)
+                }
+                Placement::Skip(_) => (self.plan.lot(recipient.user, exposure), self.begins),
+            };
+            if self.is_quiet(clocks.zone_of(recipient), at) {
+                placed.quiet += 1;
+            } else if full.contains(&recipient.user) {
+                placed.capped += 1;
+            } else if let Some(sends) =
+                self.place_of(variant).and_then(|at| placed.sends.get_mut(at))
+            {
+                *sends += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of a page who had it before, and those who have had their fill.
+    async fn held_back(
+        &self,
+        connection: &mut PgConnection,
+        users: &[UserId],
+    ) -> Result<(HashSet<UserId>, HashSet<UserId>)> {
+        let (mut received, mut full) = (HashSet::new(), HashSet::new());
+        if let LeftOut::SentSince(since) = self.plan.left_out() {
+            let next = (self.campaign.id, self.campaign.state.occurrence.saturating_add(1));
+            received =
+                claims::sent_before(connection, self.workspace, next, (users, since)).await?;
+        }
+        for cap in &self.caps {
+            full.extend(
+                limits::full_up(connection, self.workspace, (users, cap), self.begins).await?,
+            );
+        }
+        Ok((received, full))
+    }
+
+    fn is_quiet(&self, zone: Zone, at: Timestamp) -> bool {
+        self.quiet.as_ref().is_some_and(|quiet| {
+            let zone = match quiet.zone() {
+                QuietZone::Fixed(fixed) => fixed,
+                QuietZone::Recipient => zone,
+            };
+            quiet.covers(at, zone)
+        })
+    }
+
+    fn place_of(&self, variant: Option<&Variant>) -> Option<usize> {
+        let id = &variant?.id;
+        self.campaign.definition.variants.iter().position(|it| it.id == *id)
+    }
+}

@@ -1,5 +1,10 @@
 //! Campaigns, people, what is told of messages and what people do, and short ways to ask.
 
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{LazyLock, Mutex},
+};
+
 use ingest::record::{MessageEvent, MessageKind};
 use millrace::{
     auth::{
@@ -86,6 +91,17 @@ impl Told {
         self
     }
 
+    /// What of it is kept in one row a message, if anything is.
+    fn bit(&self) -> Option<(Uuid, u8, bool)> {
+        let is_apart = match self.kind {
+            MessageKind::Held | MessageKind::Deferred | MessageKind::Dismissed => return None,
+            MessageKind::Opened | MessageKind::Clicked => self.is_bot,
+            MessageKind::Failed => self.code == "unknown",
+            _ => false,
+        };
+        Some((self.message(), self.kind as u8, is_apart))
+    }
+
     fn event(&self) -> MessageEvent<'_> {
         MessageEvent {
             campaign_id: self.campaign,
@@ -116,25 +132,33 @@ pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
         app.intake().tell(id, &events, Clock::system().now().millis()).await.unwrap();
     };
     server().on(told()).await;
-    let mut keys: Vec<_> =
-        all.iter().map(|it| (it.message(), it.kind as u8, &it.event_id)).collect();
-    keys.sort();
-    keys.dedup();
-    let before = KNOWN.lock().unwrap().get(&id).copied().unwrap_or(0);
-    let expected = before + keys.len() as u64;
-    KNOWN.lock().unwrap().insert(id, expected);
+    let (keys, bits) = {
+        let mut known = KNOWN.lock().unwrap();
+        let (keys, bits) = known.entry(id).or_default();
+        keys.extend(all.iter().map(|it| (it.message(), it.kind as u8, it.event_id.clone())));
+        bits.extend(all.iter().filter(|it| !it.is_test).filter_map(Told::bit));
+        (keys.len() as u64, bits.len() as u64)
+    };
+    // What is put together of them is there an instant later than they are.
     eventually("what is told can be asked about", || async {
-        let sql = "SELECT uniqExact(campaign_id, type, message_id, event_id) FROM message_events WHERE workspace_id = ?";
         let app = server().app();
-        let query = app.analytics().client().query(sql).bind(id);
-        (query.fetch_one::<u64>().await.unwrap() >= expected).then_some(())
+        let count = async |sql: &str| -> u64 {
+            app.analytics().client().query(sql).bind(id).fetch_one().await.unwrap()
+        };
+        let told = count(
+            "SELECT uniqExact(campaign_id, type, message_id, event_id) FROM message_events WHERE workspace_id = ?",
+        );
+        let outcomes = count(
+            "SELECT sum(bitCount(happened)) FROM message_outcomes FINAL WHERE workspace_id = ?",
+        );
+        (told.await >= keys && outcomes.await >= bits).then_some(())
     })
     .await;
 }
 
-/// How many message events each workspace of these tests has.
-static KNOWN: std::sync::LazyLock<std::sync::Mutex<std::collections::HashMap<Uuid, u64>>> =
-    std::sync::LazyLock::new(std::sync::Mutex::default);
+/// What is known to be told in each workspace of these tests: events, and what is put together of them.
+type Known = (BTreeSet<(Uuid, u8, String)>, BTreeSet<(Uuid, u8, bool)>);
+static KNOWN: LazyLock<Mutex<HashMap<Uuid, Known>>> = LazyLock::new(Mutex::default);
 
 /// A workspace that reckons in euros.
 pub(super) async fn in_euros() -> Workspace {

@@ -36,9 +36,25 @@ pub struct Delivery {
 #[serde(deny_unknown_fields)]
 pub struct Cap {
     /// Messages at most.
+    #[serde(deserialize_with = "number")]
     pub max: u32,
     /// In any so many hours in a row.
+    #[serde(deserialize_with = "number")]
     pub hours: u32,
+}
+
+/// A number, or one in a variable of the environment, which is a text.
+fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Sent {
+        Number(u32),
+        Text(String),
+    }
+    match Sent::deserialize(deserializer)? {
+        Sent::Number(number) => Ok(number),
+        Sent::Text(text) => text.parse().map_err(serde::de::Error::custom),
+    }
 }
 
 /// `[delivery.quiet_hours]`, in the words of a campaign's `quietTimeOverride`.
@@ -118,6 +134,7 @@ mod tests {
             ("lease_seconds = 2", None),
             ("lease_seconds = 1", Some("delivery.lease_seconds must be at least 2")),
             ("lease_seconds = 60\n[caps.email]\nmax = 1\nhours = 720", None),
+            ("lease_seconds = 60\n[caps.email]\nmax = \"1\"\nhours = \"24\"", None),
             (
                 "lease_seconds = 60\n[caps.email]\nmax = 1\nhours = 721",
                 Some("delivery.caps.email.hours must be 1 to 720"),

@@ -26,6 +26,7 @@ mod hosted_page;
 mod lists;
 mod operability;
 mod sdk;
+mod sending;
 mod stats;
 mod suppressions;
 mod tidy;

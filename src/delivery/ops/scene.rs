@@ -74,7 +74,13 @@ impl Scene {
             });
             prepared.collect()
         });
-        let asked = definition.channel_config.as_ref().and_then(|config| config.max_attempts);
+        let attempts_max = match definition.channel {
+            CampaignChannel::Webhook => {
+                let config = definition.channel_config.clone().unwrap_or_default();
+                i16::try_from(config.max_attempts()).unwrap_or(ATTEMPTS_MAX)
+            }
+            _ => ATTEMPTS_MAX,
+        };
         Ok(Self {
             plan: Plan::of(&campaign, begins.unwrap_or_else(|| app.clock().now())),
             quiet: quiet_hours(app, definition),
@@ -85,7 +91,7 @@ impl Scene {
                 .map(Targeting::preference)
                 .unwrap_or_default(),
             rate: definition.send_rate_limit.as_ref().and_then(SendRateLimit::max_per_minute),
-            attempts_max: asked.and_then(|max| i16::try_from(max).ok()).unwrap_or(ATTEMPTS_MAX),
+            attempts_max,
             prepared,
             campaign,
             made: Instant::now(),

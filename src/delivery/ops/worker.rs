@@ -15,7 +15,7 @@ use super::{
     scene::Scenes,
     sweeping, writing,
 };
-use crate::{app::App, delivery::store::lanes, kernel::Result};
+use crate::{app::App, db, delivery::store::lanes, kernel::Result};
 
 /// Longest time between two looks for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -35,11 +35,18 @@ const COUNTED_MAX: i64 = 100_000;
 const SENDERS: usize = 6;
 /// Audiences written down at one time.
 const WRITERS: usize = 2;
+/// Time between two looks whether the schema is there.
+const SCHEMA_LOOK: Duration = Duration::from_millis(100);
 /// Rest after a store was away.
 const REST: Duration = Duration::from_secs(1);
 
 /// Sends until it is told to stop; then what is under way is finished.
 pub async fn run(app: App, stop: watch::Receiver<bool>) {
+    let mut stopping = stop.clone();
+    // A server stands before its schema does.
+    while !is_over(&stop) && !matches!(db::schema_is_current(app.db()).await, Ok(true)) {
+        rest(&mut stopping, tokio::time::sleep(SCHEMA_LOOK)).await;
+    }
     let (lanes, scenes) = (Arc::new(Lanes::default()), Arc::new(Scenes::default()));
     let mut tasks = JoinSet::new();
     tasks.spawn(look(app.clone(), Arc::clone(&lanes), stop.clone()));
@@ -71,7 +78,7 @@ async fn rest(stop: &mut watch::Receiver<bool>, pause: impl Future<Output = ()>)
     }
 }
 
-/// Says what went wrong; a schema that is not there yet, and a store that is away, are told of elsewhere.
+/// Says what went wrong; that a store is away is told of elsewhere.
 fn complain(what: &str, result: Result<()>) -> bool {
     if let Err(error) = result {
         match error {

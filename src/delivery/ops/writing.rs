@@ -14,16 +14,21 @@ use super::{
 use crate::{
     app::App,
     audience::{
-        model::{Ask, Exclusion, Reached, Recipient},
+        model::{Ask, Exclusion, Reached, Recipient, Targeting},
         ops::Audience,
     },
     campaigns::{
         self,
-        model::{Campaign, CampaignChannel, settings::limits::Cadence, settings::zone::Zone},
+        model::{
+            Campaign, CampaignChannel,
+            message::MessageChannel,
+            settings::{limits::Cadence, zone::Zone},
+        },
     },
     delivery::{
         model::{
             claimed::Standing,
+            gate::{self, Refusal, Rules},
             message::{NewMessage, Purpose, Start, message_id},
             plan::{Candidate, LeftOut, Placement, Plan},
         },
@@ -167,7 +172,8 @@ impl Writer<'_> {
         let now = app.clock().now();
         let users: Vec<UserId> = page.iter().map(|reached| reached.user).collect();
         let mut tx = app.db().begin().await?;
-        let known = Known::of(&mut tx, run, placing, &users).await?;
+        let mut known = Known::of(&mut tx, run, placing, &users).await?;
+        known.refuse(&mut tx, run, placing.campaign, page).await?;
         let placed: Vec<NewMessage> =
             page.iter().map(|reached| known.place(run, placing, *reached)).collect();
         note::tell(app, run.workspace, &notes(&placed), now).await?;
@@ -263,6 +269,7 @@ struct Known {
     keeps_exposures: bool,
     clocks: HashMap<UserId, Recipient>,
     received: HashSet<UserId>,
+    refused: HashMap<UserId, Refusal>,
 }
 
 impl Known {
@@ -279,8 +286,13 @@ impl Known {
         } else {
             HashMap::new()
         };
-        let mut known =
-            Self { exposures, keeps_exposures, clocks: HashMap::new(), received: HashSet::new() };
+        let mut known = Self {
+            exposures,
+            keeps_exposures,
+            clocks: HashMap::new(),
+            received: HashSet::new(),
+            refused: HashMap::new(),
+        };
         if placing.clocks.is_some() {
             known.clocks = recipients::clocks(&mut *tx, workspace, users).await?;
         }
@@ -290,6 +302,40 @@ impl Known {
                 claims::sent_before(&mut *tx, workspace, place, (users, since)).await?;
         }
         Ok(known)
+    }
+
+    /// Has the gate say by which rule, and for what, the audience leaves people out.
+    async fn refuse(
+        &mut self,
+        tx: &mut sqlx::PgConnection,
+        run: &Run,
+        campaign: &Campaign,
+        page: &[Reached],
+    ) -> Result<()> {
+        let definition = &campaign.definition;
+        let Some(channel) = MessageChannel::of(definition.channel) else { return Ok(()) };
+        let left_out = page.iter().filter(|reached| reached.excluded.is_some());
+        let left_out: Vec<UserId> = left_out.map(|reached| reached.user).collect();
+        if left_out.is_empty() {
+            return Ok(());
+        }
+        let rules = Rules {
+            purpose: Purpose::Campaign,
+            channel,
+            preference: definition
+                .targeting
+                .as_ref()
+                .map(Targeting::preference)
+                .unwrap_or_default(),
+            bypass_unsubscribe: false,
+        };
+        let asked = (channel, definition.subscription_category_id);
+        let facts = recipients::facts(tx, run.workspace, asked, &left_out).await?;
+        let refusals = facts.into_iter().filter_map(|(user, facts)| {
+            gate::admit(&facts, &rules).err().map(|refusal| (user, refusal))
+        });
+        self.refused = refusals.collect();
+        Ok(())
     }
 
     /// The message of one of the audience.
@@ -311,7 +357,10 @@ impl Known {
         };
         let (variant, start) = if let Some(excluded) = excluded {
             let (code, reason) = exclusion(excluded);
-            (None, skipped(code, reason))
+            match self.refused.get(&user) {
+                Some(refusal) => (None, skipped(&refusal.code, &refusal.reason)),
+                None => (None, skipped(code, reason)),
+            }
         } else if self.received.contains(&user) {
             (None, skipped("resend_policy", "the campaign was sent to them before"))
         } else {

@@ -1,0 +1,246 @@
+//! A server whose channels lead to a gateway of the test's own, which keeps a log of its calls.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    extract::{Path, State},
+    http::StatusCode,
+    response::IntoResponse,
+    routing::post,
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use crate::kit::{Client, Process, data_dir, eventually, unique};
+
+/// A call of the gateway.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// The path it came in by.
+    pub(super) by: String,
+    pub(super) message: String,
+    pub(super) external_id: String,
+    pub(super) campaign: String,
+    pub(super) variant: String,
+    pub(super) at: std::time::Instant,
+}
+
+/// Every call so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Log(Arc<Mutex<Vec<Call>>>);
+
+impl Log {
+    /// The calls for a campaign.
+    pub(super) fn of(&self, campaign: &str) -> Vec<Call> {
+        self.0.lock().iter().filter(|call| call.campaign == campaign).cloned().collect()
+    }
+
+    /// Who was called for a campaign; fails where somebody was called twice.
+    pub(super) fn once(&self, campaign: &str) -> BTreeSet<String> {
+        let calls = self.of(campaign);
+        let mut counts = BTreeMap::<&str, u32>::new();
+        for call in &calls {
+            *counts.entry(&call.external_id).or_default() += 1;
+        }
+        let twice: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(twice.is_empty(), "called more than once: {twice:?}");
+        calls.into_iter().map(|call| call.external_id).collect()
+    }
+}
+
+async fn called(
+    State(log): State<Log>,
+    Path(by): Path<String>,
+    Json(body): Json<Value>,
+) -> axum::response::Response {
+    let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let to = text("to");
+    let before = {
+        let mut calls = log.0.lock();
+        let before = calls.iter().filter(|call| call.message == text("messageId")).count();
+        calls.push(Call {
+            by,
+            message: text("messageId"),
+            external_id: text("externalId"),
+            campaign: text("campaignId"),
+            variant: text("variantId"),
+            at: std::time::Instant::now(),
+        });
+        before
+    };
+    if to.starts_with("slow") {
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    if to.starts_with("refused") {
+        return (StatusCode::BAD_REQUEST, "no such address").into_response();
+    }
+    if to.starts_with("busy") && before == 0 {
+        return (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "2")], "busy").into_response();
+    }
+    Json(json!({"id": format!("gateway-{}", text("messageId"))})).into_response()
+}
+
+/// A gateway on a free port, for as long as the process lives.
+pub(super) fn gateway() -> (String, Log) {
+    let log = Log::default();
+    let router = Router::new().route("/{channel}", post(called)).with_state(log.clone());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            axum::serve(listener, router).await.unwrap();
+        });
+    });
+    (url, log)
+}
+
+/// The settings of a server that sends by this gateway.
+pub(super) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("MILLRACE_CHANNELS__EMAIL__PROVIDER", "http".to_owned()),
+        ("MILLRACE_CHANNELS__EMAIL__URL", format!("{gateway}/email")),
+        ("MILLRACE_CHANNELS__SMS__PROVIDER", "http".to_owned()),
+        ("MILLRACE_CHANNELS__SMS__URL", format!("{gateway}/sms")),
+        ("MILLRACE_CHANNELS__PUSH__PROVIDER", "http".to_owned()),
+        ("MILLRACE_CHANNELS__PUSH__URL", format!("{gateway}/push")),
+        ("MILLRACE_DELIVERY__LEASE_SECONDS", "4".to_owned()),
+        ("MILLRACE_DELIVERY__CAPS__PUSH__MAX", "1".to_owned()),
+        ("MILLRACE_DELIVERY__CAPS__PUSH__HOURS", "24".to_owned()),
+    ]
+}
+
+/// A running server and its gateway.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) log: Log,
+    key: String,
+    process: Process,
+}
+
+impl Sender {
+    /// A client of the caller's own: connections end with the test that made them.
+    pub(super) fn api(&self) -> Client {
+        self.process.client(&self.key)
+    }
+}
+
+/// The server the tests of this folder share.
+pub(super) async fn sender() -> &'static Sender {
+    static SENDER: OnceCell<Sender> = OnceCell::const_new();
+    SENDER
+        .get_or_init(|| async {
+            let (url, log) = gateway();
+            let (process, key) = Process::start(&data_dir("sending"), &environment(&url)).await;
+            Sender { log, key: key.unwrap(), process }
+        })
+        .await
+}
+
+/// People of one test: they share an attribute, and their addresses begin as the test wants it.
+#[derive(Debug)]
+pub(super) struct Cohort {
+    pub(super) name: String,
+    pub(super) ids: Vec<String>,
+}
+
+impl Cohort {
+    /// So many people with email addresses that begin so.
+    pub(super) async fn new(api: &Client, count: usize, address: &str) -> Self {
+        let name = unique("cohort");
+        let ids: Vec<String> = (0..count).map(|n| format!("{name}-{n}")).collect();
+        for part in ids.chunks(1000) {
+            let users: Value = part.iter().map(|id| Self::person(&name, id, address)).collect();
+            let answer = api.post("/users", &users, 200).await.json();
+            assert_eq!(answer["created"], part.len(), "{answer}");
+        }
+        Self { name, ids }
+    }
+
+    fn person(cohort: &str, id: &str, address: &str) -> Value {
+        json!({
+            "externalId": id, "email": format!("{address}-{id}@example.test"),
+            "attributes": {"cohort": cohort, "firstName": "Ann"},
+        })
+    }
+
+    /// One more of them.
+    pub(super) async fn join(&mut self, api: &Client) -> String {
+        let id = format!("{}-{}", self.name, self.ids.len());
+        let users = json!([Self::person(&self.name, &id, "late")]);
+        api.post("/users", &users, 200).await;
+        self.ids.push(id.clone());
+        id
+    }
+
+    /// A campaign to all of them.
+    pub(super) fn campaign(&self, fields: &Value) -> Value {
+        let mut body = json!({
+            "name": self.name, "channel": "email",
+            "targeting": {"filterGroups": [{"filters": [{
+                "type": "attribute", "field": "cohort", "operator": "equals", "value": self.name,
+            }]}]},
+            "variants": [{
+                "id": "a", "name": "A", "weight": 100,
+                "message": {
+                    "subject": "Hello {{ user.firstName }}",
+                    "html": "<p>Hello <a href=\"{{ unsubscribe_url }}\">out</a></p>",
+                },
+            }],
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    }
+
+    /// Makes a campaign and launches it.
+    pub(super) async fn send(&self, api: &Client, fields: &Value) -> String {
+        let made = api.post("/campaigns", &self.campaign(fields), 201).await.json();
+        let id = made["id"].as_str().unwrap().to_owned();
+        call(api, &id, "send").await;
+        id
+    }
+
+    /// The ids at these places.
+    pub(super) fn at(&self, places: std::ops::Range<usize>) -> BTreeSet<String> {
+        self.ids[places].iter().cloned().collect()
+    }
+}
+
+/// One of the calls without a body.
+pub(super) async fn call(api: &Client, campaign: &str, suffix: &str) -> Value {
+    let path = format!("/campaigns/{campaign}/{suffix}");
+    api.send(api.request(reqwest::Method::POST, &path), 200).await.json()
+}
+
+/// Waits until a campaign has this status.
+pub(super) async fn until(api: &Client, campaign: &str, status: &str) -> Value {
+    eventually(&format!("{campaign} is {status}"), async || {
+        let found = api.get(format!("/campaigns/{campaign}"), 200).await.json();
+        (found["status"] == status).then_some(found)
+    })
+    .await
+}
+
+/// The service's own id of somebody.
+pub(super) async fn internal(api: &Client, external: &str) -> String {
+    let user = api.get(format!("/users/by-user-id/{external}"), 200).await.json();
+    user["id"].as_str().unwrap().to_owned()
+}
+
+/// Sets what somebody said of a channel.
+pub(super) async fn consent(api: &Client, external: &str, channel: &str, status: &str) {
+    let id = internal(api, external).await;
+    let path = format!("/subscriptions/contacts/{id}/channels/{channel}");
+    let body = json!({"channel": channel, "status": status});
+    api.send(api.request(reqwest::Method::PUT, &path).json(&body), 200).await;
+}

@@ -1,0 +1,88 @@
+//! What holds messages back: volume, rate, caps, quiet hours.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::fixture::{Cohort, call, sender, until};
+use crate::kit::eventually;
+
+fn push() -> serde_json::Value {
+    json!({"channel": "push", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": {"title": "Hello", "body": "There"}},
+    ]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_volume_limit_is_kept_to_the_message() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, 100, "volume").await;
+    let id = cohort.send(api, &json!({"sendVolumeLimit": {"maxSends": 10}})).await;
+    until(api, &id, "completed").await;
+    assert_eq!(log.once(&id).len(), 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rate_is_kept() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, 40, "rate").await;
+    let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
+    until(api, &id, "completed").await;
+    let calls = log.of(&id);
+    let first: Instant = calls.iter().map(|call| call.at).min().unwrap();
+    let last: Instant = calls.iter().map(|call| call.at).max().unwrap();
+    // Ten at once, and then ten a second.
+    let took = last - first;
+    assert!(took > Duration::from_millis(2_500), "40 messages in {took:?} at 10 a second");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cap_counts_all_campaigns_but_those_that_ignore_it() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, 5, "capped").await;
+    let mut ignoring = push();
+    ignoring["ignoreTouchingRules"] = json!(true);
+    let uncounted = cohort.send(api, &ignoring).await;
+    until(api, &uncounted, "completed").await;
+    assert_eq!(log.once(&uncounted).len(), 5);
+    let first = cohort.send(api, &push()).await;
+    until(api, &first, "completed").await;
+    assert_eq!(log.once(&first).len(), 5, "what ignores caps does not count");
+    let second = cohort.send(api, &push()).await;
+    until(api, &second, "completed").await;
+    assert_eq!(log.once(&second).len(), 0, "one in a day is the cap");
+    let third = cohort.send(api, &ignoring).await;
+    until(api, &third, "completed").await;
+    assert_eq!(log.once(&third).len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn quiet_hours_hold_or_drop_and_may_be_set_aside() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, 5, "quiet").await;
+    let now = millrace::kernel::Clock::system().now().utc();
+    let hour = |hours| (now + chrono::TimeDelta::hours(hours)).format("%H:%M").to_string();
+    let quiet = |behavior: &str, enabled: bool| {
+        json!({"quietTimeOverride": {
+            "enabled": enabled, "start": hour(-1), "end": hour(2), "timezone": "UTC",
+            "behavior": behavior,
+        }})
+    };
+    let dropped = cohort.send(api, &quiet("skip", true)).await;
+    until(api, &dropped, "completed").await;
+    assert_eq!(log.once(&dropped).len(), 0);
+    let aside = cohort.send(api, &quiet("skip", false)).await;
+    until(api, &aside, "completed").await;
+    assert_eq!(log.once(&aside).len(), 5);
+    let held = cohort.send(api, &quiet("defer", true)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(log.once(&held).len(), 0);
+    let campaign = api.get(format!("/campaigns/{held}"), 200).await.json();
+    assert_eq!(campaign["status"], "active", "it waits for its recipients");
+    call(api, &held, "cancel").await;
+    eventually("it is over", async || {
+        let campaign = api.get(format!("/campaigns/{held}"), 200).await.json();
+        (campaign["status"] == "cancelled").then_some(())
+    })
+    .await;
+}

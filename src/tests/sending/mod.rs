@@ -1,0 +1,8 @@
+//! Campaigns from their launch to the last outcome: a real server, its engines, and a gateway that says
+//! who was called.
+
+mod fixture;
+mod kill;
+mod limits;
+mod send;
+mod steps;

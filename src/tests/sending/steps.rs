@@ -1,0 +1,59 @@
+//! Pausing, going on, calling off, sending again: what they do to a send that is under way.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fixture::{Cohort, call, sender, until};
+use crate::kit::eventually;
+
+/// A batch that had left when a send was halted may still arrive.
+const IN_FLIGHT: Duration = Duration::from_secs(2);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_send_halts_goes_on_and_is_called_off() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, 200, "steps").await;
+    let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
+    eventually("it begins", async || (log.of(&id).len() >= 10).then_some(())).await;
+    call(api, &id, "pause").await;
+    tokio::time::sleep(IN_FLIGHT).await;
+    let halted = log.once(&id).len();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(log.once(&id).len(), halted, "nothing leaves while it is paused");
+    call(api, &id, "resume").await;
+    eventually("it goes on", async || (log.of(&id).len() >= halted + 10).then_some(())).await;
+    call(api, &id, "cancel").await;
+    tokio::time::sleep(IN_FLIGHT).await;
+    let cancelled = log.once(&id).len();
+    assert!(cancelled < 200);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(log.once(&id).len(), cancelled, "nothing leaves any more");
+    assert_eq!(until(api, &id, "cancelled").await["status"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sent_again_it_goes_to_those_alone_who_did_not_get_it() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let mut cohort = Cohort::new(api, 20, "again").await;
+    let id = cohort.send(api, &json!({"resendPolicy": "only_new"})).await;
+    until(api, &id, "completed").await;
+    assert_eq!(log.once(&id).len(), 20);
+    let late = cohort.join(api).await;
+    call(api, &id, "resend").await;
+    eventually("the new one is called", async || (log.of(&id).len() == 21).then_some(())).await;
+    until(api, &id, "completed").await;
+    assert!(log.once(&id).contains(&late), "and nobody else again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_provider_a_campaign_fails_and_says_why() {
+    let api = &sender().await.api();
+    let cohort = Cohort::new(api, 1, "none").await;
+    let body = json!({"channel": "viber", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": {"body": "Hello"}},
+    ]});
+    let id = cohort.send(api, &body).await;
+    let failed = until(api, &id, "failed").await;
+    assert_eq!(failed["failureReason"], "no provider is set for channel viber");
+}

@@ -84,3 +84,20 @@ impl Signer {
         format!("{}s/{code}", self.base)
     }
 }
+
+#[cfg(test)]
+impl Signer {
+    /// One with a key of its own, for tests of what is made with links.
+    pub(crate) fn of_test(public_url: &str, now: Timestamp) -> Self {
+        let key = super::keys::Key { id: 1, secret: vec![7; 32].into() };
+        let keys = Keys::new(vec![key]).unwrap();
+        Self::new(Arc::new(keys), &Url::parse(public_url).unwrap(), now)
+    }
+
+    /// What a whole link stands for.
+    pub(crate) fn opened(&self, url: &str) -> Option<Link> {
+        let (path, token) = url.strip_prefix(&*self.base)?.split_once('/')?;
+        let link = token::Sealed::read(token)?.open(&self.keys)?.link;
+        (link.path() == path).then_some(link)
+    }
+}

@@ -374,3 +374,124 @@ fn lower(name: &str) -> Cow<'_, str> {
         Cow::Borrowed(name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
+    use super::{super::Page, *};
+
+    fn hrefs(html: &str) -> Vec<String> {
+        Anatomy::read(html).anchors.into_iter().map(|anchor| anchor.href.into_owned()).collect()
+    }
+
+    #[test]
+    fn links_are_where_browsers_find_them() {
+        for (html, found) in [
+            ("<a href='x'>", vec!["x"]),
+            ("<A CLASS=b HREF = \"x\" >", vec!["x"]),
+            ("<a/href=x>", vec!["x"]),
+            ("<a title='<a href=no>' href=x>", vec!["x"]),
+            ("<a href=a href=b>", vec!["a"]),
+            ("<a href>", vec![]),
+            ("<a href=''>", vec![]),
+            ("<a name=href>", vec![]),
+            ("<abbr href=x>", vec![]),
+            ("<a href=x&amp;y=1&copy=2&lt;&#x41;>", vec!["x&y=1&copy=2<A"]),
+            ("<!-- <a href=x> --><a href=y>", vec!["y"]),
+            ("<!--[if mso]><a href=x><![endif]--><a href=y>", vec!["y"]),
+            ("<!--><a href=y>-->", vec!["y"]),
+            ("<!doctype html '><a href=y>", vec!["y"]),
+            ("<style><a href=x></style><a href=y>", vec!["y"]),
+            ("<script>'<a href=x>'</script ><a href=y>", vec!["y"]),
+            ("<title><a href=x></title/><a href=y>", vec!["y"]),
+            ("<a href=\"x", vec![]),
+            ("< a href=x><area href=y>", vec!["y"]),
+            ("</a href=x><a\thref\n=\n'y'>", vec!["y"]),
+        ] {
+            assert_eq!(hrefs(html), found, "{html}");
+        }
+    }
+
+    #[test]
+    fn the_body_is_found_or_taken_for_granted() {
+        for (html, starts, ends) in [
+            ("<p>x</p>", "<p>x</p>", ""),
+            ("<html><body>x</body></html>", "x</body></html>", "</body></html>"),
+            ("<BODY style='a>b'>x", "x", ""),
+            ("<!doctype html><html><head><title>t</title></head>x</html>", "x</html>", "</html>"),
+            ("<head><style></style></head>x", "x", ""),
+        ] {
+            let anatomy = Anatomy::read(html);
+            assert_eq!(html.get(anatomy.body_starts..), Some(starts), "{html}");
+            assert_eq!(html.get(anatomy.body_ends..), Some(ends), "{html}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_what_the_link_says() {
+        let html = "<a href=a> Go <b>on</b>&nbsp;&amp; on </a><a href=b><img alt='A dog'></a>\
+                    <a href=c><img alt=x>text</a><a href=d></a><a href=e>open";
+        let labels: Vec<String> =
+            Anatomy::read(html).anchors.into_iter().map(|anchor| anchor.label).collect();
+        assert_eq!(labels, ["Go on & on", "A dog", "text", "", "open"]);
+        let long = format!("<a href=a>{}</a>", "ä".repeat(1000));
+        assert_eq!(Anatomy::read(&long).anchors[0].label.len(), LABEL_BYTES_MAX);
+    }
+
+    #[test]
+    fn bombs_are_read_at_once() {
+        let began = Instant::now();
+        for piece in [
+            "<",
+            "<a ",
+            "<a href=x>",
+            "<!--",
+            "<!---",
+            "--",
+            "</",
+            "<a href='",
+            "<p a",
+            "&",
+            "&amp",
+            "<style>",
+            "<div hidden>",
+            "<a a=b ",
+            "</a",
+            "<![",
+            "<title",
+            "=\"",
+        ] {
+            let text = piece.repeat((1 << 20) / piece.len());
+            let _ = Anatomy::read(&text);
+            let _ = Anatomy::read(&format!("<a {text}"));
+            let _ = Anatomy::read(&format!("<!--{text}"));
+        }
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_the_links_a_browser_finds(
+            html in "(</?(a|area|p|div|title|textarea|style|body|b)( (href|hidden|HREF|title)(=('[a-c&;<>]{0,4}'|\"[a-c &=]{0,4}\"|[a-c&=/]{1,4}))?){0,3} ?/?>|<!--|-->|[a-c ]|&(amp|lt|copy|#65);?|<|>|'|\"|/|=|é){0,40}"
+        ) {
+            let anatomy = Anatomy::read(&html);
+            let page = Page::read(&html).unwrap();
+            // A link without an address is none here.
+            let seen: Vec<&str> =
+                page.links.iter().map(|link| link.href.as_str()).filter(|href| !href.is_empty()).collect();
+            let found: Vec<&str> = anatomy.anchors.iter().map(|anchor| &*anchor.href).collect();
+            prop_assert_eq!(found, seen);
+            let mut last = 0;
+            for anchor in &anatomy.anchors {
+                prop_assert!(anchor.value.start >= last && html.get(anchor.value.clone()).is_some());
+                last = anchor.value.end;
+                prop_assert!(anchor.text_end.is_none_or(|at| anatomy.text.is_char_boundary(at)));
+            }
+            prop_assert!(anatomy.body_starts <= anatomy.body_ends);
+            prop_assert!(html.is_char_boundary(anatomy.body_starts) && html.is_char_boundary(anatomy.body_ends));
+        }
+    }
+}

@@ -27,6 +27,7 @@ mod lists;
 mod operability;
 mod sdk;
 mod sending;
+mod single;
 mod stats;
 mod suppressions;
 mod tidy;

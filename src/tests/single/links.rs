@@ -1,0 +1,135 @@
+//! `/o/:token`, `/l/:token`, `/s/:code`.
+
+use reqwest::{Client, Method, StatusCode, redirect::Policy};
+use serde_json::{Value, json};
+
+use super::fixture::{Sender, sender};
+use crate::kit::{eventually, unique};
+
+/// A browser that does not follow.
+fn browser(agent: &str) -> Client {
+    Client::builder().redirect(Policy::none()).user_agent(agent).build().unwrap()
+}
+
+/// The first address in a text that begins so.
+fn address(text: &str, begin: &str) -> String {
+    let at = text.find(begin).unwrap_or_else(|| panic!("no {begin} in {text}"));
+    let ends = |c: char| matches!(c, '"' | '\'' | '<' | ' ');
+    text[at..].split(ends).next().unwrap().replace("&amp;", "&")
+}
+
+/// A campaign of one recipient that has arrived: its id, and the HTML.
+async fn arrived() -> (String, String) {
+    let Sender { api, .. } = sender().await;
+    let person = sender().await.person().await;
+    let body = json!({
+        "name": unique("campaign"), "channel": "email", "targeting": {"userIds": [person.external_id]},
+        "utmSettings": {"source": "news"},
+        "variants": [{"id": "a", "name": "A", "weight": 100, "message": {"subject": "s",
+            "html": "<body><a href=\"https://shop.test/a?b=1\">Shop</a><a href=\"{{ unsubscribe_url }}\">out</a></body>"}}],
+    });
+    let campaign = api.post("/campaigns", &body, 201).await.json();
+    let id = campaign["id"].as_str().unwrap().to_owned();
+    api.post(&format!("/campaigns/{id}/send"), &Value::Null, 200).await;
+    let mail =
+        eventually("the mail arrives", async || sender().await.handed_to(&person.email).pop())
+            .await;
+    (id, mail["message"]["html"].as_str().unwrap().to_owned())
+}
+
+async fn stats(id: &str) -> Value {
+    sender().await.api.get(format!("/campaigns/{id}/stats"), 200).await.json()["stats"].clone()
+}
+
+#[tokio::test]
+async fn opens_and_clicks_are_counted_and_machines_apart() {
+    let Sender { url, .. } = sender().await;
+    let (id, html) = arrived().await;
+    let (pixel, link) =
+        (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
+    let person = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
+    let machine = browser("Mozilla/5.0");
+
+    // Asking is not looking.
+    let asked = person.request(Method::HEAD, &link).send().await.unwrap();
+    assert_eq!(asked.status(), StatusCode::FOUND);
+    let prefetched = machine.get(&pixel).send().await.unwrap();
+    assert_eq!(prefetched.headers()["content-type"], "image/gif");
+    eventually("the machine is told of", async || {
+        let stats = stats(&id).await;
+        (stats["machineOpened"] == 1).then_some(())
+    })
+    .await;
+    let now = stats(&id).await;
+    assert_eq!((&now["opened"], &now["clicked"]), (&json!(0), &json!(0)), "{now}");
+
+    let opened = person.get(&pixel).send().await.unwrap();
+    assert!(opened.headers()["cache-control"].to_str().unwrap().contains("no-store"));
+    assert!(opened.bytes().await.unwrap().starts_with(b"GIF89a"));
+    let followed = person.get(&link).send().await.unwrap();
+    assert_eq!(followed.status(), StatusCode::FOUND);
+    assert_eq!(followed.headers()["location"], "https://shop.test/a?b=1&utm_source=news");
+    eventually("they are counted", async || {
+        let stats = stats(&id).await;
+        (stats["opened"] == 1 && stats["clicked"] == 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_we_did_not_sign_leads_nowhere() {
+    let Sender { url, .. } = sender().await;
+    let (_, html) = arrived().await;
+    let browser = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
+    let (pixel, link) =
+        (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
+    let out = address(&html, &format!("{url}/u/"));
+    let (cut, longer) = (link[..link.len() - 1].to_owned(), format!("{link}A"));
+    let mut forged = link.clone().into_bytes();
+    let at = forged.len() - 30;
+    forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
+    for address in [
+        cut,
+        longer,
+        String::from_utf8(forged).unwrap(),
+        pixel.replace("/o/", "/l/"),
+        link.replace("/l/", "/o/"),
+        out.replace("/u/", "/l/"),
+        format!("{url}/l/https:%2F%2Fevil.test"),
+        format!("{url}/s/AAAAAAAAAA"),
+        format!("{url}/s/{}", "A".repeat(5000)),
+        format!("{url}/s/%00"),
+        format!("{url}/l/{}", "A".repeat(9000)),
+    ] {
+        let answer = browser.get(&address).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{address}");
+        assert!(!answer.headers().contains_key("location"));
+        assert!(answer.text().await.unwrap().contains("does not work"));
+    }
+    let posted = browser.post(&link).send().await.unwrap();
+    assert_eq!(posted.status(), StatusCode::METHOD_NOT_ALLOWED);
+}
+
+#[tokio::test]
+async fn a_short_link_leads_where_the_long_one_did() {
+    let Sender { api, url, .. } = sender().await;
+    let person = sender().await.person().await;
+    let body = json!({
+        "name": unique("campaign"), "channel": "sms", "targeting": {"userIds": [person.external_id]},
+        "variants": [{"id": "a", "name": "A", "weight": 100,
+            "message": {"body": "See https://shop.test/a/very/long/way.", "shortenLinks": true}}],
+    });
+    let campaign = api.post("/campaigns", &body, 201).await.json();
+    let id = campaign["id"].as_str().unwrap();
+    api.post(&format!("/campaigns/{id}/send"), &Value::Null, 200).await;
+    let sms =
+        eventually("the message arrives", async || sender().await.handed_to(&person.phone).pop())
+            .await;
+    let text = sms["message"]["body"].as_str().unwrap();
+    let short = address(text, &format!("{url}/s/"));
+    let short = short.trim_end_matches('.');
+    assert_eq!(text, format!("See {short}."));
+    let followed = browser("Firefox/140.0").get(short).send().await.unwrap();
+    assert_eq!(followed.headers()["location"], "https://shop.test/a/very/long/way");
+    eventually("it is counted", async || (stats(id).await["clicked"] == 1).then_some(())).await;
+}

@@ -3,6 +3,7 @@
 mod audience;
 mod crash;
 mod entries;
+mod sending;
 
 use serde_json::{Value, json};
 use sqlx::PgPool;

@@ -10,7 +10,10 @@ use crate::{
     app::App,
     auth::{Caller, scope},
     campaigns::{self, model::message::MessageChannel},
-    delivery::ops::test_send::{self, Tested, Wish},
+    delivery::{
+        model::{Segments, segments},
+        ops::test_send::{self, Tested, Wish},
+    },
     http::{Body, Fields, FromFields, Path},
     kernel::{CampaignId, Error, MessageId, Result},
 };
@@ -70,6 +73,9 @@ pub(super) struct TestAnswer {
     to: String,
     /// What it says, rendered.
     preview: Value,
+    /// What a text message takes, which carriers bill by the part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<Segments>,
     /// Why it is not sent: `hard_bounce`.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -77,12 +83,15 @@ pub(super) struct TestAnswer {
 
 impl TestAnswer {
     fn of<C: Serialize>(tested: Tested<C>, channel: &'static str) -> Result<Json<Self>> {
+        let preview = serde_json::to_value(tested.preview).map_err(anyhow::Error::from)?;
+        let text = preview["body"].as_str().filter(|_| channel == "sms");
         Ok(Json(Self {
             success: tested.refused.is_none(),
             message_id: tested.message,
             channel,
             to: tested.to,
-            preview: serde_json::to_value(tested.preview).map_err(anyhow::Error::from)?,
+            segments: text.map(segments),
+            preview,
             reason: tested.refused,
         }))
     }

@@ -2,6 +2,9 @@
 //!
 //! 3GPP TS 23.038 (the characters) and 23.040 9.2.3.24.1 (parts, whose header takes six bytes).
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 /// Septets of a message of one part.
 const GSM_SINGLE: usize = 160;
 /// Septets of each of several parts.
@@ -17,7 +20,8 @@ const GSM: &str = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !
 const GSM_EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
 /// How a text is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Alphabet {
     /// GSM 7-bit: every character is of the default alphabet or its extension.
     Gsm7,
@@ -26,7 +30,7 @@ pub enum Alphabet {
 }
 
 /// What a text takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Segments {
     /// How it is written.
     pub alphabet: Alphabet,

@@ -68,12 +68,17 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
         read(&table).map_err(|reason| Error::Refused { source_name: name, reason })?;
     }
     let mut notices = Vec::new();
+    let mut lacking = None;
     for (name, key) in environment_keys(environment) {
         let Some(value) = environment.get(&name) else { continue };
         let before = table.clone();
         set(&mut table, &key, value);
         match read(&table) {
-            Ok(_) => {}
+            Ok(_) => lacking = None,
+            // What else its table wants may come with the variables that follow.
+            Err(reason) if reason.starts_with("missing field") => {
+                lacking.get_or_insert((name, reason));
+            }
             // Another program's variable may start like ours; a section's may not.
             Err(reason) if reason.starts_with("unknown field") && !key.contains('.') => {
                 table = before;
@@ -81,6 +86,9 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
             }
             Err(reason) => return Err(Error::Refused { source_name: name, reason }),
         }
+    }
+    if let Some((name, reason)) = lacking {
+        return Err(Error::Refused { source_name: name, reason });
     }
     for (flag, key, value) in &flags.values {
         set(&mut table, key, value);

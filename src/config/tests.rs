@@ -171,3 +171,21 @@ fn channels_are_set_by_the_file_and_by_variables() {
     let shown = format!("{settings:?}");
     assert!(!shown.contains("secret@") && !shown.contains("Bearer"), "settings print no secrets");
 }
+
+#[test]
+fn a_table_that_wants_several_keys_may_get_them_by_variables() {
+    let (name, word) = (
+        ("MILLRACE_CALLBACKS__INFOBIP__USERNAME", "in"),
+        ("MILLRACE_CALLBACKS__INFOBIP__PASSWORD", "p"),
+    );
+    let settings = load(&Flags::default(), &[name, word], None).unwrap();
+    assert_eq!(settings.callbacks.infobip.unwrap().username, "in");
+    for (given, missing) in [(name, "password"), (word, "username")] {
+        let refusal = load(&Flags::default(), &[given], None).unwrap_err();
+        assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");
+        // Others' variables that follow do not hide it.
+        let others = [given, ("MILLRACE_SPOOL__LIMIT_BYTES", "1_000_000_000")];
+        let refusal = load(&Flags::default(), &others, None).unwrap_err();
+        assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");
+    }
+}

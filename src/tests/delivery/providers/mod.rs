@@ -1,9 +1,17 @@
 //! Each provider against a server that checks what it is sent and answers as it is told.
 
+mod apns;
 mod dkim;
+mod fcm;
 mod gateway;
+mod infobip;
+mod push;
+mod simulator;
 mod smtp;
+mod twilio;
+mod web_push;
 mod webhook;
+mod whatsapp;
 
 use std::{collections::BTreeMap, sync::Arc};
 

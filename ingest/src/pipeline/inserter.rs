@@ -192,7 +192,7 @@ impl Inserter {
                     at_ms,
                     code: refused.code,
                     reason: dead_letters::cut_reason(&refused.reason),
-                    ..DeadLetter::of(header, record)
+                    ..DeadLetter::of(header, &record)
                 });
             });
         }

@@ -201,7 +201,7 @@ impl MessageBatchBuilder {
         fixed[4..12].copy_from_slice(&event.timestamp_ms.to_le_bytes());
         fixed[12..16].copy_from_slice(&event.occurrence.to_le_bytes());
         fixed[16] = event.kind as u8;
-        fixed[17] = u8::from(event.is_bot) * BOT | u8::from(event.is_test) * TEST;
+        fixed[17] = (u8::from(event.is_bot) * BOT) | (u8::from(event.is_test) * TEST);
         fixed[18..34].copy_from_slice(event.campaign_id.as_bytes());
         fixed[34..50].copy_from_slice(event.message_id.as_bytes());
         for (slot, text) in fixed[50..].chunks_exact_mut(2).zip(texts) {
@@ -236,7 +236,7 @@ impl MessageBatchBuilder {
 
 /// So many bytes of `text` at most, ending where a character does.
 fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// Reads the message event at the start of `bytes`; gives it and the bytes after it.

@@ -74,7 +74,7 @@ pub struct DeadLetter {
 
 impl DeadLetter {
     /// Whose and what; when and why it was refused is left open.
-    pub(super) fn of(header: &BatchHeader, record: Record<'_>) -> Self {
+    pub(super) fn of(header: &BatchHeader, record: &Record<'_>) -> Self {
         let workspace_id = Some(header.workspace_id);
         match record {
             Record::Event(event) => Self {
@@ -83,7 +83,7 @@ impl DeadLetter {
                 event_id: Some(event.event_id.to_owned()),
                 event_name: Some(event.event_name.to_owned()),
                 table: Table::Events,
-                row: row::of_event(header, &event).ok(),
+                row: row::of_event(header, event).ok(),
                 ..Self::default()
             },
             Record::Message(event) => Self {
@@ -92,7 +92,7 @@ impl DeadLetter {
                 event_id: Some(event.message_id.to_string()),
                 event_name: Some(event.kind.as_str().to_owned()),
                 table: Table::MessageEvents,
-                row: row::of_message(header, &event).ok(),
+                row: row::of_message(header, event).ok(),
                 ..Self::default()
             },
         }

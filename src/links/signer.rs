@@ -31,7 +31,8 @@ impl fmt::Debug for Signer {
 /// The address of this service, with a slash at its end.
 pub(super) fn base(public_url: &Url) -> String {
     let mut base = public_url.clone();
-    (base.set_query(None), base.set_fragment(None));
+    base.set_query(None);
+    base.set_fragment(None);
     let mut base = String::from(base);
     if !base.ends_with('/') {
         base.push('/');

@@ -73,6 +73,7 @@ fn names_of_courses(parser: &mut Parser<'_>, names: &mut Vec<String>, depth: usi
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of what reads a nested block")]
 fn consumed(parser: &mut Parser<'_>) -> Result<(), Dropped> {
     while parser.next().is_ok() {}
     Ok(())
@@ -238,11 +239,7 @@ fn selector(parser: &mut Parser<'_>, scope: &str) -> Result<String, Dropped> {
     let begin = parser.position();
     let mut is_first_compound = true;
     let mut tokens = 0_usize;
-    loop {
-        let token = match parser.next_including_whitespace() {
-            Ok(token) => token.clone(),
-            Err(_) => break,
-        };
+    while let Ok(token) = parser.next_including_whitespace().cloned() {
         tokens += 1;
         match token {
             // The parent of a rule in a rule, which here is the document.

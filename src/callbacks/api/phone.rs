@@ -135,6 +135,6 @@ fn query(uri: &Uri) -> Vec<(String, String)> {
 /// The address that was called, as the caller knows it.
 fn called(app: &App, uri: &Uri) -> String {
     let base = app.links().public_url().as_str().trim_end_matches('/');
-    let path = uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
+    let path = uri.path_and_query().map(http::uri::PathAndQuery::as_str).unwrap_or_default();
     format!("{base}{path}")
 }

@@ -152,7 +152,7 @@ fn names(body: &mut Fields<'_>) -> Vec<Name> {
             body.refuse("workspace", "is required beside messageId");
             None
         }
-        (Some::<WorkspaceId>(_), None) | (None, None) => None,
+        (Some::<WorkspaceId>(_) | None, None) => None,
     };
     if reference.is_none() && id.is_none() && body.is_clean() {
         body.refuse_body("messageId and workspace, or id, is required");

@@ -70,7 +70,9 @@ impl Unsigned {
     /// Where the certificate is, if that is with Amazon.
     pub fn certificate_url(&self) -> Option<Url> {
         let url = amazon(&self.0.signing_cert_url)?;
-        url.path().ends_with(".pem").then_some(url)
+        let is_certificate =
+            std::path::Path::new(url.path()).extension().is_some_and(|end| end == "pem");
+        is_certificate.then_some(url)
     }
 
     /// Judges the envelope.

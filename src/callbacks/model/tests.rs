@@ -143,8 +143,10 @@ fn envelope(kind: &str, change: impl Fn(&mut Value)) -> Vec<u8> {
             vec!["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
     }
     change(&mut body);
-    let signed: String =
-        fields.iter().map(|f| format!("{f}\n{}\n", body[f].as_str().unwrap())).collect();
+    let mut signed = String::new();
+    for field in fields {
+        signed.extend([field, "\n", body[field].as_str().unwrap(), "\n"]);
+    }
     let pair = RsaKeyPair::from_pkcs8(SNS_KEY).unwrap();
     let mut signature = vec![0; pair.public().modulus_len()];
     let random = SystemRandom::new();

@@ -218,13 +218,7 @@ pub fn smallest_part(definition: &Definition, audience: &LaunchAudience) -> Opti
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::needless_pass_by_value,
-    reason = "values a test has written itself"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
 mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
@@ -264,7 +258,7 @@ mod tests {
     }
 
     fn placed(volume: Option<u64>) -> Placed {
-        Placed { control: 10, sends: vec![0, 60, 20], quiet: 10, volume, ..Placed::default() }
+        Placed { quiet: 10, control: 10, sends: vec![0, 60, 20], volume, ..Placed::default() }
     }
 
     #[test]
@@ -340,7 +334,7 @@ mod tests {
         ) {
             let reachable = sends.iter().sum::<u64>() + control + quiet;
             let sends = [&[0], sends.as_slice()].concat();
-            let placed = Placed { control, sends, quiet, volume, ..Placed::default() };
+            let placed = Placed { quiet, control, sends, volume, ..Placed::default() };
             let audience = divide(&definition(json!({})), &measured(reachable), &placed);
             prop_assert_eq!(audience.matched, audience.reachable + audience.excluded.total());
             prop_assert_eq!(audience.reachable, audience.control + audience.estimated_sends);

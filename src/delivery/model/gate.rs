@@ -83,7 +83,7 @@ impl Refusal {
 ///
 /// # Errors
 /// The first rule that forbids it, in the order in which audiences count.
-pub fn admit(facts: &Facts, rules: &Rules) -> Result<String, Refusal> {
+pub fn admit(facts: &Facts, rules: Rules) -> Result<String, Refusal> {
     if facts.is_deleted {
         return Err(Refusal::new("deleted", "the profile was deleted"));
     }
@@ -109,7 +109,7 @@ const fn has_no_ledger(channel: MessageChannel) -> bool {
     matches!(channel, MessageChannel::Push | MessageChannel::Viber)
 }
 
-fn passes_unsubscribe(rules: &Rules) -> bool {
+fn passes_unsubscribe(rules: Rules) -> bool {
     match rules.purpose {
         Purpose::Transactional => {
             let may = matches!(rules.channel, MessageChannel::Email | MessageChannel::Push);
@@ -145,7 +145,7 @@ fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Refusal> {
 }
 
 /// What a campaign asks of consent.
-fn consented(facts: &Facts, rules: &Rules) -> Result<(), Refusal> {
+fn consented(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
     if rules.channel == MessageChannel::Webhook {
         return Ok(());
     }
@@ -169,7 +169,7 @@ fn consented(facts: &Facts, rules: &Rules) -> Result<(), Refusal> {
 /// Reasons for which an address is suppressed, the gravest first (DECISIONS S3).
 const REASONS: [&str; 4] = ["hard_bounce", "complaint", "unsubscribe", "manual"];
 
-fn suppressed(facts: &Facts, rules: &Rules) -> Result<(), Refusal> {
+fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
     let holds = |reason: &str| match (rules.purpose, reason) {
         (Purpose::Test, "hard_bounce") => true,
         (Purpose::Test, _) => false,
@@ -248,7 +248,7 @@ mod tests {
         Rules { purpose, channel, preference, bypass_unsubscribe: false }
     }
 
-    fn code(facts: &Facts, rules: &Rules) -> String {
+    fn code(facts: &Facts, rules: Rules) -> String {
         match admit(facts, rules) {
             Ok(_) => "-".to_owned(),
             Err(refusal) => refusal.code,
@@ -286,8 +286,7 @@ mod tests {
         for (change, expected) in table {
             let mut facts = facts();
             change(&mut facts);
-            let found =
-                purposes.map(|purpose| code(&facts, &rules(purpose, MessageChannel::Email)));
+            let found = purposes.map(|purpose| code(&facts, rules(purpose, MessageChannel::Email)));
             assert_eq!(found, expected, "{facts:?}");
         }
     }
@@ -304,7 +303,7 @@ mod tests {
         for (preference, expected) in table {
             let rules = Rules { preference, ..rules(Purpose::Campaign, MessageChannel::Push) };
             let said = [None, Some(OptedIn), Some(Subscribed), Some(Unsubscribed)];
-            let found = said.map(|consent| admit(&Facts { consent, ..facts() }, &rules).is_ok());
+            let found = said.map(|consent| admit(&Facts { consent, ..facts() }, rules).is_ok());
             assert_eq!(found, expected, "{preference:?}");
         }
     }
@@ -312,7 +311,7 @@ mod tests {
     #[test]
     fn each_channel_goes_to_an_address_of_its_own() {
         let of = |facts: &Facts, channel| {
-            admit(facts, &rules(Purpose::Campaign, channel)).map_err(|refusal| refusal.code)
+            admit(facts, rules(Purpose::Campaign, channel)).map_err(|refusal| refusal.code)
         };
         let all = facts();
         assert_eq!(of(&all, MessageChannel::Email).as_deref(), Ok("a@example.test"));
@@ -344,10 +343,10 @@ mod tests {
         ];
         for (channel, bypass_unsubscribe, expected) in table {
             let rules = Rules { bypass_unsubscribe, ..rules(Purpose::Transactional, channel) };
-            assert_eq!(code(&unsubscribed, &rules), expected, "{channel:?} {bypass_unsubscribe}");
+            assert_eq!(code(&unsubscribed, rules), expected, "{channel:?} {bypass_unsubscribe}");
             let worse =
                 Facts { suppressed: vec!["unsubscribe".into(), "manual".into()], ..facts() };
-            let code = code(&worse, &rules);
+            let code = code(&worse, rules);
             assert!(code.starts_with("suppressed_"), "{channel:?}: {code}");
         }
     }

@@ -67,7 +67,7 @@ pub fn cut_to_line(words: &str) -> String {
         }
     }
     match line.char_indices().nth(REASON_CHARS_MAX) {
-        Some((end, _)) => line[..end].trim_end().to_owned(),
+        Some((end, _)) => line.get(..end).unwrap_or_default().trim_end().to_owned(),
         None => line,
     }
 }

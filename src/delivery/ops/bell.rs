@@ -56,7 +56,7 @@ mod tests {
         let (mut one, mut other) = (bell.listen(), bell.listen());
         bell.ring();
         bell.ring();
-        let long = Duration::from_secs(3600);
+        let long = Duration::from_hours(1);
         tokio::time::timeout(Duration::from_secs(10), one.wait(long)).await.unwrap();
         tokio::time::timeout(Duration::from_secs(10), other.wait(long)).await.unwrap();
         assert!(!one.0.has_changed().unwrap(), "rung twice it is heard once");

@@ -55,6 +55,11 @@ pub(super) async fn round(app: &App, scenes: &Scenes, lane: Lane, size: usize) -
     Ok(round)
 }
 
+/// Messages to be handed over.
+type Ready = Vec<(Claimed, Outgoing)>;
+/// Messages that are not, or not now.
+type Settled = Vec<(Claimed, Standing)>;
+
 /// What a transaction made of a batch.
 struct Prepared {
     ready: Vec<(Claimed, Outgoing)>,
@@ -178,7 +183,7 @@ async fn prepare(
 async fn cut_to_volume(
     tx: &mut sqlx::PgConnection,
     (workspace, scene): (WorkspaceId, &Scene),
-    (ready, settled): (&mut Vec<(Claimed, Outgoing)>, &mut Vec<(Claimed, Standing)>),
+    (ready, settled): (&mut Ready, &mut Settled),
 ) -> Result<()> {
     use campaigns::model::{Kind, settings::limits::Cadence};
     let Some(limit) = scene.volume() else { return Ok(()) };
@@ -203,7 +208,7 @@ async fn cut_to_volume(
 async fn put_down(
     app: &App,
     tx: &mut sqlx::PgConnection,
-    (ready, settled): (&[(Claimed, Outgoing)], &[(Claimed, Standing)]),
+    (ready, settled): (&Ready, &Settled),
     now: Timestamp,
 ) -> Result<()> {
     let notes = settled.iter().filter_map(|(message, standing)| {

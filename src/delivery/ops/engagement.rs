@@ -56,7 +56,7 @@ pub async fn tell(app: &App, done: &Engagement) -> Result<()> {
         }
     };
     let event = MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), |campaign| campaign.uuid()),
+        campaign_id: subject.campaign.map_or(Uuid::nil(), crate::kernel::CampaignId::uuid),
         kind,
         user_id: &user,
         message_id: subject.message.uuid(),

@@ -142,7 +142,7 @@ fn event<'a>(
 ) -> MessageEvent<'a> {
     let (code, reason, label) = feedback.heard.words();
     MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), |campaign| campaign.uuid()),
+        campaign_id: subject.campaign.map_or(Uuid::nil(), crate::kernel::CampaignId::uuid),
         kind: feedback.heard.kind(),
         user_id,
         message_id: subject.message.uuid(),

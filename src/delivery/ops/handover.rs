@@ -1,7 +1,11 @@
 //! Hands messages to those who carry them, and keeps what they make of them: told first, then written
 //! down, then acted on.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::note::{self, Note};
 use crate::{
@@ -189,7 +193,7 @@ async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Resul
     let marks: Vec<Mark<'_>> =
         done.iter().map(|it| Mark { message: &it.message, standing: &it.standing }).collect();
     claims::come_back(&mut tx, &marks, now).await?;
-    for ((workspace, campaign), _) in sent_of(done) {
+    for (workspace, campaign) in sent_of(done) {
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
     }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
@@ -205,9 +209,9 @@ async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Resul
 }
 
 /// The campaigns that sent something.
-fn sent_of(done: &[Done]) -> BTreeMap<(WorkspaceId, CampaignId), ()> {
+fn sent_of(done: &[Done]) -> BTreeSet<(WorkspaceId, CampaignId)> {
     let sent = done.iter().filter(|it| matches!(it.standing, Standing::Sent { .. }));
-    sent.filter_map(|it| Some(((it.message.workspace, it.message.campaign?), ()))).collect()
+    sent.filter_map(|it| Some((it.message.workspace, it.message.campaign?))).collect()
 }
 
 fn count(done: &[Done]) {

@@ -176,7 +176,7 @@ impl Judge<'_> {
                 None => Facts::default(),
             };
             self.redirect(&message, &mut known).await?;
-            let verdict = gate::admit(&known, &self.rules(&message));
+            let verdict = gate::admit(&known, self.rules(&message));
             match verdict.map(|to| (to, self.quiet(&message, &known))) {
                 Err(refusal) | Ok((_, Quiet::Never(refusal))) => {
                     judged.settled.push((message, skipped(refusal)));

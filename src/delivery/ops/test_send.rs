@@ -103,7 +103,7 @@ pub async fn send(
         preference: SubscriptionPreference::All,
         bypass_unsubscribe: true,
     };
-    let (to, refusal) = match gate::admit(&draft.facts, &rules) {
+    let (to, refusal) = match gate::admit(&draft.facts, rules) {
         Ok(to) => (to, None),
         Err(refusal) if is_about_the_address(&refusal, channel) => {
             let problem = format!("cannot be reached: {}", refusal.reason);

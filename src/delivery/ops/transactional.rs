@@ -254,7 +254,7 @@ async fn judge(
         preference: SubscriptionPreference::SubscribedOrOptedIn,
         bypass_unsubscribe: app.transactional().bypass_unsubscribe,
     };
-    match gate::admit(&facts, &rules) {
+    match gate::admit(&facts, rules) {
         Ok(_) => Ok(None),
         Err(refusal) if refusal.code == "deleted" => Err(NO_USER),
         Err(refusal) if is_about_the_address(&refusal, channel) => {

@@ -81,9 +81,10 @@ async fn rest(stop: &mut watch::Receiver<bool>, pause: impl Future<Output = ()>)
 /// Says what went wrong; that a store is away is told of elsewhere.
 fn complain(what: &str, result: Result<()>) -> bool {
     if let Err(error) = result {
-        match error {
-            crate::kernel::Error::Internal(_) => tracing::error!(%error, "{what}"),
-            _ => tracing::debug!(%error, "{what}"),
+        if let crate::kernel::Error::Internal(_) = error {
+            tracing::error!(%error, "{what}");
+        } else {
+            tracing::debug!(%error, "{what}");
         }
         return true;
     }

@@ -332,7 +332,7 @@ impl Known {
         let asked = (channel, definition.subscription_category_id);
         let facts = recipients::facts(tx, run.workspace, asked, &left_out).await?;
         let refusals = facts.into_iter().filter_map(|(user, facts)| {
-            gate::admit(&facts, &rules).err().map(|refusal| (user, refusal))
+            gate::admit(&facts, rules).err().map(|refusal| (user, refusal))
         });
         self.refused = refusals.collect();
         Ok(())

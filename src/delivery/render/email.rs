@@ -28,6 +28,7 @@ const PREHEADER_BYTES_MAX: usize = 4 << 10;
 
 /// An email, ready to be rendered.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub(super) struct Email {
     subject: Option<Words>,
     preheader: Option<Words>,
@@ -164,7 +165,7 @@ impl Email {
         }
         let host = url::Url::parse(around.signer.base()).ok();
         let host = host.as_ref().and_then(url::Url::host_str).unwrap_or("localhost");
-        let list = frame.list.map_or(around.workspace.uuid(), |list| list.uuid());
+        let list = frame.list.map_or(around.workspace.uuid(), crate::kernel::ListId::uuid);
         add("List-ID", format!("<{list}.{host}>"));
         if frame.is_marketing {
             add("Precedence", "bulk".to_owned());

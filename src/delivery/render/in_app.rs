@@ -153,6 +153,7 @@ mod tests {
     use super::*;
     use crate::template;
 
+    #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
     fn rendered(content: Value, known: Value) -> Result<Value, String> {
         let content: InAppContent = serde_json::from_value(content).unwrap();
         let globals = template::to_object(&known).unwrap();

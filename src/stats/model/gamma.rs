@@ -11,6 +11,7 @@ const TINY: f64 = 1e-300;
 
 /// The regularised upper incomplete gamma function Q(a, x) for `a` > 0 and `x` >= 0: by the series of DLMF
 /// 8.7.1 below its middle, by the continued fraction of DLMF 8.9.2 in the form of Lentz above.
+#[expect(clippy::many_single_char_names, reason = "the names of the formulas")]
 fn upper(a: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 1.0;

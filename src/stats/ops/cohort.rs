@@ -55,7 +55,12 @@ impl Asked {
 
     /// The place of the control group among the variants, from 1.
     pub fn control(&self) -> Option<u8> {
-        let place = self.campaign.definition.variants.iter().position(|it| it.is_control())?;
+        let place = self
+            .campaign
+            .definition
+            .variants
+            .iter()
+            .position(campaigns::model::Variant::is_control)?;
         u8::try_from(place + 1).ok()
     }
 

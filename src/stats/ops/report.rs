@@ -77,6 +77,7 @@ pub async fn report(app: &App, asked: &Asked, currency: Option<&str>) -> Result<
     })
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape of those who choose places")]
 fn treated(place: &Place) -> bool {
     !place.is_control
 }

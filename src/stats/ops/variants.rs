@@ -62,12 +62,15 @@ pub struct OfVariant {
     pub probability_to_be_best: Option<f64>,
 }
 
+/// Whether something is a variant's own.
+pub(super) type IsIts<'a> = &'a dyn Fn(&Place) -> bool;
+
 /// What a variant is measured by.
 pub(super) fn measure(
     metric: WinnerMetric,
     (count, recipients): (&Count, u64),
     achieved: &Achieved,
-    (currency, is_its): (Option<&str>, &dyn Fn(&Place) -> bool),
+    (currency, is_its): (Option<&str>, IsIts<'_>),
 ) -> Measure {
     let rate = |successes: u64, trials: u64| {
         Measure::Rate(Proportion { successes: successes.min(trials), trials })

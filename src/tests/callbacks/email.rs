@@ -71,7 +71,7 @@ async fn postmark_is_heard_by_its_password() {
 fn by_mailgun(at_s: i64, message: &Message) -> Value {
     let at = at_s.to_string();
     let signature = hash(MAILGUN_KEY.as_bytes(), &[at.as_bytes(), b"token"]);
-    let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = hex::encode(signature);
     json!({"signature": {"timestamp": at, "token": "token", "signature": signature},
         "event-data": {"event": "unsubscribed", "id": "mg", "timestamp": at_s, "recipient": message.email,
             "message": {"headers": {"message-id": format!("{}@example.test", message.reference)}}}})
@@ -116,8 +116,8 @@ fn envelope(topic: &str, at: Timestamp, message: &Value) -> Value {
         "Message": message.to_string(), "Timestamp": at.to_string(), "SignatureVersion": "2",
         "SigningCertURL": "https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-1.pem"});
     let fields = ["Message", "MessageId", "Timestamp", "TopicArn", "Type"];
-    let text: String =
-        fields.iter().map(|name| format!("{name}\n{}\n", body[name].as_str().unwrap())).collect();
+    let lines = fields.map(|name| [name, body[name].as_str().unwrap()].join("\n"));
+    let text = lines.join("\n") + "\n";
     let pair = RsaKeyPair::from_pkcs8(SNS_KEY).unwrap();
     let mut signature = vec![0; pair.public().modulus_len()];
     pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature).unwrap();

@@ -163,7 +163,7 @@ async fn a_gateway_may_hand_on_what_people_write() {
 
 fn by_meta(secret: &str, body: &str) -> RequestBuilder {
     let signature = hash(secret.as_bytes(), &[body.as_bytes()]);
-    let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+    let signature = hex::encode(signature);
     Client::anonymous()
         .request(Method::POST, "/callbacks/whatsapp")
         .header("x-hub-signature-256", format!("sha256={signature}"))

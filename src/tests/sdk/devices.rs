@@ -33,11 +33,11 @@ async fn a_device_is_whose_it_was_registered_by_last() {
     let made = device.post("/v1/devices", &body, 201).await.json();
     assert_eq!(made, json!({"token": token, "platform": "android", "appId": "shop"}));
     device.post("/v1/devices", &body, 200).await;
-    assert_eq!(tokens(&workspace, &ann_id).await, [token.clone()]);
+    assert_eq!(tokens(&workspace, &ann_id).await, std::slice::from_ref(&token));
     let by_internal_id = json!({"userId": bob_id, "token": token, "platform": "android"});
     device.post("/v1/devices", &by_internal_id, 200).await;
     assert!(tokens(&workspace, &ann_id).await.is_empty());
-    assert_eq!(tokens(&workspace, &bob_id).await, [token.clone()]);
+    assert_eq!(tokens(&workspace, &bob_id).await, std::slice::from_ref(&token));
     let path = format!("/v1/devices/{}", token.replace(':', "%3A"));
     device.delete(&path, 200).await;
     device.delete(&path, 404).await;
@@ -72,7 +72,7 @@ async fn a_browser_is_registered_by_its_subscription() {
     });
     let body = json!({"userId": ann, "subscription": {"endpoint": endpoint, "keys": keys}});
     device.post("/v1/devices", &body, 201).await;
-    assert_eq!(tokens(&workspace, &id).await, [endpoint.clone()]);
+    assert_eq!(tokens(&workspace, &id).await, std::slice::from_ref(&endpoint));
     let encoded: String = url::form_urlencoded::byte_serialize(endpoint.as_bytes()).collect();
     device.delete(&format!("/v1/devices/{encoded}"), 200).await;
 }

@@ -77,8 +77,8 @@ async fn only_those_whom_the_campaign_means_enter() {
         (vec![json!({"type": "list", "field": insiders, "operator": "member"})], &["ann"]),
         (vec![bought(json!({}))], &["ann", "bob"]),
         (vec![bought(json!({"withinDays": 7}))], &["ann"]),
-        (vec![bought(json!({"count": {"op": "gte", "value": 2}}))], &["ann"]),
-        (vec![bought(json!({"count": {"op": "equals", "value": 1}}))], &["bob"]),
+        (vec![bought(json!({"count": {"op": "gte", "n": 2}}))], &["ann"]),
+        (vec![bought(json!({"count": {"op": "equals", "n": 1}}))], &["bob"]),
         (vec![never], &["cy"]),
     ];
     for (filters, expected) in table {

@@ -79,8 +79,8 @@ impl Entered {
 
 /// Every entry of a campaign with its message, in their order.
 async fn all(db: PgPool, campaign: &Value) -> Vec<Entered> {
-    let campaign: Uuid = id(campaign).parse().unwrap();
     type Row = (String, String, i32, String, Value, Option<chrono::DateTime<chrono::Utc>>);
+    let campaign: Uuid = id(campaign).parse().unwrap();
     let rows: Vec<Row> = sqlx::query_as(
         "select e.event_id, u.external_id, m.occurrence, m.status, m.context, m.due_at
          from campaign_entry e

@@ -1,6 +1,6 @@
 //! From an event to the provider that carries its message.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use axum::{Json, Router, routing::post};
 use parking_lot::Mutex;
@@ -51,7 +51,6 @@ async fn an_event_reaches_the_provider_as_a_message_that_speaks_of_it_once() {
     let campaign = made(&api, &campaign).await;
     call(&api, &campaign, "send", 200).await;
     for (count, user) in (1..).zip(["ann", "bob", "cy"]) {
-        let began = Instant::now();
         for _ in 0..2 {
             track(&api, user, &format!("e-{user}"), json!({"plan": format!("plan of {user}")}))
                 .await;
@@ -60,7 +59,6 @@ async fn an_event_reaches_the_provider_as_a_message_that_speaks_of_it_once() {
             (taken.lock().len() >= count).then_some(())
         })
         .await;
-        println!("handed over {:?} after the event was sent", began.elapsed());
     }
     assert!(process.stop().await.success());
     let taken = taken.lock();

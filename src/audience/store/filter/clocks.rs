@@ -16,6 +16,9 @@ const CLOCKS: &str = "case when jsonb_typeof(u.attributes -> 'timezone') = 'stri
                           and length(u.attributes ->> 'country') = 2 \
                       then upper(u.attributes ->> 'country') end as country, ";
 
+/// An id, the caller's own id, a time zone, a country.
+type Row = (Vec<u8>, Option<String>, Option<String>, Option<String>);
+
 /// A page by id of those who can be reached.
 pub(in crate::audience) async fn page(
     tx: &mut PgConnection,
@@ -35,7 +38,7 @@ pub(in crate::audience) async fn page(
         statement.sql.push(" and u.id > ").push_bind(after.bytes().to_vec());
     }
     statement.sql.push(") r where r.reason = 0 order by r.id limit ").push_bind(size);
-    let rows: Vec<(Vec<u8>, Option<String>, Option<String>, Option<String>)> =
+    let rows: Vec<Row> =
         statement.sql.build_query_as().persistent(false).fetch_all(tx).await.map_err(refused)?;
     rows.into_iter()
         .map(|(id, external_id, timezone, country)| {

@@ -47,7 +47,7 @@ pub const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// Time for a connection to stand before its TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which an idle connection is closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time between two pings of an HTTP/2 connection, so that a dead one is noticed.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Farthest future a `Retry-After` is believed.
@@ -230,12 +230,11 @@ impl Answer {
 /// When the other side wants to be asked again: RFC 9110 10.2.3, seconds or a date.
 pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?.trim();
-    let after = match text.parse::<u64>() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let at = Timestamp::from(chrono::DateTime::parse_from_rfc2822(text).ok()?.to_utc());
-            Duration::from_millis(u64::try_from(at.millis() - now.millis()).unwrap_or(0))
-        }
+    let after = if let Ok(seconds) = text.parse::<u64>() {
+        Duration::from_secs(seconds)
+    } else {
+        let at = Timestamp::from(chrono::DateTime::parse_from_rfc2822(text).ok()?.to_utc());
+        Duration::from_millis(u64::try_from(at.millis() - now.millis()).unwrap_or(0))
     };
     Some(after.min(RETRY_AFTER_MAX))
 }

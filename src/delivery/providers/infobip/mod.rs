@@ -116,7 +116,7 @@ impl Infobip {
             return each::refused("content", "the message has neither a template nor a text")
                 .into();
         };
-        let body = self.body(message, sender, said, content.ttl_seconds);
+        let body = self.body(message, sender, &said, content.ttl_seconds);
         let base = self.settings.url.expose_secret().trim_end_matches('/');
         let request = Request::post(format!("{base}/viber/2/messages"))
             .header(header::AUTHORIZATION, format!("App {}", self.settings.api_key.expose_secret()))
@@ -154,7 +154,7 @@ impl Infobip {
         Some(said)
     }
 
-    fn body(&self, message: &Outgoing, sender: &str, said: Value, ttl: Option<u32>) -> Value {
+    fn body(&self, message: &Outgoing, sender: &str, said: &Value, ttl: Option<u32>) -> Value {
         let to = message.to.trim_start_matches('+');
         let mut body = json!({
             "sender": sender,

@@ -92,6 +92,7 @@ pub(in super::super) fn text(value: &Value) -> String {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
     fn components(variables: Value) -> Value {
         let variables = variables.as_object().unwrap();
         written("order", "en", variables)["components"].clone()

@@ -89,7 +89,7 @@ pub(super) fn router(
             let reply = judge(&request);
             seen.lock().unwrap().push(request);
             if reply.is_never {
-                tokio::time::sleep(Duration::from_secs(60)).await;
+                tokio::time::sleep(Duration::from_mins(1)).await;
             }
             let mut response = Response::builder().status(reply.status);
             for (name, value) in reply.headers {

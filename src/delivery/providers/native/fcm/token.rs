@@ -14,7 +14,7 @@ use url::form_urlencoded;
 use crate::{
     delivery::{
         model::Outcome,
-        providers::client::{Answer, Client},
+        providers::client::{Answer, Client, Fault},
     },
     kernel::{Clock, Timestamp},
 };
@@ -139,7 +139,7 @@ impl Tokens {
             .body(Bytes::from(form))
             .map_err(|_| refused("the token's address is none"))?;
         // No message has left, whatever happens here.
-        let answer = self.client.call(request, TIMEOUT).await.map_err(|fault| fault.again())?;
+        let answer = self.client.call(request, TIMEOUT).await.map_err(Fault::again)?;
         answer
             .status
             .is_success()

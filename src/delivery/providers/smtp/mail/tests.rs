@@ -124,7 +124,7 @@ fn a_message_that_makes_no_mail_says_why() {
     let with = |change: fn(&mut EmailContent)| {
         let mut email = EmailContent { from: Some("a@example.test".to_owned()), ..email() };
         change(&mut email);
-        written(&writer, &email).map(|_| "written").unwrap_or_else(|fault| fault.code)
+        written(&writer, &email).map_or_else(|fault| fault.code, |_| "written")
     };
     assert_eq!(with(|_| ()), "written");
     assert_eq!(with(|email| email.from = None), "no_sender");

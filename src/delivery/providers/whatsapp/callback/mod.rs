@@ -86,6 +86,7 @@ struct Metadata {
 }
 
 #[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
 struct Status {
     id: String,
     status: String,

@@ -25,7 +25,13 @@ fn a_signature_holds_for_its_body_only() {
     assert!(is_signed("secret", br#"{"a":1}"#, right));
     assert!(!is_signed("secret", br#"{"a":2}"#, right));
     assert!(!is_signed("Secret", br#"{"a":1}"#, right));
-    for bad in ["", "sha256=", "sha256=zz", &right[7..], &right[..70]] {
+    for bad in [
+        "",
+        "sha256=",
+        "sha256=zz",
+        right.trim_start_matches("sha256="),
+        right.trim_end_matches('4'),
+    ] {
         assert!(!is_signed("secret", br#"{"a":1}"#, bad), "{bad}");
     }
 }

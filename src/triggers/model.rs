@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_event_is_of_the_profile_it_names_first() {
-        let (ann, bob) = (UserId::from_bytes([1; 12]), UserId::from_bytes([2; 12]));
+        let (ann, bob) = (UserId::from_bytes([1; 12]), UserId::from_bytes([0xab; 12]));
         let mut known = Known::default();
         known.add(Person { user: ann, external_id: Some("ann".to_owned()) });
         known.add(Person { user: bob, external_id: None });

@@ -30,7 +30,7 @@ async fn arrived() -> (String, String) {
     });
     let campaign = api.post("/campaigns", &body, 201).await.json();
     let id = campaign["id"].as_str().unwrap().to_owned();
-    api.post(&format!("/campaigns/{id}/send"), &Value::Null, 200).await;
+    api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
     let mail =
         eventually("the mail arrives", async || sender().await.handed_to(&person.email).pop())
             .await;
@@ -121,7 +121,7 @@ async fn a_short_link_leads_where_the_long_one_did() {
     });
     let campaign = api.post("/campaigns", &body, 201).await.json();
     let id = campaign["id"].as_str().unwrap();
-    api.post(&format!("/campaigns/{id}/send"), &Value::Null, 200).await;
+    api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
     let sms =
         eventually("the message arrives", async || sender().await.handed_to(&person.phone).pop())
             .await;

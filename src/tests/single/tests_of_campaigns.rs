@@ -33,7 +33,7 @@ async fn a_test_shows_what_a_variant_says_whatever_the_campaigns_state() {
     let arrived = sender().await.arrived(tested["messageId"].as_str().unwrap()).await;
     assert_eq!(arrived["message"]["subject"], "A Ann");
 
-    api.post(&format!("/campaigns/{id}/archive"), &Value::Null, 200).await;
+    api.post(&format!("/campaigns/{id}/archive"), &json!({}), 200).await;
     let to = format!("{}@example.test", unique("bare"));
     let body = json!({"to": to, "variantId": "b", "triggerData": {"name": "Order"}});
     let tested = api.post(&path, &body, 200).await.json();

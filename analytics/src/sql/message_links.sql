@@ -18,7 +18,20 @@ FROM (
         max(toUnixTimestamp64Milli(timestamp)) AS last_ms
     FROM (SELECT message_id, place FROM ($judged$) WHERE is_clicked) AS clicked
     INNER JOIN (
-        SELECT message_id, event_id, url, label, timestamp
+        SELECT
+            message_id,
+            event_id,
+            -- As it was written: without what a message adds so that the target knows where visits come from.
+            replaceRegexpOne(
+                cutURLParameter(
+                    url,
+                    ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content']
+                ),
+                '\\?($|#)',
+                '\\1'
+            ) AS url,
+            label,
+            timestamp
         FROM message_events
         WHERE workspace_id = {workspace:UUID}
             AND campaign_id = {campaign:UUID}

@@ -15,7 +15,7 @@ pub(crate) use process::Process;
 pub(crate) use server::{MILLRACE, Workspace, data_dir, server};
 
 /// How long a condition may take to come true before a test gives up.
-const EVENTUALLY_MAX: Duration = Duration::from_secs(30);
+const EVENTUALLY_MAX: Duration = Duration::from_mins(2);
 /// Pause between two looks at a condition.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 

@@ -12,6 +12,7 @@ use super::{Client, server::MILLRACE};
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    reaper: Child,
     pub(crate) url: String,
     pub(crate) admin_url: String,
 }
@@ -44,6 +45,7 @@ impl Process {
 
     /// SIGTERM; gives the exit status.
     pub(crate) async fn stop(mut self) -> std::process::ExitStatus {
+        dismiss(&mut self.reaper);
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
         tokio::task::spawn_blocking(move || self.child.wait().unwrap()).await.unwrap()
@@ -53,10 +55,30 @@ impl Process {
 /// A test that fails leaves no server behind. One that was stopped has been waited for already.
 impl Drop for Process {
     fn drop(&mut self) {
+        dismiss(&mut self.reaper);
         if self.child.try_wait().unwrap().is_none() {
             self.child.kill().unwrap();
             self.child.wait().unwrap();
         }
+    }
+}
+
+/// Kills the server when this process is gone: one that tests share is never dropped. The end of our side of
+/// the pipe is what it waits for.
+fn reaper(of: &Child) -> Child {
+    Command::new("sh")
+        .args(["-c", "read -r _; kill -9 \"$0\"", &of.id().to_string()])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Before the server's end is waited for: its number may soon be another's.
+fn dismiss(reaper: &mut Child) {
+    if reaper.try_wait().unwrap().is_none() {
+        reaper.kill().unwrap();
+        reaper.wait().unwrap();
     }
 }
 
@@ -73,6 +95,7 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
+    let reaper = reaper(&child);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut key = None;
     for line in lines.by_ref() {
@@ -84,7 +107,7 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
             let urls: Vec<&str> =
                 rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
             let admin_url = urls[2].trim_end_matches("/metrics").to_owned();
-            return (Process { url: urls[0].to_owned(), admin_url, child }, key);
+            return (Process { url: urls[0].to_owned(), admin_url, child, reaper }, key);
         }
     }
     panic!("the server ended before it was ready: {:?}", child.wait());

@@ -26,14 +26,13 @@ async fn a_volume_limit_is_kept_to_the_message() {
 async fn a_rate_is_kept() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 40, "rate").await;
+    let began = Instant::now();
     let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
     until(api, &id, "completed").await;
-    let calls = log.of(&id);
-    let first: Instant = calls.iter().map(|call| call.at).min().unwrap();
-    let last: Instant = calls.iter().map(|call| call.at).max().unwrap();
-    // Ten at once, and then ten a second.
-    let took = last - first;
-    assert!(took > Duration::from_millis(2_500), "40 messages in {took:?} at 10 a second");
+    let last = log.of(&id).iter().map(|call| call.at).max().unwrap();
+    // Ten at once, and then ten a second, however slow all else is.
+    let took = last - began;
+    assert!(took >= Duration::from_secs(3), "40 messages in {took:?} at 10 a second");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,8 @@ pub struct Sample {
     pub enqueued: Option<f64>,
     /// `ingest_events_drained_total`.
     pub drained: Option<f64>,
+    /// `delivery_queued_total`.
+    pub queued: Option<f64>,
 }
 
 impl Sample {
@@ -33,6 +35,7 @@ impl Sample {
             cpu_seconds: sum(text, "process_cpu_seconds_total"),
             enqueued: sum(text, "ingest_events_enqueued_total"),
             drained: sum(text, "ingest_events_drained_total"),
+            queued: sum(text, "delivery_queued_total"),
         }
     }
 

@@ -24,8 +24,10 @@ use crate::{
     source::Profiles,
 };
 
-/// Between two looks at how far the campaign is.
+/// Between two looks at the server's figures.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Between two looks at the campaign's report, which costs the server more.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Profiles of one array while they are made.
 const BATCH: u64 = 1000;
 
@@ -109,6 +111,7 @@ fn body(arguments: &CampaignArguments) -> Value {
     })
 }
 
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52 recipients")]
 async fn watch(
     arguments: &CampaignArguments,
     caller: &mut Caller,
@@ -116,28 +119,39 @@ async fn watch(
 ) -> Result<CampaignReport> {
     let mut scraper = arguments.target.admin_endpoint()?.map(Scraper::new);
     let mut server = ServerFigures::default();
+    let queued_before = match &mut scraper {
+        Some(scraper) => scraper.scrape().await?.queued.unwrap_or(0.0),
+        None => 0.0,
+    };
     let started = Instant::now();
     caller.call("POST", &format!("/campaigns/{id}/send"), None).await?;
     let (mut queued_after, mut completed_after, mut stats) = (None, None, Value::Null);
     let give_up = started + Duration::from_secs(arguments.patience);
+    let (mut report_at, mut slowest_report) = (started, Duration::ZERO);
     // Reports follow what is sent within a second or so.
     while Instant::now() < give_up {
+        time::sleep(LOOK_EVERY).await;
         if let Some(scraper) = &mut scraper {
-            server.add(scraper.scrape().await?);
+            let sample = scraper.scrape().await?;
+            server.add(sample);
+            let queued = sample.queued.unwrap_or(0.0);
+            if queued - queued_before >= arguments.recipients as f64 {
+                queued_after.get_or_insert(started.elapsed().as_secs_f64());
+            }
         }
+        if report_at > Instant::now() {
+            continue;
+        }
+        let asked = Instant::now();
         stats = caller.call("GET", &format!("/campaigns/{id}/stats"), None).await?;
-        let seconds = started.elapsed().as_secs_f64();
-        let queued = stats["stats"]["queued"].as_u64().unwrap_or(0);
-        if queued >= arguments.recipients {
-            queued_after.get_or_insert(seconds);
-        }
+        slowest_report = slowest_report.max(asked.elapsed());
+        report_at = Instant::now() + REPORT_EVERY;
         if matches!(stats["status"].as_str(), Some("completed" | "failed" | "cancelled")) {
-            completed_after.get_or_insert(seconds);
+            completed_after.get_or_insert(started.elapsed().as_secs_f64());
             if stats["stats"]["sent"].as_u64() == Some(sink.count()) {
                 break;
             }
         }
-        time::sleep(LOOK_EVERY).await;
     }
     let taken = sink.taken();
     let after = |at: Option<Instant>| at.map(|at| (at - started).as_secs_f64());
@@ -156,6 +170,7 @@ async fn watch(
         first_after,
         last_after,
         completed_after,
+        slowest_report: slowest_report.as_secs_f64(),
         server,
     })
 }
@@ -173,11 +188,13 @@ struct CampaignReport {
     told_sent: u64,
     told_skipped: u64,
     told_failed: u64,
-    /// Seconds from the launch.
+    /// Seconds from the launch, as `/metrics` tells it; none without `--admin`.
     queued_after: Option<f64>,
     first_after: Option<f64>,
     last_after: Option<f64>,
     completed_after: Option<f64>,
+    /// Seconds of the slowest answer to `GET /campaigns/:id/stats` meanwhile.
+    slowest_report: f64,
     server: ServerFigures,
 }
 
@@ -205,10 +222,11 @@ impl Report for CampaignReport {
         table.pair("told as sent", report::grouped(self.told_sent));
         table.pair("told as skipped", report::grouped(self.told_skipped));
         table.pair("told as failed", report::grouped(self.told_failed));
-        table.pair("all queued, as stats tell it", seconds(self.queued_after));
+        table.pair("all queued", seconds(self.queued_after));
         table.pair("first message", seconds(self.first_after));
         table.pair("last message", seconds(self.last_after));
         table.pair("completed, as stats tell it", seconds(self.completed_after));
+        table.pair("slowest answer of stats", seconds(Some(self.slowest_report)));
         table.pair("messages a second, first to last", report::rate(self.per_second()));
         if self.server.scrapes > 0 {
             table.pair("server memory, most", report::mib(self.server.resident_bytes_max));

@@ -59,6 +59,10 @@ pub struct Preferences {
     pub user: UserId,
 }
 
+/// What stands for the token in links of tests that go to somebody else than their contact: such a link shows
+/// that it works, and does nothing.
+pub const TEST_TOKEN: &str = "test";
+
 /// Unsubscribe one contact; never expires, because a message may be read years later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsubscribe {

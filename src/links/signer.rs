@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::{Link, keys::Keys, later, token};
+use super::{Link, TEST_TOKEN, keys::Keys, later, token};
 use crate::kernel::{MessageId, Timestamp, WorkspaceId};
 
 /// Letters of a short link's code.
@@ -50,6 +50,11 @@ impl Signer {
         let expires = link.ttl().map(|ttl| later(self.now, ttl));
         let token = token::write(&self.keys, link, expires);
         format!("{}{}/{token}", self.base, link.path())
+    }
+
+    /// A link that does nothing, for tests: of the kind that `path` is, `u` or `p`.
+    pub fn idle_url(&self, path: &str) -> String {
+        format!("{}{path}/{TEST_TOKEN}", self.base)
     }
 
     /// The moment that links are made at.

@@ -105,6 +105,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     for notice in &settings.notices {
         tracing::warn!("{notice}");
     }
+    let has_api = settings.has_role(Role::Api);
     let mut stop = pin!(shutdown::signalled());
     let server = tokio::select! {
         started = Server::start(settings, ServerOptions::of_process()?) => started?,
@@ -116,7 +117,7 @@ pub async fn serve(settings: Settings) -> anyhow::Result<()> {
     };
     let signal = tokio::select! {
         () = server.ready() => {
-            welcome::say_ready(&server);
+            welcome::say_ready(&server, has_api);
             stop.await?
         }
         signal = &mut stop => signal?,

@@ -61,11 +61,14 @@ impl Demo {
 }
 
 /// Tells where the service answers.
-pub(super) fn say_ready(server: &Server) {
+pub(super) fn say_ready(server: &Server, has_api: bool) {
     let (api, admin) = (server.api_address(), server.admin_address());
-    say(&format!(
-        "Millrace is ready.  API http://{api}  ·  docs http://{api}/docs  ·  metrics http://{admin}/metrics\n"
-    ));
+    let does = if has_api {
+        format!("API http://{api}  ·  docs http://{api}/docs")
+    } else {
+        format!("It delivers, and has no API  ·  health http://{api}/readyz")
+    };
+    say(&format!("Millrace is ready.  {does}  ·  metrics http://{admin}/metrics\n"));
 }
 
 fn say(text: &str) {

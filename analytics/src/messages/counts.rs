@@ -21,7 +21,11 @@ pub struct Count {
     pub queued: u64,
     pub sent: u64,
     pub delivered: u64,
+    /// Of them those that somebody told were delivered; the others were opened.
+    pub told_delivered: u64,
     pub opened: u64,
+    /// Of them those whose opening was told; the others clicked.
+    pub told_opened: u64,
     pub clicked: u64,
     pub failed: u64,
     pub skipped: u64,
@@ -36,6 +40,19 @@ pub struct Count {
     pub first_touch_ms: i64,
     /// When the last did; 0 of none.
     pub last_touch_ms: i64,
+}
+
+impl Count {
+    /// Those it reached, as far as anybody tells: where no delivery is told of, those it was sent to. Of
+    /// these are the rates of opening and clicking.
+    pub const fn reached(&self) -> u64 {
+        if self.told_delivered == 0 { self.sent } else { self.delivered }
+    }
+
+    /// Openings of those who clicked and of whom no opening was told: a click is one.
+    pub const fn untold_opens(&self) -> u64 {
+        self.opened.saturating_sub(self.told_opened)
+    }
 }
 
 /// Counts messages, by variant and occurrence.

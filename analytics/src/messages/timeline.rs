@@ -31,6 +31,8 @@ pub struct Happening {
     pub url: String,
     /// A link's label; of a bounce `hard` or `soft`.
     pub label: String,
+    /// The button of an in-app message.
+    pub button: String,
     /// The code of a failure, or the rule that held or skipped.
     pub code: String,
     /// Why, in words.

@@ -65,6 +65,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "message_outcomes",
         text: include_str!("../../../migrations/clickhouse/0007_message_outcomes.sql"),
     },
+    Migration {
+        version: 8,
+        name: "outcomes_merge",
+        text: include_str!("../../../migrations/clickhouse/0008_outcomes_merge.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -16,6 +16,7 @@ SELECT
     queued_at,
     sent_at,
     delivered_at,
+    opened_at,
     clicked_at,
     failed_at,
     unknown_at,

@@ -27,7 +27,7 @@ FROM (
                     url,
                     ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content']
                 ),
-                '\\?($|#)',
+                '[?&]+($|#)',
                 '\\1'
             ) AS url,
             label,
@@ -36,6 +36,7 @@ FROM (
         WHERE workspace_id = {workspace:UUID}
             AND campaign_id = {campaign:UUID}
             AND type = 'clicked'
+            AND url != ''
             AND NOT is_bot
             AND NOT is_test
     ) AS clicks USING (message_id)

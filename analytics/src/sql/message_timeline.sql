@@ -9,6 +9,7 @@ SELECT
     is_bot,
     url,
     toString(label) AS label,
+    toString(button_id) AS button,
     toString(code) AS code,
     reason
 FROM message_events FINAL

@@ -54,8 +54,6 @@ pub enum Name {
     Reference(Reference),
     /// By its provider.
     Provider(String),
-    /// By nothing but the address it went to.
-    Address(String),
 }
 
 impl Name {

@@ -37,7 +37,7 @@ pub async fn take(
     let named = of_provider(app, channel, &reports).await?;
     let mut heard: Vec<(Reference, Feedback)> = Vec::with_capacity(told);
     for Report { names, feedback } in reports {
-        if let Some(reference) = find(app, &named, &names).await? {
+        if let Some(reference) = find(&named, &names) {
             heard.push((reference, feedback));
         }
     }
@@ -65,22 +65,11 @@ async fn of_provider(
     feedback::named_by_provider(app, channel, &ids).await
 }
 
-async fn find(
-    app: &App,
-    named: &HashMap<String, Reference>,
-    names: &[Name],
-) -> Result<Option<Reference>> {
-    for name in names {
-        let found = match name {
-            Name::Reference(reference) => Some(*reference),
-            Name::Provider(id) => named.get(id).copied(),
-            Name::Address(address) => feedback::latest_to(app, address).await?,
-        };
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+fn find(named: &HashMap<String, Reference>, names: &[Name]) -> Option<Reference> {
+    names.iter().find_map(|name| match name {
+        Name::Reference(reference) => Some(*reference),
+        Name::Provider(id) => named.get(id).copied(),
+    })
 }
 
 /// Counts what a teller said, by what became of it.

@@ -1,4 +1,4 @@
-//! Campaigns that learn: `launch-rl`, `pause-rl`, `resume-rl`, `rl-stats` and `ml-path-warmth`.
+//! Campaigns that learn: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -10,14 +10,11 @@ use crate::{
     app::App,
     auth::{Caller, scope},
     campaigns::{
-        model::{
-            self,
-            learning::{Learning, Objective, Plan, Shares, Stage},
-        },
+        model::learning::{Objective, Plan},
         ops,
     },
     http::{Body, Fields, FromFields, Path},
-    kernel::{CampaignId, Result, Timestamp},
+    kernel::Result,
 };
 
 /// Ids of one question about warmth.
@@ -32,7 +29,6 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(launch_rl))
         .routes(routes!(pause_rl))
         .routes(routes!(resume_rl))
-        .routes(routes!(rl_stats))
         .routes(routes!(ml_path_warmth))
 }
 
@@ -120,132 +116,6 @@ async fn resume_rl(
     Ok(Json(campaign.into()))
 }
 
-/// How a campaign chooses among its variants.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-enum Policy {
-    /// Each gets as much as it is probable to be the best.
-    ThompsonSampling,
-}
-
-/// What a campaign has learnt.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct RlStats {
-    campaign_id: CampaignId,
-    status: Stage,
-    policy: Policy,
-    objective: Objective,
-    #[schema(value_type = String, format = DateTime)]
-    started_at: Timestamp,
-    /// When what is known last changed.
-    #[schema(value_type = String, format = DateTime)]
-    last_updated_at: Timestamp,
-    /// Messages whose outcome is known.
-    total_sends: u64,
-    /// Those of them that earned a reward.
-    total_rewards: u64,
-    reward_rate: f64,
-    arms: Vec<ArmStats>,
-    /// How much better than the variant that looks best the truly best could still be, at the 95th
-    /// percentile, in parts of its rate.
-    value_remaining: f64,
-    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
-    estimated_lift_vs_uniform: f64,
-    /// How messages were shared out, oldest first.
-    timeline: Vec<Shares>,
-}
-
-/// What is known of a variant.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct ArmStats {
-    variant_id: String,
-    name: String,
-    sends: u64,
-    rewards: u64,
-    reward_rate: f64,
-    /// Where its rate lies with a probability of 95 %.
-    interval: Interval,
-    /// One more than its rewards.
-    alpha: f64,
-    /// One more than its messages without a reward.
-    beta: f64,
-    probability_to_be_best: f64,
-    /// The share of the messages it gets.
-    allocation: f64,
-}
-
-/// The ends of an interval.
-#[derive(Debug, Serialize, ToSchema)]
-struct Interval {
-    lower: f64,
-    upper: f64,
-}
-
-fn rate(rewards: u64, sends: u64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-    let rate = rewards as f64 / sends.max(1) as f64;
-    rate
-}
-
-impl RlStats {
-    fn new(campaign: &model::Campaign, learning: Learning) -> Self {
-        let total_sends = learning.arms.iter().map(|arm| arm.sends).sum();
-        let total_rewards = learning.arms.iter().map(|arm| arm.rewards).sum();
-        let arms = learning.arms.iter().zip(learning.known()).map(|(arm, known)| ArmStats {
-            variant_id: arm.variant_id.clone(),
-            name: arm.name.clone(),
-            sends: arm.sends,
-            rewards: arm.rewards,
-            reward_rate: rate(arm.rewards, arm.sends),
-            interval: Interval { lower: known.interval.0, upper: known.interval.1 },
-            alpha: arm.rate().alpha,
-            beta: arm.rate().beta,
-            probability_to_be_best: known.probability_to_be_best,
-            allocation: known.allocation,
-        });
-        Self {
-            campaign_id: campaign.id,
-            status: learning.stage(campaign.state.status),
-            policy: Policy::ThompsonSampling,
-            objective: learning.objective,
-            started_at: learning.started_at,
-            last_updated_at: learning.last_updated_at,
-            total_sends,
-            total_rewards,
-            reward_rate: rate(total_rewards, total_sends),
-            arms: arms.collect(),
-            value_remaining: learning.value_remaining(campaign.id),
-            estimated_lift_vs_uniform: learning.lift_vs_uniform(),
-            timeline: learning.timeline,
-        }
-    }
-}
-
-/// What a campaign has learnt: of each variant what it earned, and how probable it is to be the best.
-#[utoipa::path(
-    get,
-    path = "/campaigns/{campaignId}/rl-stats",
-    tag = "campaigns",
-    params(("campaignId" = String, Path)),
-    responses(
-        (status = 200, body = RlStats),
-        (status = 400, description = "it does not learn"),
-        (status = 404, description = "absent"),
-    )
-)]
-async fn rl_stats(
-    State(app): State<App>,
-    caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
-) -> Result<Json<RlStats>> {
-    let (campaign, learning) = ops::learning(&app, caller.workspace(), campaign_id(&id)?).await?;
-    // Integrals and ten thousand draws: some milliseconds of pure arithmetic.
-    let stats = tokio::task::spawn_blocking(move || RlStats::new(&campaign, learning));
-    Ok(Json(stats.await.map_err(anyhow::Error::from)?))
-}
-
 /// Whose warmth is asked for: 1 to 100 ids in all.
 #[derive(Debug, ToSchema)]
 #[schema(as = WarmthRequest, rename_all = "camelCase")]
@@ -310,7 +180,8 @@ impl WarmthItem {
             1..OBSERVATIONS_REQUIRED => Warmth::Warming,
             _ => Warmth::Enough,
         };
-        let warmth = rate(observations, OBSERVATIONS_REQUIRED).min(1.0);
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let warmth = (observations as f64 / OBSERVATIONS_REQUIRED as f64).min(1.0);
         Self { id, observations, required: OBSERVATIONS_REQUIRED, warmth, state }
     }
 }

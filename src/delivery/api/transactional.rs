@@ -117,17 +117,19 @@ fn content(body: &mut Fields<'_>, channel: Option<MessageChannel>) -> Map<String
             email.text = plain.or(email.text.take());
             // A template of the provider's would bring both; a send by itself says what it says.
             email.template_id = None;
-            if is_blank(email.subject.as_ref()) {
+            // What is wrong in itself has been told of already.
+            if is_blank(email.subject.as_ref()) && !body.is_refused("subject") {
                 body.refuse("subject", "is required for an email");
             }
-            if is_blank(email.html.as_ref()) && is_blank(email.text.as_ref()) {
+            let is_empty = is_blank(email.html.as_ref()) && is_blank(email.text.as_ref());
+            if is_empty && !["html", "body", "text"].iter().any(|name| body.is_refused(name)) {
                 body.refuse("body", "or html is required for an email");
             }
         }
-        Content::Sms(sms) if is_blank(sms.body.as_ref()) => {
+        Content::Sms(sms) if is_blank(sms.body.as_ref()) && !body.is_refused("body") => {
             body.refuse("body", "is required for sms");
         }
-        Content::Push(push) if is_blank(push.body.as_ref()) => {
+        Content::Push(push) if is_blank(push.body.as_ref()) && !body.is_refused("body") => {
             body.refuse("body", "is required for push");
         }
         _ => {}

@@ -43,6 +43,11 @@ pub enum Standing {
         /// The end of the lease.
         until: Timestamp,
     },
+    /// Put back untried: its turn did not come in time.
+    Back {
+        /// When it was due.
+        due: Timestamp,
+    },
     /// To be looked at again.
     Held {
         /// When.
@@ -87,7 +92,7 @@ impl Standing {
     pub const fn status(&self) -> &'static str {
         match self {
             Self::Sending { .. } => "sending",
-            Self::Held { .. } => "queued",
+            Self::Back { .. } | Self::Held { .. } => "queued",
             Self::Sent { .. } => "sent",
             Self::Skipped { .. } => "skipped",
             Self::Control => "control",
@@ -101,6 +106,7 @@ impl Standing {
     pub const fn due(&self) -> Option<Timestamp> {
         match self {
             Self::Sending { until } | Self::Held { until, .. } => Some(*until),
+            Self::Back { due } => Some(*due),
             _ => None,
         }
     }

@@ -178,6 +178,9 @@ impl Feedback {
             Effect::HardBounce => {
                 Heard::Bounced { kind: BounceKind::Hard, why, whose: Whose::Recipient }
             }
+            Effect::SoftBounce => {
+                Heard::Bounced { kind: BounceKind::Soft, why, whose: Whose::Recipient }
+            }
             Effect::Unsubscribed => Heard::Unsubscribed { source: "provider" },
         };
         Self { teller, event: String::new(), at: None, heard }

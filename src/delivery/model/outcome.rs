@@ -43,6 +43,8 @@ pub enum Outcome {
 pub enum Effect {
     /// The address does not exist: a hard bounce.
     HardBounce,
+    /// The address exists and takes nothing now: a soft bounce.
+    SoftBounce,
     /// The recipient told the provider to stop: an opt-out of the channel.
     Unsubscribed,
 }

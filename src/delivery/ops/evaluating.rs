@@ -8,11 +8,14 @@ use crate::{
             Campaign,
             learning::Learning,
             settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
-            trial::Trial,
+            trial::{Phase, Trial},
         },
         ops::Ending,
     },
-    delivery::model::plan::EPOCH,
+    delivery::{
+        model::plan::{EPOCH, Plan},
+        store::claims,
+    },
     kernel::{Result, Timestamp, WorkspaceId},
     stats::ops::{Verdict, rewards, verdict},
 };
@@ -20,13 +23,20 @@ use crate::{
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 
-/// Looks at every trial that is going on. One that cannot be judged does not keep the others waiting.
+/// Looks at every trial that is going on, and has those who wait for its end get theirs where it is over. One
+/// that cannot be judged does not keep the others waiting.
 ///
 /// # Errors
 /// When the store of campaigns is away.
 pub(super) async fn end_trials(app: &App) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::trials(app).await? {
-        if let Err(error) = end_trial(app, workspace, &campaign).await {
+        let Some(trial) = Trial::of(&campaign) else { continue };
+        let done = if trial.phase == Phase::Testing {
+            end_trial(app, workspace, &campaign).await
+        } else {
+            release(app, workspace, &campaign).await
+        };
+        if let Err(error) = done {
             tracing::warn!(campaign = %campaign.id, %error, "a trial cannot be judged yet");
         }
     }
@@ -57,6 +67,19 @@ async fn end_trial(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Re
     let ending = ending(config, &verdict);
     campaigns::ops::conclude(app, workspace, campaign.id, (trial.round, &ending)).await?;
     app.bell().ring();
+    Ok(())
+}
+
+/// Has those get theirs now who were to wait for a trial that ended before its time: its winner was named by
+/// hand. Where each has an hour of their own, they keep it.
+async fn release(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+    let now = app.clock().now();
+    if Plan::of(campaign, now).wants_hours() || Learning::of(campaign).is_some() {
+        return Ok(());
+    }
+    if claims::release_undecided(app.db(), workspace, campaign.id, now).await? > 0 {
+        app.bell().ring();
+    }
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use crate::{
         store::feedback::{self, Subject},
     },
     http::Requester,
-    kernel::{Channel, EmailAddress, Error, MessageId, Result, Timestamp, WorkspaceId},
+    kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId},
     suppressions::{
         model::{Identifier, Ledger},
         ops::deliverability,
@@ -32,8 +32,6 @@ use crate::{
 
 /// The source of what delivery finds out: rows with it count toward reported bounce rates.
 const DELIVERY: &str = "delivery";
-/// How long after it was sent a message is looked for by nothing but the address.
-const BOUNCE_AGE_MAX: Duration = Duration::from_hours(7 * 24);
 /// How long what was acted on is remembered.
 const REMEMBERED_MAX: Duration = Duration::from_hours(30 * 24);
 /// Rest between two looks for what to forget.
@@ -101,16 +99,6 @@ pub async fn named_by_provider(
     ids: &[&str],
 ) -> Result<HashMap<String, Reference>> {
     feedback::named_by_provider(app.db(), channel, ids).await
-}
-
-/// The latest email an address was sent within [`BOUNCE_AGE_MAX`], in any workspace: for mail that came
-/// back and names nothing but the address.
-///
-/// # Errors
-/// When the store fails.
-pub async fn latest_to(app: &App, address: &str) -> Result<Option<Reference>> {
-    let Ok(address) = address.parse::<EmailAddress>() else { return Ok(None) };
-    feedback::latest_to_address(app.db(), address.as_str(), before(app, BOUNCE_AGE_MAX)).await
 }
 
 fn before(app: &App, age: Duration) -> Timestamp {

@@ -33,6 +33,9 @@ use ingest::record::MessageKind;
 const KEEP_TRIES: u32 = 8;
 /// Pause between two of them.
 const KEEP_PAUSE: Duration = Duration::from_millis(500);
+/// A batch that took its provider longer goes on another time: what is not yet handed over then can still be
+/// halted, and is not lost with this process.
+const CALL_LONG: Duration = Duration::from_secs(1);
 /// Who tells, in what is acted on.
 const TELLER: &str = "provider";
 
@@ -82,19 +85,20 @@ pub(super) async fn hand_over(
             None => by_channel.push((message.channel, vec![(message, outgoing)])),
         }
     }
-    let mut done = Vec::new();
+    let (mut done, mut left) = (Vec::new(), Vec::new());
     for (channel, messages) in by_channel {
-        let (claimed, outgoing): (Vec<Claimed>, Vec<Outgoing>) = messages.into_iter().unzip();
+        let (mut claimed, outgoing): (Vec<Claimed>, Vec<Outgoing>) = messages.into_iter().unzip();
         let sent = match app.providers().of(channel) {
             Some(provider) => call(app, channel, &provider, &outgoing).await,
             None => outgoing.iter().map(|_| no_provider(channel).into()).collect(),
         };
+        left.extend(claimed.split_off(sent.len().min(claimed.len())));
         for (message, sent) in claimed.into_iter().zip(sent) {
             let standing = standing(app, &message, &sent.outcome, attempts_max);
             done.push(Done { message, standing, sent });
         }
     }
-    keep(app, &done, handed_over_at).await?;
+    keep(app, (&done, &left), handed_over_at).await?;
     Ok(done)
 }
 
@@ -108,6 +112,7 @@ fn call_max(app: &App) -> Duration {
     Duration::from_secs(u64::from(app.delivery().lease_seconds)) * 3 / 4
 }
 
+/// Has messages sent, part by part; answers for those it came to.
 async fn call(
     app: &App,
     channel: MessageChannel,
@@ -118,6 +123,9 @@ async fn call(
     let deadline = tokio::time::Instant::now() + call_max(app);
     let mut sent = Vec::with_capacity(outgoing.len());
     for batch in outgoing.chunks(provider.batch_max().max(1)) {
+        if !sent.is_empty() && began.elapsed() > CALL_LONG {
+            break;
+        }
         let answer = tokio::time::timeout_at(deadline, provider.send(batch)).await;
         let mut answers = answer.unwrap_or_default();
         let silent =
@@ -169,11 +177,15 @@ fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
 }
 
 /// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
-async fn keep(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+async fn keep(
+    app: &App,
+    (done, left): (&[Done], &[Claimed]),
+    handed_over_at: Timestamp,
+) -> Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match keep_once(app, done, handed_over_at).await {
+        match keep_once(app, (done, left), handed_over_at).await {
             Err(error) if tries < KEEP_TRIES => {
                 tracing::warn!(%error, "cannot keep what became of messages, trying on");
                 tokio::time::sleep(KEEP_PAUSE).await;
@@ -186,12 +198,19 @@ async fn keep(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()>
     Ok(())
 }
 
-async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+async fn keep_once(
+    app: &App,
+    (done, left): (&[Done], &[Claimed]),
+    handed_over_at: Timestamp,
+) -> Result<()> {
     let now = app.clock().now();
+    // They count as tried, as they count against the caps: nobody is counted twice.
+    let back = Standing::Back { due: handed_over_at };
     note::tell_all(app, notes(done), now).await?;
     let mut tx = app.db().begin().await?;
-    let marks: Vec<Mark<'_>> =
-        done.iter().map(|it| Mark { message: &it.message, standing: &it.standing }).collect();
+    let ended = done.iter().map(|it| Mark { message: &it.message, standing: &it.standing });
+    let untried = left.iter().map(|message| Mark { message, standing: &back });
+    let marks: Vec<Mark<'_>> = ended.chain(untried).collect();
     claims::come_back(&mut tx, &marks, now).await?;
     for (workspace, campaign) in sent_of(done) {
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;

@@ -25,7 +25,7 @@ use crate::{
             recipients, short_links,
         },
     },
-    kernel::{Result, Timestamp, UserId, WorkspaceId},
+    kernel::{PhoneNumber, Result, Timestamp, UserId, WorkspaceId},
     links::Signer,
 };
 
@@ -200,7 +200,7 @@ impl Judge<'_> {
             MessageChannel::Push => recipient.external_id = Some(to.to_owned()),
             _ => {
                 recipient.phone = Some(to.to_owned());
-                facts.phone_normal = Some(to.to_owned());
+                facts.phone_normal = to.parse().ok().map(PhoneNumber::into_string);
             }
         }
         (facts.is_invalid, facts.devices) = (false, Vec::new());

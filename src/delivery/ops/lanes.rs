@@ -1,7 +1,11 @@
 //! Whose turn it is: campaigns, and the outbox, take turns batch by batch, so that a large one keeps no
 //! small one waiting.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -10,6 +14,8 @@ use crate::kernel::{CampaignId, Timestamp, WorkspaceId};
 
 /// Batches of one lane under way at one time, in this process.
 const BUSY_MAX: usize = 3;
+/// Likewise while an audience is being written down, which is to be done first.
+const BUSY_MAX_BESIDE: usize = 1;
 /// Messages of a lane's first batch.
 const SIZE_FIRST: usize = 64;
 /// Messages of the largest batch.
@@ -64,9 +70,28 @@ struct Turns {
 pub(super) struct Lanes {
     turns: Mutex<Turns>,
     opened: Notify,
+    /// Audiences that are being written down.
+    written: AtomicUsize,
+}
+
+/// An audience that is being written down, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Writing<'l>(&'l Lanes);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.written.fetch_sub(1, Ordering::Relaxed);
+        self.0.opened.notify_waiters();
+    }
 }
 
 impl Lanes {
+    /// Says that an audience is being written down: campaigns leave it the machine.
+    pub(super) fn writing(&self) -> Writing<'_> {
+        self.written.fetch_add(1, Ordering::Relaxed);
+        Writing(self)
+    }
+
     /// Opens a lane: something is due in it.
     pub(super) fn open(&self, lane: Lane) {
         let mut turns = self.turns.lock();
@@ -87,10 +112,15 @@ impl Lanes {
     pub(super) fn pick(&self, now: Timestamp) -> Option<(Lane, usize)> {
         let mut turns = self.turns.lock();
         let waits = |state: &State| state.not_before.is_some_and(|at| at > now);
+        let is_beside = self.written.load(Ordering::Relaxed) > 0;
+        let busy_max = |lane: &Lane| match lane {
+            Lane::Campaign(..) if is_beside => BUSY_MAX_BESIDE,
+            _ => BUSY_MAX,
+        };
         let lane = turns
             .lanes
             .iter()
-            .filter(|(_, state)| state.has_more && state.busy < BUSY_MAX && !waits(state))
+            .filter(|(lane, state)| state.has_more && state.busy < busy_max(lane) && !waits(state))
             .min_by_key(|(lane, state)| (**lane != Lane::Outbox, state.busy, state.served))
             .map(|(lane, _)| *lane)?;
         turns.served += 1;

@@ -97,7 +97,7 @@ impl Note {
 pub(super) fn of_standing(message: &Claimed, standing: &Standing) -> Option<Note> {
     let note = |kind| Note::of(message, kind);
     Some(match standing {
-        Standing::Sending { .. } => return None,
+        Standing::Sending { .. } | Standing::Back { .. } => return None,
         Standing::Held { until, code, reason } => {
             note(MessageKind::Held).why(code, reason).named(format!("{code}:{}", until.millis()))
         }

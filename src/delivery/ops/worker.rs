@@ -54,7 +54,7 @@ pub async fn run(app: App, stop: watch::Receiver<bool>) {
     tasks.spawn(evaluate(app.clone(), stop.clone()));
     tasks.spawn(confirm(app.clone(), stop.clone()));
     for _ in 0..WRITERS {
-        tasks.spawn(write(app.clone(), stop.clone()));
+        tasks.spawn(write(app.clone(), Arc::clone(&lanes), stop.clone()));
     }
     for _ in 0..SENDERS {
         tasks.spawn(send(app.clone(), Arc::clone(&lanes), Arc::clone(&scenes), stop.clone()));
@@ -174,10 +174,10 @@ async fn confirm(app: App, mut stop: watch::Receiver<bool>) {
 }
 
 /// Writes audiences down.
-async fn write(app: App, mut stop: watch::Receiver<bool>) {
+async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>) {
     let mut bell = app.bell().listen();
     while !is_over(&stop) {
-        match writing::write_one(&app).await {
+        match writing::write_one(&app, &lanes).await {
             Ok(true) => {}
             Ok(false) => rest(&mut stop, bell.wait(LOOK_EVERY)).await,
             Err(error) => {

@@ -7,6 +7,7 @@ use ingest::record::MessageKind;
 use uuid::Uuid;
 
 use super::{
+    lanes::Lanes,
     note::{self, Note},
     scene::{channel_of, keeps_exposures},
     timing::Clocks,
@@ -54,10 +55,11 @@ const HELD_MAX_MS: i64 = 72 * 3_600_000;
 ///
 /// # Errors
 /// When a store is away; the run is let go.
-pub(super) async fn write_one(app: &App) -> Result<bool> {
+pub(super) async fn write_one(app: &App, lanes: &Lanes) -> Result<bool> {
     let now = app.clock().now();
     let by = Uuid::now_v7();
     let Some(run) = runs::take(app.db(), hold(by, now), now).await? else { return Ok(false) };
+    let _writing = lanes.writing();
     let writer = Writer { app, by, run };
     match writer.write().await {
         Ok(()) => Ok(true),

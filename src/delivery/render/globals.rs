@@ -28,6 +28,13 @@ impl WaysOut {
         list: Option<ListId>,
         channel: MessageChannel,
     ) -> Self {
+        // A test at an address that is named: whoever reads it may not opt somebody else out.
+        if around.context.to.is_some() {
+            return Self {
+                unsubscribe: around.signer.idle_url("u"),
+                preferences: around.signer.idle_url("p"),
+            };
+        }
         let Some(user) = recipient.user else { return Self::default() };
         let workspace = around.workspace;
         let unsubscribe = Link::Unsubscribe(Unsubscribe {

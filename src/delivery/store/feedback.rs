@@ -96,37 +96,6 @@ pub(in crate::delivery) async fn named_by_provider(
         .collect())
 }
 
-/// The latest message that an email address was sent since a time, in any workspace: for mail that came
-/// back and names nothing but the address.
-pub(in crate::delivery) async fn latest_to_address(
-    db: &PgPool,
-    address: &str,
-    since: Timestamp,
-) -> Result<Option<Reference>> {
-    let row = sqlx::query!(
-        "select m.workspace_id, m.id
-         from workspace w
-         join users u on u.workspace_id = w.id and u.email = $1 and u.deleted_at is null
-         cross join lateral (
-             select m.workspace_id, m.id, m.sent_at
-             from message m
-             where m.workspace_id = w.id and m.user_id = u.id and m.channel = 'email'
-                 and m.sent_at >= $2
-             order by m.sent_at desc
-             limit 1) m
-         order by m.sent_at desc
-         limit 1",
-        address,
-        since.utc(),
-    )
-    .fetch_optional(db)
-    .await?;
-    Ok(row.map(|row| Reference {
-        workspace: WorkspaceId::new(row.workspace_id),
-        message: MessageId::new(row.id),
-    }))
-}
-
 /// Notes that something is acted on, within the transaction that does; false when it was before.
 pub(in crate::delivery) async fn is_new(
     connection: &mut PgConnection,

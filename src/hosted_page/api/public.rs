@@ -114,10 +114,12 @@ async fn unsubscribe(
     Path(token): Path<String>,
     requester: Requester,
     FormBody(fields): Form,
-) -> Result<Answer> {
+) -> Result<Response> {
     let says = |name: &str| fields.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     let by_button = says("action") && !says(ONE_CLICK);
-    recipient::unsubscribe(&app, &token, by_button, requester).await
+    let answer = recipient::unsubscribe(&app, &token, by_button, requester).await?;
+    // A program reads no page.
+    Ok(if by_button { answer.into_response() } else { StatusCode::OK.into_response() })
 }
 
 async fn ask_to_confirm(State(app): State<App>, Path(token): Path<String>) -> Result<Answer> {

@@ -19,7 +19,7 @@ use crate::{
     },
     http::Requester,
     kernel::{Channel, Error, MessageId, Result, UserId, WorkspaceId},
-    links::{ConfirmSubscription, Link, Preferences, Unsubscribe},
+    links::{ConfirmSubscription, Link, Preferences, TEST_TOKEN, Unsubscribe},
     template::{Form, Template},
 };
 
@@ -73,8 +73,16 @@ async fn choices(app: &App, link: Preferences) -> Result<Choices> {
     store::view(app.db(), now, link.workspace, link.user).await?.ok_or(NO_LINK)
 }
 
+/// What a link of a test shows: it works, and does nothing.
+fn test_page(token: &str) -> Option<Answer> {
+    (token == TEST_TOKEN).then(|| Answer::page(page::of_test()))
+}
+
 /// The preference page.
 pub async fn show(app: &App, token: &str) -> Result<Answer> {
+    if let Some(answer) = test_page(token) {
+        return Ok(answer);
+    }
     let link = preferences(app, token).await?;
     let template = store::find(app.db(), link.workspace).await?;
     let choices = choices(app, link).await?;
@@ -180,6 +188,9 @@ async fn subject(app: &App, link: &Unsubscribe) -> Result<page::Subject> {
 
 /// The page that asks before it unsubscribes.
 pub async fn ask(app: &App, token: &str) -> Result<Answer> {
+    if let Some(answer) = test_page(token) {
+        return Ok(answer);
+    }
     let (link, workspace, contact) = unsubscribe_link(app, token).await?;
     let subject = subject(app, &link).await?;
     let leads_to = store::find(app.db(), link.workspace).await?.redirect();
@@ -195,6 +206,9 @@ pub async fn unsubscribe(
     by_button: bool,
     requester: Requester,
 ) -> Result<Answer> {
+    if let Some(answer) = test_page(token) {
+        return Ok(answer);
+    }
     let (link, workspace, _) = unsubscribe_link(app, token).await?;
     let subject = subject(app, &link).await?;
     let tenant = tenant(app, link.workspace).await?;

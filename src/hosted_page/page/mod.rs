@@ -14,7 +14,7 @@ pub(super) use self::{
     layout::document,
     notice::{
         Subject, confirm_everything, confirm_subscription, confirm_unsubscribe, done_everything,
-        done_subscription, done_unsubscribe,
+        done_subscription, done_unsubscribe, of_test,
     },
 };
 

@@ -122,6 +122,15 @@ pub(in crate::hosted_page) fn done_subscription(workspace: &str, subject: &Subje
     layout::page(workspace, "You are subscribed", &content)
 }
 
+/// Behind the links of a test message.
+pub(in crate::hosted_page) fn of_test() -> String {
+    let content = html! {
+        h1 { "This is the link of a test message" }
+        p class="lead" { "It works. In a real message its recipient chooses here; this one changes nothing." }
+    };
+    layout::nameless("Test message", &content)
+}
+
 fn done() -> Markup {
     html! { div class="tick" aria-hidden="true" { "✓" } }
 }

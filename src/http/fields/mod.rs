@@ -123,6 +123,13 @@ impl Fields<'_> {
         self.complaints.add(path, problem);
     }
 
+    /// Whether the field, or something in it, has been complained about.
+    pub fn is_refused(&self, name: &str) -> bool {
+        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        let is_it = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        self.complaints.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
+    }
+
     /// Complains about the object itself.
     pub fn refuse_body(&mut self, problem: impl Into<String>) {
         self.complaints.add(self.place.clone(), problem);

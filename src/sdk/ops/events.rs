@@ -1,6 +1,6 @@
 //! What people did with in-app messages, as their apps tell it.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use ingest::{
     intake::TrackError,
@@ -8,7 +8,10 @@ use ingest::{
 };
 use uuid::Uuid;
 
-use super::messages::{CHANNEL, id_of};
+use super::{
+    live::Ready,
+    messages::{CHANNEL, id_of},
+};
 use crate::{
     app::App,
     delivery::store::in_app::{find_test, see_test},
@@ -101,6 +104,8 @@ pub(in crate::sdk) async fn record(
         })
         .collect();
     let ids: Vec<Uuid> = named.iter().flatten().map(|(_, message)| message.uuid()).collect();
+    // Before any connection is held: it may take one of its own.
+    let live = app.in_app().of(app, workspace).await?;
     let mut tx = app.db().begin().await?;
     let mut held = recipients::lock(&mut tx, workspace, &ids).await?;
     let mut subjects = Vec::with_capacity(happened.len());
@@ -111,7 +116,7 @@ pub(in crate::sdk) async fn record(
         };
         subjects.push(subject.and_then(|subject| judged(it, subject, now)));
     }
-    tell(app, workspace, happened, &subjects, now).await?;
+    tell(app, (workspace, &live), happened, &subjects, now).await?;
     let mut counted: Vec<MessageId> = Vec::new();
     for (it, subject) in happened.iter().zip(&subjects) {
         let Ok(subject) = subject else { continue };
@@ -179,6 +184,15 @@ async fn subject(
         .ok_or(NO_MESSAGE))
 }
 
+/// Where the button leads that was pressed, as it was written.
+fn target<'l>(live: &'l [Arc<Ready>], subject: &Subject, happened: &Happened) -> Option<&'l str> {
+    let button = happened.button.as_ref().filter(|_| happened.kind == Kind::Click)?;
+    let ready = live.iter().find(|it| it.campaign.id == subject.campaign)?;
+    let mut variants = ready.campaign.definition.variants.iter();
+    let content = variants.find(|it| it.id == subject.variant)?.custom_content.as_ref()?;
+    content.buttons.iter().flatten().find(|it| it.id == *button)?.url.as_deref()
+}
+
 fn judged(happened: &Happened, subject: Subject, now: Timestamp) -> Result<Subject> {
     if happened.variant.as_ref().is_some_and(|variant| *variant != subject.variant) {
         return Err(Error::invalid("variantId", "must be the variant that was handed over"));
@@ -192,7 +206,7 @@ fn judged(happened: &Happened, subject: Subject, now: Timestamp) -> Result<Subje
 
 async fn tell(
     app: &App,
-    workspace: WorkspaceId,
+    (workspace, live): (WorkspaceId, &[Arc<Ready>]),
     happened: &[Happened],
     subjects: &[Result<Subject>],
     now: Timestamp,
@@ -225,6 +239,7 @@ async fn tell(
                 platform: it.platform,
                 app_id: it.app_id.as_deref().unwrap_or_default(),
                 button_id: it.button.as_deref().unwrap_or_default(),
+                url: target(live, subject, it).unwrap_or_default(),
                 ..MessageEvent::default()
             })
         })

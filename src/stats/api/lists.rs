@@ -62,7 +62,7 @@ struct LinkStatOfVariant {
     unique_clicks: u64,
 }
 
-fn link_stat(asked: &Asked, link: Link, delivered: u64) -> LinkStat {
+fn link_stat(asked: &Asked, link: Link, reached: u64) -> LinkStat {
     let mut by_variant: Vec<_> = link.variants;
     by_variant.sort_by_key(|of| of.variant);
     let of_variant = |of: &analytics::messages::LinkOfVariant| {
@@ -70,7 +70,7 @@ fn link_stat(asked: &Asked, link: Link, delivered: u64) -> LinkStat {
         Some(LinkStatOfVariant { variant_id, total_clicks: of.total, unique_clicks: of.unique })
     };
     LinkStat {
-        click_rate: Number::of(share(link.unique, delivered)),
+        click_rate: Number::of(share(link.unique, reached)),
         url: link.url,
         label: Some(link.label).filter(|label| !label.is_empty()),
         total_clicks: link.total,
@@ -105,7 +105,7 @@ pub(super) async fn link_stats(
         campaign_id: asked.campaign.id,
         total_clicks: engagements.clicks,
         unique_clickers: total.clicked,
-        links: links.into_iter().map(|link| link_stat(&asked, link, total.delivered)).collect(),
+        links: links.into_iter().map(|link| link_stat(&asked, link, total.reached())).collect(),
     }))
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP side of reports.
 
 mod in_app;
+mod learning;
 mod lists;
 mod number;
 mod occurrences;
@@ -29,6 +30,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(occurrences::send_occurrences))
         .routes(routes!(recipients::campaign_recipients))
         .routes(routes!(timeline::recipient_timeline))
+        .routes(routes!(learning::rl_stats))
         .routes(routes!(in_app::in_app_stats))
         .routes(routes!(in_app::impressions))
 }

@@ -66,6 +66,7 @@ fn metadata(of: &Happening) -> Value {
         "clicked" => {
             tell("url", &of.url);
             tell("label", &of.label);
+            tell("buttonId", &of.button);
         }
         "held" | "skipped" => {
             tell("reason", &of.code);
@@ -98,7 +99,7 @@ fn converted(asked: &Asked, credit: &Credit, all: &[Credit]) -> Option<MessageEv
     let value = all.iter().find_map(|other| match &other.goal {
         Goal::Order { currency, amount }
             if other.message == credit.message
-                && other.at_ms == credit.at_ms
+                && other.event == credit.event
                 && name == crate::stats::model::goal::ORDER_COMPLETED =>
         {
             Some((amount * other.part / 1e4, currency.clone()))

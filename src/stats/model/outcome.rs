@@ -16,7 +16,9 @@ pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
             queued: sum.queued + count.queued,
             sent: sum.sent + count.sent,
             delivered: sum.delivered + count.delivered,
+            told_delivered: sum.told_delivered + count.told_delivered,
             opened: sum.opened + count.opened,
+            told_opened: sum.told_opened + count.told_opened,
             clicked: sum.clicked + count.clicked,
             failed: sum.failed + count.failed,
             skipped: sum.skipped + count.skipped,
@@ -55,6 +57,8 @@ pub struct Credit {
     pub sent_ms: i64,
     /// When the event was, in milliseconds since 1970.
     pub at_ms: i64,
+    /// Tells the event from others of the same moment: its place among those looked at.
+    pub event: usize,
     /// What part of it.
     pub part: f64,
     /// Of which goal.
@@ -185,7 +189,7 @@ mod tests {
     }
 
     fn credit(message: u128, variant: u8, part: f64, goal: Goal) -> Credit {
-        Credit { message, place: place(variant), sent_ms: 0, at_ms: 0, part, goal }
+        Credit { message, place: place(variant), sent_ms: 0, at_ms: 0, event: 0, part, goal }
     }
 
     #[test]

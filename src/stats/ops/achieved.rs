@@ -181,7 +181,9 @@ impl Look<'_> {
         let window = windows.map(|it| it.tracking.window_hours()).max().unwrap_or(0);
         let range = (first - i64::from(window) * HOUR_MS, last);
         let touches = self.touches(&people, range).await?;
-        for event in &met {
+        // Those of the events before these go on.
+        let places = found.last().map_or(0, |credit| credit.event + 1)..;
+        for (place, event) in places.zip(&met) {
             let whose: BTreeSet<UserId> = event
                 .identifiers
                 .iter()
@@ -192,7 +194,7 @@ impl Look<'_> {
             let near: Vec<&Touch> =
                 whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
             for goal in &event.goals {
-                self.share(event, goal, &near, found);
+                self.share((place, event), goal, &near, found);
             }
         }
         Ok(())
@@ -260,7 +262,13 @@ impl Look<'_> {
     }
 
     /// Credits one goal of an event to the messages its person got.
-    fn share(&self, event: &Met, goal: &Goal, near: &[&Touch], found: &mut Vec<Credit>) {
+    fn share(
+        &self,
+        (event_place, event): (usize, &Met),
+        goal: &Goal,
+        near: &[&Touch],
+        found: &mut Vec<Credit>,
+    ) {
         let refusing = match goal {
             Goal::Conversion(_) => &event.aloof,
             Goal::Order { .. } => &event.unpaid,
@@ -295,6 +303,7 @@ impl Look<'_> {
                     },
                     sent_ms: touch.at_ms,
                     at_ms: event.at_ms,
+                    event: event_place,
                     part,
                     goal: goal.clone(),
                 });

@@ -139,6 +139,32 @@ pub async fn rewards(
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
     let asked = Asked::new(workspace, campaign.clone(), DateRange::default());
+    known_rewards(app, &asked, learning).await
+}
+
+/// What each arm has sent and earned so far, those messages included that may still earn something.
+///
+/// # Errors
+/// When a store fails.
+pub async fn sent_by_arm(app: &App, asked: &Asked, learning: &Learning) -> Result<Vec<ArmReward>> {
+    let (counts, known) = (asked.counts(app).await?, known_rewards(app, asked, learning).await?);
+    let sent = |arm: &ArmReward| {
+        let place = asked.variants().iter().position(|id| *id == arm.variant_id);
+        let its =
+            counts.iter().filter(|it| place.is_some_and(|at| usize::from(it.variant) == at + 1));
+        sum(its).sent
+    };
+    let learnt = learning.arms.iter();
+    let arms = known.into_iter().zip(learnt).map(|(arm, learnt)| ArmReward {
+        // What was learnt of messages that reports have forgotten.
+        sends: sent(&arm).max(learnt.sends),
+        rewards: arm.rewards.max(learnt.rewards),
+        ..arm
+    });
+    Ok(arms.collect())
+}
+
+async fn known_rewards(app: &App, asked: &Asked, learning: &Learning) -> Result<Vec<ArmReward>> {
     let window_ms = i64::from(learning.reward_window_hours) * HOUR_MS;
     let settled_ms = app.clock().now().millis() - window_ms;
     let filter =
@@ -158,7 +184,7 @@ pub async fn rewards(
                 }
                 Goal::Order { .. } => learning.objective == Objective::Revenue,
             };
-            let earned = credits(app, &asked, &counts, &Questions::default()).await?;
+            let earned = credits(app, asked, &counts, &Questions::default()).await?;
             let mut rewarded: std::collections::HashMap<u128, &Credit> =
                 std::collections::HashMap::new();
             for credit in &earned {

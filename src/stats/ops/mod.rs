@@ -14,7 +14,7 @@ pub use self::{
     achieved::Questions,
     cohort::Asked,
     in_app::{InAppReport, impressions, in_app_report},
-    learning::{ArmReward, Tried, Verdict, rewards, verdict},
+    learning::{ArmReward, Tried, Verdict, rewards, sent_by_arm, verdict},
     lists::{failures, links, time_to_engage},
     occurrences::{Occurrence, send_occurrences},
     recipients::{Person, Timeline, recipients, timeline},

@@ -76,8 +76,8 @@ pub(super) fn measure(
         Measure::Rate(Proportion { successes: successes.min(trials), trials })
     };
     match metric {
-        WinnerMetric::OpenRate => rate(count.opened, count.delivered),
-        WinnerMetric::ClickRate => rate(count.clicked, count.delivered),
+        WinnerMetric::OpenRate => rate(count.opened, count.reached()),
+        WinnerMetric::ClickRate => rate(count.clicked, count.reached()),
         WinnerMetric::ConversionRate => rate(achieved.converted(0, is_its).unique, recipients),
         WinnerMetric::RevenuePerRecipient => {
             let currency = main_currency(achieved, currency);

@@ -95,7 +95,6 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    let reaper = reaper(&child);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut key = None;
     for line in lines.by_ref() {
@@ -106,8 +105,9 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
         if let Some(rest) = line.strip_prefix("Millrace is ready.") {
             let urls: Vec<&str> =
                 rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
-            let admin_url = urls[2].trim_end_matches("/metrics").to_owned();
-            return (Process { url: urls[0].to_owned(), admin_url, child, reaper }, key);
+            let url = urls[0].trim_end_matches("/readyz").to_owned();
+            let admin_url = urls[urls.len() - 1].trim_end_matches("/metrics").to_owned();
+            return (Process { reaper: reaper(&child), child, url, admin_url }, key);
         }
     }
     panic!("the server ended before it was ready: {:?}", child.wait());

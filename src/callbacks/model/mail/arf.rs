@@ -2,9 +2,7 @@
 
 use mail_parser::Message;
 
-use super::{
-    Name, RECIPIENTS_MAX, Report, address_in, blocks, field, names_or, part, reference_in,
-};
+use super::{Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part, reference_in};
 use crate::delivery::model::{Feedback, Heard, Whose, Why};
 
 /// The teller of what mailbox providers say.
@@ -47,5 +45,5 @@ pub(super) fn reports(mail: &Message<'_>, own: &[Name]) -> Vec<Report> {
     let own: Vec<Name> = sender.into_iter().chain(own.iter().cloned()).collect();
     let event = mail.message_id().unwrap_or_default().chars().take(200).collect();
     let feedback = Feedback { teller: TELLER, event, at: None, heard };
-    vec![Report { names: names_or(&own, &addresses), feedback }]
+    vec![Report { names: own, feedback }]
 }

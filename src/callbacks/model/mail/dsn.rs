@@ -2,7 +2,7 @@
 
 use mail_parser::{Message, PartType};
 
-use super::{Fields, Name, RECIPIENTS_MAX, Report, address_in, blocks, field, names_or, part};
+use super::{Fields, Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part};
 use crate::{
     callbacks::model::status::Status,
     delivery::model::{BounceKind, Feedback, Heard, Whose, Why},
@@ -36,7 +36,7 @@ fn report(block: &Fields, own: &[Name], event: &str, at: Option<Timestamp>) -> O
         .collect();
     let heard = heard(block, &addresses)?;
     let feedback = Feedback { teller: TELLER, event: event.to_owned(), at, heard };
-    Some(Report { names: names_or(own, &addresses), feedback })
+    Some(Report { names: own.to_vec(), feedback })
 }
 
 fn heard(block: &Fields, addresses: &[String]) -> Option<Heard> {
@@ -89,7 +89,7 @@ pub(super) fn without_form(mail: &Message<'_>, own: &[Name]) -> Vec<Report> {
         whose: Whose::Claimed(addresses.clone()),
     };
     let feedback = Feedback { teller: TELLER, event: event_id(mail), at: sent_at(mail), heard };
-    vec![Report { names: names_or(own, &addresses), feedback }]
+    vec![Report { names: own.to_vec(), feedback }]
 }
 
 /// The first line of a letter that has a code in it, as far as the message that came back.

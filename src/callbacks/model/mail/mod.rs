@@ -175,14 +175,5 @@ fn address_in(value: &str) -> Option<String> {
     (address.contains('@') && !address.contains(char::is_whitespace)).then(|| address.to_owned())
 }
 
-/// Names, and where they are none, the address alone.
-fn names_or(own: &[Name], addresses: &[String]) -> Vec<Name> {
-    if own.is_empty() {
-        addresses.iter().cloned().map(Name::Address).collect()
-    } else {
-        own.to_vec()
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,8 @@ pub(super) enum Step {
 impl Reply {
     /// What becomes of the message: a 4xx is tried again, a 5xx is final. It says that the address is no
     /// good only by a code that means that, and not where the server judged somebody else: the sender
-    /// (RFC 3463 x.1.7, x.1.8), its policy (x.7.x), or a mailbox that is merely full (x.2.2).
+    /// (RFC 3463 x.1.7, x.1.8). A mailbox that is merely full (x.2.2) or a policy against the message (x.7.1) is a
+    /// soft bounce, as it would be in a report that comes later.
     pub(super) fn outcome(&self, step: Step) -> Outcome {
         let enhanced = enhanced(&self.text);
         let code = enhanced.map_or_else(
@@ -36,15 +37,19 @@ impl Reply {
         if self.code < 500 {
             return Outcome::Retry { code, reason, after: None };
         }
-        let is_bounce = step != Step::Sender
-            && match enhanced {
-                Some((5, 1, detail)) => !matches!(detail, 7 | 8),
-                Some((5, 2, detail)) => matches!(detail, 0 | 1),
-                Some(_) => false,
-                // Without an enhanced code only the mailbox's own refusals are about the mailbox.
-                None => step == Step::Recipient && matches!(self.code, 550 | 551 | 553),
-            };
-        Outcome::Rejected { code, reason, effect: is_bounce.then_some(Effect::HardBounce) }
+        let effect = match (step, enhanced) {
+            (Step::Sender, _) | (_, Some((5, 1, 7 | 8))) => None,
+            (_, Some((5, 1, _) | (5, 2, 0 | 1))) => Some(Effect::HardBounce),
+            (_, Some((5, 2, 2..=4) | (5, 7, 1))) => Some(Effect::SoftBounce),
+            // Without an enhanced code only the mailbox's own refusals are about the mailbox.
+            (Step::Recipient, None) => match self.code {
+                550 | 551 | 553 => Some(Effect::HardBounce),
+                552 => Some(Effect::SoftBounce),
+                _ => None,
+            },
+            _ => None,
+        };
+        Outcome::Rejected { code, reason, effect }
     }
 }
 
@@ -72,8 +77,9 @@ mod tests {
             Again,
             Never,
             Bounce,
+            Soft,
         }
-        use Meaning::{Again, Bounce, Never};
+        use Meaning::{Again, Bounce, Never, Soft};
         let table = [
             (421, "4.7.0 Try again later", Message, "4.7.0", Again),
             (450, "4.2.0 Greylisted", Recipient, "4.2.0", Again),
@@ -86,9 +92,9 @@ mod tests {
             (550, "No such user", Recipient, "550", Bounce),
             (551, "User not local", Recipient, "551", Bounce),
             (553, "Mailbox name not allowed", Recipient, "553", Bounce),
-            (552, "5.2.2 Mailbox full", Recipient, "5.2.2", Never),
-            (552, "Exceeded storage allocation", Recipient, "552", Never),
-            (550, "5.7.1 Blocked by policy", Recipient, "5.7.1", Never),
+            (552, "5.2.2 Mailbox full", Recipient, "5.2.2", Soft),
+            (552, "Exceeded storage allocation", Recipient, "552", Soft),
+            (550, "5.7.1 Blocked by policy", Recipient, "5.7.1", Soft),
             (554, "5.7.26 Unauthenticated", Message, "5.7.26", Never),
             (554, "Transaction failed", Message, "554", Never),
             (550, "Spam", Message, "550", Never),
@@ -107,6 +113,9 @@ mod tests {
                 Outcome::Rejected { code, effect: None, .. } => (code, matches!(meaning, Never)),
                 Outcome::Rejected { code, effect: Some(Effect::HardBounce), .. } => {
                     (code, matches!(meaning, Bounce))
+                }
+                Outcome::Rejected { code, effect: Some(Effect::SoftBounce), .. } => {
+                    (code, matches!(meaning, Soft))
                 }
                 other => panic!("{other:?}"),
             };

@@ -1,0 +1,151 @@
+//! `GET /campaigns/:campaignId/rl-stats`: what a campaign that learns has sent, earned and concluded.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::campaign_id;
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    campaigns::{
+        self,
+        model::{
+            self,
+            learning::{Learning, Objective, Shares, Stage},
+        },
+    },
+    http::{DateRange, Path},
+    kernel::{CampaignId, Result, Timestamp},
+    stats::{
+        model::proportion::share,
+        ops::{self, ArmReward, Asked},
+    },
+};
+
+/// How a campaign chooses among its variants.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Policy {
+    /// Each gets as much as it is probable to be the best.
+    ThompsonSampling,
+}
+
+/// What a campaign has learnt.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RlStats {
+    campaign_id: CampaignId,
+    status: Stage,
+    policy: Policy,
+    objective: Objective,
+    #[schema(value_type = String, format = DateTime)]
+    started_at: Timestamp,
+    /// When what is known last changed.
+    #[schema(value_type = String, format = DateTime)]
+    last_updated_at: Timestamp,
+    /// Messages that left.
+    total_sends: u64,
+    /// Those of them that earned a reward so far.
+    total_rewards: u64,
+    reward_rate: f64,
+    arms: Vec<ArmStats>,
+    /// How much better than the variant that looks best the truly best could still be, at the 95th
+    /// percentile, in parts of its rate.
+    value_remaining: f64,
+    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
+    estimated_lift_vs_uniform: f64,
+    /// How messages were shared out, oldest first.
+    timeline: Vec<Shares>,
+}
+
+/// What is known of a variant.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ArmStats {
+    variant_id: String,
+    name: String,
+    /// Messages of it that left.
+    sends: u64,
+    /// Those of them that earned a reward so far.
+    rewards: u64,
+    reward_rate: f64,
+    /// Where its rate lies with a probability of 95 %.
+    interval: Interval,
+    /// One more than the rewards that were learnt from, which is done once an epoch.
+    alpha: f64,
+    /// One more than its messages that earned none while they could.
+    beta: f64,
+    probability_to_be_best: f64,
+    /// The share of the messages it gets.
+    allocation: f64,
+}
+
+/// The ends of an interval.
+#[derive(Debug, Serialize, ToSchema)]
+struct Interval {
+    lower: f64,
+    upper: f64,
+}
+
+impl RlStats {
+    /// `sent` in the order of the arms.
+    fn new(campaign: &model::Campaign, learning: Learning, sent: &[ArmReward]) -> Self {
+        let total_sends = sent.iter().map(|arm| arm.sends).sum();
+        let total_rewards = sent.iter().map(|arm| arm.rewards).sum();
+        let known = learning.arms.iter().zip(learning.known()).zip(sent);
+        let arms = known.map(|((arm, known), sent)| ArmStats {
+            variant_id: arm.variant_id.clone(),
+            name: arm.name.clone(),
+            sends: sent.sends,
+            rewards: sent.rewards,
+            reward_rate: share(sent.rewards, sent.sends),
+            interval: Interval { lower: known.interval.0, upper: known.interval.1 },
+            alpha: arm.rate().alpha,
+            beta: arm.rate().beta,
+            probability_to_be_best: known.probability_to_be_best,
+            allocation: known.allocation,
+        });
+        Self {
+            campaign_id: campaign.id,
+            status: learning.stage(campaign.state.status),
+            policy: Policy::ThompsonSampling,
+            objective: learning.objective,
+            started_at: learning.started_at,
+            last_updated_at: learning.last_updated_at,
+            total_sends,
+            total_rewards,
+            reward_rate: share(total_rewards, total_sends),
+            arms: arms.collect(),
+            value_remaining: learning.value_remaining(campaign.id),
+            estimated_lift_vs_uniform: learning.lift_vs_uniform(),
+            timeline: learning.timeline,
+        }
+    }
+}
+
+/// What a campaign has learnt: of each variant what it earned, and how probable it is to be the best.
+#[utoipa::path(
+    get,
+    path = "/campaigns/{campaignId}/rl-stats",
+    tag = "campaigns",
+    params(("campaignId" = String, Path)),
+    responses(
+        (status = 200, body = RlStats),
+        (status = 400, description = "it does not learn"),
+        (status = 404, description = "absent"),
+    )
+)]
+pub(super) async fn rl_stats(
+    State(app): State<App>,
+    caller: Caller<scope::CampaignsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<RlStats>> {
+    let (workspace, id) = (caller.workspace(), campaign_id(&id)?);
+    let (campaign, learning) = campaigns::ops::learning(&app, workspace, id).await?;
+    let asked = Asked::new(workspace, campaign, DateRange::default());
+    let sent = ops::sent_by_arm(&app, &asked, &learning).await?;
+    // Integrals and ten thousand draws: some milliseconds of pure arithmetic.
+    let stats = tokio::task::spawn_blocking(move || RlStats::new(&asked.campaign, learning, &sent));
+    Ok(Json(stats.await.map_err(anyhow::Error::from)?))
+}

@@ -1,8 +1,10 @@
 //! Campaigns from their launch to the last outcome: a real server, its engines, and a gateway that says
 //! who was called.
 
+mod clocked;
 mod fixture;
 mod kill;
 mod limits;
+mod retries;
 mod send;
 mod steps;

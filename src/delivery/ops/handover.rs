@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use super::note::{self, Note};
+use super::{
+    judging::caps,
+    note::{self, Note},
+};
 use crate::{
     app::App,
     campaigns::model::message::MessageChannel,
@@ -22,10 +25,10 @@ use crate::{
         providers::{Provider, Sent},
         store::{
             claims::{self, Mark},
-            recipients,
+            limits, recipients,
         },
     },
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
 };
 use ingest::record::MessageKind;
 
@@ -35,6 +38,15 @@ const KEEP_TRIES: u32 = 8;
 const KEEP_PAUSE: Duration = Duration::from_millis(500);
 /// Who tells, in what is acted on.
 const TELLER: &str = "provider";
+
+/// The rules by which messages are handed over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// How often a provider is asked.
+    pub(super) attempts_max: i16,
+    /// Whether they were counted against frequency caps.
+    pub(super) is_capped: bool,
+}
 
 /// What became of a message.
 pub(super) struct Done {
@@ -72,7 +84,7 @@ pub(super) fn is_of_the_channel(code: &str) -> bool {
 pub(super) async fn hand_over(
     app: &App,
     ready: Vec<(Claimed, Outgoing)>,
-    attempts_max: i16,
+    terms: Terms,
 ) -> Result<Vec<Done>> {
     let handed_over_at = app.clock().now();
     let mut by_channel = Vec::<(MessageChannel, Vec<(Claimed, Outgoing)>)>::new();
@@ -90,11 +102,11 @@ pub(super) async fn hand_over(
             None => outgoing.iter().map(|_| no_provider(channel).into()).collect(),
         };
         for (message, sent) in claimed.into_iter().zip(sent) {
-            let standing = standing(app, &message, &sent.outcome, attempts_max);
+            let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
             done.push(Done { message, standing, sent });
         }
     }
-    keep(app, &done, handed_over_at).await?;
+    keep(app, &done, (terms, handed_over_at)).await?;
     Ok(done)
 }
 
@@ -169,11 +181,11 @@ fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
 }
 
 /// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
-async fn keep(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+async fn keep(app: &App, done: &[Done], by: (Terms, Timestamp)) -> Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match keep_once(app, done, handed_over_at).await {
+        match keep_once(app, done, by).await {
             Err(error) if tries < KEEP_TRIES => {
                 tracing::warn!(%error, "cannot keep what became of messages, trying on");
                 tokio::time::sleep(KEEP_PAUSE).await;
@@ -186,7 +198,11 @@ async fn keep(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()>
     Ok(())
 }
 
-async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Result<()> {
+async fn keep_once(
+    app: &App,
+    done: &[Done],
+    (terms, handed_over_at): (Terms, Timestamp),
+) -> Result<()> {
     let now = app.clock().now();
     note::tell_all(app, notes(done), now).await?;
     let mut tx = app.db().begin().await?;
@@ -195,6 +211,9 @@ async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Resul
     claims::come_back(&mut tx, &marks, now).await?;
     for (workspace, campaign) in sent_of(done) {
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
+    }
+    if terms.is_capped {
+        uncount(app, &mut tx, done).await?;
     }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
     for it in done {
@@ -205,6 +224,23 @@ async fn keep_once(app: &App, done: &[Done], handed_over_at: Timestamp) -> Resul
         devices::forget(&mut tx, workspace, &tokens, handed_over_at).await?;
     }
     tx.commit().await?;
+    Ok(())
+}
+
+/// Takes messages off the frequency caps that reached nobody: they may be tried anew, and others may be sent.
+async fn uncount(app: &App, tx: &mut sqlx::PgConnection, done: &[Done]) -> Result<()> {
+    let mut failed = BTreeMap::<(WorkspaceId, &str), (MessageChannel, Vec<UserId>)>::new();
+    for Done { message, standing, .. } in done {
+        if let (Standing::Failed { .. }, Some(user)) = (standing, message.user) {
+            let place = (message.workspace, channel_name(message.channel));
+            failed.entry(place).or_insert_with(|| (message.channel, Vec::new())).1.push(user);
+        }
+    }
+    for ((workspace, _), (channel, users)) in failed {
+        for cap in caps(app, channel) {
+            limits::uncount_sends(tx, workspace, (&users, &cap.channel)).await?;
+        }
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use millrace::kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::fixture::{Cohort, Log, gateway, until};
-use crate::kit::{Client, TestServer, data_dir, run, settings, unique};
+use crate::kit::{Client, TestServer, data_dir, eventually, run, settings, unique};
 
 /// Milliseconds of a second.
 pub(super) const SECOND: i64 = 1_000;
@@ -49,7 +49,8 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
 pub(super) struct Clocked {
     pub(super) api: Client,
     pub(super) log: &'static Log,
-    pub(super) workspace: WorkspaceId,
+    workspace: WorkspaceId,
+    clock: &'static Clock,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -60,23 +61,35 @@ pub(super) async fn clocked() -> Clocked {
     let turn = shared.turn.lock().await;
     let (token, workspace) = shared.server.key(&unique("clocked"), "*").await;
     let api = Client::new(&shared.server.url, Some(&token));
-    Clocked { api, log: &shared.log, workspace, _turn: turn }
+    Clocked { api, log: &shared.log, workspace, clock: &shared.clock, _turn: turn }
 }
 
 impl Clocked {
     pub(super) fn now(&self) -> Timestamp {
-        SHARED.clock.now()
+        self.clock.now()
     }
 
     /// Lets so much time pass.
-    pub(super) fn pass(&self, ms: i64) {
+    pub(super) async fn pass(&self, ms: i64) {
+        self.land().await;
         SHARED.hand.advance_ms(ms);
     }
 
     /// Goes on to a moment, which must be ahead.
-    pub(super) fn go_to(&self, at: Timestamp) {
+    pub(super) async fn go_to(&self, at: Timestamp) {
         assert!(at >= self.now(), "time does not go back");
+        self.land().await;
         SHARED.hand.set(at);
+    }
+
+    /// Waits until nothing is in flight: the sender of what is would be given up when time jumps.
+    async fn land(&self) {
+        eventually("nothing is in flight", async || {
+            let sql =
+                "select id from message where workspace_id = $1 and status = 'sending' limit 1";
+            (self.sql(sql).await == 0).then_some(())
+        })
+        .await;
     }
 
     /// The next moment at which a day has lasted so long, UTC.
@@ -93,7 +106,7 @@ impl Clocked {
         until(&self.api, &id, "completed").await;
     }
 
-    /// Does something to the database that no caller can. `$1` is the workspace.
+    /// Asks or does to the database what no caller can; answers of how many rows. `$1` is the workspace.
     pub(super) async fn sql(&self, statement: &'static str) -> u64 {
         let (db, workspace) = (SHARED.server.db(), self.workspace.uuid());
         let work = async move { sqlx::query(statement).bind(workspace).execute(&db).await };

@@ -28,8 +28,8 @@ pub(super) struct Call {
     pub(super) external_id: String,
     pub(super) campaign: String,
     pub(super) variant: String,
-    /// What the message says, where it is an email.
-    pub(super) html: String,
+    /// What the message says: the HTML of an email, the body of others.
+    pub(super) text: String,
     /// Whether it was answered that the message will be carried.
     pub(super) is_taken: bool,
     pub(super) at: std::time::Instant,
@@ -90,6 +90,7 @@ async fn called(
     Json(body): Json<Value>,
 ) -> axum::response::Response {
     let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let said = body["message"].get("html").unwrap_or(&body["message"]["body"]);
     let (to, message, external_id) = (text("to"), text("messageId"), text("externalId"));
     let answer = {
         let mut seen = log.0.lock();
@@ -106,7 +107,7 @@ async fn called(
             external_id,
             campaign: text("campaignId"),
             variant: text("variantId"),
-            html: body["message"]["html"].as_str().unwrap_or_default().to_owned(),
+            text: said.as_str().unwrap_or_default().to_owned(),
             is_taken: answer.is_none(),
             at: std::time::Instant::now(),
         });

@@ -5,6 +5,8 @@ mod clocked;
 mod fixture;
 mod kill;
 mod limits;
+mod occurrences;
+mod quiet;
 mod retries;
 mod send;
 mod steps;

@@ -125,16 +125,12 @@ fn concluded(campaign: &Campaign, mut trial: Trial, ending: &Ending) -> Result<S
     Ok(Step { campaign, action: Action::AbConcluded, changes, call: None, version: None })
 }
 
-/// Active campaigns whose variants are being tried, of every workspace.
+/// Active campaigns whose variants are being tried, or were, of every workspace.
 ///
 /// # Errors
 /// When the store fails.
 pub async fn trials(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
-    let with_trials = store::active_with_trial(app.db()).await?;
-    let going_on = |campaign: &Campaign| {
-        Trial::of(campaign).is_some_and(|trial| trial.phase == Phase::Testing)
-    };
-    Ok(with_trials.into_iter().filter(|(_, campaign)| going_on(campaign)).collect())
+    store::active_with_trial(app.db()).await
 }
 
 /// Notes when the first messages of a trial left. Nothing where the campaign changed meanwhile: it is noted

@@ -10,3 +10,4 @@ mod quiet;
 mod retries;
 mod send;
 mod steps;
+mod trials;

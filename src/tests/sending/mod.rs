@@ -3,11 +3,12 @@
 
 mod clocked;
 mod fixture;
-mod kill;
 mod limits;
 mod occurrences;
+mod processes;
 mod quiet;
 mod retries;
 mod send;
+mod short_links;
 mod steps;
 mod trials;

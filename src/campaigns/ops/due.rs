@@ -19,7 +19,7 @@ use super::{
     Step, Who,
     change::commit,
     consent,
-    lifecycle::{ended, failed, refuse_unfit},
+    lifecycle::{ended, failed, refuse_unfit_again},
 };
 
 /// Rest between two looks at the times.
@@ -109,10 +109,6 @@ async fn keep(
 ) -> Result<()> {
     match made {
         Made::Step(step) => {
-            // A campaign that is launched and went out before was called back after a failure.
-            if from.state.status == Status::Scheduled && from.state.occurrence > 0 {
-                store::again(&mut *tx, workspace, (from.id, from.state.occurrence)).await?;
-            }
             commit(&mut *tx, &Who::system(workspace), (from, *step), now).await.map(drop)
         }
         Made::Begun(to) => {
@@ -228,5 +224,5 @@ fn unlaunchable(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> 
     if is_late(campaign, lateness_max, now) {
         return Some(MISSED.to_owned());
     }
-    refuse_unfit(&campaign.definition, now).err().map(|refused| refused.to_string())
+    refuse_unfit_again(campaign, now).err().map(|refused| refused.to_string())
 }

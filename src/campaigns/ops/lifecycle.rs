@@ -2,11 +2,14 @@
 
 use crate::{
     app::App,
-    campaigns::model::{
-        Action, Call, Campaign, Definition, Kind, SendType, Status,
-        checks::{self, Check, CheckStatus},
-        learning::{Learning, Plan},
-        settings::zone::Zone,
+    campaigns::{
+        model::{
+            Action, Call, Campaign, Definition, Kind, SendType, Status,
+            checks::{self, Check, CheckId, CheckStatus},
+            learning::{Learning, Plan},
+            settings::zone::Zone,
+        },
+        store,
     },
     kernel::{CampaignId, Error, FieldError, Result, Timestamp},
 };
@@ -44,11 +47,24 @@ pub(super) fn begin_learning(campaign: &mut Campaign, now: Timestamp) -> Result<
 /// # Errors
 /// A bad request with a line for each.
 pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
+    refuse(definition, now, |_| true)
+}
+
+/// Likewise of a campaign that may have gone out before: then its last time may be over.
+///
+/// # Errors
+/// A bad request with a line for each.
+pub(super) fn refuse_unfit_again(campaign: &Campaign, now: Timestamp) -> Result<()> {
+    let went_out = campaign.state.occurrence > 0;
+    refuse(&campaign.definition, now, |check| !went_out || check.id != CheckId::ScheduleValid)
+}
+
+fn refuse(definition: &Definition, now: Timestamp, counts: impl Fn(&Check) -> bool) -> Result<()> {
     // Zones were settled when the campaign was written.
     let found = tokio::task::block_in_place(|| checks::of(definition, Zone::UTC, now));
     // Whether anybody carries its messages is not asked: without a provider a channel takes campaigns and
     // fails their sends.
-    let stops = |check: &Check| check.status == CheckStatus::Fail;
+    let stops = |check: &Check| check.status == CheckStatus::Fail && counts(check);
     let faults: Vec<FieldError> =
         found.into_iter().filter(stops).map(|check| FieldError::new("", check.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
@@ -105,6 +121,8 @@ pub async fn cancel(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 /// # Errors
 /// Not found; a conflict where it has not failed.
 pub async fn retry(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+    // First, so that it is not lost between the two; until it is put in line nobody heeds it.
+    store::again(app.db(), who.workspace, id).await?;
     moved(app, who, id, (Call::Retry, Action::Retried)).await
 }
 

@@ -54,18 +54,21 @@ pub(in crate::campaigns) async fn leave_out(
     Ok(())
 }
 
-/// Has the time that a campaign last went out gone over again: what failed of it is tried anew.
+/// Has the time that a failed campaign last went out gone over again, once it goes on: what failed of it is
+/// tried anew. Of one that has not failed nothing changes.
 pub(in crate::campaigns) async fn again(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (id, occurrence): (CampaignId, i32),
+    id: CampaignId,
 ) -> Result<()> {
     sqlx::query!(
-        "update campaign_run set is_retried = true, completed_at = null
-         where workspace_id = $1 and campaign_id = $2 and occurrence = $3",
+        "update campaign_run r set is_retried = true, completed_at = null
+         from campaign c
+         where r.workspace_id = $1 and r.campaign_id = $2
+             and c.workspace_id = r.workspace_id and c.id = r.campaign_id
+             and c.status = 'failed' and c.occurrence = r.occurrence",
         workspace.uuid(),
         id.uuid(),
-        occurrence,
     )
     .execute(db)
     .await?;

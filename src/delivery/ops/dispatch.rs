@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    handover::{self, Done, is_of_the_channel},
+    handover::{self, Done, Terms, is_of_the_channel},
     judging::{Judge, Judged},
     lanes::{Lane, Round},
     note,
@@ -88,7 +88,8 @@ async fn outbox(app: &App, size: usize) -> Result<Round> {
     }
     put_down(app, &mut tx, (&ready, &settled), now).await?;
     tx.commit().await?;
-    handover::hand_over(app, ready, ATTEMPTS_MAX).await?;
+    let terms = Terms { attempts_max: ATTEMPTS_MAX, is_capped: false };
+    handover::hand_over(app, ready, terms).await?;
     Ok(Round { claimed: count, asked: size, ..Round::default() })
 }
 
@@ -113,7 +114,8 @@ async fn campaign_batch(
         ..Round::default()
     };
     if !prepared.ready.is_empty() {
-        let done = handover::hand_over(app, prepared.ready, scene.attempts_max).await?;
+        let terms = Terms { attempts_max: scene.attempts_max, is_capped: scene.is_capped() };
+        let done = handover::hand_over(app, prepared.ready, terms).await?;
         judge_channel(app, (workspace, id), &done).await?;
     }
     Ok(round)
@@ -162,6 +164,10 @@ async fn prepare(
     let claimed = claims::of_campaign(&mut tx, workspace, id, (now, limit)).await?;
     // Asked once more behind the claim: who halted it before this is heeded.
     if campaigns::ops::sending(&mut tx, workspace, id).await?.is_none() {
+        return Ok(nothing(None));
+    }
+    if runs::is_retried(&mut *tx, workspace, id).await? {
+        // What failed is put in line again first, when nothing is in flight any more.
         return Ok(nothing(None));
     }
     let count = claimed.len();
@@ -267,6 +273,10 @@ async fn judge_channel(
     });
     let Some((code, reason)) = fault else { return Ok(()) };
     let mut connection = app.db().acquire().await?;
+    if runs::is_retried(&mut *connection, workspace, id).await? {
+        // That it failed before is why it is tried again.
+        return Ok(());
+    }
     let asked = (id, code.as_str(), JUDGED_FROM);
     let (failed, ended) = claims::outcomes(&mut connection, workspace, asked).await?;
     if ended < JUDGED_FROM || failed * 2 <= ended {

@@ -5,38 +5,38 @@ use crate::{
     campaigns::{
         self,
         model::{
-            Campaign,
+            Campaign, SendType,
             learning::Learning,
             settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
             trial::{Phase, Trial},
         },
         ops::Ending,
     },
-    delivery::{
-        model::plan::{EPOCH, Plan},
-        store::claims,
-    },
+    delivery::{model::plan::is_behind, store::messages},
     kernel::{Result, Timestamp, WorkspaceId},
     stats::ops::{Verdict, rewards, verdict},
 };
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
+/// Messages let go in one statement.
+const PAGE: i64 = 5_000;
 
-/// Looks at every trial that is going on, and has those who wait for its end get theirs where it is over. One
+/// Looks at every trial: ends those whose time is over, and lets go of who waited for those that ended. One
 /// that cannot be judged does not keep the others waiting.
 ///
 /// # Errors
 /// When the store of campaigns is away.
 pub(super) async fn end_trials(app: &App) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::trials(app).await? {
-        let Some(trial) = Trial::of(&campaign) else { continue };
-        let done = if trial.phase == Phase::Testing {
-            end_trial(app, workspace, &campaign).await
-        } else {
-            release(app, workspace, &campaign).await
+        let looked = match Trial::of(&campaign).map(|trial| trial.phase) {
+            Some(Phase::Testing) => end_trial(app, workspace, &campaign).await,
+            Some(Phase::WinnerSent | Phase::Inconclusive) => {
+                release(app, workspace, &campaign).await
+            }
+            Some(Phase::None) | None => Ok(()),
         };
-        if let Err(error) = done {
+        if let Err(error) = looked {
             tracing::warn!(campaign = %campaign.id, %error, "a trial cannot be judged yet");
         }
     }
@@ -70,14 +70,14 @@ async fn end_trial(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Re
     Ok(())
 }
 
-/// Has those get theirs now who were to wait for a trial that ended before its time: its winner was named by
-/// hand. Where each has an hour of their own, they keep it.
+/// Lets go of those who wait for the end of a trial that a person ended before its time; who has an hour of
+/// their own waits for that.
 async fn release(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
-    let now = app.clock().now();
-    if Plan::of(campaign, now).wants_hours() || Learning::of(campaign).is_some() {
+    if campaign.definition.send_type == SendType::Intelligent || Learning::of(campaign).is_some() {
         return Ok(());
     }
-    if claims::release_undecided(app.db(), workspace, campaign.id, now).await? > 0 {
+    let now = app.clock().now();
+    while messages::bring_forward(app.db(), workspace, campaign.id, (now, PAGE)).await? > 0 {
         app.bell().ring();
     }
     Ok(())
@@ -111,8 +111,7 @@ pub(super) async fn learn(app: &App) -> Result<()> {
 async fn learn_of(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
     let Some(mut learning) = Learning::of(campaign) else { return Ok(()) };
     let now = app.clock().now();
-    let epoch_ms = i64::try_from(EPOCH.as_millis()).unwrap_or(i64::MAX);
-    if now.millis() - learning.last_updated_at.millis() < epoch_ms {
+    if !is_behind(&learning, now) {
         return Ok(());
     }
     let earned = rewards(app, workspace, campaign, &learning).await?;

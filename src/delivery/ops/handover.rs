@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use super::note::{self, Note};
+use super::{
+    judging::caps,
+    note::{self, Note},
+};
 use crate::{
     app::App,
     campaigns::model::message::MessageChannel,
@@ -22,10 +25,10 @@ use crate::{
         providers::{Provider, Sent},
         store::{
             claims::{self, Mark},
-            recipients,
+            limits, recipients,
         },
     },
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
+    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
 };
 use ingest::record::MessageKind;
 
@@ -38,6 +41,15 @@ const KEEP_PAUSE: Duration = Duration::from_millis(500);
 const CALL_LONG: Duration = Duration::from_secs(1);
 /// Who tells, in what is acted on.
 const TELLER: &str = "provider";
+
+/// The rules by which messages are handed over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terms {
+    /// How often a provider is asked.
+    pub(super) attempts_max: i16,
+    /// Whether they were counted against frequency caps.
+    pub(super) is_capped: bool,
+}
 
 /// What became of a message.
 pub(super) struct Done {
@@ -75,7 +87,7 @@ pub(super) fn is_of_the_channel(code: &str) -> bool {
 pub(super) async fn hand_over(
     app: &App,
     ready: Vec<(Claimed, Outgoing)>,
-    attempts_max: i16,
+    terms: Terms,
 ) -> Result<Vec<Done>> {
     let handed_over_at = app.clock().now();
     let mut by_channel = Vec::<(MessageChannel, Vec<(Claimed, Outgoing)>)>::new();
@@ -94,11 +106,11 @@ pub(super) async fn hand_over(
         };
         left.extend(claimed.split_off(sent.len().min(claimed.len())));
         for (message, sent) in claimed.into_iter().zip(sent) {
-            let standing = standing(app, &message, &sent.outcome, attempts_max);
+            let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
             done.push(Done { message, standing, sent });
         }
     }
-    keep(app, (&done, &left), handed_over_at).await?;
+    keep(app, (&done, &left), (terms, handed_over_at)).await?;
     Ok(done)
 }
 
@@ -180,12 +192,12 @@ fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
 async fn keep(
     app: &App,
     (done, left): (&[Done], &[Claimed]),
-    handed_over_at: Timestamp,
+    by: (Terms, Timestamp),
 ) -> Result<()> {
     let mut tries = 0;
     loop {
         tries += 1;
-        match keep_once(app, (done, left), handed_over_at).await {
+        match keep_once(app, (done, left), by).await {
             Err(error) if tries < KEEP_TRIES => {
                 tracing::warn!(%error, "cannot keep what became of messages, trying on");
                 tokio::time::sleep(KEEP_PAUSE).await;
@@ -201,7 +213,7 @@ async fn keep(
 async fn keep_once(
     app: &App,
     (done, left): (&[Done], &[Claimed]),
-    handed_over_at: Timestamp,
+    (terms, handed_over_at): (Terms, Timestamp),
 ) -> Result<()> {
     let now = app.clock().now();
     // They count as tried, as they count against the caps: nobody is counted twice.
@@ -215,6 +227,9 @@ async fn keep_once(
     for (workspace, campaign) in sent_of(done) {
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
     }
+    if terms.is_capped {
+        uncount(app, &mut tx, done).await?;
+    }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
     for it in done {
         let tokens = it.sent.gone.iter().map(|device: &Device| device.token.clone());
@@ -224,6 +239,23 @@ async fn keep_once(
         devices::forget(&mut tx, workspace, &tokens, handed_over_at).await?;
     }
     tx.commit().await?;
+    Ok(())
+}
+
+/// Takes messages off the frequency caps that reached nobody: they may be tried anew, and others may be sent.
+async fn uncount(app: &App, tx: &mut sqlx::PgConnection, done: &[Done]) -> Result<()> {
+    let mut failed = BTreeMap::<(WorkspaceId, &str), (MessageChannel, Vec<UserId>)>::new();
+    for Done { message, standing, .. } in done {
+        if let (Standing::Failed { .. }, Some(user)) = (standing, message.user) {
+            let place = (message.workspace, channel_name(message.channel));
+            failed.entry(place).or_insert_with(|| (message.channel, Vec::new())).1.push(user);
+        }
+    }
+    for ((workspace, _), (channel, users)) in failed {
+        for cap in caps(app, channel) {
+            limits::uncount_sends(tx, workspace, (&users, &cap.channel)).await?;
+        }
+    }
     Ok(())
 }
 

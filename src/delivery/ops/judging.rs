@@ -76,7 +76,7 @@ impl Judge<'_> {
             let unsaid = self.render(admitted, &mut judged).await?;
             for cap in counted {
                 let left = (unsaid.as_slice(), cap.channel.as_str());
-                limits::uncount_sends(self.connection, self.workspace, left, self.now).await?;
+                limits::uncount_sends(self.connection, self.workspace, left).await?;
             }
         }
         Ok(judged)
@@ -237,7 +237,7 @@ impl Judge<'_> {
     ) -> Result<(Vec<Admitted>, Vec<Counted>)> {
         let mut counted: Vec<Counted> = Vec::new();
         let Some(scene) = self.scene else { return Ok((admitted, counted)) };
-        if scene.campaign.definition.ignore_touching_rules {
+        if !scene.is_capped() {
             return Ok((admitted, counted));
         }
         let caps = caps(self.app, channel);
@@ -266,7 +266,7 @@ impl Judge<'_> {
             let refused: Vec<UserId> = out.iter().filter_map(|it| it.message.user).collect();
             for earlier in &counted {
                 let back = (refused.as_slice(), earlier.channel.as_str());
-                limits::uncount_sends(self.connection, self.workspace, back, self.now).await?;
+                limits::uncount_sends(self.connection, self.workspace, back).await?;
             }
             for it in out {
                 let words = format!("{max} messages in {hours} hours ({})", cap.channel);

@@ -115,6 +115,11 @@ impl Scene {
         keeps_exposures(&self.campaign)
     }
 
+    /// Whether it keeps to frequency caps, and counts against them.
+    pub(super) fn is_capped(&self) -> bool {
+        !self.campaign.definition.ignore_touching_rules
+    }
+
     /// Whether a volume limit holds.
     pub(super) fn volume(&self) -> Option<&campaigns::model::settings::limits::SendVolumeLimit> {
         let limit = self.campaign.definition.send_volume_limit.as_ref();

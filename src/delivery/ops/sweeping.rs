@@ -9,7 +9,7 @@ use crate::{
         model::claimed::{Claimed, Standing},
         store::{
             claims::{self, Mark},
-            limits, runs,
+            limits, runs, short_links,
         },
     },
     kernel::{CampaignId, Result, Timestamp, WorkspaceId},
@@ -21,6 +21,8 @@ const PAGE: i64 = 2_000;
 const RUNS_MAX: i64 = 100;
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
+/// Hours a short link leads somewhere: a year, and the month in which people still look.
+const SHORT_LINK_HOURS: i64 = 400 * 24;
 
 /// Settles messages whose sender did not come back: they may have left, so they are not sent again.
 ///
@@ -87,13 +89,17 @@ pub(super) async fn complete(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what no frequency cap looks back to.
+/// Forgets what no frequency cap looks back to, and short links that nobody follows any more.
 ///
 /// # Errors
 /// When the store is away.
 pub(super) async fn forget(app: &App) -> Result<()> {
-    let hours = i64::from(crate::config::CAP_HOURS_MAX) + 1;
-    let before = Timestamp::from_millis(app.clock().now().millis() - hours * HOUR_MS);
+    let now = app.clock().now();
+    let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;
-    limits::forget_sends(&mut connection, before).await
+    let of_caps = before(i64::from(crate::config::CAP_HOURS_MAX) + 1);
+    limits::forget_sends(&mut connection, of_caps).await?;
+    drop(connection);
+    while short_links::forget(app.db(), (before(SHORT_LINK_HOURS), PAGE)).await? > 0 {}
+    Ok(())
 }

@@ -15,7 +15,12 @@ use super::{
     scene::Scenes,
     sweeping, writing,
 };
-use crate::{app::App, db, delivery::store::lanes, kernel::Result};
+use crate::{
+    app::App,
+    db,
+    delivery::store::lanes,
+    kernel::{Result, Timestamp},
+};
 
 /// Longest time between two looks for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -27,8 +32,8 @@ const SWEEP_EVERY: Duration = Duration::from_millis(500);
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 /// Time between two looks at what was tried and learnt.
 const EVALUATE_EVERY: Duration = Duration::from_secs(2);
-/// Time between two times of forgetting.
-const FORGET_EVERY: Duration = Duration::from_hours(1);
+/// Milliseconds between two times of forgetting.
+const FORGET_EVERY_MS: i64 = 3_600_000;
 /// Messages counted as waiting at most.
 const COUNTED_MAX: i64 = 100_000;
 /// Batches under way at one time.
@@ -124,17 +129,17 @@ async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
 
 /// Clears up.
 async fn sweep(app: App, mut stop: watch::Receiver<bool>) {
-    let (mut measured, mut forgot) = (None::<Instant>, None::<Instant>);
-    let is_time = |last: Option<Instant>, every| last.is_none_or(|at| at.elapsed() >= every);
+    let (mut measured, mut forgot) = (None::<Instant>, None::<Timestamp>);
     while !is_over(&stop) {
         complain("cannot settle what lapsed", sweeping::lapse(&app).await);
         complain("cannot end what is over", sweeping::complete(&app).await);
-        if is_time(measured, MEASURE_EVERY) {
+        if measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
             measured = Some(Instant::now());
             complain("cannot measure what waits", measure(&app).await);
         }
-        if is_time(forgot, FORGET_EVERY) {
-            forgot = Some(Instant::now());
+        let now = app.clock().now();
+        if forgot.is_none_or(|at| now.millis() - at.millis() >= FORGET_EVERY_MS) {
+            forgot = Some(now);
             complain("cannot forget what is long ago", sweeping::forget(&app).await);
         }
         rest(&mut stop, tokio::time::sleep(SWEEP_EVERY)).await;

@@ -286,26 +286,6 @@ pub(in crate::delivery) async fn come_back(
     Ok(())
 }
 
-/// Has messages of a campaign that have no variant yet go out now instead of later; answers how many.
-pub(in crate::delivery) async fn release_undecided(
-    db: &sqlx::PgPool,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-    now: Timestamp,
-) -> Result<u64> {
-    let done = sqlx::query!(
-        "update message set due_at = $3
-         where workspace_id = $1 and campaign_id = $2 and due_at > $3 and status = 'queued'
-             and variant_id is null and attempts = 0 and code is null",
-        workspace.uuid(),
-        campaign.uuid(),
-        now.utc(),
-    )
-    .execute(db)
-    .await?;
-    Ok(done.rows_affected())
-}
-
 /// Has messages that failed at an occurrence tried anew; answers how many.
 pub(in crate::delivery) async fn try_anew(
     connection: &mut PgConnection,

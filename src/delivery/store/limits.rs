@@ -177,22 +177,26 @@ pub(in crate::delivery) async fn full_up(
     full.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// Takes back what was counted for people who get nothing after all.
+/// Takes back what was last counted for people who get nothing after all.
 pub(in crate::delivery) async fn uncount_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (users, channel): (&[UserId], &str),
-    now: Timestamp,
 ) -> Result<()> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     sqlx::query!(
-        "update send_tally set sends = sends - 1
-         where workspace_id = $1 and user_id = any($2) and channel = $3
-             and hour = date_trunc('hour', $4::timestamptz)",
+        "update send_tally t set sends = t.sends - 1
+         from (select id from unnest($2::bytea[]) as u (id) order by id) u
+         cross join lateral (
+             select hour from send_tally
+             where workspace_id = $1 and user_id = u.id and channel = $3 and sends > 0
+             order by hour desc
+             limit 1
+             for update) last
+         where t.workspace_id = $1 and t.user_id = u.id and t.channel = $3 and t.hour = last.hour",
         workspace.uuid(),
         &ids as _,
         channel,
-        now.utc(),
     )
     .execute(connection)
     .await?;

@@ -1,6 +1,6 @@
 //! Messages written down, many at a time.
 
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use crate::{
     delivery::model::message::{NewMessage, Start, channel_name},
@@ -50,6 +50,32 @@ pub async fn insert(
         &column.reasons as _,
     )
     .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Makes messages of a campaign due at once that have no variant yet, so many at most; answers how many there
+/// were.
+pub(in crate::delivery) async fn bring_forward(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+    (now, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let done = sqlx::query!(
+        "update message set due_at = $3
+         where workspace_id = $1 and id in (
+             select id from message
+             where workspace_id = $1 and campaign_id = $2 and due_at > $3 and purpose = 'campaign'
+                 and status = 'queued' and variant_id is null and code is null
+             limit $4
+             for update skip locked)",
+        workspace.uuid(),
+        campaign.uuid(),
+        now.utc(),
+        limit,
+    )
+    .execute(db)
     .await?;
     Ok(done.rows_affected())
 }

@@ -33,7 +33,8 @@ pub(in crate::delivery) struct Hold {
     pub(in crate::delivery) until: Timestamp,
 }
 
-/// Takes hold of the oldest run that has to be written down and that nobody holds.
+/// Takes hold of the oldest run that has to be written down and that nobody holds. What failed is not tried
+/// anew while messages are in flight that may yet fail.
 pub(in crate::delivery) async fn take(
     db: impl PgExecutor<'_>,
     hold: Hold,
@@ -49,6 +50,11 @@ pub(in crate::delivery) async fn take(
                where o.completed_at is null and (o.audience_done_at is null or o.is_retried)
                    and (o.claimed_until is null or o.claimed_until <= $3)
                    and c.status in ('active', 'completed')
+                   and not (o.is_retried and exists (
+                       select from message m
+                       where m.workspace_id = o.workspace_id and m.campaign_id = o.campaign_id
+                           and m.occurrence = o.occurrence and m.due_at is not null
+                           and m.status = 'sending'))
                order by o.started_at
                limit 1
                for update of o skip locked) open
@@ -163,6 +169,25 @@ pub(in crate::delivery) async fn is_being_written(
                select from campaign_run
                where workspace_id = $1 and campaign_id = $2
                    and completed_at is null and audience_done_at is null) as "found!""#,
+        workspace.uuid(),
+        campaign.uuid(),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(found)
+}
+
+/// Whether what failed of a campaign has yet to be put in line again.
+pub(in crate::delivery) async fn is_retried(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (
+               select from campaign_run
+               where workspace_id = $1 and campaign_id = $2
+                   and completed_at is null and is_retried) as "found!""#,
         workspace.uuid(),
         campaign.uuid(),
     )

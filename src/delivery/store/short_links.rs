@@ -45,6 +45,23 @@ pub async fn save(
     Ok(())
 }
 
+/// Forgets links that were made before that, so many at most; answers how many there were.
+pub(in crate::delivery) async fn forget(
+    db: &PgPool,
+    (before, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from short_link where code in (
+             select code from short_link where created_at < $1
+             order by created_at limit $2 for update skip locked)",
+        before.utc(),
+        limit,
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected())
+}
+
 /// The message that a short link is in, and where it leads.
 pub(in crate::delivery) async fn find(
     db: &PgPool,

@@ -59,6 +59,7 @@ pub(crate) fn hear(settings: &mut Settings) {
     callbacks.sendgrid = Some(Sendgrid { public_key: STANDARD.encode(der) });
     callbacks.mailgun = Some(Mailgun { signing_key: MAILGUN_KEY.to_owned().into() });
     callbacks.resend = Some(Resend { secret: SECRET.to_owned().into() });
+    callbacks.soft_bounce_limit = 3;
     callbacks.generic = Some(GenericCallbacks { secret: SECRET.to_owned().into() });
     settings.inbound.listen = Some("127.0.0.1:0".parse().unwrap());
 }

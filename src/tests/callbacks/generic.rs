@@ -55,6 +55,27 @@ async fn soft_bounces_are_counted_and_the_address_stays_valid() {
 }
 
 #[tokio::test]
+async fn as_many_soft_bounces_as_are_allowed_mark_the_address() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "email").await;
+    for (nth, event) in ["e1", "e2", "e3"].into_iter().enumerate() {
+        assert_eq!(suppressed(&workspace, "email", &message.email).await, "", "after {nth}");
+        let bounce = json!({"type": "bounced", "bounceType": "soft", "code": "4.2.2",
+            "id": message.provider_id, "eventId": event});
+        for _ in 0..2 {
+            gateway("email", &bounce).await;
+        }
+    }
+    assert_eq!(told(message.reference, 3).await, ["bounced soft 4.2.2"; 3]);
+    let email = consent(&workspace, &message.user, "email").await;
+    assert_eq!((&email["isValid"], &email["bounceType"]), (&json!(false), &json!("hard")));
+    assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
+    let history = history(&workspace, &message.user).await;
+    assert_eq!(history[0], "hard_bounce delivery provider:gateway");
+    assert_eq!(history[1..], ["soft_bounce delivery provider:gateway"; 3]);
+}
+
+#[tokio::test]
 async fn a_complaint_opts_everybody_with_the_address_out() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;

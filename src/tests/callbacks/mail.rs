@@ -23,7 +23,7 @@ fn about(fixture: &str, message: &Message) -> String {
 
 /// Says lines to the mail server, and gives the code it answers each with.
 async fn say(lines: &[&str]) -> Vec<String> {
-    let stream = TcpStream::connect(server().mail).await.unwrap();
+    let stream = TcpStream::connect(server().mail.unwrap()).await.unwrap();
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut codes = Vec::new();

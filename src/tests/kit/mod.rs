@@ -12,7 +12,7 @@ pub(crate) use client::{Answer, Client};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use mail_server::MailServer;
 pub(crate) use process::Process;
-pub(crate) use server::{MILLRACE, Workspace, data_dir, server};
+pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, run, server, settings};
 
 /// How long a condition may take to come true before a test gives up.
 const EVENTUALLY_MAX: Duration = Duration::from_mins(2);

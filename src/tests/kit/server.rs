@@ -29,8 +29,8 @@ pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
 pub(crate) struct TestServer {
     pub(crate) url: String,
     pub(crate) admin_url: String,
-    /// Where mail that comes back is taken.
-    pub(crate) mail: std::net::SocketAddr,
+    /// Where mail that comes back is taken, if it is.
+    pub(crate) mail: Option<std::net::SocketAddr>,
     pub(crate) data_dir: PathBuf,
     /// Runs what must outlive a single test: the server and its database pool.
     runtime: tokio::runtime::Handle,
@@ -53,9 +53,10 @@ pub(crate) fn data_dir(name: &str) -> PathBuf {
     tests.join(format!("{}-{name}", std::process::id()))
 }
 
-/// Settings of a server on free ports, with its data in `data_dir`.
-pub(crate) fn settings(data_dir: &Path) -> Settings {
-    let mut settings = Settings::load(&Flags::default()).unwrap();
+/// Settings of a server on free ports, with its data in `data_dir`, and these besides by their dotted keys.
+pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> Settings {
+    let values = besides.iter().map(|(key, value)| ("--set", *key, value.clone())).collect();
+    let mut settings = Settings::load(&Flags { values, ..Flags::default() }).unwrap();
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
     data_dir.clone_into(&mut settings.data_dir);
@@ -71,28 +72,33 @@ pub(crate) fn server() -> &'static TestServer {
 }
 
 fn start() -> TestServer {
+    let mut settings = settings(&data_dir("shared"), &[]);
+    callbacks::fixture::hear(&mut settings);
+    run(settings, Clock::system())
+}
+
+/// Starts a server in this process, for as long as the process lives: the engines watch their parent and go
+/// with it.
+pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
     let (send, receive) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
             millrace::telemetry::logs::start();
-            let options = ServerOptions { executable: MILLRACE.into(), clock: Clock::system() };
-            let data_dir = data_dir("shared");
-            let mut settings = settings(&data_dir);
-            callbacks::fixture::hear(&mut settings);
+            let data_dir = settings.data_dir.clone();
+            let options = ServerOptions { executable: MILLRACE.into(), clock };
             let server = Server::start(settings, options).await.unwrap();
             server.ready().await;
             let started = TestServer {
                 url: format!("http://{}", server.api_address()),
                 admin_url: format!("http://{}", server.admin_address()),
-                mail: server.mail_address().unwrap(),
+                mail: server.mail_address(),
                 data_dir,
                 runtime: tokio::runtime::Handle::current(),
                 db: server.app().db().clone(),
                 app: server.app().clone(),
             };
             send.send(started).unwrap();
-            // The server lives as long as the process: the engines watch their parent and go with it.
             std::future::pending::<()>().await;
         });
     });

@@ -28,17 +28,47 @@ pub(super) struct Call {
     pub(super) external_id: String,
     pub(super) campaign: String,
     pub(super) variant: String,
+    /// What the message says: the HTML of an email, the body of others.
+    pub(super) text: String,
+    /// Whether it was answered that the message will be carried.
+    pub(super) is_taken: bool,
     pub(super) at: std::time::Instant,
+}
+
+/// What a gateway has seen, and whom it refuses.
+#[derive(Debug, Default)]
+struct Seen {
+    calls: Vec<Call>,
+    refused: BTreeMap<String, StatusCode>,
 }
 
 /// Every call so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Log(Arc<Mutex<Vec<Call>>>);
+pub(super) struct Log(Arc<Mutex<Seen>>);
 
 impl Log {
     /// The calls for a campaign.
     pub(super) fn of(&self, campaign: &str) -> Vec<Call> {
-        self.0.lock().iter().filter(|call| call.campaign == campaign).cloned().collect()
+        self.0.lock().calls.iter().filter(|call| call.campaign == campaign).cloned().collect()
+    }
+
+    /// Has calls for these people answered so from now on.
+    pub(super) fn refuse(&self, ids: impl IntoIterator<Item = String>, with: StatusCode) {
+        self.0.lock().refused.extend(ids.into_iter().map(|id| (id, with)));
+    }
+
+    /// Has calls for these people taken again.
+    pub(super) fn take(&self, ids: &[String]) {
+        self.0.lock().refused.retain(|id, _| !ids.contains(id));
+    }
+
+    /// Whose messages of a campaign were taken; fails where somebody had two.
+    pub(super) fn taken(&self, campaign: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        for call in self.of(campaign).into_iter().filter(|call| call.is_taken) {
+            assert!(all.insert(call.external_id.clone()), "{} got two", call.external_id);
+        }
+        all
     }
 
     /// Who was called for a campaign; fails where somebody was called twice.
@@ -60,30 +90,39 @@ async fn called(
     Json(body): Json<Value>,
 ) -> axum::response::Response {
     let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    let to = text("to");
-    let before = {
-        let mut calls = log.0.lock();
-        let before = calls.iter().filter(|call| call.message == text("messageId")).count();
-        calls.push(Call {
+    let said = body["message"].get("html").unwrap_or(&body["message"]["body"]);
+    let (to, message, external_id) = (text("to"), text("messageId"), text("externalId"));
+    let answer = {
+        let mut seen = log.0.lock();
+        let is_first = || seen.calls.iter().all(|call| call.message != message);
+        let answer = match seen.refused.get(&external_id) {
+            Some(with) => Some(*with),
+            None if to.starts_with("refused") => Some(StatusCode::BAD_REQUEST),
+            None if to.starts_with("busy") && is_first() => Some(StatusCode::TOO_MANY_REQUESTS),
+            None => None,
+        };
+        seen.calls.push(Call {
             by,
-            message: text("messageId"),
-            external_id: text("externalId"),
+            message: message.clone(),
+            external_id,
             campaign: text("campaignId"),
             variant: text("variantId"),
+            text: said.as_str().unwrap_or_default().to_owned(),
+            is_taken: answer.is_none(),
             at: std::time::Instant::now(),
         });
-        before
+        answer
     };
     if to.starts_with("slow") {
         tokio::time::sleep(Duration::from_millis(150)).await;
     }
-    if to.starts_with("refused") {
-        return (StatusCode::BAD_REQUEST, "no such address").into_response();
+    match answer {
+        Some(busy @ StatusCode::TOO_MANY_REQUESTS) => {
+            (busy, [("retry-after", "2")], "busy").into_response()
+        }
+        Some(refusal) => (refusal, "not this one").into_response(),
+        None => Json(json!({"id": format!("gateway-{message}")})).into_response(),
     }
-    if to.starts_with("busy") && before == 0 {
-        return (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "2")], "busy").into_response();
-    }
-    Json(json!({"id": format!("gateway-{}", text("messageId"))})).into_response()
 }
 
 /// A gateway on a free port, for as long as the process lives.

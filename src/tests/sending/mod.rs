@@ -1,8 +1,14 @@
 //! Campaigns from their launch to the last outcome: a real server, its engines, and a gateway that says
 //! who was called.
 
+mod clocked;
 mod fixture;
-mod kill;
 mod limits;
+mod occurrences;
+mod processes;
+mod quiet;
+mod retries;
 mod send;
+mod short_links;
 mod steps;
+mod trials;

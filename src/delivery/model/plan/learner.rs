@@ -1,8 +1,6 @@
 //! Thompson sampling in batches: a variant is drawn for each message by what was known when its epoch began
 //! (Chapelle & Li, NIPS 2011; DELIVERY, "Bandit").
 
-use std::time::Duration;
-
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::split::{BUCKETS, hashed, salted};
@@ -15,15 +13,26 @@ use crate::{
     kernel::{CampaignId, Timestamp, UserId},
 };
 
-/// How long what is known stays the same.
-pub const EPOCH: Duration = Duration::from_mins(15);
 /// Shares of a one-time audience, in percent, each of them an epoch after the one before: were all sent at
 /// once, nothing learnt of the first could serve the last.
 pub const WAVES: [u64; 4] = [10, 20, 30, 40];
 /// The salt that says in which wave somebody is.
 const WAVE_SALT: &str = "wave";
-/// Milliseconds of an epoch.
+/// How long what is known stays the same, in milliseconds.
 const EPOCH_MS: i64 = 15 * 60_000;
+
+/// How long messages of an epoch wait for what the one before it taught, in milliseconds; should it not be
+/// known by then, they leave without.
+const PATIENCE_MS: i64 = 60_000;
+/// How long until they ask again, in milliseconds.
+const ASK_AGAIN_MS: i64 = 1_000;
+
+/// Whether an epoch of a campaign that learns is over, and not yet taken in. Epochs are counted from the
+/// beginning of its learning, however long it takes to take one in.
+pub fn is_behind(learning: &Learning, now: Timestamp) -> bool {
+    let epoch = |at: Timestamp| (at.millis() - learning.started_at.millis()).div_euclid(EPOCH_MS);
+    epoch(now) > epoch(learning.last_updated_at)
+}
 
 /// Draws variants.
 #[derive(Debug, Clone)]
@@ -54,6 +63,13 @@ impl Learner {
         });
         let epochs = i64::try_from(wave.unwrap_or(0)).unwrap_or(0);
         Timestamp::from_millis(begins.millis().saturating_add(epochs * EPOCH_MS))
+    }
+
+    /// When to ask again, where what the last wave taught is about to be known.
+    pub(super) fn waits(&self, now: Timestamp) -> Option<Timestamp> {
+        let since = (now.millis() - self.learning.started_at.millis()).rem_euclid(EPOCH_MS);
+        let is_worth_it = self.has_waves && since < PATIENCE_MS && is_behind(&self.learning, now);
+        is_worth_it.then(|| Timestamp::from_millis(now.millis() + ASK_AGAIN_MS))
     }
 
     /// The variant of somebody's message that leaves now, by its id. The same for the same campaign, person

@@ -14,7 +14,7 @@ mod tests;
 
 pub use self::{
     hours::{HOLDOUT_PERCENT, Hours},
-    learner::{EPOCH, Learner, WAVES},
+    learner::{Learner, WAVES, is_behind},
     split::{BUCKETS, Split, bucket, hashed, salted},
 };
 
@@ -191,6 +191,9 @@ impl Plan {
             return Some(Draw::Control(own));
         }
         if let Some(learner) = &self.learner {
+            if let Some(until) = learner.waits(now) {
+                return Some(Draw::Wait(until));
+            }
             let drawn = learner.draw(user, now);
             return Some(Draw::Variant(self.variant(drawn).unwrap_or(own)));
         }

@@ -1,0 +1,115 @@
+//! A server of this process whose clock stands still until a test moves it. Tests have it one after the
+//! other, each with a workspace of its own, and leave nothing behind that would send.
+
+use std::sync::LazyLock;
+
+use millrace::kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::fixture::{Cohort, Log, gateway, until};
+use crate::kit::{Client, TestServer, data_dir, eventually, run, settings, unique};
+
+/// Milliseconds of a second.
+pub(super) const SECOND: i64 = 1_000;
+/// Milliseconds of a minute.
+pub(super) const MINUTE: i64 = 60 * SECOND;
+/// Milliseconds of an hour.
+pub(super) const HOUR: i64 = 60 * MINUTE;
+/// Milliseconds of a day.
+pub(super) const DAY: i64 = 24 * HOUR;
+/// When the clock begins.
+const BEGIN: &str = "2031-03-03T00:00:00Z";
+
+/// The server, its gateway and the hand of its clock.
+struct Shared {
+    server: TestServer,
+    log: Log,
+    clock: Clock,
+    hand: ClockHand,
+    turn: Mutex<()>,
+}
+
+static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+    let (url, log) = gateway();
+    let (clock, hand) = Clock::fixed(Timestamp::parse(BEGIN).unwrap());
+    let settings = settings(
+        &data_dir("clocked"),
+        &[
+            ("channels.email.provider", "http".to_owned()),
+            ("channels.email.url", format!("{url}/email")),
+            ("channels.sms.provider", "http".to_owned()),
+            ("channels.sms.url", format!("{url}/sms")),
+        ],
+    );
+    let server = run(settings, clock.clone());
+    Shared { server, log, clock, hand, turn: Mutex::default() }
+});
+
+/// A test's turn with the clock.
+pub(super) struct Clocked {
+    pub(super) api: Client,
+    pub(super) log: &'static Log,
+    workspace: WorkspaceId,
+    clock: &'static Clock,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Waits for the turn of this test, and gives it a workspace.
+pub(super) async fn clocked() -> Clocked {
+    // Its start blocks.
+    let shared = tokio::task::spawn_blocking(|| &*SHARED).await.unwrap();
+    let turn = shared.turn.lock().await;
+    let (token, workspace) = shared.server.key(&unique("clocked"), "*").await;
+    let api = Client::new(&shared.server.url, Some(&token));
+    Clocked { api, log: &shared.log, workspace, clock: &shared.clock, _turn: turn }
+}
+
+impl Clocked {
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Lets so much time pass.
+    pub(super) async fn pass(&self, ms: i64) {
+        self.land().await;
+        SHARED.hand.advance_ms(ms);
+    }
+
+    /// Goes on to a moment, which must be ahead.
+    pub(super) async fn go_to(&self, at: Timestamp) {
+        assert!(at >= self.now(), "time does not go back");
+        self.land().await;
+        SHARED.hand.set(at);
+    }
+
+    /// Waits until nothing is in flight: the sender of what is would be given up when time jumps.
+    async fn land(&self) {
+        eventually("nothing is in flight", async || {
+            let sql =
+                "select id from message where workspace_id = $1 and status = 'sending' limit 1";
+            (self.sql(sql).await == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// The next moment at which a day has lasted so long, UTC.
+    pub(super) fn next(&self, ms_of_day: i64) -> Timestamp {
+        let now = self.now().millis();
+        let today = now - now.rem_euclid(DAY) + ms_of_day;
+        Timestamp::from_millis(if today > now { today } else { today + DAY })
+    }
+
+    /// Waits until whatever was due by now has been looked at: until what was made due after it has left.
+    pub(super) async fn settle(&self) {
+        let one = Cohort::new(&self.api, 1, "probe").await;
+        let id = one.send(&self.api, &serde_json::json!({})).await;
+        until(&self.api, &id, "completed").await;
+    }
+
+    /// Asks or does to the database what no caller can; answers of how many rows. `$1` is the workspace.
+    pub(super) async fn sql(&self, statement: &'static str) -> u64 {
+        let (db, workspace) = (SHARED.server.db(), self.workspace.uuid());
+        let work = async move { sqlx::query(statement).bind(workspace).execute(&db).await };
+        SHARED.server.on(work).await.unwrap().rows_affected()
+    }
+}

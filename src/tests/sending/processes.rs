@@ -1,0 +1,105 @@
+//! Several processes, and processes that die: nobody is called twice, nobody is forgotten, and limits hold for
+//! all of them together.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::fixture::{Cohort, Log, environment, gateway, until};
+use crate::kit::{Client, Process, data_dir, eventually};
+
+/// Recipients of the send.
+const RECIPIENTS: usize = 3_000;
+/// Times the server is killed during it.
+const KILLS: usize = 3;
+/// Messages that can be in flight in one process: batches of three senders of one lane.
+const IN_FLIGHT_MAX: usize = 3 * 256;
+
+/// Two processes on the same stores, the second of which sends its emails by the path `second`.
+struct Pair {
+    one: Process,
+    two: Process,
+    api: Client,
+    log: Log,
+}
+
+impl Pair {
+    async fn start(name: &str) -> Self {
+        let (url, log) = gateway();
+        let (folder, first) = (data_dir(&format!("{name}-first")), environment(&url));
+        let (one, key) = Process::start(&folder, &first).await;
+        let api = one.client(&key.unwrap());
+        let clickhouse = std::fs::read_to_string(folder.join("clickhouse.url")).unwrap();
+        let postgres = folder.join("postgres").display().to_string();
+        let database = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");
+        let mut second = environment(&url);
+        second.retain(|(name, _)| *name != "MILLRACE_CHANNELS__EMAIL__URL");
+        second.extend([
+            ("MILLRACE_CHANNELS__EMAIL__URL", format!("{url}/second")),
+            ("DATABASE_URL", database),
+            ("CLICKHOUSE_URL", clickhouse.trim().to_owned()),
+        ]);
+        let (two, _) = Process::start(&data_dir(&format!("{name}-second")), &second).await;
+        Self { one, two, api, log }
+    }
+
+    /// How many messages of a campaign left by this path.
+    fn sent_by(&self, id: &str, by: &str) -> usize {
+        self.log.of(id).iter().filter(|call| call.by == by).count()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_keep_one_rate() {
+    let pair = Pair::start("rate").await;
+    let cohort = Cohort::new(&pair.api, 40, "rate").await;
+    let began = Instant::now();
+    let id = cohort.send(&pair.api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
+    until(&pair.api, &id, "completed").await;
+    assert_eq!(pair.log.once(&id).len(), 40);
+    let last = pair.log.of(&id).iter().map(|call| call.at).max().unwrap();
+    // Ten at once, and then ten a second of both together; with a rate each they would be done in a third
+    // of the time.
+    let took = last - began;
+    assert!(took >= Duration::from_secs(3), "40 messages in {took:?} at 10 a second");
+    for by in ["email", "second"] {
+        assert!(pair.sent_by(&id, by) > 0, "both send, {by} does not");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_share_a_send_and_one_finishes_what_the_other_leaves() {
+    let pair = Pair::start("sending").await;
+    let cohort = Cohort::new(&pair.api, RECIPIENTS, "slow").await;
+    let id = cohort.send(&pair.api, &json!({})).await;
+    let both = || pair.sent_by(&id, "email") > 0 && pair.sent_by(&id, "second") > 0;
+    eventually("both send", async || both().then_some(())).await;
+    let Pair { one, two, api, log } = pair;
+    two.kill();
+    until(&api, &id, "completed").await;
+    let called = log.once(&id);
+    assert!(RECIPIENTS - called.len() <= IN_FLIGHT_MAX, "only what was in flight is lost");
+    assert_eq!(one.stop().await.code(), Some(0), "and it stops in order");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_again_and_again_a_send_calls_nobody_twice_and_forgets_nobody() {
+    let (url, log) = gateway();
+    let (folder, environment) = (data_dir("sending-kill"), environment(&url));
+    let (mut process, key) = Process::start(&folder, &environment).await;
+    let key = key.unwrap();
+    let cohort = Cohort::new(&process.client(&key), RECIPIENTS, "slow").await;
+    let id = cohort.send(&process.client(&key), &json!({})).await;
+    for kill in 1..=KILLS {
+        let reached = RECIPIENTS * kill / (KILLS + 3);
+        eventually("it is on its way", async || (log.of(&id).len() >= reached).then_some(())).await;
+        process.kill();
+        (process, _) = Process::start(&folder, &environment).await;
+    }
+    until(&process.client(&key), &id, "completed").await;
+    let called = log.once(&id);
+    assert!(called.is_subset(&cohort.at(0..RECIPIENTS)));
+    let uncalled = RECIPIENTS - called.len();
+    assert!(uncalled <= KILLS * IN_FLIGHT_MAX, "{uncalled} were in nobody's hands");
+    assert!(called.len() >= RECIPIENTS / 2, "most are reached");
+}

@@ -26,7 +26,7 @@ async fn one_click_unsubscribes_from_the_channel_and_again_is_the_same() {
             browser().post(url).header("content-type", "application/x-www-form-urlencoded");
         let done = send(request.body(ONE_CLICK)).await;
         assert_eq!(done.status, 200);
-        assert!(done.html.contains("You are unsubscribed"), "{}", done.html);
+        assert_eq!(done.html, "", "a program reads no page");
         assert_eq!(page.channel("email").await, "unsubscribed");
     }
     let history = page.history().await;

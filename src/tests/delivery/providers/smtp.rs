@@ -44,10 +44,8 @@ async fn what_a_server_says_of_a_recipient_is_what_becomes_of_the_message() {
     assert_eq!(reason, "5.1.1 No such user");
     for (name, expected) in [("full", "5.2.2"), ("spam", "5.7.1")] {
         let refused = to(name).await;
-        assert!(
-            matches!(&refused, Outcome::Rejected { code, effect: None, .. } if code == expected),
-            "{refused:?}"
-        );
+        let Outcome::Rejected { code, effect, .. } = &refused else { panic!("{refused:?}") };
+        assert_eq!((code.as_str(), effect), (expected, &Some(Effect::SoftBounce)));
     }
     assert!(retry("connection", &to("hangup").await));
     assert!(retry("421", &to("busy").await));

@@ -208,7 +208,11 @@ impl Checked<'_> {
             ("unsubscribed", ever(K::Unsubscribed, false)),
             ("machineOpened", ever(K::Opened, true)),
             ("machineClicked", ever(K::Clicked, true)),
-            ("totalOpens", cohort.iter().map(|it| it.opens).sum::<usize>() as f64),
+            // A click without an opening is one.
+            (
+                "totalOpens",
+                cohort.iter().map(|it| it.opens.max(usize::from(it.opened))).sum::<usize>() as f64,
+            ),
             ("totalClicks", cohort.iter().map(|it| it.clicks.len()).sum::<usize>() as f64),
         ];
         for (name, expected) in expected {

@@ -24,7 +24,13 @@ pub async fn settle(
     let Some(from) = store::find(app.db(), workspace, id).await? else { return Ok(true) };
     let state = &from.state;
     let comes_again = state.next_send_at.is_some();
-    let ends = matches!(from.definition.kind(), Kind::OneTime | Kind::Recurring);
+    let kind = from.definition.kind();
+    if state.status == Status::Active && comes_again && kind == Kind::OneTime {
+        // It was resumed, retried or sent again, and is yet to be taken up: this may be the time it goes on
+        // with, and were it over by then, nothing would end the campaign.
+        return Ok(false);
+    }
+    let ends = matches!(kind, Kind::OneTime | Kind::Recurring);
     if state.status != Status::Active || comes_again || !ends {
         return Ok(true);
     }

@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use millrace::kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
+use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::fixture::{Cohort, Log, gateway, until};
@@ -99,10 +100,25 @@ impl Clocked {
         Timestamp::from_millis(if today > now { today } else { today + DAY })
     }
 
-    /// Waits until whatever was due by now has been looked at: until what was made due after it has left.
+    /// Waits until messages that were due by now have been looked at: until others that were made due after
+    /// them have left, and others after those.
+    pub(super) async fn glance(&self) {
+        for _ in 0..2 {
+            let id = unique("glance");
+            let body = json!({"externalId": id, "email": format!("{id}@example.test")});
+            self.api.post("/users", &body, 201).await;
+            let message = json!({"subject": "Now", "html": "<p>Now</p>"});
+            let body = json!({"userId": id, "channel": "email", "message": message});
+            self.api.post("/campaigns/transactional/send", &body, 200).await;
+            let is_there = || self.log.of("").iter().any(|call| call.external_id == id);
+            eventually("a message leaves", async || is_there().then_some(())).await;
+        }
+    }
+
+    /// Waits until campaigns that were due by now have been looked at, likewise.
     pub(super) async fn settle(&self) {
         let one = Cohort::new(&self.api, 1, "probe").await;
-        let id = one.send(&self.api, &serde_json::json!({})).await;
+        let id = one.send(&self.api, &json!({})).await;
         until(&self.api, &id, "completed").await;
     }
 

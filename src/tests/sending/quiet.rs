@@ -53,7 +53,7 @@ async fn a_message_waits_for_the_morning_of_its_recipient() {
     for (at, (after, _)) in people.iter().enumerate().take(4) {
         let morning = millrace::kernel::Timestamp::from_millis(evening.millis() + after);
         clocked.go_to(millrace::kernel::Timestamp::from_millis(morning.millis() - 1)).await;
-        clocked.settle().await;
+        clocked.glance().await;
         called(&expected).await;
         // Within five minutes, so that not all of a country wake at once.
         clocked

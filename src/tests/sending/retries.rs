@@ -48,8 +48,6 @@ async fn a_provider_at_fault_fails_the_campaign_and_a_retry_reaches_everyone_onc
     assert!(failed["failureReason"].as_str().unwrap().contains(" 401: "), "{failed}");
 
     log.take(&refused);
-    let taken = log.taken(&id).len();
-    assert!(taken < MANY - refused.len() + 1, "none of those was taken yet");
     // Halted at once, before anything was made of it, it is a retry all the same when it goes on.
     for step in ["retry", "pause", "resume"] {
         call(api, &id, step).await;
@@ -95,7 +93,7 @@ async fn what_a_provider_cannot_take_is_tried_six_times_ever_more_seldom() {
         eventually("they are tried", async || (calls() == 2 * tried).then_some(())).await;
         let least = (3 * SECOND / 4) << (tried - 1);
         clocked.pass(least - 1).await;
-        clocked.settle().await;
+        clocked.glance().await;
         assert_eq!(calls(), 2 * tried, "nobody is asked before its time");
         clocked.pass(least).await;
     }
@@ -119,7 +117,7 @@ async fn a_provider_says_when_it_wants_to_be_asked_again() {
     eventually("it is asked", async || (log.of(&id).len() == 1).then_some(())).await;
     // By itself it would be a second and a quarter at most.
     clocked.pass(2 * SECOND - 1).await;
-    clocked.settle().await;
+    clocked.glance().await;
     assert_eq!(log.of(&id).len(), 1);
     clocked.pass(1).await;
     until(api, &id, "completed").await;
@@ -133,15 +131,22 @@ async fn what_was_held_for_three_days_is_dropped() {
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, 5, "held").await;
     // One a second: while the clock stands, one.
-    let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 60}})).await;
-    eventually("one leaves", async || (log.of(&id).len() == 1).then_some(())).await;
-    call(api, &id, "pause").await;
+    let slowly = json!({"sendRateLimit": {"maxPerMinute": 60}});
+    let (id, later) = (cohort.send(api, &slowly).await, cohort.send(api, &slowly).await);
+    for id in [&id, &later] {
+        eventually("one leaves", async || (log.of(id).len() == 1).then_some(())).await;
+        call(api, id, "pause").await;
+    }
     clocked.pass(72 * HOUR - SECOND).await;
     call(api, &id, "resume").await;
     eventually("another leaves", async || (log.of(&id).len() == 2).then_some(())).await;
     clocked.pass(SECOND).await;
-    until(api, &id, "completed").await;
-    assert_eq!(log.taken(&id).len(), 2);
+    // Of the other nothing is left to be sent when it goes on.
+    call(api, &later, "resume").await;
+    for (id, sent) in [(&id, 2), (&later, 1)] {
+        until(api, id, "completed").await;
+        assert_eq!(log.taken(id).len(), sent);
+    }
     let skipped = eventually("it is reported", async || {
         let path = format!("/campaigns/{id}/recipients?status=skipped");
         let page = api.get(path, 200).await.json();

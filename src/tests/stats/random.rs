@@ -211,7 +211,10 @@ impl Checked<'_> {
             // A click without an opening is one.
             (
                 "totalOpens",
-                cohort.iter().map(|it| it.opens.max(usize::from(it.opened))).sum::<usize>() as f64,
+                cohort
+                    .iter()
+                    .map(|it| it.opens.max(usize::from(it.opened.is_some())))
+                    .sum::<usize>() as f64,
             ),
             ("totalClicks", cohort.iter().map(|it| it.clicks.len()).sum::<usize>() as f64),
         ];

@@ -248,8 +248,8 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     }
     assert_eq!(clocked.log.of(id).len(), second.len());
     call(&clocked.api, id, "resume-rl").await;
-    // When the window is over, what earned nothing counts as well.
-    clocked.pass(2 * HOUR).await;
+    // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
+    clocked.pass(2 * HOUR - MINUTE).await;
     let known = learnt(&clocked, id).await;
     adds_up(&known);
     assert_eq!(known["totalRewards"], better.len());

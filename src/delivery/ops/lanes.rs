@@ -24,8 +24,9 @@ const SIZE_MAX: usize = 256;
 const SIZE_MIN: usize = 4;
 /// A batch that takes less than this may grow.
 const FAST: Duration = Duration::from_millis(700);
-/// A batch that takes longer shrinks: between gate and provider lies at most about so long.
-const SLOW: Duration = Duration::from_millis(1500);
+/// A batch that takes longer shrinks: between gate and provider lies at most about so long, and what a batch does not
+/// come to in that time is put back, judged for nothing.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// Messages that are sent one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -259,5 +259,6 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     assert_eq!(clocked.log.taken(id).len(), 400, "everyone once");
     let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
     adds_up(&stats);
-    assert_eq!(stats["timeline"].as_array().unwrap().len(), 3, "{stats}");
+    // One more where it was looked at between going on and the next epoch.
+    assert!((3..=4).contains(&stats["timeline"].as_array().unwrap().len()), "{stats}");
 }

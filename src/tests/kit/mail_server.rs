@@ -153,6 +153,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
                     "later" => "450 4.2.0 Greylisted",
                     "nobody" => "550-5.1.1 No such\r\n550 5.1.1 user",
                     "full" => "552 5.2.2 Mailbox full",
+                    "brimming" => "452 4.2.2 Mailbox full",
                     "hangup" => return Ok(Next::End),
                     "busy" => {
                         stream.write_all(b"421 4.3.2 Shutting down\r\n").await?;

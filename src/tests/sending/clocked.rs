@@ -3,7 +3,10 @@
 
 use std::sync::LazyLock;
 
-use millrace::kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
+use millrace::{
+    config::Cap,
+    kernel::{Clock, ClockHand, Timestamp, WorkspaceId},
+};
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -33,15 +36,21 @@ struct Shared {
 static SHARED: LazyLock<Shared> = LazyLock::new(|| {
     let (url, log) = gateway();
     let (clock, hand) = Clock::fixed(Timestamp::parse(BEGIN).unwrap());
-    let settings = settings(
+    let mut settings = settings(
         &data_dir("clocked"),
         &[
             ("channels.email.provider", "http".to_owned()),
             ("channels.email.url", format!("{url}/email")),
             ("channels.sms.provider", "http".to_owned()),
             ("channels.sms.url", format!("{url}/sms")),
+            // Two at a time.
+            ("channels.push.provider", "http".to_owned()),
+            ("channels.push.url", format!("{url}/push")),
+            ("channels.push.connections", "2".to_owned()),
         ],
     );
+    // And one to each in a day.
+    settings.delivery.caps.insert("push".to_owned(), Cap { max: 1, hours: 24 });
     let server = run(settings, clock.clone());
     Shared { server, log, clock, hand, turn: Mutex::default() }
 });
@@ -84,11 +93,25 @@ impl Clocked {
     }
 
     /// Waits until nothing is in flight: the sender of what is would be given up when time jumps.
-    async fn land(&self) {
+    pub(super) async fn land(&self) {
         eventually("nothing is in flight", async || {
             let sql =
                 "select id from message where workspace_id = $1 and status = 'sending' limit 1";
             (self.sql(sql).await == 0).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until nothing that is due by now waits any more, and nothing is in flight.
+    pub(super) async fn drain(&self) {
+        let due = "select id from message
+                   where workspace_id = $1 and (status = 'sending' or status = 'queued' and due_at <= $2)
+                   limit 1";
+        eventually("nothing is due", async || {
+            let (db, workspace, now) =
+                (SHARED.server.db(), self.workspace.uuid(), self.now().utc());
+            let work = async move { sqlx::query(due).bind(workspace).bind(now).execute(&db).await };
+            (SHARED.server.on(work).await.unwrap().rows_affected() == 0).then_some(())
         })
         .await;
     }

@@ -35,11 +35,12 @@ pub(super) struct Call {
     pub(super) at: std::time::Instant,
 }
 
-/// What a gateway has seen, and whom it refuses.
+/// What a gateway has seen, whom it refuses, and whom it keeps waiting.
 #[derive(Debug, Default)]
 struct Seen {
     calls: Vec<Call>,
     refused: BTreeMap<String, StatusCode>,
+    kept_waiting: BTreeMap<String, Duration>,
 }
 
 /// Every call so far.
@@ -60,6 +61,11 @@ impl Log {
     /// Has calls for these people taken again.
     pub(super) fn take(&self, ids: &[String]) {
         self.0.lock().refused.retain(|id, _| !ids.contains(id));
+    }
+
+    /// Has calls for these people answered no sooner than after so long from now on; after nothing, at once.
+    pub(super) fn keep_waiting(&self, ids: &[String], time: Duration) {
+        self.0.lock().kept_waiting.extend(ids.iter().map(|id| (id.clone(), time)));
     }
 
     /// Whose messages of a campaign were taken; fails where somebody had two.
@@ -92,8 +98,10 @@ async fn called(
     let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
     let said = body["message"].get("html").unwrap_or(&body["message"]["body"]);
     let (to, message, external_id) = (text("to"), text("messageId"), text("externalId"));
-    let answer = {
+    let (answer, wait) = {
         let mut seen = log.0.lock();
+        let slow = if to.starts_with("slow") { Duration::from_millis(150) } else { Duration::ZERO };
+        let wait = seen.kept_waiting.get(&external_id).copied().unwrap_or(slow);
         let is_first = || seen.calls.iter().all(|call| call.message != message);
         let answer = match seen.refused.get(&external_id) {
             Some(with) => Some(*with),
@@ -111,11 +119,9 @@ async fn called(
             is_taken: answer.is_none(),
             at: std::time::Instant::now(),
         });
-        answer
+        (answer, wait)
     };
-    if to.starts_with("slow") {
-        tokio::time::sleep(Duration::from_millis(150)).await;
-    }
+    tokio::time::sleep(wait).await;
     match answer {
         Some(busy @ StatusCode::TOO_MANY_REQUESTS) => {
             (busy, [("retry-after", "2")], "busy").into_response()

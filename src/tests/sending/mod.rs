@@ -1,11 +1,13 @@
 //! Campaigns from their launch to the last outcome: a real server, its engines, and a gateway that says
 //! who was called.
 
+mod bounces;
 mod clocked;
 mod fixture;
 mod limits;
 mod occurrences;
 mod processes;
+mod put_back;
 mod quiet;
 mod retries;
 mod send;

@@ -14,6 +14,8 @@ use crate::kit::eventually;
 
 /// Recipients of a trial and of those who wait for its winner.
 const PEOPLE: usize = 160;
+/// Recipients of a campaign that learns.
+const ALL: usize = 400;
 
 /// A campaign of two variants that are tried on half of the people for four hours.
 fn tried(besides: &Value) -> Value {
@@ -69,19 +71,27 @@ async fn phase(clocked: &Clocked, id: &str, phase: &str) -> Value {
     .await
 }
 
-/// Waits until the trial's own messages have left: everybody else's wait.
-async fn trial(clocked: &Clocked, id: &str) -> Vec<Call> {
-    eventually("the trial has left", async || {
+/// Waits until a report has all the messages that left, of so many who are meant.
+async fn told(clocked: &Clocked, id: &str, people: usize) -> Vec<Call> {
+    let calls = clocked.log.of(id);
+    eventually("all that left is reported", async || {
         let stats = clocked.api.get(format!("/campaigns/{id}/stats"), 200).await.json();
-        let (queued, sent) = (&stats["stats"]["queued"], stats["stats"]["sent"].as_u64().unwrap());
-        let calls = clocked.log.of(id);
-        let share = sent as f64 / PEOPLE as f64;
-        let is_all = *queued == PEOPLE && calls.len() as u64 == sent;
-        ((0.3..0.7).contains(&share) && is_all).then_some(())
+        let (queued, sent) = (&stats["stats"]["queued"], &stats["stats"]["sent"]);
+        (*queued == people && *sent == calls.len()).then_some(())
     })
     .await;
-    clocked.glance().await;
-    clocked.log.of(id)
+    assert_eq!(clocked.log.of(id).len(), calls.len(), "nothing else leaves");
+    calls
+}
+
+/// Waits until the trial's own messages have left: everybody else's wait.
+async fn trial(clocked: &Clocked, id: &str) -> Vec<Call> {
+    eventually("the trial begins", async || (!clocked.log.of(id).is_empty()).then_some(())).await;
+    clocked.drain().await;
+    let calls = told(clocked, id, PEOPLE).await;
+    let share = calls.len() as f64 / PEOPLE as f64;
+    assert!((0.3..0.7).contains(&share), "{share} of all are half of them");
+    calls
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -164,25 +174,57 @@ async fn learnt(clocked: &Clocked, id: &str) -> Value {
     .await
 }
 
-/// Holds what is known of a campaign that learns against itself.
-fn adds_up(stats: &Value) {
-    let arms = stats["arms"].as_array().unwrap();
-    let sum = |field: &str| arms.iter().map(|arm| arm[field].as_f64().unwrap()).sum::<f64>();
+/// What a variant came to: messages that left, those of them that were rewarded, and those others whose time
+/// was over when that was last learnt.
+#[derive(Debug, Clone, Copy)]
+struct Earned {
+    sends: usize,
+    rewards: usize,
+    misses: usize,
+}
+
+/// What the two variants came to: of these messages, `b`'s so many were rewarded; of the first so many in all it
+/// is known.
+fn earned(calls: &[Call], rewards: usize, known: usize) -> [Earned; 2] {
+    let count = |calls: &[Call], of: &str| calls.iter().filter(|it| it.variant == of).count();
+    let arm = |of: &str, rewards: usize| Earned {
+        sends: count(calls, of),
+        rewards,
+        misses: count(&calls[..known], of).saturating_sub(rewards),
+    };
+    [arm("a", 0), arm("b", rewards)]
+}
+
+/// Holds what is known of a campaign that learns against what its variants came to, and against itself.
+fn adds_up(stats: &Value, earned: [Earned; 2]) {
     let is = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-6;
-    let (sends, rewards) = (sum("sends"), sum("rewards"));
-    assert!(is(&stats["totalSends"], sends) && is(&stats["totalRewards"], rewards), "{stats}");
-    assert!(is(&stats["rewardRate"], rewards / sends.max(1.0)), "{stats}");
-    for share in ["allocation", "probabilityToBeBest"] {
-        assert!((sum(share) - 1.0).abs() < 1e-6, "{share}: {stats}");
+    let rate = |rewards: usize, sends: usize| rewards as f64 / sends.max(1) as f64;
+    let arms = stats["arms"].as_array().unwrap();
+    assert_eq!(arms.len(), earned.len(), "{stats}");
+    for ((arm, name), of) in arms.iter().zip(["a", "b"]).zip(earned) {
+        assert_eq!(arm["variantId"], name);
+        assert_eq!(
+            (&arm["sends"], &arm["rewards"]),
+            (&json!(of.sends), &json!(of.rewards)),
+            "{arm}"
+        );
+        assert!(is(&arm["rewardRate"], rate(of.rewards, of.sends)), "{arm}");
+        // Nothing being known before.
+        let (alpha, beta) = (1.0 + of.rewards as f64, 1.0 + of.misses as f64);
+        assert!(is(&arm["alpha"], alpha) && is(&arm["beta"], beta), "{arm} of {of:?}");
+        let bound = |end: &str| arm["interval"][end].as_f64().unwrap();
+        let mean = alpha / (alpha + beta);
+        assert!(0.0 <= bound("lower") && bound("lower") < mean, "{arm}");
+        assert!(mean < bound("upper") && bound("upper") <= 1.0, "{arm}");
     }
-    for arm in arms {
-        let of = |field: &str| arm[field].as_f64().unwrap();
-        // Learnt from are those whose time is over, once an epoch.
-        assert!((1.0..=1.0 + of("rewards")).contains(&of("alpha")), "{arm}");
-        assert!((1.0..=1.0 + of("sends")).contains(&of("beta")), "{arm}");
-        assert!(is(&arm["rewardRate"], of("rewards") / of("sends").max(1.0)), "{arm}");
-        let (lower, upper) = (&arm["interval"]["lower"], &arm["interval"]["upper"]);
-        assert!(lower.as_f64().unwrap() < upper.as_f64().unwrap(), "{arm}");
+    let [sends, rewards] = [|it: &Earned| it.sends, |it: &Earned| it.rewards]
+        .map(|of| earned.iter().map(of).sum::<usize>());
+    let totals = (&stats["totalSends"], &stats["totalRewards"]);
+    assert_eq!(totals, (&json!(sends), &json!(rewards)), "{stats}");
+    assert!(is(&stats["rewardRate"], rate(rewards, sends)), "{stats}");
+    for share in ["allocation", "probabilityToBeBest"] {
+        let sum = arms.iter().map(|arm| arm[share].as_f64().unwrap()).sum::<f64>();
+        assert!((sum - 1.0).abs() < 1e-6, "{share}: {stats}");
     }
     let timeline = stats["timeline"].as_array().unwrap();
     let last = timeline.last().unwrap();
@@ -196,69 +238,88 @@ fn adds_up(stats: &Value) {
     }
 }
 
+/// The moments of a timeline.
+fn moments(stats: &Value) -> Vec<Value> {
+    stats["timeline"].as_array().unwrap().iter().map(|it| it["at"].clone()).collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     let clocked = clocked().await;
-    let cohort = Cohort::new(&clocked.api, 400, "learns").await;
+    let cohort = Cohort::new(&clocked.api, ALL, "learns").await;
     let body = cohort.campaign(&json!({"variants": two(), "sendType": "ai_optimized"}));
     let made = clocked.api.post("/campaigns", &body, 201).await.json();
     let id = made["id"].as_str().unwrap();
     let plan = json!({"objective": "click", "rewardWindowHours": 1});
     clocked.api.post(&format!("/campaigns/{id}/launch-rl"), &plan, 200).await;
+    let mut looks = vec![json!(clocked.now().to_string())];
     // A tenth, an epoch later a fifth, then three and four tenths.
-    let wave = async |least: usize| {
-        eventually("a wave leaves", async || (clocked.log.of(id).len() >= least).then_some(()))
+    let wave = async |before: usize| {
+        eventually("a wave leaves", async || (clocked.log.of(id).len() > before).then_some(()))
             .await;
-        clocked.glance().await;
-        clocked.log.of(id)
+        clocked.drain().await;
+        told(&clocked, id, ALL).await
     };
-    let first = wave(20).await;
-    assert!(first.len() < 80, "{} of 400 are the first wave", first.len());
+    let first = wave(0).await;
+    assert!((20..80).contains(&first.len()), "{} of {ALL} are the first wave", first.len());
     let better: Vec<Call> = first.iter().filter(|call| call.variant == "b").cloned().collect();
-    assert!(better.len() > 5 && better.len() + 5 < first.len(), "both are tried: {}", better.len());
-    click(&clocked, id, &better, better.len()).await;
+    let won = better.len();
+    assert!(won > 5 && won + 5 < first.len(), "both are tried: {won}");
+    click(&clocked, id, &better, won).await;
 
     clocked.pass(15 * MINUTE).await;
+    looks.push(json!(clocked.now().to_string()));
     let known = learnt(&clocked, id).await;
-    adds_up(&known);
-    assert_eq!(known["status"], "learning");
-    assert_eq!(known["totalRewards"], better.len());
+    adds_up(&known, earned(&first, won, 0));
+    assert_eq!((&known["status"], moments(&known)), (&json!("learning"), looks.clone()));
     let share = |stats: &Value| stats["arms"][1]["allocation"].as_f64().unwrap();
-    assert_eq!(known["arms"][1]["variantId"], "b");
     assert!(share(&known) > 0.85, "{known}");
     clocked.pass(MINUTE).await;
-    let second = wave(first.len() + 40).await;
+    let second = wave(first.len()).await;
     let of_second = &second[first.len()..];
     let good = of_second.iter().filter(|call| call.variant == "b").count();
     assert!(good * 4 > of_second.len() * 3, "{good} of {} get the better", of_second.len());
 
-    // Halted, it forgets nothing, and nothing leaves.
+    halted(&clocked, (id, &known), &second, won).await;
+    // It goes on just as another epoch begins, and learns at once; nobody's time is over.
+    looks.push(json!(clocked.now().to_string()));
+    let known = learnt(&clocked, id).await;
+    adds_up(&known, earned(&second, won, 0));
+    clocked.pass(MINUTE).await;
+    let third = wave(second.len()).await;
+    // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
+    clocked.pass(2 * HOUR - MINUTE).await;
+    looks.push(json!(clocked.now().to_string()));
+    let known = learnt(&clocked, id).await;
+    adds_up(&known, earned(&third, won, third.len()));
+    clocked.pass(MINUTE).await;
+    until(&clocked.api, id, "completed").await;
+    assert_eq!(clocked.log.taken(id).len(), ALL, "everyone once");
+    let all = told(&clocked, id, ALL).await;
+    let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
+    adds_up(&stats, earned(&all, won, third.len()));
+    assert_eq!(moments(&stats), looks, "once an epoch, and not while it was halted");
+}
+
+/// Halts a campaign that learns until an epoch begins, and goes on: meanwhile it forgets nothing, and nothing
+/// leaves.
+async fn halted(clocked: &Clocked, (id, known): (&str, &Value), left: &[Call], won: usize) {
     call(&clocked.api, id, "pause-rl").await;
-    clocked.pass(15 * MINUTE).await;
+    clocked.pass(14 * MINUTE).await;
     clocked.glance().await;
     let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
     assert_eq!(stats["status"], "paused");
-    for field in ["timeline", "lastUpdatedAt", "totalRewards"] {
+    for field in
+        ["timeline", "lastUpdatedAt", "totalRewards", "valueRemaining", "estimatedLiftVsUniform"]
+    {
         assert_eq!(stats[field], known[field], "{field}");
     }
+    adds_up(&stats, earned(left, won, 0));
     for (arm, before) in [0, 1].map(|at| (&stats["arms"][at], &known["arms"][at])) {
-        for field in ["alpha", "beta", "allocation", "probabilityToBeBest"] {
+        for field in ["alpha", "beta", "interval", "allocation", "probabilityToBeBest"] {
             assert_eq!(arm[field], before[field], "{field}");
         }
     }
-    assert_eq!(clocked.log.of(id).len(), second.len());
+    assert_eq!(clocked.log.of(id).len(), left.len());
     call(&clocked.api, id, "resume-rl").await;
-    // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
-    clocked.pass(2 * HOUR - MINUTE).await;
-    let known = learnt(&clocked, id).await;
-    adds_up(&known);
-    assert_eq!(known["totalRewards"], better.len());
-    assert!(known["totalSends"].as_u64().unwrap() >= second.len() as u64, "{known}");
-    clocked.pass(MINUTE).await;
-    until(&clocked.api, id, "completed").await;
-    assert_eq!(clocked.log.taken(id).len(), 400, "everyone once");
-    let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
-    adds_up(&stats);
-    // One more where it was looked at between going on and the next epoch.
-    assert!((3..=4).contains(&stats["timeline"].as_array().unwrap().len()), "{stats}");
 }

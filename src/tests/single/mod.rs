@@ -2,6 +2,7 @@
 //! the test's own.
 
 mod fixture;
+mod idle_links;
 mod links;
 mod tests_of_campaigns;
 mod transactional;

@@ -100,6 +100,36 @@ async fn every_fault_of_a_send_is_named() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_wrong_in_itself_is_not_said_to_be_missing_as_well() {
+    let Sender { api, .. } = sender().await;
+    let person = sender().await.person().await;
+    let liquid = "is not valid Liquid: ";
+    for (channel, message, fault) in [
+        ("email", json!({"subject": "{{ nope", "body": "b"}), ("message.subject", liquid)),
+        ("email", json!({"subject": "s", "body": "{% if %}"}), ("message.body", liquid)),
+        ("email", json!({"subject": "s", "html": "<p>{{ nope</p>"}), ("message.html", liquid)),
+        ("email", json!({"subject": "s", "text": "{{ nope"}), ("message.text", liquid)),
+        ("email", json!({"subject": 7, "body": "b"}), ("message.subject", "must be a string")),
+        ("sms", json!({"body": "{% for %}"}), ("message.body", liquid)),
+        ("push", json!({"title": "t", "body": "{{ nope"}), ("message.body", liquid)),
+        ("push", json!({"title": "{{ nope", "body": "b"}), ("message.title", liquid)),
+    ] {
+        let body = json!({"userId": person.external_id, "channel": channel, "message": message});
+        let errors = api.post(SEND, &body, 400).await.errors();
+        assert_eq!(errors.len(), 1, "one fault is told once: {errors:?}");
+        let (path, says) = fault;
+        assert!(errors[0].starts_with(&format!("{path} {says}")), "{path}: {errors:?}");
+    }
+    // Of two faults each is told.
+    let body = json!({"userId": person.external_id, "channel": "email", "message": {"subject": "{{ nope"}});
+    let mut errors = api.post(SEND, &body, 400).await.errors();
+    errors.sort();
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].starts_with("message.body or html is required"), "{errors:?}");
+    assert!(errors[1].starts_with(&format!("message.subject {liquid}")), "{errors:?}");
+}
+
+#[tokio::test]
 async fn who_must_not_be_written_to_is_skipped_with_the_reason() {
     let Sender { api, .. } = sender().await;
     for (reason, channel) in

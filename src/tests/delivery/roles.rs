@@ -9,6 +9,11 @@ async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
     let folder = data_dir("delivers");
     let roles = [("MILLRACE_ROLES", "delivery".to_owned())];
     let (process, key) = Process::start(&folder, &roles).await;
+    let (url, metrics) = (&process.url, &process.admin_url);
+    let expected = format!(
+        "Millrace is ready.  It delivers, and has no API  ·  health {url}/readyz  ·  metrics {metrics}/metrics"
+    );
+    assert_eq!(process.ready, expected, "it promises no API and no docs");
     let (api, admin) =
         (Client::new(&process.url, key.as_deref()), Client::new(&process.admin_url, None));
     for listener in [&api, &admin] {
@@ -18,6 +23,7 @@ async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
     admin.get("/metrics", 200).await;
     api.get("/users", 404).await;
     api.get("/campaigns", 404).await;
+    api.get("/docs", 404).await;
 
     // What a receiver verifies webhooks by; asked for twice it is the same.
     let secret = || {
@@ -30,5 +36,19 @@ async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
     let secrets = tokio::task::block_in_place(|| [secret(), secret()]);
     assert!(secrets[0].starts_with("whsec_") && secrets[0].trim().len() == 50, "{}", secrets[0]);
     assert_eq!(secrets[0], secrets[1]);
+    assert!(process.stop().await.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_with_an_api_says_where_it_is_and_where_it_is_described() {
+    let (process, _) = Process::start(&data_dir("answers"), &[]).await;
+    let (url, metrics) = (&process.url, &process.admin_url);
+    let expected =
+        format!("Millrace is ready.  API {url}  ·  docs {url}/docs  ·  metrics {metrics}/metrics");
+    assert_eq!(process.ready, expected);
+    for path in ["/docs", "/readyz"] {
+        Client::new(url, None).get(path, 200).await;
+    }
+    Client::new(metrics, None).get("/metrics", 200).await;
     assert!(process.stop().await.success());
 }

@@ -13,6 +13,8 @@ use super::{Client, server::MILLRACE};
 pub(crate) struct Process {
     child: Child,
     reaper: Child,
+    /// The line in which it said that it is ready.
+    pub(crate) ready: String,
     pub(crate) url: String,
     pub(crate) admin_url: String,
 }
@@ -107,7 +109,8 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
                 rest.split_whitespace().filter(|word| word.starts_with("http://")).collect();
             let url = urls[0].trim_end_matches("/readyz").to_owned();
             let admin_url = urls[urls.len() - 1].trim_end_matches("/metrics").to_owned();
-            return (Process { reaper: reaper(&child), child, url, admin_url }, key);
+            let ready = line.clone();
+            return (Process { reaper: reaper(&child), child, ready, url, admin_url }, key);
         }
     }
     panic!("the server ended before it was ready: {:?}", child.wait());

@@ -164,11 +164,17 @@ async fn a_person_may_end_a_trial_and_those_who_wait_get_the_winner_at_once() {
     assert_eq!(clocked.log.taken(&late).len(), PEOPLE);
 }
 
-/// Waits until a campaign that learns was last brought up to date now.
+/// What a campaign that learns knows of its arms.
+async fn arms(clocked: &Clocked, id: &str) -> Value {
+    clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json()
+}
+
+/// Waits until a campaign that learns was last brought up to date now. Messages that waited for that may leave at
+/// once, or a second later.
 async fn learnt(clocked: &Clocked, id: &str) -> Value {
     let now = clocked.now().to_string();
     eventually("it has learnt", async || {
-        let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
+        let stats = arms(clocked, id).await;
         (stats["lastUpdatedAt"] == now).then_some(stats)
     })
     .await
@@ -270,7 +276,6 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     clocked.pass(15 * MINUTE).await;
     looks.push(json!(clocked.now().to_string()));
     let known = learnt(&clocked, id).await;
-    adds_up(&known, earned(&first, won, 0));
     assert_eq!((&known["status"], moments(&known)), (&json!("learning"), looks.clone()));
     let share = |stats: &Value| stats["arms"][1]["allocation"].as_f64().unwrap();
     assert!(share(&known) > 0.85, "{known}");
@@ -279,24 +284,25 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     let of_second = &second[first.len()..];
     let good = of_second.iter().filter(|call| call.variant == "b").count();
     assert!(good * 4 > of_second.len() * 3, "{good} of {} get the better", of_second.len());
+    let known = arms(&clocked, id).await;
+    adds_up(&known, earned(&second, won, 0));
 
     halted(&clocked, (id, &known), &second, won).await;
     // It goes on just as another epoch begins, and learns at once; nobody's time is over.
     looks.push(json!(clocked.now().to_string()));
-    let known = learnt(&clocked, id).await;
-    adds_up(&known, earned(&second, won, 0));
+    learnt(&clocked, id).await;
     clocked.pass(MINUTE).await;
     let third = wave(second.len()).await;
+    adds_up(&arms(&clocked, id).await, earned(&third, won, 0));
     // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
     clocked.pass(2 * HOUR - MINUTE).await;
     looks.push(json!(clocked.now().to_string()));
-    let known = learnt(&clocked, id).await;
-    adds_up(&known, earned(&third, won, third.len()));
+    learnt(&clocked, id).await;
     clocked.pass(MINUTE).await;
     until(&clocked.api, id, "completed").await;
     assert_eq!(clocked.log.taken(id).len(), ALL, "everyone once");
     let all = told(&clocked, id, ALL).await;
-    let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
+    let stats = arms(&clocked, id).await;
     adds_up(&stats, earned(&all, won, third.len()));
     assert_eq!(moments(&stats), looks, "once an epoch, and not while it was halted");
 }
@@ -307,7 +313,7 @@ async fn halted(clocked: &Clocked, (id, known): (&str, &Value), left: &[Call], w
     call(&clocked.api, id, "pause-rl").await;
     clocked.pass(14 * MINUTE).await;
     clocked.glance().await;
-    let stats = clocked.api.get(format!("/campaigns/{id}/rl-stats"), 200).await.json();
+    let stats = arms(clocked, id).await;
     assert_eq!(stats["status"], "paused");
     for field in
         ["timeline", "lastUpdatedAt", "totalRewards", "valueRemaining", "estimatedLiftVsUniform"]

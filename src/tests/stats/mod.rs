@@ -3,5 +3,6 @@
 mod fixture;
 mod model;
 mod random;
+mod rates;
 mod reports;
 mod rules;

@@ -156,6 +156,37 @@ async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
 }
 
 #[tokio::test]
+async fn orders_of_one_moment_have_values_of_their_own() {
+    let workspace = in_euros().await;
+    let (external, user) = person(&workspace).await;
+    let counted = json!({
+        "primaryConversion": {"eventName": "Order Completed"},
+        "secondaryConversions": [{"eventName": "Order Completed",
+            "conditions": [{"field": "total", "operator": "gte", "value": 20}]}],
+    });
+    let id = campaign(&workspace, json!({"conversionTracking": counted})).await;
+    tell(&workspace, &[told(id, &user, K::Sent, hour(2))]).await;
+    let order = |order: &str, total: f64, currency: &str| {
+        json!({
+            "eventName": "Order Completed", "userId": external, "timestamp": iso(hour(6)),
+            "properties": {"orderId": order, "total": total, "currency": currency},
+        })
+    };
+    let orders = [order("1", 12.5, "EUR"), order("2", 30.0, "EUR"), order("3", 7.25, "USD")];
+    track(&workspace, &orders, orders.len()).await;
+    let timeline = report(&workspace, id, &format!("recipients/{user}")).await;
+    let events = timeline["messages"][0]["events"].as_array().unwrap();
+    let converted = events.iter().filter(|it| it["type"] == "converted");
+    let mut said: Vec<String> = converted
+        .map(|it| format!("{} {}", it["metadata"]["value"], it["metadata"]["currency"]))
+        .collect();
+    said.sort();
+    // The greater one is what both goals are about.
+    assert_eq!(said, ["12.5 \"EUR\"", "30.0 \"EUR\"", "30.0 \"EUR\"", "7.25 \"USD\""]);
+    assert!(events.iter().all(|it| it["type"] == "sent" || it["timestamp"] == iso(hour(6))));
+}
+
+#[tokio::test]
 async fn the_reason_of_what_was_skipped_is_its_rule() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;

@@ -216,7 +216,6 @@ async fn keep_once(
     (terms, handed_over_at): (Terms, Timestamp),
 ) -> Result<()> {
     let now = app.clock().now();
-    // They count as tried, as they count against the caps: nobody is counted twice.
     let back = Standing::Back { due: handed_over_at };
     note::tell_all(app, notes(done), now).await?;
     let mut tx = app.db().begin().await?;
@@ -228,7 +227,7 @@ async fn keep_once(
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
     }
     if terms.is_capped {
-        uncount(app, &mut tx, done).await?;
+        uncount(app, &mut tx, (done, left)).await?;
     }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
     for it in done {
@@ -243,15 +242,21 @@ async fn keep_once(
 }
 
 /// Takes messages off the frequency caps that reached nobody: they may be tried anew, and others may be sent.
-async fn uncount(app: &App, tx: &mut sqlx::PgConnection, done: &[Done]) -> Result<()> {
-    let mut failed = BTreeMap::<(WorkspaceId, &str), (MessageChannel, Vec<UserId>)>::new();
-    for Done { message, standing, .. } in done {
-        if let (Standing::Failed { .. }, Some(user)) = (standing, message.user) {
-            let place = (message.workspace, channel_name(message.channel));
-            failed.entry(place).or_insert_with(|| (message.channel, Vec::new())).1.push(user);
-        }
+/// Of those put back the ones that were never tried: they alone are counted when their turn comes again.
+async fn uncount(
+    app: &App,
+    tx: &mut sqlx::PgConnection,
+    (done, left): (&[Done], &[Claimed]),
+) -> Result<()> {
+    let failed = done.iter().filter(|it| matches!(it.standing, Standing::Failed { .. }));
+    let untried = left.iter().filter(|message| message.attempts == 0);
+    let mut unsent = BTreeMap::<(WorkspaceId, &str), (MessageChannel, Vec<UserId>)>::new();
+    for message in failed.map(|it| &it.message).chain(untried) {
+        let place = (message.workspace, channel_name(message.channel));
+        let (_, users) = unsent.entry(place).or_insert_with(|| (message.channel, Vec::new()));
+        users.extend(message.user);
     }
-    for ((workspace, _), (channel, users)) in failed {
+    for ((workspace, _), (channel, users)) in unsent {
         for cap in caps(app, channel) {
             limits::uncount_sends(tx, workspace, (&users, &cap.channel)).await?;
         }

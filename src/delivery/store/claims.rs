@@ -195,6 +195,7 @@ struct Columns<'a> {
     variants: Vec<Option<&'a str>>,
     providers: Vec<Option<&'a str>>,
     attempts: Vec<i16>,
+    untried: Vec<bool>,
     channels: Vec<&'static str>,
 }
 
@@ -217,6 +218,7 @@ impl<'a> Columns<'a> {
             all.channels.push(channel_name(message.channel));
             let is_try = matches!(standing, Standing::Sending { .. });
             all.attempts.push(message.attempts.saturating_add(i16::from(is_try)));
+            all.untried.push(matches!(standing, Standing::Back { .. }));
         }
         all
     }
@@ -255,7 +257,8 @@ pub(in crate::delivery) async fn put_down(
 }
 
 /// Keeps what became of messages that were handed over. Of one that was given up meanwhile a certain
-/// outcome is kept all the same; whether to try it again is not asked any more.
+/// outcome is kept all the same; whether to try it again is not asked any more. Those that are put back were
+/// not tried.
 pub(in crate::delivery) async fn come_back(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
@@ -266,10 +269,11 @@ pub(in crate::delivery) async fn come_back(
         "update message m
          set status = n.status, due_at = n.due_at, code = n.code, reason = n.reason,
              provider_id = coalesce(n.provider_id, m.provider_id),
-             sent_at = case when n.status = 'sent' then $8 else m.sent_at end
+             sent_at = case when n.status = 'sent' then $8 else m.sent_at end,
+             attempts = m.attempts - n.is_untried::integer::smallint
          from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
-                 $7::text[])
-             as n (workspace_id, id, status, due_at, code, reason, provider_id)
+                 $7::text[], $9::boolean[])
+             as n (workspace_id, id, status, due_at, code, reason, provider_id, is_untried)
          where m.workspace_id = n.workspace_id and m.id = n.id
              and (m.status = 'sending' or m.status = 'unknown' and n.status in ('sent', 'failed'))",
         &column.workspaces,
@@ -280,6 +284,7 @@ pub(in crate::delivery) async fn come_back(
         &column.reasons as _,
         &column.providers as _,
         now.utc(),
+        &column.untried,
     )
     .execute(connection)
     .await?;

@@ -3,12 +3,19 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{
+    Cohort,
+    judged::{Among, happened},
+};
 use crate::{Analytics, error::AnalyticsError};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
+const PLAIN: &str = include_str!("../sql/message_plain.sql");
 const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
 const OF_COHORT: &str = include_str!("../sql/message_of_cohort.sql");
+
+/// What counts by its time: the others are in `sql/message_plain.sql`.
+const TIMED: u32 = happened::COMPLAINED | happened::BOUNCED | happened::FAILED;
 
 /// Messages of one variant and occurrence that got so far. What is not of the control group is in `queued`,
 /// and then in one of `sent`, `failed`, `skipped` and `cancelled`, or is still to come.
@@ -63,7 +70,12 @@ pub async fn counts(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Count>, AnalyticsError> {
-    match cohort.ask(analytics, COUNTS) {
+    let query = if cohort.is_ranged() {
+        cohort.ask(analytics, &COUNTS.replace("$plain$", ""), Among::All)
+    } else {
+        cohort.ask(analytics, &COUNTS.replace("$plain$", PLAIN), Among::Messages(TIMED))
+    };
+    match query {
         Some(query) => Ok(query.fetch_all().await?),
         None => Ok(Vec::new()),
     }
@@ -87,7 +99,7 @@ pub async fn engagements(
     cohort: &Cohort<'_>,
 ) -> Result<Engagements, AnalyticsError> {
     let sql = ENGAGEMENTS.replace("$and$", if cohort.is_ranged() { OF_COHORT } else { "" });
-    match cohort.ask(analytics, &sql) {
+    match cohort.ask(analytics, &sql, Among::Messages(happened::OPENED | happened::CLICKED)) {
         Some(query) => Ok(query.fetch_one().await?),
         None => Ok(Engagements::default()),
     }

@@ -3,10 +3,16 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{
+    Cohort,
+    judged::{Among, happened},
+};
 use crate::{Analytics, error::AnalyticsError};
 
 const DELAYS: &str = include_str!("../sql/message_delays.sql");
+
+/// What makes a message opened.
+const ENGAGED: u32 = happened::OPENED | happened::CLICKED;
 
 /// Where buckets of delays begin, in seconds: those of `sql/message_delays.sql`.
 pub const DELAY_EDGES_SECONDS: [u32; 10] =
@@ -50,7 +56,9 @@ fn by_edge((edges, counts): &Buckets) -> [u64; DELAY_EDGES_SECONDS.len()] {
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
 pub async fn delays(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<Delays, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, DELAYS) else { return Ok(Delays::default()) };
+    let Some(query) = cohort.ask(analytics, DELAYS, Among::Messages(ENGAGED)) else {
+        return Ok(Delays::default());
+    };
     let row: DelaysRow = query.fetch_one().await?;
     let known = |median: f64| median.is_finite().then_some(median);
     let clicked = by_edge(&row.clicked);

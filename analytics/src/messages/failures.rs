@@ -3,7 +3,10 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{
+    Cohort,
+    judged::{Among, happened},
+};
 use crate::{Analytics, error::AnalyticsError};
 
 const FAILURES: &str = include_str!("../sql/message_failures.sql");
@@ -11,6 +14,9 @@ const FAILURES: &str = include_str!("../sql/message_failures.sql");
 const CODES_MAX: u64 = 1_000;
 /// What was skipped for these rules had nowhere to go.
 const SKIPS: &[&str] = &["no_address", "invalid_address"];
+
+/// What may have kept a message from arriving.
+const ASTRAY: u32 = happened::BOUNCED | happened::FAILED | happened::UNKNOWN | happened::SKIPPED;
 
 /// A code under which messages did not arrive.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
@@ -31,6 +37,8 @@ pub async fn failures(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Failure>, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, FAILURES) else { return Ok(Vec::new()) };
+    let Some(query) = cohort.ask(analytics, FAILURES, Among::Messages(ASTRAY)) else {
+        return Ok(Vec::new());
+    };
     Ok(query.param("skips", SKIPS).param("codes_max", CODES_MAX).fetch_all().await?)
 }

@@ -7,9 +7,57 @@ use crate::{Analytics, client, events::Range};
 
 const JUDGED: &str = include_str!("../sql/message_judged.sql");
 const IN_RANGE: &str = include_str!("../sql/message_in_range.sql");
+const AMONG: &str = include_str!("../sql/message_among.sql");
 const STATUS: &str = include_str!("../sql/message_status.sql");
 /// Longest statement, in bytes: what the embedded ClickHouse takes.
 const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
+
+/// What may have happened to a message: bits of `happened`, listed in migration `0007_message_outcomes.sql`.
+pub(super) mod happened {
+    /// It was held back, to measure others by.
+    pub(in super::super) const CONTROL: u32 = 2;
+    /// It arrived.
+    pub(in super::super) const DELIVERED: u32 = 8;
+    /// It was opened.
+    pub(in super::super) const OPENED: u32 = 16;
+    /// Something in it was clicked.
+    pub(in super::super) const CLICKED: u32 = 32;
+    /// Somebody complained of it.
+    pub(in super::super) const COMPLAINED: u32 = 256;
+    /// It came back.
+    pub(in super::super) const BOUNCED: u32 = 1024;
+    /// It was refused.
+    pub(in super::super) const FAILED: u32 = 2048;
+    /// Nobody knows whether it left.
+    pub(in super::super) const UNKNOWN: u32 = 4096;
+    /// It was left out.
+    pub(in super::super) const SKIPPED: u32 = 8192;
+    /// It was called off.
+    pub(in super::super) const CANCELLED: u32 = 16_384;
+}
+
+/// The few who matter, by what happened ([`happened`]). They are looked up before the rows of a message are
+/// put together, so that a few among a million cost what they are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Among {
+    /// All messages.
+    All,
+    /// Messages to which any of this happened.
+    Messages(u32),
+    /// All messages of people to one of whose any of this happened.
+    People(u32),
+}
+
+impl Among {
+    /// The condition, and the bits it asks for.
+    fn condition(self) -> (String, u32) {
+        match self {
+            Self::All => (String::new(), 0),
+            Self::Messages(any) => (AMONG.replace("$key$", "message_id"), any),
+            Self::People(any) => (AMONG.replace("$key$", "user_id"), any),
+        }
+    }
+}
 
 /// Messages of one campaign, of all time or of those that left in a range of it.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +81,8 @@ impl Cohort<'_> {
     }
 
     /// A question about these messages. `None` where nothing can match.
-    pub(super) fn ask(&self, analytics: &Analytics, sql: &str) -> Option<Query> {
-        self.ask_further(analytics, sql, "")
+    pub(super) fn ask(&self, analytics: &Analytics, sql: &str, among: Among) -> Option<Query> {
+        self.ask_further(analytics, sql, "", among)
     }
 
     /// Likewise, with a further condition on the rows that are judged.
@@ -43,10 +91,11 @@ impl Cohort<'_> {
         analytics: &Analytics,
         sql: &str,
         condition: &str,
+        among: Among,
     ) -> Option<Query> {
         let range = Range::new(self.start_ms, self.end_ms)?;
         let in_range = if self.is_ranged() { IN_RANGE } else { "" };
-        let query = judge(analytics, sql, &format!("{in_range}\n{condition}"));
+        let query = judge(analytics, sql, &format!("{in_range}\n{condition}"), among);
         let query = query
             .param("workspace", self.workspace.to_string())
             .param("campaign", self.campaign.to_string())
@@ -59,10 +108,12 @@ impl Cohort<'_> {
     }
 }
 
-/// A question with its holes filled: what judges messages, and which.
-pub(super) fn judge(analytics: &Analytics, sql: &str, conditions: &str) -> Query {
-    let judged = JUDGED.replace("$and_judged$", conditions);
+/// A question with its holes filled: what judges messages, and which of them.
+pub(super) fn judge(analytics: &Analytics, sql: &str, conditions: &str, among: Among) -> Query {
+    let (prewhere, any) = among.condition();
+    let judged = JUDGED.replace("$and_judged$", conditions).replace("$among$", &prewhere);
     let sql = sql.replace("$status$", STATUS).replace("$judged$", &judged);
     client::read(&analytics.client, &sql)
         .with_setting("max_query_size", STATEMENT_BYTES_MAX.to_string())
+        .param("among", any)
 }

@@ -3,7 +3,10 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{
+    Cohort,
+    judged::{Among, happened},
+};
 use crate::{Analytics, error::AnalyticsError};
 
 const LINKS: &str = include_str!("../sql/message_links.sql");
@@ -71,7 +74,9 @@ pub async fn links(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Link>, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, LINKS) else { return Ok(Vec::new()) };
+    let Some(query) = cohort.ask(analytics, LINKS, Among::Messages(happened::CLICKED)) else {
+        return Ok(Vec::new());
+    };
     let rows: Vec<LinkRow> = query.param("links_max", LINKS_MAX).fetch_all().await?;
     Ok(rows.into_iter().map(Link::from).collect())
 }

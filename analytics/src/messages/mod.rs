@@ -27,9 +27,7 @@ pub use in_app::{
 pub use judged::Cohort;
 pub use links::{Link, LinkOfVariant, links};
 pub use people::{EngagedPeople, Engagement, EngagementFilter, includes, people};
-pub use recipients::{
-    Recipient, RecipientFilter, Standing, messages_to, recipients, recipients_total,
-};
+pub use recipients::{Recipient, RecipientFilter, Standing, messages_to, recipients};
 pub use rewards::{Reward, RewardFilter, rewards};
 pub use timeline::{Happening, timeline};
 pub use touches::{PEOPLE_MAX, Touch, TouchFilter, touches};

@@ -5,10 +5,16 @@ use std::collections::HashMap;
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{Cohort, touches::of_people};
+use super::{
+    Cohort,
+    judged::{Among, happened},
+    touches::of_people,
+};
 use crate::{Analytics, error::AnalyticsError};
 
 const PAGE: &str = include_str!("../sql/message_recipients_page.sql");
+const PEOPLE_PAGE: &str = include_str!("../sql/message_people_page.sql");
+const PEOPLE_TOTAL: &str = include_str!("../sql/message_people_total.sql");
 const TOTAL: &str = include_str!("../sql/message_recipients_total.sql");
 const RECIPIENTS: &str = include_str!("../sql/message_recipients.sql");
 const FAILINGS: &str = include_str!("../sql/message_failings.sql");
@@ -50,6 +56,21 @@ impl Standing {
     fn number(self) -> u8 {
         let place = Self::ALL.iter().position(|standing| *standing == self);
         place.and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(0)
+    }
+
+    /// What must have happened to somebody to whom a message got so far.
+    fn among(self) -> Among {
+        Among::People(match self {
+            Self::Queued | Self::Sent => return Among::All,
+            Self::Delivered => happened::DELIVERED,
+            Self::Opened => happened::OPENED,
+            Self::Clicked => happened::CLICKED,
+            Self::Bounced => happened::BOUNCED,
+            Self::Failed => happened::FAILED | happened::UNKNOWN,
+            Self::Skipped => happened::SKIPPED,
+            Self::Cancelled => happened::CANCELLED,
+            Self::Control => happened::CONTROL,
+        })
     }
 
     fn numbered(number: u8) -> Self {
@@ -101,8 +122,9 @@ pub struct Recipient {
 }
 
 #[derive(Debug, Row, Deserialize)]
-struct UserRow {
+struct PageRow {
     user: String,
+    total: u64,
 }
 
 #[derive(Debug, Row, Deserialize)]
@@ -129,23 +151,7 @@ struct FailingRow {
     reason: String,
 }
 
-/// How many recipients match.
-///
-/// # Errors
-/// When ClickHouse is away or the question asks too much.
-pub async fn recipients_total(
-    analytics: &Analytics,
-    cohort: &Cohort<'_>,
-    standing: Option<Standing>,
-) -> Result<u64, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, TOTAL) else { return Ok(0) };
-    let query = query
-        .param("any_status", standing.is_none())
-        .param("status", standing.map_or(0, Standing::number));
-    Ok(query.fetch_one().await?)
-}
-
-/// A page of recipients, in the order of their ids.
+/// A page of recipients, in the order of their ids, and how many match.
 ///
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
@@ -153,17 +159,51 @@ pub async fn recipients(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
     filter: &RecipientFilter,
-) -> Result<Vec<Recipient>, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, PAGE) else { return Ok(Vec::new()) };
-    let page: Vec<UserRow> = query
-        .param("any_status", filter.standing.is_none())
-        .param("status", filter.standing.map_or(0, Standing::number))
-        .param("limit", filter.limit)
-        .param("offset", filter.offset)
-        .fetch_all()
-        .await?;
-    let users: Vec<&str> = page.iter().map(|row| row.user.as_str()).collect();
-    latest(analytics, cohort, &users, 1).await
+) -> Result<(Vec<Recipient>, u64), AnalyticsError> {
+    let (users, total) = match filter.standing {
+        None if !cohort.is_ranged() => everyone(analytics, cohort, filter).await?,
+        _ => matching(analytics, cohort, filter).await?,
+    };
+    let users: Vec<&str> = users.iter().map(String::as_str).collect();
+    Ok((latest(analytics, cohort, &users, 1).await?, total))
+}
+
+/// Whoever is in a campaign: nothing needs judging.
+async fn everyone(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    filter: &RecipientFilter,
+) -> Result<(Vec<String>, u64), AnalyticsError> {
+    let ask = |sql| {
+        crate::client::read(&analytics.client, sql)
+            .param("workspace", cohort.workspace.to_string())
+            .param("campaign", cohort.campaign.to_string())
+    };
+    let page = ask(PEOPLE_PAGE).param("limit", filter.limit).param("offset", filter.offset);
+    Ok(tokio::try_join!(page.fetch_all(), ask(PEOPLE_TOTAL).fetch_one())?)
+}
+
+async fn matching(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    filter: &RecipientFilter,
+) -> Result<(Vec<String>, u64), AnalyticsError> {
+    let ask = |sql| {
+        let query =
+            cohort.ask(analytics, sql, filter.standing.map_or(Among::All, Standing::among))?;
+        let status = filter.standing.map_or(0, Standing::number);
+        Some(query.param("any_status", filter.standing.is_none()).param("status", status))
+    };
+    let Some(page) = ask(PAGE) else { return Ok((Vec::new(), 0)) };
+    let page = page.param("limit", filter.limit).param("offset", filter.offset);
+    let page: Vec<PageRow> = page.fetch_all().await?;
+    let total = match (page.first(), ask(TOTAL)) {
+        (Some(row), _) => row.total,
+        // Behind the last page, or of nobody.
+        (None, Some(query)) => query.fetch_one().await?,
+        (None, None) => 0,
+    };
+    Ok((page.into_iter().map(|row| row.user).collect(), total))
 }
 
 /// All messages of the campaign to one person, newest first; of very many the newest.
@@ -189,7 +229,7 @@ async fn latest(
     }
     let bytes: Vec<[u8; 12]> = users.iter().map(|user| id_bytes(user)).collect();
     let (condition, people) = of_people(&bytes);
-    let Some(query) = cohort.ask_further(analytics, RECIPIENTS, &condition) else {
+    let Some(query) = cohort.ask_further(analytics, RECIPIENTS, &condition, Among::All) else {
         return Ok(Vec::new());
     };
     let query = query.param("people", people).param("messages_max", messages_max);

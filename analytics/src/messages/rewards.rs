@@ -3,7 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{Cohort, judged::Among};
 use crate::{Analytics, error::AnalyticsError};
 
 const REWARDS: &str = include_str!("../sql/message_rewards.sql");
@@ -39,7 +39,7 @@ pub async fn rewards(
     cohort: &Cohort<'_>,
     filter: &RewardFilter,
 ) -> Result<Vec<Reward>, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, REWARDS) else { return Ok(Vec::new()) };
+    let Some(query) = cohort.ask(analytics, REWARDS, Among::All) else { return Ok(Vec::new()) };
     let query = query
         .param("clicks", filter.by_clicks)
         .param("window_ms", filter.window_ms)

@@ -70,6 +70,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "outcomes_merge",
         text: include_str!("../../../migrations/clickhouse/0008_outcomes_merge.sql"),
     },
+    Migration {
+        version: 9,
+        name: "outcomes_touched",
+        text: include_str!("../../../migrations/clickhouse/0009_outcomes_touched.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

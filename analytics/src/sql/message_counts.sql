@@ -2,24 +2,40 @@
 SELECT
     toUInt8(place) AS variant,
     occurrence,
-    countIf(class != 1) AS queued,
-    countIf(class = 2) AS sent,
-    countIf(is_delivered) AS delivered,
-    countIf(class = 2 AND delivered_at < never) AS told_delivered,
-    countIf(is_opened) AS opened,
-    countIf(class = 2 AND opened_at < never) AS told_opened,
-    countIf(is_clicked) AS clicked,
-    countIf(class = 3) AS failed,
-    countIf(class = 4) AS skipped,
-    countIf(class = 5) AS cancelled,
-    countIf(class = 1) AS control,
-    countIf(is_bounced AND class != 1) AS bounced,
-    countIf(bitAnd(happened, 256) != 0) AS complained,
-    countIf(bitAnd(happened, 512) != 0) AS unsubscribed,
-    countIf(bitAnd(happened, 64) != 0) AS machine_opened,
-    countIf(bitAnd(happened, 128) != 0) AS machine_clicked,
-    minIf(touched_at, class <= 2) AS first_touch_ms,
-    maxIf(touched_at, class <= 2) AS last_touch_ms
-FROM ($judged$)
+    sumIf(messages, class != 1) AS queued,
+    sumIf(messages, class = 2) AS sent,
+    sumIf(messages, is_delivered) AS delivered,
+    sumIf(messages, class = 2 AND bitAnd(happened, 8) != 0) AS told_delivered,
+    sumIf(messages, is_opened) AS opened,
+    sumIf(messages, class = 2 AND bitAnd(happened, 16) != 0) AS told_opened,
+    sumIf(messages, is_clicked) AS clicked,
+    sumIf(messages, class = 3) AS failed,
+    sumIf(messages, class = 4) AS skipped,
+    sumIf(messages, class = 5) AS cancelled,
+    sumIf(messages, class = 1) AS control,
+    sumIf(messages, is_bounced AND class != 1) AS bounced,
+    sumIf(messages, bitAnd(happened, 256) != 0) AS complained,
+    sumIf(messages, bitAnd(happened, 512) != 0) AS unsubscribed,
+    sumIf(messages, bitAnd(happened, 64) != 0) AS machine_opened,
+    sumIf(messages, bitAnd(happened, 128) != 0) AS machine_clicked,
+    minIf(first_ms, class <= 2) AS first_touch_ms,
+    maxIf(last_ms, class <= 2) AS last_touch_ms
+FROM (
+    SELECT
+        place,
+        occurrence,
+        class,
+        is_delivered,
+        is_opened,
+        is_clicked,
+        is_bounced,
+        happened,
+        count() AS messages,
+        min(touched_at) AS first_ms,
+        max(touched_at) AS last_ms
+    FROM ($judged$)
+    GROUP BY place, occurrence, class, is_delivered, is_opened, is_clicked, is_bounced, happened
+    $plain$
+)
 GROUP BY variant, occurrence
 ORDER BY variant, occurrence

@@ -43,6 +43,7 @@ SELECT
     class = 2 AND seen_at < never AS is_opened,
     class = 2 AND clicked_at < never AS is_clicked
 FROM message_outcomes FINAL
+$among$
 WHERE workspace_id = {workspace:UUID}
     AND campaign_id IN {campaigns:Array(UUID)}
     $and_judged$

@@ -22,13 +22,17 @@ FROM (
             message_id,
             event_id,
             -- As it was written: without what a message adds so that the target knows where visits come from.
-            replaceRegexpOne(
-                cutURLParameter(
-                    url,
-                    ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content']
+            -- A fragment is the target's own.
+            concat(
+                replaceRegexpOne(
+                    cutURLParameter(
+                        cutFragment(url),
+                        ['utm_source', 'utm_medium', 'utm_campaign', 'utm_term', 'utm_content']
+                    ),
+                    '[?&]+$',
+                    ''
                 ),
-                '[?&]+($|#)',
-                '\\1'
+                if(position(url, '#') = 0, '', substring(url, position(url, '#')))
             ) AS url,
             label,
             timestamp

@@ -1,5 +1,5 @@
--- Whose latest message of a campaign got so far? In the order of their ids.
-SELECT lower(hex(user_id)) AS user
+-- The latest message to whom in a campaign got so far, and how many they are in all? In the order of their ids.
+SELECT lower(hex(user_id)) AS user, count() OVER () AS total
 FROM (
     SELECT user_id, $status$ AS latest
     FROM ($judged$)

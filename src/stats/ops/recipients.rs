@@ -37,11 +37,7 @@ pub async fn recipients(
     filter: RecipientFilter,
 ) -> Result<(Vec<Person>, u64)> {
     let cohort = asked.cohort();
-    let (page, total) = tokio::join!(
-        messages::recipients(app.analytics(), &cohort, &filter),
-        messages::recipients_total(app.analytics(), &cohort, filter.standing),
-    );
-    let page = page?;
+    let (page, total) = messages::recipients(app.analytics(), &cohort, &filter).await?;
     let ids: Vec<UserId> =
         page.iter().filter_map(|recipient| recipient.user.parse().ok()).collect();
     let called = store::people::called(app.db(), asked.workspace, &ids).await?;
@@ -56,7 +52,7 @@ pub async fn recipients(
             phone: called.phone,
         }
     };
-    Ok((page.into_iter().map(person).collect(), total?))
+    Ok((page.into_iter().map(person).collect(), total))
 }
 
 /// What happened to one person's messages, and what came of them.

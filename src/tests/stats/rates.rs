@@ -122,7 +122,6 @@ async fn a_link_is_reported_without_what_the_message_added_to_it() {
     }
 }
 
-#[ignore = "a fragment is read as if it were a query"]
 #[tokio::test]
 async fn what_a_fragment_says_is_the_targets_own() {
     let workspace = Workspace::new().await;

@@ -12,7 +12,7 @@ use super::{
     model::{Ask, Filter, Measured, Person, Preview, Reached, Recipient},
     store::{
         self,
-        filter::{self, Frame, PeopleSet, clocks},
+        filter::{self, Frame, PeopleSet, clocks, measure},
         members,
     },
 };
@@ -89,7 +89,7 @@ impl<'a> Audience<'a> {
     /// Bad request when the statement takes too long; unavailable when the store is.
     pub async fn measure(&mut self) -> Result<Measured> {
         let (tx, frame) = self.parts();
-        filter::measure(tx, frame).await
+        measure::measure(tx, frame).await
     }
 
     /// How many they are, and those meant who changed last.
@@ -109,7 +109,7 @@ impl<'a> Audience<'a> {
         };
         let is_full = newest.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
         let (measured, newest) = if is_full {
-            (filter::measure(&mut *tx, frame).await?, newest)
+            (measure::measure(&mut *tx, frame).await?, newest)
         } else {
             filter::measure_with_newest(&mut *tx, frame, i64::from(limit)).await?
         };

@@ -1,9 +1,10 @@
-//! `iso_millis` in the database and `Timestamp::parse` here are one rule.
+//! `iso_millis` in the database and `Timestamp::parse` here are one rule, and audiences keep it.
 
 use millrace::kernel::Timestamp;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
+use serde_json::{Value, json};
 
-use crate::kit::server;
+use crate::kit::{Workspace, server};
 
 /// Texts that are ISO 8601, or nearly.
 #[expect(clippy::too_many_lines, reason = "a table of texts")]
@@ -104,4 +105,55 @@ async fn the_database_reads_moments_as_the_program_does() {
         right += usize::from(read.is_some());
     }
     assert!((texts.len() / 10..texts.len()).contains(&right), "{right} are moments");
+}
+
+/// A profile each, one text of theirs the date that is asked about; some have another that is none.
+fn profiles(texts: &[String], odd: &Value) -> Vec<Value> {
+    let each = texts.iter().enumerate();
+    each.map(|(number, text)| {
+        let id = format!("dated-{number}");
+        match number % 3 {
+            0 => json!({"externalId": id, "attributes": {"at": text, "odd": odd}}),
+            _ => json!({"externalId": id, "attributes": {"at": text}}),
+        }
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn audiences_find_dates_however_they_are_written() {
+    let workspace = Workspace::new().await;
+    let texts = texts(1_500);
+    for some in profiles(&texts, &json!("2026-13-45")).chunks(500) {
+        workspace.api.post("/users", &json!(some), 200).await;
+    }
+    // What is laid over them later may be no date either.
+    let changes: Vec<Value> = (0..texts.len())
+        .step_by(7)
+        .map(|number| json!({"externalId": format!("dated-{number}"), "attributes": {"then": ["1234-x"]}}))
+        .collect();
+    workspace.api.post("/users", &json!(changes), 200).await;
+    let moments: Vec<i64> = texts
+        .iter()
+        .filter_map(|text| Timestamp::parse(text).ok())
+        .map(Timestamp::millis)
+        .collect();
+    for bound in [
+        "0001-01-01T00:00:00.000Z",
+        "1969-12-31T23:59:59Z",
+        "2026-03-01T10:00:00.500Z",
+        "9999-12-31T23:59:59Z",
+    ] {
+        let at = Timestamp::parse(bound).unwrap().millis();
+        let after = moments.iter().filter(|moment| **moment > at).count();
+        let before = moments.iter().filter(|moment| **moment < at).count();
+        for (operator, expected) in [("after", after), ("before", before)] {
+            let filter =
+                json!({"type": "attribute", "field": "at", "operator": operator, "value": bound});
+            let body =
+                json!({"targeting": {"filterGroups": [{"filters": [filter], "operator": "AND"}]}});
+            let preview = workspace.api.post("/campaigns/preview", &body, 200).await.json();
+            assert_eq!(preview["total"], expected, "{operator} {bound}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What a profile is, and the rules about profiles that need no store.
 
 pub mod attributes;
+pub mod dates;
 pub mod inline;
 pub mod typed;
 pub mod waves;

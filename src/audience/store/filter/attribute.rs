@@ -117,10 +117,42 @@ impl Statement<'_> {
         self.sql.push("u.attributes @@ ").push_bind(path).push("::jsonpath");
     }
 
-    /// The attribute is a moment between these, both included. Its text begins with its date in its own
-    /// zone, at most two days off, so comparing texts spares most of them from being read. Texts in the
-    /// usual forms of UTC are in the order of their moments and need not be read at all.
+    /// The attribute is a moment between these, both included. Where all dates of a profile are written in
+    /// the usual forms of UTC their texts are in the order of their moments, and need not be read.
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
+        self.sql.push("case when u.dates_usual then ");
+        self.value(keys, true);
+        self.sql.push(" like '____-%'");
+        self.usual_text(keys, from, to);
+        self.sql.push(" else ");
+        self.any_moment(keys, from, to);
+        self.sql.push(" end");
+    }
+
+    /// A text that may be taken for a date, and is then in a usual form, lies between these.
+    fn usual_text(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
+        let least = from.map(least_text).filter(|text| !text.is_empty());
+        let least = least.unwrap_or_else(|| "0".to_owned());
+        let greatest = to.map(greatest_text).filter(|text| text != "~");
+        for (sign, bound) in [(" >= ", Some(least)), (" <= ", greatest.clone())] {
+            let Some(bound) = bound else { continue };
+            // `Z` sorts after the point of a fraction.
+            let is_bare = sign == " >= " && !bound.contains('.');
+            self.sql.push(if is_bare { " and " } else { " and rtrim(" });
+            self.value(keys, true);
+            self.sql.push(if is_bare { "" } else { ", 'Z')" });
+            self.sql.push(" collate \"C\"").push(sign).push_bind(bound);
+        }
+        if greatest.is_none() {
+            self.sql.push(" and ");
+            self.value(keys, true);
+            self.sql.push(" collate \"C\" < ':'");
+        }
+    }
+
+    /// Likewise of a text written in any way. It begins with its date in its own zone, at most two days off,
+    /// so comparing texts spares most of them from being read, and those in a usual form are.
+    fn any_moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         let bounds =
             [(" >= ", from.map(|ms| day_text(ms, -2))), (" < ", to.map(|ms| day_text(ms, 2)))];
         for (sign, bound) in bounds {
@@ -132,13 +164,7 @@ impl Statement<'_> {
         self.sql.push("case when iso_is_usual(");
         self.value(keys, true);
         self.sql.push(") then true");
-        for (sign, bound) in [(" >= ", from.map(least_text)), (" <= ", to.map(greatest_text))] {
-            if let Some(bound) = bound {
-                self.sql.push(" and rtrim(");
-                self.value(keys, true);
-                self.sql.push(", 'Z') collate \"C\"").push(sign).push_bind(bound);
-            }
-        }
+        self.usual_text(keys, from, to);
         self.sql.push(" else iso_millis(");
         self.value(keys, true);
         self.sql.push(") between ").push_bind(from.unwrap_or(i64::MIN));

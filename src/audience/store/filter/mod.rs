@@ -5,10 +5,11 @@
 
 mod attribute;
 pub(in crate::audience) mod clocks;
+pub(in crate::audience) mod measure;
 mod reach;
 mod statement;
 
-use sqlx::{Row as _, postgres::PgConnection};
+use sqlx::postgres::PgConnection;
 
 use self::statement::Statement;
 use super::refused;
@@ -75,32 +76,6 @@ fn add(measured: &mut Measured, code: i32, people: i64) {
         None => measured.reachable += people,
         Some(reason) => Excluded::add(&mut measured.excluded, reason, people),
     }
-}
-
-/// How many are meant, and how many of them can be reached.
-pub(in crate::audience) async fn measure(
-    tx: &mut PgConnection,
-    frame: Frame<'_>,
-) -> Result<Measured> {
-    let mut statement = Statement::new(frame, "select ");
-    for code in 0..=REASONS {
-        // Grouping would sort them all: the planner cannot know how few reasons there are.
-        let begin = if code == 0 { "count(*) filter (where " } else { ", count(*) filter (where " };
-        statement.sql.push(begin);
-        statement.reason();
-        statement.sql.push(format!(" = {code})"));
-    }
-    statement.sql.push(" from users u");
-    statement.audience();
-    let people: [i64; 1 + REASONS as usize] = {
-        let row = statement.sql.build().persistent(false).fetch_one(tx).await.map_err(refused)?;
-        std::array::from_fn(|code| row.try_get(code).unwrap_or_default())
-    };
-    let mut measured = Measured::default();
-    for (code, people) in (0..=REASONS).zip(people) {
-        add(&mut measured, code, people);
-    }
-    Ok(measured)
 }
 
 /// Those meant who changed last, looked for only among so many profiles that changed last of all.

@@ -1,6 +1,6 @@
 //! Who of those meant can be reached.
 
-use super::statement::Statement;
+use super::{Frame, statement::Statement};
 use crate::{
     audience::model::{SubscriptionPreference, Targeting},
     kernel::Channel,
@@ -14,15 +14,12 @@ impl Statement<'_> {
             return;
         };
         self.is_judged = true;
-        self.sql.push("case when ").push(match channel {
-            Channel::Email => "u.email is null then 1 when not c.is_valid then 2",
-            Channel::Sms | Channel::Whatsapp | Channel::Viber => {
-                "u.phone is null then 1 when u.phone_normal is null then 2"
-            }
-            // The gateway is given the caller's own id.
-            Channel::Push => "u.external_id is null then 1",
-        });
-        self.sql.push(match self.preference() {
+        let [missing, unusable] = address_faults(channel);
+        self.sql.push(format!("case when {missing} then 1 when {unusable} then 2"));
+        if channel == Channel::Email {
+            self.sql.push(" when not c.is_valid then 2");
+        }
+        self.sql.push(match preference(self.frame) {
             SubscriptionPreference::SubscribedOrOptedIn => " when c.status = 'unsubscribed' then 3",
             SubscriptionPreference::OptedInOnly => {
                 " when c.status is distinct from 'optedIn' then 3"
@@ -38,8 +35,43 @@ impl Statement<'_> {
         self.sql.push(" else 0 end");
     }
 
-    fn preference(&self) -> SubscriptionPreference {
-        self.frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
+    /// Those whom anything kept beside their profile may leave out where nobody has to opt in, each with the
+    /// numbers of the reasons.
+    pub(super) fn exceptions(&mut self, channel: Channel) {
+        self.sql.push("select user_id, case when is_valid then 3 else 2 end as reason");
+        self.sql.push(" from channel_consent where workspace_id = ");
+        self.workspace();
+        self.sql.push(" and channel = ").push_bind(channel.as_str());
+        self.sql.push(match preference(self.frame) {
+            SubscriptionPreference::All => " and not is_valid",
+            _ => " and (status = 'unsubscribed' or not is_valid)",
+        });
+        if let Some(list) = self.frame.ask.list {
+            self.sql
+                .push(" union all select user_id, 3 from list_membership where workspace_id = ");
+            self.workspace();
+            self.sql.push(" and list_id = ").push_bind(list.uuid());
+            self.sql.push(" and channel = ").push_bind(channel.as_str());
+            self.sql.push(" and status = 'unsubscribed'");
+        }
+        let Some(address) = ledger(channel) else { return };
+        self.sql.push(" union all select u.id, 4 from (");
+        self.suppressed(channel);
+        self.sql.push(") s join users u on u.workspace_id = ");
+        self.workspace();
+        self.sql.push(format!(" and {address} = s.identifier and u.deleted_at is null"));
+    }
+
+    /// Addresses that stand in the ledger of a channel, as `identifier`.
+    fn suppressed(&mut self, channel: Channel) {
+        self.sql.push("select distinct identifier from suppression where workspace_id = ");
+        self.workspace();
+        self.sql.push(" and channel = ").push_bind(channel.as_str());
+        self.sql.push(" and (scope = 'global'");
+        if let Some(list) = self.frame.ask.list {
+            self.sql.push(" or list_id = ").push_bind(list.uuid());
+        }
+        self.sql.push(")");
     }
 
     /// Joins what decides over reaching a profile: its consent to the channel (`c`), its membership of the
@@ -50,7 +82,7 @@ impl Statement<'_> {
         self.workspace();
         self.sql.push(" and c.user_id = u.id and c.channel = ").push_bind(channel.as_str());
         // Only rows that decide anything.
-        self.sql.push(match self.preference() {
+        self.sql.push(match preference(self.frame) {
             SubscriptionPreference::SubscribedOrOptedIn => {
                 " and (c.status = 'unsubscribed' or not c.is_valid)"
             }
@@ -64,15 +96,27 @@ impl Statement<'_> {
             self.sql.push(" and o.channel = ").push_bind(channel.as_str());
         }
         let Some(address) = ledger(channel) else { return };
-        self.sql
-            .push(" left join (select distinct identifier from suppression where workspace_id = ");
-        self.workspace();
-        self.sql.push(" and channel = ").push_bind(channel.as_str());
-        self.sql.push(" and (scope = 'global'");
-        if let Some(list) = self.frame.ask.list {
-            self.sql.push(" or list_id = ").push_bind(list.uuid());
+        self.sql.push(" left join (");
+        self.suppressed(channel);
+        self.sql.push(") s on s.identifier = ").push(address);
+    }
+}
+
+/// What consent is wanted.
+pub(super) fn preference(frame: Frame<'_>) -> SubscriptionPreference {
+    frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
+}
+
+/// By what a profile alone says: when there is nowhere to send on a channel, and when there is something to
+/// which nothing can be sent.
+pub(super) const fn address_faults(channel: Channel) -> [&'static str; 2] {
+    match channel {
+        Channel::Email => ["u.email is null", "false"],
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => {
+            ["u.phone is null", "u.phone_normal is null"]
         }
-        self.sql.push(")) s on s.identifier = ").push(address);
+        // The gateway is given the caller's own id.
+        Channel::Push => ["u.external_id is null", "false"],
     }
 }
 

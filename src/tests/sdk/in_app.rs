@@ -261,6 +261,14 @@ async fn report(
     .await
 }
 
+/// Whether all that the next test tells is in a report: sums, buttons and platforms are asked one after the other.
+fn is_whole(stats: &Value) -> bool {
+    let (button, platform) = (&stats["byButton"][0], &stats["byPlatform"][0]);
+    let shown = stats["impressions"] == 12 && platform["impressions"] == 12;
+    let clicked = [stats, button, platform].iter().all(|it| it["clicks"] == 2);
+    shown && clicked && stats["dismissals"] == 1
+}
+
 #[tokio::test]
 async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
     let workspace = Workspace::new().await;
@@ -292,10 +300,7 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
         let told = device.post("/v1/in-app/events", &json!(events), 200).await.json();
         assert_eq!(told["accepted"], 15, "{told}");
     }
-    let stats = report(&workspace, &campaign, "in-app-stats", |it| {
-        it["impressions"] == 12 && it["clicks"] == 2 && it["dismissals"] == 1
-    })
-    .await;
+    let stats = report(&workspace, &campaign, "in-app-stats", is_whole).await;
     assert_eq!(
         stats,
         json!({
@@ -333,6 +338,53 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
     assert_eq!(rest["data"][0]["dismissedAt"], rest["data"][0]["displayedAt"]);
     let general = report(&workspace, &campaign, "stats", |it| it["stats"]["sent"] == 2).await;
     assert_eq!(general["stats"]["failed"], 0, "{general}");
+}
+
+#[tokio::test]
+async fn a_click_is_one_on_the_buttons_target_in_every_report() {
+    let workspace = Workspace::new().await;
+    let device = Device::of(&workspace).await;
+    let (ann, ann_id) = person(&workspace, json!({})).await;
+    let (bob, _) = person(&workspace, json!({})).await;
+    let content = json!({"variants": [{"id": "a", "name": "A", "weight": 100, "customContent": {
+        "mode": "native", "title": "Hi", "buttons": [
+            {"id": "go", "text": "Go", "action": "url", "url": "https://x.test/?a=1"},
+            {"id": "no", "text": "No", "action": "dismiss"}]}}]});
+    let campaign = live(&workspace, json!({}), content).await;
+    let anns = shown(&device, &ann, "", 1).await.remove(0);
+    let bobs = shown(&device, &bob, "", 1).await.remove(0);
+    let click = |message: &Value, user: &str, button: &str, event_id: &str| {
+        let mut event = event(message, user, "click", event_id);
+        event["buttonId"] = json!(button);
+        event
+    };
+    let clicks = json!([
+        click(&anns, &ann, "go", "c1"),
+        click(&anns, &ann, "go", "c2"),
+        click(&anns, &ann, "no", "c3"),
+        click(&bobs, &bob, "go", "c1"),
+    ]);
+    // Told twice it happened once.
+    for _ in 0..2 {
+        let told = device.post("/v1/in-app/events", &clicks, 200).await.json();
+        assert_eq!(told["accepted"], 4, "{told}");
+    }
+    let links =
+        report(&workspace, &campaign, "links", |it| it["links"][0]["totalClicks"] == 3).await;
+    assert_eq!(links["links"].as_array().unwrap().len(), 1, "a button without a target is no link");
+    let link = &links["links"][0];
+    assert_eq!((&link["url"], &link["uniqueClicks"]), (&json!("https://x.test/?a=1"), &json!(2)));
+    assert_eq!(link["byVariant"], json!([{"variantId": "a", "totalClicks": 3, "uniqueClicks": 2}]));
+    assert_eq!(links["uniqueClickers"], 2, "{links}");
+
+    let timeline = report(&workspace, &campaign, &format!("recipients/{ann}"), |_| true).await;
+    assert_eq!(timeline["userId"], ann_id);
+    let events = timeline["messages"][0]["events"].as_array().unwrap();
+    let clicked = events.iter().filter(|event| event["type"] == "clicked");
+    let mut said: Vec<String> = clicked.map(|event| event["metadata"].to_string()).collect();
+    said.sort();
+    let go = json!({"url": "https://x.test/?a=1", "buttonId": "go"}).to_string();
+    assert_eq!(said, [go.clone(), go, json!({"buttonId": "no"}).to_string()]);
 }
 
 #[tokio::test]

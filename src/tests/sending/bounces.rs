@@ -49,21 +49,21 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
 });
 
 /// A test's turn with the clock, in a workspace of its own.
-struct Turn {
+struct Timed {
     api: Client,
     workspace: WorkspaceId,
     _turn: MutexGuard<'static, ()>,
 }
 
-async fn turn() -> Turn {
+async fn turn() -> Timed {
     // Its start blocks.
     let shared = tokio::task::spawn_blocking(|| &*SHARED).await.unwrap();
     let turn = shared.turn.lock().await;
     let (token, workspace) = shared.server.key(&unique("bounces"), "*").await;
-    Turn { api: Client::new(&shared.server.url, Some(&token)), workspace, _turn: turn }
+    Timed { api: Client::new(&shared.server.url, Some(&token)), workspace, _turn: turn }
 }
 
-impl Turn {
+impl Timed {
     /// Waits until a message waits to be tried again after so many times, and then until it is due.
     async fn again(&self, tried: usize) {
         let queued = "select id from message

@@ -87,13 +87,19 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
             Err(reason) => return Err(Error::Refused { source_name: name, reason }),
         }
     }
-    if let Some((name, reason)) = lacking {
-        return Err(Error::Refused { source_name: name, reason });
-    }
     for (flag, key, value) in &flags.values {
         set(&mut table, key, value);
-        read(&table)
-            .map_err(|reason| Error::Refused { source_name: (*flag).to_owned(), reason })?;
+        match read(&table) {
+            Ok(_) => lacking = None,
+            // Likewise with the flags.
+            Err(reason) if reason.starts_with("missing field") => {
+                lacking.get_or_insert(((*flag).to_owned(), reason));
+            }
+            Err(reason) => return Err(Error::Refused { source_name: (*flag).to_owned(), reason }),
+        }
+    }
+    if let Some((name, reason)) = lacking {
+        return Err(Error::Refused { source_name: name, reason });
     }
     let mut settings = read(&table)
         .map_err(|reason| Error::Refused { source_name: "defaults".to_owned(), reason })?;

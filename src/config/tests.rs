@@ -38,6 +38,17 @@ fn defaults_are_those_of_the_contract() {
 }
 
 #[test]
+fn what_a_section_needs_may_come_flag_by_flag() {
+    let max = ("--set", "delivery.caps.push.max", "3");
+    let hours = ("--set", "delivery.caps.push.hours", "24");
+    for order in [[max, hours], [hours, max]] {
+        assert!(load(&flags(&order), &[], None).is_ok(), "{order:?}");
+    }
+    let refusal = load(&flags(&[max]), &[], None).unwrap_err();
+    assert!(refusal.contains("--set") && refusal.contains("hours"), "{refusal}");
+}
+
+#[test]
 fn a_flag_beats_a_variable_which_beats_the_file_which_beats_the_default() {
     let flag = [("--listen", "listen", "127.0.0.1:4")];
     let variable = [("MILLRACE_LISTEN", "127.0.0.1:3")];

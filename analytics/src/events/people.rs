@@ -11,6 +11,7 @@ use crate::{Analytics, client, error::AnalyticsError};
 const AMONG: &str =
     "AND (user_id IN {among:Array(String)} OR service_user_id IN {among:Array(String)})";
 const EVENT_PEOPLE: &str = include_str!("../sql/event_people.sql");
+const IS_STORED_ONCE: &str = include_str!("../sql/event_is_stored_once.sql");
 
 /// Whose events are asked for.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct PeopleFilter {
     pub among: Option<Vec<String>>,
     /// Most rows to answer.
     pub people_max: u64,
+    /// Whether only who they are matters, and not how often: `times` may then count an event twice.
+    pub any_times: bool,
 }
 
 /// How often an event was tracked under one pair of identifiers. One of them may be empty, not both.
@@ -85,7 +88,7 @@ impl People {
 ///
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
-pub fn people(
+pub async fn people(
     analytics: &Analytics,
     workspace: Uuid,
     filter: &PeopleFilter,
@@ -100,13 +103,23 @@ pub fn people(
         .map(|(number, property)| format!("AND {}", property.condition(number)));
     let among = filter.among.as_ref().map(|_| AMONG.to_owned());
     let conditions: Vec<String> = properties.chain(among).collect();
-    let sql = EVENT_PEOPLE.replace("$and$", &conditions.join("\n    "));
-    let mut query = client::read(&analytics.client, &sql)
+    let ask = |sql: &str| {
+        client::read(&analytics.client, sql)
+            .param("workspace", workspace.to_string())
+            .param("event_name", &filter.event_name)
+            .param("start_ms", range.start_ms)
+            .param("end_ms", range.end_ms)
+    };
+    let mut sql = EVENT_PEOPLE.replace("$and$", &conditions.join("\n    "));
+    // Looking costs a quarter of what FINAL does over fresh parts, and it seldom finds one.
+    if filter.any_times
+        && filter.among.is_none()
+        && ask(IS_STORED_ONCE).fetch_one::<u8>().await? == 1
+    {
+        sql = sql.replace("FROM events FINAL", "FROM events");
+    }
+    let mut query = ask(&sql)
         .with_setting("max_result_rows", filter.people_max.to_string())
-        .param("workspace", workspace.to_string())
-        .param("event_name", &filter.event_name)
-        .param("start_ms", range.start_ms)
-        .param("end_ms", range.end_ms)
         .param("people_max", filter.people_max);
     for (number, property) in filter.properties.iter().enumerate() {
         query = property.bind(number, query);

@@ -7,9 +7,10 @@ use super::{
     Cohort,
     judged::{Among, happened},
 };
-use crate::{Analytics, error::AnalyticsError};
+use crate::{Analytics, client, error::AnalyticsError};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
+const PARTS: &str = include_str!("../sql/message_parts.sql");
 const PLAIN: &str = include_str!("../sql/message_plain.sql");
 const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
 const OF_COHORT: &str = include_str!("../sql/message_of_cohort.sql");
@@ -70,7 +71,8 @@ pub async fn counts(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Count>, AnalyticsError> {
-    let query = if cohort.is_ranged() {
+    // In one part, rows are put together already.
+    let query = if cohort.is_ranged() || parts(analytics, cohort).await? <= 1 {
         cohort.ask(analytics, &COUNTS.replace("$plain$", ""), Among::All)
     } else {
         cohort.ask(analytics, &COUNTS.replace("$plain$", PLAIN), Among::Messages(TIMED))
@@ -79,6 +81,13 @@ pub async fn counts(
         Some(query) => Ok(query.fetch_all().await?),
         None => Ok(Vec::new()),
     }
+}
+
+async fn parts(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<u64, AnalyticsError> {
+    let query = client::read(&analytics.client, PARTS)
+        .param("workspace", cohort.workspace.to_string())
+        .param("campaign", cohort.campaign.to_string());
+    Ok(query.fetch_one().await?)
 }
 
 /// How often people opened messages and clicked in them, all times counted.

@@ -26,6 +26,8 @@ use crate::{
 pub(super) const PEOPLE_MAX: u64 = 3_000_000;
 /// Identifiers in a chunk on its way to PostgreSQL.
 const CHUNK_IDENTIFIERS: usize = 50_000;
+/// Once or more often.
+const ANY_TIMES: (u64, u64) = (1, u64::MAX);
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
@@ -61,6 +63,7 @@ impl Question<'_> {
             properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
             among: self.among.map(|few| few.iter().flat_map(Person::identifiers).collect()),
             people_max,
+            any_times: false,
         })
     }
 
@@ -190,8 +193,9 @@ async fn performers(
         Some((0, most)) => ((most + 1, u64::MAX), !filter.not),
         Some(range) => (range, filter.not),
     };
-    let asked = question.of_performers(filter, set.left + 1)?;
-    let mut answer = events::people(question.analytics, question.workspace.uuid(), &asked)?;
+    let mut asked = question.of_performers(filter, set.left + 1)?;
+    asked.any_times = range == ANY_TIMES;
+    let mut answer = events::people(question.analytics, question.workspace.uuid(), &asked).await?;
     let mut counted = Counted::new(range);
     while let Some(tracked) = answer.next().await? {
         set.take(&format!("the event {:?}", filter.name))?;
@@ -217,7 +221,7 @@ impl Counted {
 
     /// Whether a person is in from the first event on.
     fn is_any(&self) -> bool {
-        self.range == (1, u64::MAX)
+        self.range == ANY_TIMES
     }
 
     async fn add(&mut self, tx: &mut PgConnection, set: &mut Set, tracked: Tracked) -> Result<()> {

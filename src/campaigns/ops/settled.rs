@@ -31,6 +31,10 @@ pub async fn settle(
         return Ok(false);
     }
     let ends = matches!(kind, Kind::OneTime | Kind::Recurring);
+    if state.status == Status::Paused {
+        // Halted since it was found settled: when it goes on, somebody has to end it.
+        return Ok(false);
+    }
     if state.status != Status::Active || comes_again || !ends {
         return Ok(true);
     }

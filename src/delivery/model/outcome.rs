@@ -38,6 +38,33 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// What it says about the recipient where the provider is not asked again: beside a refusal's own effect, a
+    /// mailbox that took nothing until the last try (RFC 3463 x.2.1 to x.2.4) is a soft bounce.
+    pub fn final_effect(&self) -> Option<&Effect> {
+        match self {
+            Self::Rejected { effect, .. } => effect.as_ref(),
+            Self::Retry { code, .. } if MAILBOX_CODES.contains(&code.as_str()) => {
+                Some(&Effect::SoftBounce)
+            }
+            _ => None,
+        }
+    }
+
+    /// The provider's code and words of what it did not take.
+    pub fn why(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Retry { code, reason, .. } | Self::Rejected { code, reason, .. } => {
+                Some((code, reason))
+            }
+            Self::Accepted { .. } | Self::Unknown { .. } => None,
+        }
+    }
+}
+
+/// Codes of a mailbox that is there and takes nothing now.
+const MAILBOX_CODES: [&str; 4] = ["4.2.1", "4.2.2", "4.2.3", "4.2.4"];
+
 /// What a refusal says about the recipient, to be acted on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {

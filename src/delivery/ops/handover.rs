@@ -287,7 +287,10 @@ fn count(done: &[Done]) {
 /// Acts on what refusals say about their recipients.
 async fn act(app: &App, done: &[Done]) {
     for it in done {
-        let Outcome::Rejected { code, reason, effect: Some(effect) } = &it.sent.outcome else {
+        let outcome = &it.sent.outcome;
+        let (Standing::Failed { .. }, Some(effect), Some((code, reason))) =
+            (&it.standing, outcome.final_effect(), outcome.why())
+        else {
             continue;
         };
         let heard = Feedback::of_effect(TELLER, effect, Why::new(code, reason));

@@ -116,6 +116,30 @@ async fn a_repeat_is_no_second_event() {
 }
 
 #[tokio::test]
+async fn a_repeat_that_names_somebody_else_is_nobody_elses_event() {
+    let workspace = Workspace::new().await;
+    let people =
+        vec![person(&workspace, "one", vec![]).await, person(&workspace, "other", vec![]).await];
+    for (number, (user, id)) in
+        [("one", "c-1"), ("other", "c-1"), ("other", "c-2")].into_iter().enumerate()
+    {
+        let name = if id == "c-2" { "Later" } else { "Paid" };
+        let sent = json!({
+            "userId": user, "eventName": name, "clientEventId": id, "timestamp": "2026-03-01T00:00:00Z",
+        });
+        workspace.api.post("/events/track", &sent, 200).await;
+        // Each in a part of its own, as a repeat after hours is.
+        if number != 1 {
+            track_until(&workspace, if number == 0 { 1 } else { 2 }).await;
+        }
+    }
+    let performed = event("Paid", "performed", Value::Null);
+    assert_eq!(names(&workspace, &people, &performed).await, ["one"]);
+    let not = event("Paid", "not_performed", Value::Null);
+    assert_eq!(names(&workspace, &people, &not).await, ["other"]);
+}
+
+#[tokio::test]
 async fn several_event_filters_are_told_apart() {
     let workspace = Workspace::new().await;
     let people = vec![

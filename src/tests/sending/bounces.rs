@@ -172,7 +172,6 @@ async fn a_mailbox_that_is_full_bounces_softly() {
     assert_eq!(bounced(api, &external, 2).await["bounceType"], "soft");
 }
 
-#[ignore = "what a mail server put off until the end does nothing to consent yet"]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mailbox_that_stays_full_bounces_softly_when_it_was_asked_for_the_last_time() {
     let turn = turn().await;

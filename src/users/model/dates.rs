@@ -61,16 +61,16 @@ impl<'a> Iterator for Strings<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        let begin = self.json.find('"')? + 1;
-        let rest = &self.json[begin..];
+        let (_, rest) = self.json.split_once('"')?;
         let mut escaped = false;
         let end = rest.bytes().position(|byte| {
             let ends = byte == b'"' && !escaped;
             escaped = byte == b'\\' && !escaped;
             ends
         })?;
-        self.json = &rest[end + 1..];
-        Some(&rest[..end])
+        let (token, rest) = rest.split_at_checked(end)?;
+        self.json = rest.strip_prefix('"')?;
+        Some(token)
     }
 }
 

@@ -38,12 +38,7 @@ impl Statement<'_> {
             }
             Criterion::StartsWith(text) => self.text_like(keys, format!("{}%", escaped(text))),
             Criterion::EndsWith(text) => self.text_like(keys, format!("%{}", escaped(text))),
-            Criterion::In { values, .. } => {
-                let values: Vec<Json<Value>> =
-                    values.iter().map(|value| Json(value.to_json())).collect();
-                self.value(keys, false);
-                self.sql.push(" = any(").push_bind(values).push(")");
-            }
+            Criterion::In { values, .. } => self.one_of(keys, values),
             Criterion::Compare { to: Bound::Number(bound), by } => {
                 self.number(keys, &[(*by, bound)]);
             }
@@ -87,6 +82,30 @@ impl Statement<'_> {
         self.sql.push("u.attributes @> ").push_bind(Json(document));
     }
 
+    /// The attribute is one of these. Texts are looked for among texts, which costs half.
+    fn one_of(&mut self, keys: &[&str], values: &[Scalar]) {
+        let texts: Option<Vec<String>> = values
+            .iter()
+            .map(|value| match value {
+                Scalar::Text(text) => Some(text.clone()),
+                _ => None,
+            })
+            .collect();
+        self.value(keys, texts.is_some());
+        self.sql.push(" = any(");
+        match texts {
+            None => {
+                let values = values.iter().map(|value| Json(value.to_json()));
+                self.sql.push_bind(values.collect::<Vec<Json<Value>>>()).push(")");
+            }
+            Some(texts) => {
+                self.sql.push_bind(texts).push(") and jsonb_typeof(");
+                self.value(keys, false);
+                self.sql.push(") = 'string'");
+            }
+        }
+    }
+
     /// The attribute is a text like this.
     fn text_like(&mut self, keys: &[&str], pattern: String) {
         self.value(keys, true);
@@ -120,34 +139,47 @@ impl Statement<'_> {
     /// The attribute is a moment between these, both included. Where all dates of a profile are written in
     /// the usual forms of UTC their texts are in the order of their moments, and need not be read.
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
-        self.sql.push("case when u.dates_usual then ");
-        self.value(keys, true);
-        self.sql.push(" like '____-%'");
+        self.sql.push("case when u.dates_usual then true");
         self.usual_text(keys, from, to);
-        self.sql.push(" else ");
+        self.sql.push(" and ");
+        self.value(keys, true);
+        self.sql.push(" like '____-%' else ");
         self.any_moment(keys, from, to);
         self.sql.push(" end");
     }
 
-    /// A text that may be taken for a date, and is then in a usual form, lies between these.
+    /// A text that may be taken for a date, and is then in a usual form, lies between these. It sorts where its
+    /// moment does, but for a whole second without a fraction: `Z` comes after every fraction of it.
     fn usual_text(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         let least = from.map(least_text).filter(|text| !text.is_empty());
-        let least = least.unwrap_or_else(|| "0".to_owned());
-        let greatest = to.map(greatest_text).filter(|text| text != "~");
-        for (sign, bound) in [(" >= ", Some(least)), (" <= ", greatest.clone())] {
-            let Some(bound) = bound else { continue };
-            // `Z` sorts after the point of a fraction.
-            let is_bare = sign == " >= " && !bound.contains('.');
-            self.sql.push(if is_bare { " and " } else { " and rtrim(" });
-            self.value(keys, true);
-            self.sql.push(if is_bare { "" } else { ", 'Z')" });
-            self.sql.push(" collate \"C\"").push(sign).push_bind(bound);
-        }
-        if greatest.is_none() {
+        self.sql.push(" and ");
+        self.text_beside(keys, " >= ", least.as_deref().unwrap_or("0"));
+        if let Some((second, _)) = least.as_deref().and_then(|least| least.split_once('.')) {
             self.sql.push(" and ");
-            self.value(keys, true);
-            self.sql.push(" collate \"C\" < ':'");
+            self.text_beside(keys, " <> ", &format!("{second}Z"));
         }
+        self.sql.push(" and ");
+        match to.map(greatest_text).filter(|text| text != "~") {
+            None => self.text_beside(keys, " < ", ":"),
+            // Before the year 0 there is none.
+            Some(greatest) if greatest.is_empty() => {
+                self.sql.push("false");
+            }
+            Some(greatest) => {
+                self.sql.push("(");
+                self.text_beside(keys, " < ", &format!("{greatest}~"));
+                self.sql.push(" or ");
+                let second = greatest.split_once('.').map_or("", |(second, _)| second);
+                self.text_beside(keys, " = ", &format!("{second}Z"));
+                self.sql.push(")");
+            }
+        }
+    }
+
+    /// The attribute as a text beside another, by their bytes.
+    fn text_beside(&mut self, keys: &[&str], sign: &str, text: &str) {
+        self.value(keys, true);
+        self.sql.push(" collate \"C\"").push(sign).push_bind(text.to_owned());
     }
 
     /// Likewise of a text written in any way. It begins with its date in its own zone, at most two days off,
@@ -157,8 +189,8 @@ impl Statement<'_> {
             [(" >= ", from.map(|ms| day_text(ms, -2))), (" < ", to.map(|ms| day_text(ms, 2)))];
         for (sign, bound) in bounds {
             if let Some(bound) = bound {
-                self.value(keys, true);
-                self.sql.push(" collate \"C\"").push(sign).push_bind(bound).push(" and ");
+                self.text_beside(keys, sign, &bound);
+                self.sql.push(" and ");
             }
         }
         self.sql.push("case when iso_is_usual(");
@@ -180,7 +212,7 @@ fn least_text(ms: i64) -> String {
     text.strip_suffix("T00:00:00").unwrap_or(text).to_owned()
 }
 
-/// The text, without its `Z`, that sorts last among the usual texts of this moment and before all later ones.
+/// The text of this moment with its milliseconds, without its `Z`.
 fn greatest_text(ms: i64) -> String {
     use chrono::Datelike as _;
     let at = Timestamp::from_millis(ms);

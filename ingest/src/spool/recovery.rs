@@ -152,7 +152,8 @@ impl Opening<'_> {
                     base_events,
                     bytes: file_bytes,
                     file_bytes,
-                    is_abandoned: false,
+                    // Whether a sync of it failed then is not known any more.
+                    is_abandoned: true,
                 });
             } else {
                 self.set_aside(id)?;

@@ -66,7 +66,7 @@ pub(super) struct Segment {
     pub bytes: u64,
     /// Bytes taken on disk.
     pub file_bytes: u64,
-    /// A write or sync of it failed: the file is not used again.
+    /// A write or sync of it failed, or may have in an earlier run: the file is not used again.
     pub is_abandoned: bool,
 }
 

@@ -317,3 +317,23 @@ proptest! {
         world.restart(files);
     }
 }
+
+#[test]
+fn a_file_whose_sync_failed_in_an_earlier_run_is_not_used_again() {
+    for (after, seed) in (0..24).flat_map(|after| (1..9).map(move |seed| (after, seed))) {
+        let files = FakeFiles::default();
+        let mut world = World { files, model: Model::default(), running: None };
+        world.running();
+        for step in [
+            Step::Fail { after, times: 1 },
+            Step::Append { count: 3, bytes: 8 },
+            Step::Crash,
+            Step::Consume { count: 2 },
+            // The consumer is past the first segment: its file is free.
+            Step::Append { count: 1, bytes: 100 },
+            Step::PowerCut { seed },
+        ] {
+            world.step(&step);
+        }
+    }
+}

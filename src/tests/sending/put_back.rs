@@ -41,8 +41,9 @@ async fn left_out(clocked: &Clocked, id: &str, count: usize) -> Vec<Value> {
         let page = clocked.api.get(path, 200).await.json();
         let rows = page["data"].as_array().unwrap();
         let rules: Vec<Value> = rows.iter().map(|row| row["skipReason"].clone()).collect();
-        // They are counted and listed by two questions: one may be told a moment before the other.
-        (page["pagination"]["total"] == count && rules.len() == count).then_some(rules)
+        // They are counted, listed and explained by several questions: one may be told a moment before another.
+        let are_told = rules.len() == count && rules.iter().all(|rule| !rule.is_null());
+        (page["pagination"]["total"] == count && are_told).then_some(rules)
     })
     .await
 }

@@ -154,7 +154,9 @@ async fn what_was_held_for_three_days_is_dropped() {
     let skipped = eventually("it is reported", async || {
         let path = format!("/campaigns/{id}/recipients?status=skipped");
         let page = api.get(path, 200).await.json();
-        (page["pagination"]["total"] == 3).then_some(page)
+        // The reasons may be there a moment after the status.
+        let told = page["data"].as_array().unwrap().iter().all(|row| !row["skipReason"].is_null());
+        (page["pagination"]["total"] == 3 && told).then_some(page)
     })
     .await;
     for row in skipped["data"].as_array().unwrap() {

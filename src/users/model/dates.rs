@@ -1,34 +1,50 @@
-//! Whether the dates among attributes are written as most are, so that they compare as their texts do.
+//! The dates among attributes, as numbers: what audiences ask about a million times.
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
+use serde_json::{Map, Value};
 
-/// Whether all texts among these attributes that could be taken for a date are dates in a usual form. Keys count
-/// as texts; saying no where yes would do costs time, never truth.
-pub fn are_usual(attributes: &str) -> bool {
-    Strings { json: attributes }.all(|token| {
-        if token.contains('\\') {
-            let text: Result<String, _> = serde_json::from_str(&format!("\"{token}\""));
-            return text.is_ok_and(|text| !is_like_one(&text) || is_usual(&text));
-        }
-        !is_like_one(token) || is_usual(token)
-    })
+/// The dates among attributes: a JSON object of those keys whose texts are dates, in milliseconds since 1970,
+/// nested as the attributes are. None where a text could be taken for a date and is not in a usual form: audiences
+/// read such texts. What lists hold is no date of its own.
+pub fn of(attributes: &str) -> Option<String> {
+    let attributes: Map<String, Value> = serde_json::from_str(attributes).ok()?;
+    Some(Value::Object(of_object(&attributes)?).to_string())
 }
 
-/// A digit, and a hyphen in the fifth place: what `like '____-%'` and a comparison find in PostgreSQL.
+fn of_object(attributes: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let mut dates = Map::new();
+    for (key, value) in attributes {
+        match value {
+            Value::String(text) if is_like_one(text) => {
+                dates.insert(key.clone(), usual(text)?.into());
+            }
+            Value::Object(nested) => {
+                let nested = of_object(nested)?;
+                if !nested.is_empty() {
+                    dates.insert(key.clone(), nested.into());
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(dates)
+}
+
+/// A digit, and a hyphen in the fifth place: no text of another shape is one for PostgreSQL (`iso_millis`).
 fn is_like_one(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit()) && text.chars().nth(4) == Some('-')
 }
 
-/// Whether a text is `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM:SSZ` or `YYYY-MM-DDTHH:MM:SS.mmmZ` and a moment that there
-/// is: what `iso_is_usual` finds in PostgreSQL.
-fn is_usual(text: &str) -> bool {
+/// The moment of a text that is `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM:SSZ` or `YYYY-MM-DDTHH:MM:SS.mmmZ`, where there is
+/// that moment: as `iso_is_usual` finds and `iso_millis` reads it in PostgreSQL.
+fn usual(text: &str) -> Option<i64> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let (stamp, rest) = text.as_bytes().split_at(text.len().min(SHAPE.len()));
     let ending: &[u8] = match text.len() {
         10 => b"",
         20 => b"Z",
         24 => b".000Z",
-        _ => return false,
+        _ => return None,
     };
     let fits = |text: &[u8], shape: &[u8]| {
         text.len() == shape.len()
@@ -37,41 +53,24 @@ fn is_usual(text: &str) -> bool {
                 other => byte == other,
             })
     };
-    fits(stamp, &SHAPE[..stamp.len()]) && fits(rest, ending) && is_moment(stamp)
-}
-
-/// Whether digits in their places are a date, and a time where there is one. The year 0 is none in PostgreSQL.
-fn is_moment(stamp: &[u8]) -> bool {
-    let number = |from: usize, to: usize| {
-        stamp[from..to].iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'))
-    };
-    let year = i32::try_from(number(0, 4)).unwrap_or(0);
-    let date = NaiveDate::from_ymd_opt(year, number(5, 7), number(8, 10));
-    let is_time = stamp.len() == 10
-        || NaiveTime::from_hms_opt(number(11, 13), number(14, 16), number(17, 19)).is_some();
-    year > 0 && date.is_some() && is_time
-}
-
-/// The strings of a JSON text, without their quotes.
-struct Strings<'a> {
-    json: &'a str,
-}
-
-impl<'a> Iterator for Strings<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let (_, rest) = self.json.split_once('"')?;
-        let mut escaped = false;
-        let end = rest.bytes().position(|byte| {
-            let ends = byte == b'"' && !escaped;
-            escaped = byte == b'\\' && !escaped;
-            ends
-        })?;
-        let (token, rest) = rest.split_at_checked(end)?;
-        self.json = rest.strip_prefix('"')?;
-        Some(token)
+    if !fits(stamp, &SHAPE[..stamp.len()]) || !fits(rest, ending) {
+        return None;
     }
+    moment(text.as_bytes())
+}
+
+/// The moment that digits in their places stand for. The year 0 is none in PostgreSQL.
+fn moment(stamp: &[u8]) -> Option<i64> {
+    let number = |from: usize, to: usize| {
+        let digits = stamp.get(from..to).unwrap_or_default();
+        digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'))
+    };
+    let year = i32::try_from(number(0, 4)).ok().filter(|year| *year > 0)?;
+    let date = NaiveDate::from_ymd_opt(year, number(5, 7), number(8, 10))?;
+    let millis = if stamp.len() == 24 { number(20, 23) } else { 0 };
+    let time =
+        NaiveTime::from_hms_milli_opt(number(11, 13), number(14, 16), number(17, 19), millis)?;
+    Some(NaiveDateTime::new(date, time).and_utc().timestamp_millis())
 }
 
 #[cfg(test)]
@@ -80,14 +79,16 @@ mod tests {
 
     #[test]
     fn the_three_usual_forms_of_moments_that_there_are() {
-        for usual in [
-            "2026-11-21",
-            "2024-02-29",
-            "0001-01-01",
-            "9999-12-31T23:59:59Z",
-            "2026-03-01T12:00:00.000Z",
+        for (text, ms) in [
+            ("2026-11-21", 1_795_219_200_000),
+            ("2024-02-29", 1_709_164_800_000),
+            ("1970-01-01T00:00:00.001Z", 1),
+            ("1969-12-31T23:59:59Z", -1_000),
+            ("0001-01-01", -62_135_596_800_000),
+            ("9999-12-31T23:59:59Z", 253_402_300_799_000),
+            ("2026-03-01T12:00:00.250Z", 1_772_366_400_250),
         ] {
-            assert!(is_usual(usual), "{usual}");
+            assert_eq!(usual(text), Some(ms), "{text}");
         }
         for other in [
             "",
@@ -106,25 +107,29 @@ mod tests {
             "2026-11-21 12:00:00Z",
             "２026-11-2",
         ] {
-            assert!(!is_usual(other), "{other}");
+            assert_eq!(usual(other), None, "{other}");
         }
     }
 
     #[test]
-    fn what_cannot_be_taken_for_a_date_does_not_matter() {
+    fn dates_stand_where_the_attributes_have_them() {
         for (attributes, expected) in [
-            ("{}", true),
-            (r#"{"zip":"12345-6789","street":"20 Main","n":2026,"a-b":"A123-4"}"#, true),
-            (r#"{"at":"2026-11-21","then":["2026-11-21T10:00:00Z",{"x":"2026-11-21"}]}"#, true),
-            (r#"{"at":"2026-11-21","then":["2026-11-21T10:00:00Z",{"x":"2026-11-31"}]}"#, false),
-            (r#"{"at":"2026-11-21T10:00:00+02:00"}"#, false),
-            (r#"{"at":"1é\"é-"}"#, false),
-            (r#"{"at":"\u0032026-11-31"}"#, false),
-            (r#"{"at":"\u0032026-11-30"}"#, true),
-            (r#"{"at":"\\","then":"2026-11-31"}"#, false),
-            (r#"{"2026-x":1}"#, false),
+            ("{}", Some("{}")),
+            (r#"{"zip":"12345-6789","street":"20 Main","n":2026,"a-b":"A123-4"}"#, Some("{}")),
+            (
+                r#"{"a.b":"1970-01-02","at":"1970-01-01","in":{"x":{"at":"1970-01-01T00:00:01Z"},"y":{}}}"#,
+                Some(r#"{"a.b":86400000,"at":0,"in":{"x":{"at":1000}}}"#),
+            ),
+            (r#"{"then":["1970-01-01",{"x":"1970-01-31"}],"at":["2026-11-31"]}"#, Some("{}")),
+            (r#"{"at":"2026-11-21","then":"2026-11-31"}"#, None),
+            (r#"{"at":"2026-11-21T10:00:00+02:00"}"#, None),
+            (r#"{"in":{"at":"2026-11-31"}}"#, None),
+            (r#"{"at":"1é\"é-"}"#, None),
+            (r#"{"at":"\u0031970-01-01"}"#, Some(r#"{"at":0}"#)),
+            (r#"{"2026-x":1}"#, Some("{}")),
+            (r#"{"at":"1970-01-02","at":"1970-01-01"}"#, Some(r#"{"at":0}"#)),
         ] {
-            assert_eq!(are_usual(attributes), expected, "{attributes}");
+            assert_eq!(of(attributes).as_deref(), expected, "{attributes}");
         }
     }
 }

@@ -40,15 +40,15 @@ pub(in crate::users) async fn insert(
     let emails: Vec<Option<&str>> = users.iter().map(|user| user.email).collect();
     let phones: Vec<Option<&str>> = users.iter().map(|user| user.phone).collect();
     let attributes: Vec<&str> = users.iter().map(|user| user.attributes).collect();
-    let dates_usual: Vec<bool> = attributes.iter().map(|it| dates::are_usual(it)).collect();
+    let dates: Vec<Option<String>> = attributes.iter().map(|it| dates::of(it)).collect();
     // In the order of what may collide, so that two of these never wait for each other.
     let done = sqlx::query!(
         "insert into users
-             (workspace_id, id, external_id, email, phone, attributes, dates_usual, created_at, updated_at)
+             (workspace_id, id, external_id, email, phone, attributes, dates, created_at, updated_at)
          select $1, wish.id, wish.external_id, wish.email, wish.phone, wish.attributes::jsonb,
-             wish.dates_usual, $7, $7
-         from unnest($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], $8::bool[])
-             as wish (id, external_id, email, phone, attributes, dates_usual)
+             wish.dates::jsonb, $7, $7
+         from unnest($2::bytea[], $3::text[], $4::text[], $5::text[], $6::text[], $8::text[])
+             as wish (id, external_id, email, phone, attributes, dates)
          order by wish.external_id, wish.id
          on conflict (workspace_id, external_id) where deleted_at is null do nothing",
         workspace.uuid(),
@@ -58,7 +58,7 @@ pub(in crate::users) async fn insert(
         &phones as &[Option<&str>],
         &attributes as &[&str],
         at,
-        &dates_usual,
+        &dates as &[Option<String>],
     )
     .execute(tx)
     .await?;
@@ -108,18 +108,19 @@ pub(in crate::users) async fn update(
     let phones: Vec<Option<&str>> = changes.iter().map(|change| sent(&change.phone)).collect();
     let phone_sent: Vec<bool> = changes.iter().map(|change| change.phone.is_sent()).collect();
     let attributes: Vec<&str> = changes.iter().map(|change| change.attributes).collect();
-    let dates_usual: Vec<bool> = attributes.iter().map(|it| dates::are_usual(it)).collect();
+    let dates: Vec<Option<String>> = attributes.iter().map(|it| dates::of(it)).collect();
     let rows = sqlx::query!(
         "update users u
          set external_id = coalesce(u.external_id, wish.external_id),
              email = case when wish.email_sent then wish.email else u.email end,
              phone = case when wish.phone_sent then wish.phone else u.phone end,
              attributes = u.attributes || wish.attributes::jsonb,
-             dates_usual = u.dates_usual and wish.dates_usual,
+             dates = (u.dates - array(select jsonb_object_keys(wish.attributes::jsonb)))
+                 || wish.dates::jsonb,
              updated_at = greatest(u.updated_at, $9)
          from unnest($2::bytea[], $3::text[], $4::text[], $5::bool[], $6::text[], $7::bool[], $8::text[],
-                 $14::bool[])
-             as wish (id, external_id, email, email_sent, phone, phone_sent, attributes, dates_usual)
+                 $14::text[])
+             as wish (id, external_id, email, email_sent, phone, phone_sent, attributes, dates)
          where u.workspace_id = $1 and u.id = wish.id
              and ($10 or octet_length((u.attributes || wish.attributes::jsonb)::text) <= $13 or (
                  octet_length((u.attributes || wish.attributes::jsonb)::text) <= $11
@@ -138,7 +139,7 @@ pub(in crate::users) async fn update(
         i32::try_from(BYTES_MAX).unwrap_or(i32::MAX),
         i64::try_from(KEYS_MAX).unwrap_or(i64::MAX),
         FEW_BYTES,
-        &dates_usual,
+        &dates as &[Option<String>],
     )
     .fetch_all(tx)
     .await?;

@@ -40,10 +40,11 @@ impl Statement<'_> {
             Criterion::EndsWith(text) => self.text_like(keys, format!("%{}", escaped(text))),
             Criterion::In { values, .. } => self.one_of(keys, values),
             Criterion::Compare { to: Bound::Number(bound), by } => {
-                self.number(keys, &[(*by, bound)]);
+                self.number("attributes", keys, &[(*by, bound)]);
             }
             Criterion::Between(Bound::Number(from), Bound::Number(to)) => {
-                self.number(keys, &[(Comparison::Gte, from), (Comparison::Lte, to)]);
+                let bounds = [(Comparison::Gte, from), (Comparison::Lte, to)];
+                self.number("attributes", keys, &bounds);
             }
             Criterion::Exists { .. } => {
                 self.value(keys, true);
@@ -114,8 +115,8 @@ impl Statement<'_> {
         self.sql.push(") = 'string'");
     }
 
-    /// The attribute is a number, and lies so to these. In strict mode a list is no number.
-    fn number(&mut self, keys: &[&str], bounds: &[(Comparison, &Number)]) {
+    /// A number of a column lies so to these. In strict mode a list is no number.
+    fn number(&mut self, column: &str, keys: &[&str], bounds: &[(Comparison, &Number)]) {
         // The escapes of a JSON string are among those of a string in a JSON path.
         let keys: Vec<String> =
             keys.iter().map(|key| Value::String((*key).to_owned()).to_string()).collect();
@@ -133,17 +134,20 @@ impl Statement<'_> {
             })
             .collect();
         let path = format!("strict {}", tests.join(" && "));
-        self.sql.push("u.attributes @@ ").push_bind(path).push("::jsonpath");
+        self.sql.push(format!("u.{column} @@ ")).push_bind(path).push("::jsonpath");
     }
 
     /// The attribute is a moment between these, both included. Where all dates of a profile are written in
-    /// the usual forms of UTC their texts are in the order of their moments, and need not be read.
+    /// the usual forms they are beside it as numbers; else they are read.
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
-        self.sql.push("case when u.dates_usual then true");
-        self.usual_text(keys, from, to);
-        self.sql.push(" and ");
-        self.value(keys, true);
-        self.sql.push(" like '____-%' else ");
+        self.sql.push("case when u.dates is not null then ");
+        // One bound at least: each costs a look.
+        let from_ms = from.or(to.is_none().then_some(i64::MIN)).map(Number::from);
+        let to_ms = to.map(Number::from);
+        let bounds = [(Comparison::Gte, &from_ms), (Comparison::Lte, &to_ms)];
+        let bounds = bounds.into_iter().filter_map(|(by, ms)| Some((by, ms.as_ref()?)));
+        self.number("dates", keys, &bounds.collect::<Vec<_>>());
+        self.sql.push(" else ");
         self.any_moment(keys, from, to);
         self.sql.push(" end");
     }

@@ -31,7 +31,7 @@ pub async fn settle(
         return Ok(false);
     }
     let ends = matches!(kind, Kind::OneTime | Kind::Recurring);
-    if state.status == Status::Paused {
+    if matches!(state.status, Status::Paused | Status::Failed) {
         // Halted since it was found settled: when it goes on, somebody has to end it.
         return Ok(false);
     }

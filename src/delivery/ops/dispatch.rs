@@ -11,7 +11,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    handover::{self, Done, Terms, is_of_the_channel},
+    channel_fault,
+    handover::{self, Terms},
     judging::{Judge, Judged},
     lanes::{Lane, Round},
     note,
@@ -35,9 +36,6 @@ use crate::{
     kernel::{CampaignId, Result, Timestamp, WorkspaceId},
     links::Signer,
 };
-
-/// Outcomes of a run before it is judged by them.
-const JUDGED_FROM: i64 = 200;
 
 /// Sends one batch of a lane, of so many messages at most.
 ///
@@ -116,7 +114,9 @@ async fn campaign_batch(
     if !prepared.ready.is_empty() {
         let terms = Terms { attempts_max: scene.attempts_max, is_capped: scene.is_capped() };
         let done = handover::hand_over(app, prepared.ready, terms).await?;
-        judge_channel(app, (workspace, id), &done).await?;
+        if done.iter().any(|it| channel_fault::is_shown_by(&it.standing)) {
+            channel_fault::end(app, workspace, id).await?;
+        }
     }
     Ok(round)
 }
@@ -258,30 +258,4 @@ const RULES: [&str; 14] = [
 
 fn known_rule(rule: &str) -> &'static str {
     RULES.into_iter().find(|known| *known == rule).unwrap_or("other")
-}
-
-/// Ends a campaign of whose first messages more than half failed for what is wrong with its channel: no
-/// recipient is to blame, and the others would fare no better.
-async fn judge_channel(
-    app: &App,
-    (workspace, id): (WorkspaceId, CampaignId),
-    done: &[Done],
-) -> Result<()> {
-    let fault = done.iter().find_map(|it| match &it.standing {
-        Standing::Failed { code, reason } if is_of_the_channel(code) => Some((code, reason)),
-        _ => None,
-    });
-    let Some((code, reason)) = fault else { return Ok(()) };
-    let mut connection = app.db().acquire().await?;
-    if runs::is_retried(&mut *connection, workspace, id).await? {
-        // That it failed before is why it is tried again.
-        return Ok(());
-    }
-    let asked = (id, code.as_str(), JUDGED_FROM);
-    let (failed, ended) = claims::outcomes(&mut connection, workspace, asked).await?;
-    if ended < JUDGED_FROM || failed * 2 <= ended {
-        return Ok(());
-    }
-    let words = format!("{failed} of {ended} messages failed with {code}: {reason}");
-    campaigns::ops::give_up(app, workspace, id, &words).await
 }

@@ -58,30 +58,6 @@ pub(super) struct Done {
     sent: Sent,
 }
 
-/// Codes that say something of the channel's settings, and nothing of the recipient: credentials that are
-/// refused, no provider, templates that cannot be rendered.
-pub(super) fn is_of_the_channel(code: &str) -> bool {
-    matches!(
-        code,
-        "401"
-            | "403"
-            | "407"
-            | "530"
-            | "535"
-            | "5.7.8"
-            | "5.7.0"
-            | "no_provider"
-            | "render"
-            | "auth"
-            | "20003"
-            | "190"
-            | "THIRD_PARTY_AUTH_ERROR"
-            | "SENDER_ID_MISMATCH"
-            | "InvalidProviderToken"
-            | "ExpiredProviderToken"
-    )
-}
-
 /// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
 /// not answered by then is unknown.
 pub(super) async fn hand_over(

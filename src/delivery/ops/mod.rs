@@ -1,6 +1,7 @@
 //! What is done to make messages leave.
 
 pub mod bell;
+mod channel_fault;
 mod confirming;
 pub mod devices;
 mod dispatch;

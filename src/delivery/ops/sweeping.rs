@@ -1,7 +1,7 @@
 //! What has to be done about messages besides sending them: those whose sender died, those that were
 //! called off, runs that are over.
 
-use super::note;
+use super::{channel_fault, note};
 use crate::{
     app::App,
     campaigns,
@@ -80,6 +80,8 @@ async fn settle(
 /// When a store is away.
 pub(super) async fn complete(app: &App) -> Result<()> {
     for (workspace, campaign, occurrence) in runs::settled(app.db(), RUNS_MAX).await? {
+        // Its last messages may have been settled a moment before they could be judged.
+        channel_fault::end(app, workspace, campaign).await?;
         // The campaign first: should this process end in between, the run is found again.
         if campaigns::ops::settle(app, workspace, (campaign, occurrence)).await? {
             let run = (campaign, occurrence);

@@ -342,29 +342,49 @@ pub(in crate::delivery) async fn sent_before(
     rows.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// Of the messages of a campaign that last came to an end, so many at most: how many failed with this code,
-/// and how many there are.
-pub(in crate::delivery) async fn outcomes(
+/// What most of those messages failed with that failed for one thing.
+#[derive(Debug)]
+pub(in crate::delivery) struct Fault {
+    /// The provider's code.
+    pub(in crate::delivery) code: String,
+    /// In the provider's words.
+    pub(in crate::delivery) reason: String,
+    /// How many failed so.
+    pub(in crate::delivery) failed: i64,
+    /// Of how many.
+    pub(in crate::delivery) ended: i64,
+}
+
+/// Of the messages of a campaign's last occurrence that came to an end, so many at most: which of these codes
+/// most of them failed with, if any did.
+pub(in crate::delivery) async fn commonest_fault(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (campaign, code, limit): (CampaignId, &str, i64),
-) -> Result<(i64, i64)> {
-    let row = sqlx::query!(
-        r#"select count(*) filter (where status = 'failed' and code = $3) as "failed!",
-               count(*) as "ended!"
+    (campaign, codes, limit): (CampaignId, &[&str], i64),
+) -> Result<Option<Fault>> {
+    let found = sqlx::query_as!(
+        Fault,
+        r#"select code as "code!", coalesce(min(reason), '') as "reason!", count(*) as "failed!",
+               max(ended) as "ended!"
            from (
-               select status, code from message
-               where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign'
-                   and status in ('sent', 'failed', 'unknown') and occurrence = (
-                       select max(occurrence) from message
-                       where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign')
-               limit $4) first"#,
+               select status, code, reason, count(*) over () as ended
+               from (
+                   select status, code, reason from message
+                   where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign'
+                       and status in ('sent', 'failed', 'unknown') and occurrence = (
+                           select max(occurrence) from message
+                           where workspace_id = $1 and campaign_id = $2 and purpose = 'campaign')
+                   limit $4) tried) ended_so
+           where status = 'failed' and code = any($3)
+           group by code
+           order by count(*) desc
+           limit 1"#,
         workspace.uuid(),
         campaign.uuid(),
-        code,
+        codes as _,
         limit,
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok((row.failed, row.ended))
+    Ok(found)
 }

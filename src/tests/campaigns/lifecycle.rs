@@ -1,11 +1,12 @@
 //! The calls that move a campaign, and what time does to one.
 
+use millrace::campaigns::ops;
 use serde_json::{Value, json};
 
 use super::{
     call, email, email_with, force, id, in_ms, in_status, made, put, read, recurring, triggered,
 };
-use crate::kit::{Workspace, eventually};
+use crate::kit::{Workspace, eventually, server};
 
 fn status(campaign: &Value) -> &str {
     campaign["status"].as_str().unwrap()
@@ -376,4 +377,19 @@ async fn a_campaign_that_cannot_be_read_does_not_stand_in_the_way_of_others() {
         Some(read(api, &sound).await).filter(|it| status(it) == "failed")
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_was_found_settled_is_not_over_while_its_campaign_is_halted() {
+    let workspace = Workspace::new().await;
+    let campaign = in_status(&workspace, &recurring("halted"), "paused").await;
+    let settle = async || {
+        let (app, tenant, run) =
+            (server().app(), workspace.id, (id(&campaign).parse().unwrap(), 0));
+        server().on(async move { ops::settle(&app, tenant, run).await.unwrap() }).await
+    };
+    assert!(!settle().await, "when it goes on, somebody has to look again");
+    assert_eq!(status(&read(&workspace.api, &campaign).await), "paused");
+    call(&workspace.api, &campaign, "cancel", 200).await;
+    assert!(settle().await, "nothing comes after that");
 }

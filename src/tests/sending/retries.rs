@@ -11,6 +11,8 @@ use crate::kit::{Client, eventually};
 
 /// Enough that a provider at fault is found out before all of them were tried.
 const MANY: usize = 1_500;
+/// As few as a provider at fault is found out by: all of them were tried by then.
+const FEW: usize = 200;
 /// How often a provider is asked.
 const ATTEMPTS: usize = 6;
 
@@ -58,6 +60,21 @@ async fn a_provider_at_fault_fails_the_campaign_and_a_retry_reaches_everyone_onc
     reported(api, &id, MANY, 0).await;
     let occurrences = api.get(format!("/campaigns/{id}/send-occurrences"), 200).await.json();
     assert_eq!(occurrences["total"], 1, "{occurrences}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_found_at_fault_by_the_last_message_fails_the_campaign_too() {
+    let (api, log) = (&sender().await.api(), &sender().await.log);
+    let cohort = Cohort::new(api, FEW, "few").await;
+    log.refuse(cohort.ids.iter().cloned(), StatusCode::UNAUTHORIZED);
+    let id = cohort.send(api, &json!({})).await;
+    let failed = until(api, &id, "failed").await;
+    let reason = failed["failureReason"].as_str().unwrap();
+    assert!(reason.starts_with("200 of 200 messages failed with 401: "), "{reason}");
+    log.take(&cohort.ids);
+    call(api, &id, "retry").await;
+    until(api, &id, "completed").await;
+    assert_eq!(log.taken(&id), cohort.at(0..FEW), "everyone has it, and nobody twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]

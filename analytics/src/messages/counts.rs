@@ -1,6 +1,6 @@
 //! How many messages got how far.
 
-use clickhouse::Row;
+use clickhouse::{Row, query::Query};
 use serde::Deserialize;
 
 use super::{
@@ -10,6 +10,8 @@ use super::{
 use crate::{Analytics, client, error::AnalyticsError};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
+const COUNTED: &str = include_str!("../sql/message_counted.sql");
+const STANDINGS: &str = include_str!("../sql/message_standings.sql");
 const PARTS: &str = include_str!("../sql/message_parts.sql");
 const PLAIN: &str = include_str!("../sql/message_plain.sql");
 const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
@@ -44,10 +46,6 @@ pub struct Count {
     pub unsubscribed: u64,
     pub machine_opened: u64,
     pub machine_clicked: u64,
-    /// When the first left, or would have of a control group, in milliseconds since 1970; 0 of none.
-    pub first_touch_ms: i64,
-    /// When the last did; 0 of none.
-    pub last_touch_ms: i64,
 }
 
 impl Count {
@@ -71,16 +69,45 @@ pub async fn counts(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Count>, AnalyticsError> {
-    // In one part, rows are put together already.
-    let query = if cohort.is_ranged() || parts(analytics, cohort).await? <= 1 {
-        cohort.ask(analytics, &COUNTS.replace("$plain$", ""), Among::All)
-    } else {
-        cohort.ask(analytics, &COUNTS.replace("$plain$", PLAIN), Among::Messages(TIMED))
-    };
-    match query {
+    match ask(analytics, cohort, COUNTS).await? {
         Some(query) => Ok(query.fetch_all().await?),
         None => Ok(Vec::new()),
     }
+}
+
+/// How many messages got exactly so far.
+#[derive(Debug, Clone, Copy, Row, Deserialize)]
+pub(super) struct Standings {
+    /// The number of `sql/message_status.sql`.
+    pub status: u8,
+    pub messages: u64,
+    pub first_occurrence: u32,
+    pub last_occurrence: u32,
+}
+
+/// Counts messages by how far they got; nothing of what no message got to.
+pub(super) async fn standings(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+) -> Result<Vec<Standings>, AnalyticsError> {
+    match ask(analytics, cohort, STANDINGS).await? {
+        Some(query) => Ok(query.fetch_all().await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A question about how many messages are alike.
+async fn ask(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    sql: &str,
+) -> Result<Option<Query>, AnalyticsError> {
+    let sql = sql.replace("$counted$", COUNTED);
+    // In one part, rows are put together already.
+    if cohort.is_ranged() || parts(analytics, cohort).await? <= 1 {
+        return Ok(cohort.ask(analytics, &sql.replace("$plain$", ""), Among::All));
+    }
+    Ok(cohort.ask(analytics, &sql.replace("$plain$", PLAIN), Among::Messages(TIMED)))
 }
 
 async fn parts(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<u64, AnalyticsError> {
@@ -108,7 +135,7 @@ pub async fn engagements(
     cohort: &Cohort<'_>,
 ) -> Result<Engagements, AnalyticsError> {
     let sql = ENGAGEMENTS.replace("$and$", if cohort.is_ranged() { OF_COHORT } else { "" });
-    match cohort.ask(analytics, &sql, Among::Messages(happened::OPENED | happened::CLICKED)) {
+    match cohort.ask(analytics, &sql, Among::Messages(happened::ENGAGED)) {
         Some(query) => Ok(query.fetch_one().await?),
         None => Ok(Engagements::default()),
     }

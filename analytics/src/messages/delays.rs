@@ -11,9 +11,6 @@ use crate::{Analytics, error::AnalyticsError};
 
 const DELAYS: &str = include_str!("../sql/message_delays.sql");
 
-/// What makes a message opened.
-const ENGAGED: u32 = happened::OPENED | happened::CLICKED;
-
 /// Where buckets of delays begin, in seconds: those of `sql/message_delays.sql`.
 pub const DELAY_EDGES_SECONDS: [u32; 10] =
     [0, 300, 900, 3_600, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800];
@@ -56,7 +53,7 @@ fn by_edge((edges, counts): &Buckets) -> [u64; DELAY_EDGES_SECONDS.len()] {
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
 pub async fn delays(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<Delays, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, DELAYS, Among::Messages(ENGAGED)) else {
+    let Some(query) = cohort.ask(analytics, DELAYS, Among::Messages(happened::ENGAGED)) else {
         return Ok(Delays::default());
     };
     let row: DelaysRow = query.fetch_one().await?;

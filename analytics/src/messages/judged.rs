@@ -22,6 +22,8 @@ pub(super) mod happened {
     pub(in super::super) const OPENED: u32 = 16;
     /// Something in it was clicked.
     pub(in super::super) const CLICKED: u32 = 32;
+    /// What makes a message opened: a click is an open.
+    pub(in super::super) const ENGAGED: u32 = OPENED | CLICKED;
     /// Somebody complained of it.
     pub(in super::super) const COMPLAINED: u32 = 256;
     /// It came back.

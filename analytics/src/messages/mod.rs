@@ -13,6 +13,7 @@ mod links;
 mod people;
 mod recipients;
 mod rewards;
+mod spans;
 mod timeline;
 mod touches;
 
@@ -29,5 +30,6 @@ pub use links::{Link, LinkOfVariant, links};
 pub use people::{EngagedPeople, Engagement, EngagementFilter, includes, people};
 pub use recipients::{Recipient, RecipientFilter, Standing, messages_to, recipients};
 pub use rewards::{Reward, RewardFilter, rewards};
+pub use spans::{Span, spans};
 pub use timeline::{Happening, timeline};
 pub use touches::{PEOPLE_MAX, Touch, TouchFilter, touches};

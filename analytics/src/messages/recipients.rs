@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{
     Cohort,
+    counts::standings,
     judged::{Among, happened},
     touches::of_people,
 };
@@ -15,6 +16,7 @@ use crate::{Analytics, error::AnalyticsError};
 const PAGE: &str = include_str!("../sql/message_recipients_page.sql");
 const PEOPLE_PAGE: &str = include_str!("../sql/message_people_page.sql");
 const PEOPLE_TOTAL: &str = include_str!("../sql/message_people_total.sql");
+const SOLE: &str = include_str!("../sql/message_recipients_sole.sql");
 const TOTAL: &str = include_str!("../sql/message_recipients_total.sql");
 const RECIPIENTS: &str = include_str!("../sql/message_recipients.sql");
 const FAILINGS: &str = include_str!("../sql/message_failings.sql");
@@ -71,6 +73,12 @@ impl Standing {
             Self::Cancelled => happened::CANCELLED,
             Self::Control => happened::CONTROL,
         })
+    }
+
+    /// Whether most messages of a campaign may have got exactly so far: counting them all is then less work than
+    /// looking at each.
+    fn is_of_most(self) -> bool {
+        matches!(self, Self::Queued | Self::Sent | Self::Delivered | Self::Opened)
     }
 
     fn numbered(number: u8) -> Self {
@@ -161,8 +169,15 @@ pub async fn recipients(
     filter: &RecipientFilter,
 ) -> Result<(Vec<Recipient>, u64), AnalyticsError> {
     let (users, total) = match filter.standing {
-        None if !cohort.is_ranged() => everyone(analytics, cohort, filter).await?,
-        _ => matching(analytics, cohort, filter).await?,
+        _ if cohort.is_ranged() => matching(analytics, cohort, filter).await?,
+        None => everyone(analytics, cohort, filter).await?,
+        Some(standing) if standing.is_of_most() => {
+            match sole(analytics, cohort, filter, standing).await? {
+                Some(found) => found,
+                None => matching(analytics, cohort, filter).await?,
+            }
+        }
+        Some(_) => matching(analytics, cohort, filter).await?,
     };
     let users: Vec<&str> = users.iter().map(String::as_str).collect();
     Ok((latest(analytics, cohort, &users, 1).await?, total))
@@ -181,6 +196,33 @@ async fn everyone(
     };
     let page = ask(PEOPLE_PAGE).param("limit", filter.limit).param("offset", filter.offset);
     Ok(tokio::try_join!(page.fetch_all(), ask(PEOPLE_TOTAL).fetch_one())?)
+}
+
+/// Those with a standing, where all messages are of one occurrence: then nobody has several, so how many they
+/// are is counted without anybody being told apart. `None` where that is not so.
+async fn sole(
+    analytics: &Analytics,
+    cohort: &Cohort<'_>,
+    filter: &RecipientFilter,
+    standing: Standing,
+) -> Result<Option<(Vec<String>, u64)>, AnalyticsError> {
+    let Some(page) = cohort.ask(analytics, SOLE, standing.among()) else { return Ok(None) };
+    let page = page
+        .param("status", standing.number())
+        .param("limit", filter.limit)
+        .param("offset", filter.offset)
+        .fetch_all();
+    let standings = standings(analytics, cohort).await?;
+    let first = standings.iter().map(|of| of.first_occurrence).min();
+    let last = standings.iter().map(|of| of.last_occurrence).max();
+    if first != last {
+        return Ok(None);
+    }
+    let total = standings.iter().find(|of| of.status == standing.number());
+    let total = total.map_or(0, |of| of.messages);
+    // Looking for somebody where there is nobody would look at everyone.
+    let users = if filter.offset < total { page.await? } else { Vec::new() };
+    Ok(Some((users, total)))
 }
 
 async fn matching(

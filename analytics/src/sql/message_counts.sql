@@ -17,25 +17,7 @@ SELECT
     sumIf(messages, bitAnd(happened, 256) != 0) AS complained,
     sumIf(messages, bitAnd(happened, 512) != 0) AS unsubscribed,
     sumIf(messages, bitAnd(happened, 64) != 0) AS machine_opened,
-    sumIf(messages, bitAnd(happened, 128) != 0) AS machine_clicked,
-    minIf(first_ms, class <= 2) AS first_touch_ms,
-    maxIf(last_ms, class <= 2) AS last_touch_ms
-FROM (
-    SELECT
-        place,
-        occurrence,
-        class,
-        is_delivered,
-        is_opened,
-        is_clicked,
-        is_bounced,
-        happened,
-        count() AS messages,
-        min(touched_at) AS first_ms,
-        max(touched_at) AS last_ms
-    FROM ($judged$)
-    GROUP BY place, occurrence, class, is_delivered, is_opened, is_clicked, is_bounced, happened
-    $plain$
-)
+    sumIf(messages, bitAnd(happened, 128) != 0) AS machine_clicked
+FROM ($counted$)
 GROUP BY variant, occurrence
 ORDER BY variant, occurrence

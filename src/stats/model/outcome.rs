@@ -6,32 +6,27 @@ use analytics::messages::Count;
 
 use super::mean::Mean;
 
-/// Counts of some variants and occurrences together. Times are the first and the last of them.
+/// Counts of some variants and occurrences together.
 pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
-    counts.into_iter().fold(Count::default(), |sum, count| {
-        let first = [sum.first_touch_ms, count.first_touch_ms];
-        Count {
-            variant: count.variant,
-            occurrence: count.occurrence,
-            queued: sum.queued + count.queued,
-            sent: sum.sent + count.sent,
-            delivered: sum.delivered + count.delivered,
-            told_delivered: sum.told_delivered + count.told_delivered,
-            opened: sum.opened + count.opened,
-            told_opened: sum.told_opened + count.told_opened,
-            clicked: sum.clicked + count.clicked,
-            failed: sum.failed + count.failed,
-            skipped: sum.skipped + count.skipped,
-            cancelled: sum.cancelled + count.cancelled,
-            control: sum.control + count.control,
-            bounced: sum.bounced + count.bounced,
-            complained: sum.complained + count.complained,
-            unsubscribed: sum.unsubscribed + count.unsubscribed,
-            machine_opened: sum.machine_opened + count.machine_opened,
-            machine_clicked: sum.machine_clicked + count.machine_clicked,
-            first_touch_ms: first.into_iter().filter(|at| *at != 0).min().unwrap_or(0),
-            last_touch_ms: sum.last_touch_ms.max(count.last_touch_ms),
-        }
+    counts.into_iter().fold(Count::default(), |sum, count| Count {
+        variant: count.variant,
+        occurrence: count.occurrence,
+        queued: sum.queued + count.queued,
+        sent: sum.sent + count.sent,
+        delivered: sum.delivered + count.delivered,
+        told_delivered: sum.told_delivered + count.told_delivered,
+        opened: sum.opened + count.opened,
+        told_opened: sum.told_opened + count.told_opened,
+        clicked: sum.clicked + count.clicked,
+        failed: sum.failed + count.failed,
+        skipped: sum.skipped + count.skipped,
+        cancelled: sum.cancelled + count.cancelled,
+        control: sum.control + count.control,
+        bounced: sum.bounced + count.bounced,
+        complained: sum.complained + count.complained,
+        unsubscribed: sum.unsubscribed + count.unsubscribed,
+        machine_opened: sum.machine_opened + count.machine_opened,
+        machine_clicked: sum.machine_clicked + count.machine_clicked,
     })
 }
 

@@ -13,7 +13,7 @@ use analytics::messages::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{Asked, cohort::times};
+use super::Asked;
 use crate::{
     app::App,
     kernel::{Error, Result, Timestamp, UserId},
@@ -43,6 +43,8 @@ pub struct Questions {
     pub primary_only: bool,
     /// Only what this person did.
     pub of: Option<UserId>,
+    /// Only what came of occurrences after this one.
+    pub after_occurrence: i32,
 }
 
 /// Credits the messages that are asked about with what came of them. Nothing where the campaign counts nothing.
@@ -52,13 +54,16 @@ pub struct Questions {
 pub(super) async fn credits(
     app: &App,
     asked: &Asked,
-    counts: &[analytics::messages::Count],
     questions: &Questions,
 ) -> Result<Vec<Credit>> {
     let Some(tracking) = asked.campaign.definition.conversion_tracking.as_deref() else {
         return Ok(Vec::new());
     };
-    let Some((first, last)) = times(counts) else { return Ok(Vec::new()) };
+    let mut spans = asked.spans(app).await?;
+    spans.retain(|span| i64::from(span.occurrence) > i64::from(questions.after_occurrence));
+    let (first, last) =
+        (spans.iter().map(|span| span.first_ms).min(), spans.iter().map(|span| span.last_ms).max());
+    let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
     let end = last.saturating_add(i64::from(tracking.window_hours()) * HOUR_MS);
     let own = Tracker { campaign: asked.campaign.id, tracking: tracking.clone() };
     let range = (Timestamp::from_millis(first), Timestamp::from_millis(end));

@@ -1,13 +1,12 @@
 //! Which messages a report is about.
 
-use analytics::messages::{Cohort, Count};
+use analytics::messages::{Cohort, Count, Span};
 
 use crate::{
     app::App,
     campaigns::{self, model::Campaign},
     http::DateRange,
     kernel::{CampaignId, Result, WorkspaceId},
-    stats::model::outcome::sum,
 };
 
 /// A campaign, and the messages of it that are asked about.
@@ -79,10 +78,9 @@ impl Asked {
     pub(super) async fn counts(&self, app: &App) -> Result<Vec<Count>> {
         Ok(analytics::messages::counts(app.analytics(), &self.cohort()).await?)
     }
-}
 
-/// When the first and the last message left, or would have of a control group; none of none.
-pub(super) fn times(counts: &[Count]) -> Option<(i64, i64)> {
-    let all = sum(counts);
-    (all.last_touch_ms != 0).then_some((all.first_touch_ms, all.last_touch_ms))
+    /// When the messages of each occurrence left, or would have of a control group.
+    pub(super) async fn spans(&self, app: &App) -> Result<Vec<Span>> {
+        Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?)
+    }
 }

@@ -5,7 +5,6 @@ use analytics::messages::{self, Count, RewardFilter};
 use super::{
     Asked,
     achieved::{Questions, credits},
-    cohort::times,
     variants::measure,
 };
 use crate::{
@@ -64,27 +63,30 @@ pub struct Verdict {
 /// When a store fails; a bad request where there are too many events to look at.
 pub async fn verdict(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<Verdict> {
     let config = campaign.definition.ab_test_config.clone().unwrap_or_default();
-    let before = Trial::of(campaign).map_or(0, |trial| trial.after_occurrence);
-    let is_meant = |of: u32| i64::from(of) > i64::from(before);
+    let after_occurrence = Trial::of(campaign).map_or(0, |trial| trial.after_occurrence);
+    let is_meant = |of: u32| i64::from(of) > i64::from(after_occurrence);
     let asked = Asked::new(workspace, campaign.clone(), DateRange::default());
     let mut counts = asked.counts(app).await?;
     counts.retain(|count| is_meant(count.occurrence));
+    let mut spans = asked.spans(app).await?;
+    spans.retain(|span| is_meant(span.occurrence));
     let currency = store::runs::currency(app.db(), workspace).await?;
     let mut credits = match config.winner_metric() {
         WinnerMetric::OpenRate | WinnerMetric::ClickRate => Vec::new(),
         WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient => {
-            credits(app, &asked, &counts, &Questions::default()).await?
+            credits(app, &asked, &Questions { after_occurrence, ..Questions::default() }).await?
         }
     };
     credits.retain(|credit| is_meant(credit.place.occurrence));
     let achieved = Achieved::of(&credits);
-    Ok(judge(&asked, &config, &counts, (&achieved, currency.as_deref())))
+    let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
+    Ok(judge(&asked, &config, (&counts, began_at), (&achieved, currency.as_deref())))
 }
 
 fn judge(
     asked: &Asked,
     config: &AbTestConfig,
-    counts: &[Count],
+    (counts, began_at): (&[Count], Option<Timestamp>),
     (achieved, currency): (&Achieved, Option<&str>),
 ) -> Verdict {
     let (mut variants, mut measures) = (Vec::new(), Vec::new());
@@ -111,7 +113,7 @@ fn judge(
         best: best(&measures).and_then(named),
         winner: winner(&measures, config.confidence_level()).filter(|_| is_enough).and_then(named),
         is_enough,
-        began_at: times(counts).map(|(first, _)| Timestamp::from_millis(first)),
+        began_at,
         variants,
     }
 }
@@ -177,14 +179,13 @@ async fn known_rewards(app: &App, asked: &Asked, learning: &Learning) -> Result<
             // Those whose window is over, none of them rewarded yet.
             let none = RewardFilter { window_ms: -1, ..filter };
             let mut settled = messages::rewards(app.analytics(), &asked.cohort(), &none).await?;
-            let counts = asked.counts(app).await?;
             let is_reward = |goal: &Goal| match goal {
                 Goal::Conversion(place) => {
                     learning.objective == Objective::Conversion && *place == 0
                 }
                 Goal::Order { .. } => learning.objective == Objective::Revenue,
             };
-            let earned = credits(app, asked, &counts, &Questions::default()).await?;
+            let earned = credits(app, asked, &Questions::default()).await?;
             let mut rewarded: std::collections::HashMap<u128, &Credit> =
                 std::collections::HashMap::new();
             for credit in &earned {

@@ -51,9 +51,14 @@ pub async fn send_occurrences(
     (zone, currency): (Zone, Option<&str>),
 ) -> Result<Vec<Occurrence>> {
     let runs = store::runs::of_campaign(app.db(), asked.workspace, asked.campaign.id, RUNS_MAX);
-    let (runs, counts) = tokio::join!(runs, asked.counts(app));
-    let (runs, counts) = (runs?, counts?);
-    let achieved = Achieved::of(&credits(app, asked, &counts, &Questions::default()).await?);
+    let questions = Questions::default();
+    let (runs, counts, credits) =
+        tokio::join!(runs, asked.counts(app), credits(app, asked, &questions));
+    let (runs, counts, achieved) = (runs?, counts?, Achieved::of(&credits?));
+    let run_of = |number: u32| runs.iter().find(|run| run.occurrence == number);
+    // When its messages left is all that is known of an occurrence without a run.
+    let is_known = |count: &Count| run_of(count.occurrence).is_some();
+    let spans = if counts.iter().all(is_known) { Vec::new() } else { asked.spans(app).await? };
     let currency = main_currency(&achieved, currency).unwrap_or_default();
     let definition = &asked.campaign.definition;
     let zone = match definition.recurring_schedule.as_deref() {
@@ -63,11 +68,12 @@ pub async fn send_occurrences(
     let mut numbers: BTreeSet<u32> = counts.iter().map(|count| count.occurrence).collect();
     numbers.extend(runs.iter().map(|run| run.occurrence));
     let occurrence = |number: &u32| {
-        let run: Option<&Run> = runs.iter().find(|run| run.occurrence == *number);
+        let run: Option<&Run> = run_of(*number);
         let count = sum(counts.iter().filter(|count| count.occurrence == *number));
         let is_its = |place: &Place| place.occurrence == *number && !place.is_control;
-        let first = Some(count.first_touch_ms).filter(|at| *at != 0).map(Timestamp::from_millis);
-        let last = Some(count.last_touch_ms).filter(|at| *at != 0).map(Timestamp::from_millis);
+        let span = spans.iter().find(|span| span.occurrence == *number);
+        let first = span.map(|span| Timestamp::from_millis(span.first_ms));
+        let last = span.map(|span| Timestamp::from_millis(span.last_ms));
         let day = run.map(|run| run.due_at).or(first);
         Occurrence {
             occurrence: *number,

@@ -96,9 +96,8 @@ pub async fn timeline(app: &App, asked: &Asked, named: &str) -> Result<Timeline>
         let text = user.to_string();
         let cohort = asked.cohort();
         let messages = messages::messages_to(app.analytics(), &cohort, &text).await?;
-        let counts = asked.counts(app).await?;
         let questions = Questions { of: Some(user), ..Questions::default() };
-        let mut credits = credits(app, asked, &counts, &questions).await?;
+        let mut credits = credits(app, asked, &questions).await?;
         credits.sort_by_key(|credit| credit.at_ms);
         return Ok(Timeline { user, messages, happenings, credits });
     }

@@ -60,19 +60,18 @@ pub struct Uplift {
 /// When a store fails; a bad request where there are too many events to look at.
 pub async fn report(app: &App, asked: &Asked, currency: Option<&str>) -> Result<Report> {
     let cohort = asked.cohort();
-    let counted = async {
-        let counts = asked.counts(app).await?;
-        let credits = credits(app, asked, &counts, &Questions::default()).await?;
-        Ok::<_, crate::kernel::Error>((counts, Achieved::of(&credits)))
-    };
-    let (counted, engagements) =
-        tokio::join!(counted, messages::engagements(app.analytics(), &cohort));
-    let (counts, achieved) = counted?;
+    let questions = Questions::default();
+    let (counts, credits, engagements) = tokio::join!(
+        asked.counts(app),
+        credits(app, asked, &questions),
+        messages::engagements(app.analytics(), &cohort),
+    );
+    let counts = counts?;
     Ok(Report {
         total: sum(&counts),
         counts,
         engagements: engagements?,
-        achieved,
+        achieved: Achieved::of(&credits?),
         currency: currency.map(str::to_owned),
     })
 }

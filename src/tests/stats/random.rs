@@ -405,7 +405,9 @@ async fn every_report_says_what_another_reckoning_says() {
     }
     let mut world = World { dice: StdRng::seed_from_u64(SEED), ticks: 0, told: Vec::new() };
     for (place, counter) in counters.iter().enumerate() {
-        for occurrence in 1..=2 {
+        // The last goes out once, so that nobody has several messages of it.
+        let times = if place == 2 { 1 } else { 2 };
+        for occurrence in 1..=times {
             let starts = hour(24 * (i64::from(occurrence) - 1) + 8 * i64::try_from(place).unwrap());
             for (_, user) in &people {
                 if world.coin(0.8) {

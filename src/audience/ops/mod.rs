@@ -31,6 +31,8 @@ const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 const LATEST_PER_SHOWN: u32 = 100;
 /// Fewest of them.
 const LATEST_MIN: u32 = 2000;
+/// Identifiers of event filters from which on some of the latest are likely to be among those meant.
+const PEOPLE_MANY: u64 = 20_000;
 
 /// Turns at looking at audiences with event filters.
 static EVENT_LOOKS: Semaphore = Semaphore::const_new(EVENT_LOOKS_MAX);
@@ -44,6 +46,8 @@ pub struct Audience<'a> {
     among: Option<&'a [Person]>,
     now: Timestamp,
     people: Vec<PeopleSet>,
+    /// How many identifiers they are.
+    identifiers: u64,
     _turn: Option<SemaphorePermit<'static>>,
 }
 
@@ -72,15 +76,15 @@ impl<'a> Audience<'a> {
         };
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
-        let people = match ask.targeting {
+        let (people, identifiers) = match ask.targeting {
             Some(targeting) if asks_events => {
                 let analytics = app.analytics();
                 let question = people::Question { analytics, workspace, now, among };
                 people::gather(&mut tx, &question, targeting).await?
             }
-            _ => Vec::new(),
+            _ => (Vec::new(), 0),
         };
-        Ok(Self { tx, workspace, ask, among, now, people, _turn: turn })
+        Ok(Self { tx, workspace, ask, among, now, people, identifiers, _turn: turn })
     }
 
     /// How many are meant, and how many of them can be reached.
@@ -97,22 +101,37 @@ impl<'a> Audience<'a> {
     /// # Errors
     /// As [`Self::measure`].
     pub async fn preview(&mut self, limit: u32) -> Result<Preview> {
+        let identifiers = self.identifiers;
         let (tx, frame) = self.parts();
         // Of a large audience some of the latest belong to it, and counting the rest is all there is to
-        // do. Of a small one they may not; then it is looked through once, and held. So is one with
-        // people by the hundred thousand, whom each statement has to take in anew.
-        let latest = LATEST_MIN.max(limit.saturating_mul(LATEST_PER_SHOWN));
-        let newest = if frame.people.is_empty() {
-            filter::newest_among(&mut *tx, frame, i64::from(latest), i64::from(limit)).await?
+        // do. Of a small one they may not; then it is looked through once, and held.
+        let latest = i64::from(LATEST_MIN.max(limit.saturating_mul(LATEST_PER_SHOWN)));
+        let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+        let found = if frame.people.is_empty() {
+            let newest = filter::newest_among(tx, frame, latest, i64::from(limit)).await?;
+            if newest.len() < shown {
+                None
+            } else {
+                Some((measure::measure(tx, frame).await?, newest))
+            }
+        } else if identifiers >= PEOPLE_MANY {
+            // Each statement has to take them in anew, so one does it all. Profiles that are new may have
+            // done nothing yet: the more people there are, the more of the latest are kept.
+            let latest = latest.max(i64::try_from(identifiers / 4).unwrap_or(i64::MAX));
+            let (measured, mut newest) = measure::measure_with_latest(tx, frame, latest).await?;
+            let is_everybody = usize::try_from(measured.matched) == Ok(newest.len());
+            if newest.len() < shown && !is_everybody {
+                newest = filter::newest(tx, frame, i64::from(limit)).await?;
+            }
+            Some((measured, newest))
         } else {
-            Vec::new()
+            None
         };
-        let is_full = newest.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-        let (measured, newest) = if is_full {
-            (measure::measure(&mut *tx, frame).await?, newest)
-        } else {
-            filter::measure_with_newest(&mut *tx, frame, i64::from(limit)).await?
+        let (measured, mut newest) = match found {
+            Some(found) => found,
+            None => filter::measure_with_newest(tx, frame, i64::from(limit)).await?,
         };
+        newest.truncate(shown);
         let users = members::in_order(tx, frame.workspace, &newest).await?;
         Ok(Preview { measured, users })
     }

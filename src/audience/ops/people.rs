@@ -86,12 +86,13 @@ impl Question<'_> {
     }
 }
 
-/// Answers every event filter of a targeting, in the order of [`Targeting::filters`].
+/// Answers every event filter of a targeting, in the order of [`Targeting::filters`]; and how many identifiers
+/// were named.
 pub(super) async fn gather(
     tx: &mut PgConnection,
     question: &Question<'_>,
     targeting: &Targeting,
-) -> Result<Vec<PeopleSet>> {
+) -> Result<(Vec<PeopleSet>, u64)> {
     people::create(tx).await?;
     let mut sets = Vec::new();
     let mut left = PEOPLE_MAX;
@@ -116,7 +117,7 @@ pub(super) async fn gather(
         });
     }
     metrics::counter!("audience_identifiers_total").increment(PEOPLE_MAX - left);
-    Ok(sets)
+    Ok((sets, PEOPLE_MAX - left))
 }
 
 /// The people of one filter, on their way.

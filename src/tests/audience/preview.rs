@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::Person;
-use crate::kit::Workspace;
+use crate::kit::{Workspace, eventually};
 
 async fn preview(workspace: &Workspace, body: &Value) -> Value {
     workspace.api.post("/campaigns/preview", body, 200).await.json()
@@ -85,6 +85,50 @@ async fn a_limit_is_clamped_and_the_newest_come_first_however_they_are_found() {
     let some = json!({"userIds": [latest[7], latest[3], latest[400]]});
     let few = preview(&workspace, &json!({"targeting": some, "limit": 400})).await;
     assert_eq!(names(&few), [latest[3], latest[7], latest[400]]);
+}
+
+#[tokio::test]
+async fn of_many_who_did_something_the_newest_come_first_too() {
+    // As many as are looked for among the latest profiles, and more of these than are looked at: a quarter.
+    const TRACKED: usize = 20_100;
+    const PROFILES: usize = 5_200;
+    let workspace = Workspace::new().await;
+    people(&workspace, PROFILES).await;
+    // Each tenth did nothing, and most of those who did are no profiles.
+    let seen: Vec<Value> = (0..TRACKED)
+        .filter(|number| number % 10 != 0 || *number >= PROFILES)
+        .map(|number| json!({"eventName": "Seen", "userId": format!("p{number:04}")}))
+        .chain((0..PROFILES / 10).map(|n| json!({"eventName": "Seen", "userId": format!("q{n}")})))
+        .collect();
+    for some in seen.chunks(500) {
+        workspace.api.post("/events/track", &json!(some), 200).await;
+    }
+    let saw = json!({"type": "event", "field": "Seen", "operator": "performed"});
+    let asked = |more: &[Value], limit: usize| {
+        let filters: Vec<&Value> = std::iter::once(&saw).chain(more).collect();
+        let targeting = json!({"filterGroups": [{"filters": filters}]});
+        json!({"targeting": targeting, "limit": limit, "channel": "email"})
+    };
+    let page = eventually("all of them can be asked about", async || {
+        let page = preview(&workspace, &asked(&[], 20)).await;
+        (page["total"] == PROFILES / 10 * 9).then_some(page)
+    })
+    .await;
+    assert_eq!(page["reachable"], PROFILES / 10 * 9 * 2 / 3);
+    let everyone = preview(&workspace, &json!({"targeting": {}, "limit": 500})).await;
+    let newest: Vec<&str> =
+        names(&everyone).into_iter().filter(|name| !name.ends_with('0')).collect();
+    assert_eq!(names(&page), newest[..20], "by looking at the latest");
+    let page = preview(&workspace, &asked(&[], 400)).await;
+    assert_eq!(names(&page), newest[..400], "all of them are the latest");
+    let third =
+        json!({"type": "attribute", "field": "lastName", "operator": "in", "value": [3, 10, 107]});
+    let page = preview(&workspace, &asked(&[third], 20)).await;
+    assert_eq!(
+        (names(&page), &page["reachable"]),
+        (vec!["p0107", "p0003"], &json!(1)),
+        "looked for by themselves"
+    );
 }
 
 #[tokio::test]

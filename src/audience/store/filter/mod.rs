@@ -89,6 +89,23 @@ pub(in crate::audience) async fn newest_among(
     statement.sql.push(" where workspace_id = ").push_bind(frame.workspace.uuid());
     statement.sql.push(" and deleted_at is null order by updated_at desc, id desc limit ");
     statement.sql.push_bind(latest).push(") u");
+    first_of(tx, statement, limit).await
+}
+
+/// Those meant who changed last.
+pub(in crate::audience) async fn newest(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+    limit: i64,
+) -> Result<Vec<UserId>> {
+    first_of(tx, Statement::new(frame, "select u.id from users u"), limit).await
+}
+
+async fn first_of(
+    tx: &mut PgConnection,
+    mut statement: Statement<'_>,
+    limit: i64,
+) -> Result<Vec<UserId>> {
     statement.audience();
     statement.sql.push(" order by u.updated_at desc, u.id desc limit ").push_bind(limit);
     let rows: Vec<Vec<u8>> = statement

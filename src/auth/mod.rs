@@ -21,7 +21,7 @@ pub use self::{
     token::KeyKind,
 };
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use secrecy::SecretString;
 use sqlx::PgPool;
@@ -36,8 +36,6 @@ use crate::kernel::{Clock, Error, KeyId, OrganizationId, Result, WorkspaceId};
 
 /// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
 const LOOK_UPS_MAX: usize = 4;
-/// Longest wait for a look-up, its turn included.
-const LOOK_UP_MAX: Duration = Duration::from_secs(2);
 /// What a caller with a wrong credential learns, whatever is wrong with it.
 const INVALID: Error = Error::Unauthenticated("Invalid API key");
 
@@ -76,7 +74,8 @@ impl Auth {
         Ok(credential)
     }
 
-    /// Asks PostgreSQL for a key the cache does not have.
+    /// Asks PostgreSQL for a key the cache does not have. Its turn included, that takes no longer than anybody
+    /// waits for a connection.
     async fn look_up(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
         let inner = &self.0;
         let asked = async {
@@ -96,7 +95,11 @@ impl Auth {
                 }
             }
         };
-        timeout(LOOK_UP_MAX, asked).await.unwrap_or_else(|_| Err(Error::store_unavailable()))
+        let wait_max = inner.pool.options().get_acquire_timeout();
+        timeout(wait_max, asked).await.unwrap_or_else(|_| {
+            tracing::warn!(?wait_max, "PostgreSQL did not say in time whether a key is alive");
+            Err(Error::store_unavailable())
+        })
     }
 
     /// The organization of a session's workspace; a session of a workspace that is gone opens nothing.

@@ -1,5 +1,7 @@
 //! The stores a command works on: those of a running server, or engines of its own.
 
+use std::time::Duration;
+
 use analytics::Analytics;
 use anyhow::Context as _;
 use sqlx::PgPool;
@@ -12,6 +14,8 @@ use crate::{
 
 /// Connections of a command: one for its work, one for what its transactions look up.
 const CONNECTIONS_MAX: u32 = 2;
+/// How long a command waits for one of them.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Runs `work` on a migrated PostgreSQL.
 pub(super) async fn with_postgres<T>(
@@ -61,7 +65,7 @@ async fn with_engines<T>(
 }
 
 async fn postgres(engines: &Engines) -> anyhow::Result<PgPool> {
-    let pool = db::connect(engines.postgres_options(), CONNECTIONS_MAX);
+    let pool = db::connect(engines.postgres_options(), CONNECTIONS_MAX, WAIT_MAX);
     db::migrate(&pool).await.context("PostgreSQL cannot be migrated")?;
     Ok(pool)
 }

@@ -212,6 +212,8 @@ pub struct Engines {
     pub clickhouse_connections: usize,
     /// Connections to PostgreSQL at most.
     pub postgres_connections: u32,
+    /// Seconds a call waits for one of them before the store counts as unavailable.
+    pub postgres_wait_seconds: u64,
     /// Where engines are installed.
     pub cache_dir: Option<PathBuf>,
     /// A `libchdb` to use instead of an installed one.
@@ -330,7 +332,7 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 10] {
+    fn counts(&self) -> [(&'static str, u64); 11] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
@@ -343,6 +345,7 @@ impl Settings {
             ("engines.clickhouse_memory_bytes", self.engines.clickhouse_memory_bytes),
             ("engines.clickhouse_connections", wide(self.engines.clickhouse_connections)),
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),
+            ("engines.postgres_wait_seconds", self.engines.postgres_wait_seconds),
         ]
     }
 }

@@ -17,18 +17,17 @@ use crate::kernel;
 
 /// Every step of the schema, built into the program.
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
-/// How long a caller waits for a connection before the store counts as unavailable.
-const ACQUIRE_MAX: Duration = Duration::from_secs(5);
 /// How long a connection that nobody needs is kept.
 const IDLE_MAX: Duration = Duration::from_mins(10);
 /// Shown beside our sessions in `pg_stat_activity`.
 const APPLICATION: &str = "millrace";
 
-/// A pool that connects when it is first used, so that a server can start before its store.
-pub fn connect(options: PgConnectOptions, connections_max: u32) -> PgPool {
+/// A pool that connects when it is first used, so that a server can start before its store. Who waits longer
+/// than `wait_max` for a connection is told that the store is unavailable.
+pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Duration) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections_max)
-        .acquire_timeout(ACQUIRE_MAX)
+        .acquire_timeout(wait_max)
         .idle_timeout(IDLE_MAX)
         .connect_lazy_with(options.application_name(APPLICATION))
 }

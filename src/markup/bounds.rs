@@ -159,7 +159,7 @@ mod tests {
             let _ = is_bounded(&piece.repeat(size / piece.len()));
             let _ = is_bounded(&format!("<div {}", piece.repeat(size / piece.len())));
         }
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 
     proptest! {

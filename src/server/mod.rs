@@ -317,7 +317,9 @@ fn assemble(
     engines: &Engines,
     (spool, recorder): (Spool, Recorder),
 ) -> anyhow::Result<App> {
-    let db = crate::db::connect(engines.postgres_options(), settings.engines.postgres_connections);
+    let pool = &settings.engines;
+    let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
+    let db = crate::db::connect(engines.postgres_options(), pool.postgres_connections, wait_max);
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,

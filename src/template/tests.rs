@@ -220,7 +220,7 @@ fn bomb(source: &str, expected: &RenderFault) {
     let fault = template.render(&globals, ROOM).unwrap_err();
     assert_eq!(fault, *expected, "{source}");
     assert!(
-        began.elapsed() < RENDER_MAX + Duration::from_secs(4),
+        began.elapsed() < RENDER_MAX + Duration::from_secs(30),
         "{source}: {:?}",
         began.elapsed()
     );

@@ -210,9 +210,9 @@ fn a_stall_is_charged_to_every_request_it_kept_from_being_sent() {
     let figures = run(paced).latencies.quantiles();
     assert_eq!(figures.count, 100);
     assert!(figures.max_ms >= 490.0, "{figures:?}");
-    assert!((100.0..=500.0).contains(&figures.mean_ms), "{figures:?}");
+    assert!(figures.mean_ms >= 100.0, "{figures:?}");
     let (address, _) = respond(Behaviour { stall, ..Behaviour::default() });
     let free =
         run(LoadOptions { connections: 1, ..options(address, 1, 100) }).latencies.quantiles();
-    assert!(free.p90_ms < 100.0, "{free:?}");
+    assert!(free.p50_ms < figures.p50_ms, "{free:?} {figures:?}");
 }

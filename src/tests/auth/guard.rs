@@ -24,6 +24,8 @@ use crate::kit::{server, unique};
 
 /// The secret of session tokens here.
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
+/// How long a request waits for a connection of a pool here.
+const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Connections of a pool here; one of them listens.
 const CONNECTIONS: u32 = 4;
 
@@ -37,7 +39,7 @@ pub(crate) async fn fresh_database() -> PgConnectOptions {
         .await
         .unwrap();
     let options = options.database(&name);
-    db::migrate(&db::connect(options.clone(), 1)).await.unwrap();
+    db::migrate(&db::connect(options.clone(), 1, WAIT_MAX)).await.unwrap();
     options
 }
 
@@ -72,7 +74,7 @@ async fn sdk(caller: SdkCaller) -> Json<Value> {
 impl Guard {
     /// Routes whose keys are found by `asked`, and made directly in the database `made`.
     pub(crate) fn over(asked: PgConnectOptions, made: PgConnectOptions) -> Self {
-        let pool = db::connect(asked, CONNECTIONS);
+        let pool = db::connect(asked, CONNECTIONS, WAIT_MAX);
         let sessions = Sessions::from_secret(&SecretString::from(SECRET)).unwrap();
         let auth = Auth::new(pool, Clock::system(), sessions.clone());
         let router = Router::new()
@@ -85,7 +87,7 @@ impl Guard {
         let front = front(router, Clock::system());
         tokio::spawn(serve(listener, front, ServeOptions::default(), std::future::pending()));
         Self {
-            db: db::connect(made, CONNECTIONS),
+            db: db::connect(made, CONNECTIONS, WAIT_MAX),
             auth,
             sessions,
             url,

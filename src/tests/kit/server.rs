@@ -60,6 +60,8 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
     data_dir.clone_into(&mut settings.data_dir);
+    // Only what is away answers 503, not what a busy machine keeps waiting.
+    settings.engines.postgres_wait_seconds = 60;
     settings.database_url = None;
     settings.clickhouse_url = None;
     settings

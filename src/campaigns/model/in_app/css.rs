@@ -74,7 +74,7 @@ mod tests {
         {
             let _ = is_bounded(&piece.repeat((256 << 10) / piece.len()));
         }
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
 
     proptest! {

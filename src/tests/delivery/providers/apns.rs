@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use uuid::Uuid;
 
 use super::{
-    NOW,
+    NOW, TIMEOUT_SECONDS,
     push::{device, ec_key, send, to, whole},
     settings,
     simulator::{Reply, Seen, Simulator, router},
@@ -86,7 +86,7 @@ impl Apple {
             named("KEY_ID", "KEY"),
             named("TOPIC", "test.shop"),
             named("KEY", &ec_key().1),
-            named("TIMEOUT_SECONDS", "2"),
+            named("TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         ]
     }
 

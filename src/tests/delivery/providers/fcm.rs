@@ -20,7 +20,7 @@ use millrace::{
 use serde_json::{Value, json};
 
 use super::{
-    NOW,
+    NOW, TIMEOUT_SECONDS,
     push::{device, native, send, to, whole},
     settings,
     simulator::{Reply, Seen, Simulator},
@@ -71,7 +71,7 @@ impl Google {
         vec![
             named("URL", self.simulator.url.clone()),
             named("SERVICE_ACCOUNT", account.to_string()),
-            named("TIMEOUT_SECONDS", "1".to_owned()),
+            named("TIMEOUT_SECONDS", TIMEOUT_SECONDS.to_owned()),
         ]
     }
 
@@ -243,7 +243,7 @@ async fn every_refusal_is_what_it_says_about_the_device() {
         ("internal", retry("500", "oops", None), false),
         (
             "silent",
-            Outcome::Unknown { reason: "timeout: no answer within 1000 ms".to_owned() },
+            Outcome::Unknown { reason: "timeout: no answer within 10000 ms".to_owned() },
             false,
         ),
     ] {

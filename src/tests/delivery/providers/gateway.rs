@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{WORKSPACE, message, provider, send};
+use super::{TIMEOUT_SECONDS, WORKSPACE, message, provider, send};
 
 /// What a gateway was sent.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ fn through(url: &str) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__SMS__URL", url),
         ("MILLRACE_CHANNELS__SMS__FROM", "Shop"),
         ("MILLRACE_CHANNELS__SMS__HEADERS__X_TENANT", "acme"),
-        ("MILLRACE_CHANNELS__SMS__TIMEOUT_SECONDS", "1"),
+        ("MILLRACE_CHANNELS__SMS__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     provider(&variables, MessageChannel::Sms)
 }
@@ -141,7 +141,7 @@ async fn what_a_gateway_answers_is_what_becomes_of_the_message() {
         ("seconds", retry("429", "slow down", Some(7))),
         ("date", retry("503", "away", Some(90))),
         ("broken", retry("500", "", None)),
-        ("silent", retry("timeout", "no answer within 1000 ms", None)),
+        ("silent", retry("timeout", "no answer within 10000 ms", None)),
     ] {
         assert_eq!(send(&*provider, sms(to)).await, expected, "{to}");
     }

@@ -12,7 +12,7 @@ use millrace::{
 use serde_json::json;
 
 use super::{
-    message, provider, send,
+    TIMEOUT_SECONDS, message, provider, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -66,7 +66,7 @@ fn through(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__VIBER__URL", url),
         ("MILLRACE_CHANNELS__VIBER__API_KEY", "key"),
         ("MILLRACE_CHANNELS__VIBER__FROM", "Shop"),
-        ("MILLRACE_CHANNELS__VIBER__TIMEOUT_SECONDS", "1"),
+        ("MILLRACE_CHANNELS__VIBER__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     variables.extend(more);
     provider(&variables, MessageChannel::Viber)
@@ -146,7 +146,7 @@ async fn every_refusal_is_kept_in_infobips_words() {
         ("+3", retry("TOO_MANY_REQUESTS", "Too many requests", Some(2))),
         ("+4", retry("500", "", None)),
         ("+5", rejected("E403", "Forbidden sender")),
-        ("+6", Outcome::Unknown { reason: "timeout: no answer within 1000 ms".to_owned() }),
+        ("+6", Outcome::Unknown { reason: "timeout: no answer within 10000 ms".to_owned() }),
     ] {
         let outcome = send(&*provider, message(to, Content::Viber(text("Hi")))).await;
         assert_eq!(outcome, expected, "{to}");

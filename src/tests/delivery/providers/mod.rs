@@ -29,6 +29,8 @@ use uuid::Uuid;
 
 /// The workspace whose messages are sent.
 pub(crate) const WORKSPACE: WorkspaceId = WorkspaceId::new(Uuid::from_u128(9));
+/// Seconds until a provider counts as silent: more than a busy machine takes to answer.
+pub(crate) const TIMEOUT_SECONDS: &str = "10";
 /// When they are sent: 2026-03-01T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_772_366_400_000);
 

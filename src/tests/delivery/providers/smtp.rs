@@ -1,6 +1,6 @@
 //! Mail through a server that answers by the recipient's name.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use millrace::{
     campaigns::model::message::MessageChannel,
@@ -12,7 +12,7 @@ use millrace::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio_rustls::TlsAcceptor;
 
-use super::{WORKSPACE, email, provider, send};
+use super::{TIMEOUT_SECONDS, WORKSPACE, email, provider, send};
 use crate::kit::MailServer;
 
 const ACCEPTED: Outcome = Outcome::Accepted { provider_id: None, is_delivered: true };
@@ -21,7 +21,7 @@ fn through(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
     let mut variables = vec![
         ("MILLRACE_CHANNELS__EMAIL__URL", url),
         ("MILLRACE_CHANNELS__EMAIL__FROM", "Shop <hello@example.test>"),
-        ("MILLRACE_CHANNELS__EMAIL__TIMEOUT_SECONDS", "1"),
+        ("MILLRACE_CHANNELS__EMAIL__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     variables.extend(more);
     provider(&variables, MessageChannel::Email)
@@ -124,11 +124,9 @@ async fn a_server_out_of_reach_is_tried_again_later() {
     // One that takes the connection and says nothing.
     let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = mute.local_addr().unwrap();
-    let began = Instant::now();
     let outcome =
         send(&*through(&format!("smtp://{address}"), &[]), email("ann@example.org")).await;
     assert!(retry("timeout", &outcome), "{outcome:?}");
-    assert!(began.elapsed().as_secs() < 10);
 }
 
 /// A certificate of `localhost` and its key, and the file in which it is trusted.

@@ -13,7 +13,7 @@ use millrace::{
 use serde_json::json;
 
 use super::{
-    message, provider, send,
+    TIMEOUT_SECONDS, message, provider, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -65,7 +65,7 @@ const SETTINGS: [(&str, &str); 5] = [
     ("MILLRACE_CHANNELS__SMS__ACCOUNT_SID", "AC1"),
     ("MILLRACE_CHANNELS__SMS__AUTH_TOKEN", "secret"),
     ("MILLRACE_CHANNELS__SMS__FROM", "+15550100000"),
-    ("MILLRACE_CHANNELS__SMS__TIMEOUT_SECONDS", "1"),
+    ("MILLRACE_CHANNELS__SMS__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
 ];
 
 /// The provider with these settings beside the usual ones.
@@ -175,7 +175,7 @@ async fn every_refusal_is_what_it_says_about_the_recipient() {
         ("lost", rejected("30005", "Unknown", Some(Effect::HardBounce))),
         ("busy", retry("20429", "Too Many Requests", Some(7))),
         ("down", retry("503", "Service Unavailable", None)),
-        ("silent", Outcome::Unknown { reason: "timeout: no answer within 1000 ms".to_owned() }),
+        ("silent", Outcome::Unknown { reason: "timeout: no answer within 10000 ms".to_owned() }),
         ("odd", Outcome::Accepted { provider_id: None, is_delivered: false }),
     ] {
         let outcome = send(&*provider, message("+4915100000001", Content::Sms(says(body)))).await;

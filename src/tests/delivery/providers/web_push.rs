@@ -13,7 +13,7 @@ use ring::{aead, hkdf};
 use serde_json::{Value, json};
 
 use super::{
-    NOW,
+    NOW, TIMEOUT_SECONDS,
     push::{native, send, to, whole},
     simulator::{Reply, Seen, Simulator},
 };
@@ -46,7 +46,7 @@ impl Browser {
             ("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS".to_owned(), "true".to_owned()),
             named("VAPID_KEY", SECRET),
             named("SUBJECT", "mailto:ops@example.test"),
-            named("TIMEOUT_SECONDS", "1"),
+            named("TIMEOUT_SECONDS", TIMEOUT_SECONDS),
         ]
     }
 

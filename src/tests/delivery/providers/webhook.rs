@@ -73,7 +73,7 @@ fn content(url: &str) -> WebhookContent {
         body: Some("{\"a\":\"ä\"}".to_owned()),
         body_type: BodyType::Json,
         auth: Auth::None,
-        timeout_ms: 500,
+        timeout_ms: 10_000,
     }
 }
 

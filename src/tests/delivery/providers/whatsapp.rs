@@ -12,7 +12,7 @@ use millrace::{
 use serde_json::{Value, json};
 
 use super::{
-    message, provider, send,
+    TIMEOUT_SECONDS, message, provider, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -71,7 +71,7 @@ fn through(url: &str, token: &str) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__WHATSAPP__URL", url),
         ("MILLRACE_CHANNELS__WHATSAPP__PHONE_NUMBER_ID", "77"),
         ("MILLRACE_CHANNELS__WHATSAPP__ACCESS_TOKEN", token),
-        ("MILLRACE_CHANNELS__WHATSAPP__TIMEOUT_SECONDS", "1"),
+        ("MILLRACE_CHANNELS__WHATSAPP__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     provider(&variables, MessageChannel::Whatsapp)
 }
@@ -154,7 +154,7 @@ async fn every_refusal_is_what_it_says_about_the_recipient() {
         ("+7", retry("4", "Too many calls", Some(60))),
         ("+8", retry("502", "<html>Bad Gateway</html>", None)),
         ("+9", rejected("132001", "Template name does not exist", None)),
-        ("+0", Outcome::Unknown { reason: "timeout: no answer within 1000 ms".to_owned() }),
+        ("+0", Outcome::Unknown { reason: "timeout: no answer within 10000 ms".to_owned() }),
     ] {
         let content = Content::Whatsapp(template("order", &json!({})));
         assert_eq!(send(&*provider, message(to, content)).await, expected, "{to}");

@@ -42,7 +42,7 @@ impl From<AnalyticsError> for Error {
         match fault {
             AnalyticsError::Unavailable(_) => {
                 tracing::warn!(error = %fault, "clickhouse is unavailable");
-                Self::store_unavailable()
+                Self::analytics_unavailable()
             }
             AnalyticsError::Timeout(_)
             | AnalyticsError::TooMuch(_)

@@ -114,6 +114,14 @@ impl Error {
             retry_after: Some(STORE_RETRY_AFTER),
         }
     }
+
+    /// ClickHouse did not answer.
+    pub const fn analytics_unavailable() -> Self {
+        Self::Unavailable {
+            what: "The analytics store is unavailable",
+            retry_after: Some(STORE_RETRY_AFTER),
+        }
+    }
 }
 
 /// For logs and for the command line's one plain line.

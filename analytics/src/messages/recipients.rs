@@ -23,6 +23,8 @@ const FAILINGS: &str = include_str!("../sql/message_failings.sql");
 
 /// Messages of one campaign to one person in an answer, the newest.
 const MESSAGES_MAX: u32 = 1_000;
+/// One message in so many is a large share of a campaign's.
+const MANY: u64 = 8;
 
 /// How far a message got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,12 +208,6 @@ async fn sole(
     filter: &RecipientFilter,
     standing: Standing,
 ) -> Result<Option<(Vec<String>, u64)>, AnalyticsError> {
-    let Some(page) = cohort.ask(analytics, SOLE, standing.among()) else { return Ok(None) };
-    let page = page
-        .param("status", standing.number())
-        .param("limit", filter.limit)
-        .param("offset", filter.offset)
-        .fetch_all();
     let standings = standings(analytics, cohort).await?;
     let first = standings.iter().map(|of| of.first_occurrence).min();
     let last = standings.iter().map(|of| of.last_occurrence).max();
@@ -221,7 +217,18 @@ async fn sole(
     let total = standings.iter().find(|of| of.status == standing.number());
     let total = total.map_or(0, |of| of.messages);
     // Looking for somebody where there is nobody would look at everyone.
-    let users = if filter.offset < total { page.await? } else { Vec::new() };
+    if filter.offset >= total {
+        return Ok(Some((Vec::new(), total)));
+    }
+    // Where they are many, some are near: looking them up first would cost more than it saves.
+    let messages: u64 = standings.iter().map(|of| of.messages).sum();
+    let among = if total >= messages / MANY { Among::All } else { standing.among() };
+    let Some(page) = cohort.ask(analytics, SOLE, among) else { return Ok(None) };
+    let page = page
+        .param("status", standing.number())
+        .param("limit", filter.limit)
+        .param("offset", filter.offset);
+    let users = page.fetch_all().await?;
     Ok(Some((users, total)))
 }
 

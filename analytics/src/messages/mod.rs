@@ -18,7 +18,7 @@ mod timeline;
 mod touches;
 
 pub use conversions::{Conversion, ConversionFilter, Conversions, conversions};
-pub use counts::{Count, Engagements, counts, engagements};
+pub use counts::{Count, Engagements, clicks, counts, engagements};
 pub use delays::{DELAY_EDGES_SECONDS, Delays, delays};
 pub use failures::{Failure, failures};
 pub use in_app::{

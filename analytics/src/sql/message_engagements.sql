@@ -5,7 +5,7 @@ SELECT
 FROM message_events
 WHERE workspace_id = {workspace:UUID}
     AND campaign_id = {campaign:UUID}
-    AND type IN ('opened', 'impression', 'clicked')
+    AND type IN {types:Array(String)}
     AND NOT is_bot
     AND NOT is_test
     $and$

@@ -100,10 +100,10 @@ pub(super) async fn link_stats(
     Query(Range(range)): Query<Range>,
 ) -> Result<Json<LinkStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let (links, engagements, total) = ops::links(&app, &asked).await?;
+    let (links, total_clicks, total) = ops::links(&app, &asked).await?;
     Ok(Json(LinkStats {
         campaign_id: asked.campaign.id,
-        total_clicks: engagements.clicks,
+        total_clicks,
         unique_clickers: total.clicked,
         links: links.into_iter().map(|link| link_stat(&asked, link, total.reached())).collect(),
     }))

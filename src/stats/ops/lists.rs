@@ -1,6 +1,6 @@
 //! Reports that are lists of counts: links, failures, and how long people took.
 
-use analytics::messages::{self, Count, Delays, Engagements, Failure, Link};
+use analytics::messages::{self, Count, Delays, Failure, Link};
 
 use super::Asked;
 use crate::{app::App, kernel::Result, stats::model::outcome::sum};
@@ -9,14 +9,14 @@ use crate::{app::App, kernel::Result, stats::model::outcome::sum};
 ///
 /// # Errors
 /// When ClickHouse fails.
-pub async fn links(app: &App, asked: &Asked) -> Result<(Vec<Link>, Engagements, Count)> {
+pub async fn links(app: &App, asked: &Asked) -> Result<(Vec<Link>, u64, Count)> {
     let cohort = asked.cohort();
-    let (links, engagements, counts) = tokio::join!(
+    let (links, clicks, counts) = tokio::join!(
         messages::links(app.analytics(), &cohort),
-        messages::engagements(app.analytics(), &cohort),
+        messages::clicks(app.analytics(), &cohort),
         asked.counts(app),
     );
-    Ok((links?, engagements?, sum(&counts?)))
+    Ok((links?, clicks?, sum(&counts?)))
 }
 
 /// Why messages did not arrive, the most frequent code first.

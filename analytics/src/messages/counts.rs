@@ -7,12 +7,11 @@ use super::{
     Cohort,
     judged::{Among, happened},
 };
-use crate::{Analytics, client, error::AnalyticsError};
+use crate::{Analytics, error::AnalyticsError};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
 const COUNTED: &str = include_str!("../sql/message_counted.sql");
 const STANDINGS: &str = include_str!("../sql/message_standings.sql");
-const PARTS: &str = include_str!("../sql/message_parts.sql");
 const PLAIN: &str = include_str!("../sql/message_plain.sql");
 const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
 const OF_COHORT: &str = include_str!("../sql/message_of_cohort.sql");
@@ -103,18 +102,10 @@ async fn ask(
     sql: &str,
 ) -> Result<Option<Query>, AnalyticsError> {
     let sql = sql.replace("$counted$", COUNTED);
-    // In one part, rows are put together already.
-    if cohort.is_ranged() || parts(analytics, cohort).await? <= 1 {
+    if !cohort.is_scattered(analytics).await? {
         return Ok(cohort.ask(analytics, &sql.replace("$plain$", ""), Among::All));
     }
     Ok(cohort.ask(analytics, &sql.replace("$plain$", PLAIN), Among::Messages(TIMED)))
-}
-
-async fn parts(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<u64, AnalyticsError> {
-    let query = client::read(&analytics.client, PARTS)
-        .param("workspace", cohort.workspace.to_string())
-        .param("campaign", cohort.campaign.to_string());
-    Ok(query.fetch_one().await?)
 }
 
 /// How often people opened messages and clicked in them, all times counted.

@@ -3,10 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{
-    Cohort,
-    judged::{Among, happened},
-};
+use super::{Cohort, judged::happened};
 use crate::{Analytics, error::AnalyticsError};
 
 const DELAYS: &str = include_str!("../sql/message_delays.sql");
@@ -53,7 +50,7 @@ fn by_edge((edges, counts): &Buckets) -> [u64; DELAY_EDGES_SECONDS.len()] {
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
 pub async fn delays(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<Delays, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, DELAYS, Among::Messages(happened::ENGAGED)) else {
+    let Some(query) = cohort.ask_seen(analytics, DELAYS, happened::ENGAGED).await? else {
         return Ok(Delays::default());
     };
     let row: DelaysRow = query.fetch_one().await?;

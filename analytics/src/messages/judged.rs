@@ -3,12 +3,14 @@
 use clickhouse::query::Query;
 use uuid::Uuid;
 
-use crate::{Analytics, client, events::Range};
+use crate::{Analytics, client, error::AnalyticsError, events::Range};
 
 const JUDGED: &str = include_str!("../sql/message_judged.sql");
 const IN_RANGE: &str = include_str!("../sql/message_in_range.sql");
 const AMONG: &str = include_str!("../sql/message_among.sql");
 const STATUS: &str = include_str!("../sql/message_status.sql");
+const SEEN: &str = include_str!("../sql/message_seen.sql");
+const PARTS: &str = include_str!("../sql/message_parts.sql");
 /// Longest statement, in bytes: what the embedded ClickHouse takes.
 const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -80,6 +82,33 @@ impl Cohort<'_> {
     /// Whether only a range of time is asked about.
     pub(super) fn is_ranged(&self) -> bool {
         self.start_ms.is_some() || self.end_ms.is_some()
+    }
+
+    /// Whether messages of all time are asked about that lie in several parts, so that their rows have to be put
+    /// together.
+    pub(super) async fn is_scattered(&self, analytics: &Analytics) -> Result<bool, AnalyticsError> {
+        if self.is_ranged() {
+            return Ok(false);
+        }
+        let parts: u64 = client::read(&analytics.client, PARTS)
+            .param("workspace", self.workspace.to_string())
+            .param("campaign", self.campaign.to_string())
+            .fetch_one()
+            .await?;
+        Ok(parts > 1)
+    }
+
+    /// A question about messages of these that were opened or clicked in, to which some of `any` happened.
+    pub(super) async fn ask_seen(
+        &self,
+        analytics: &Analytics,
+        sql: &str,
+        any: u32,
+    ) -> Result<Option<Query>, AnalyticsError> {
+        if self.is_scattered(analytics).await? {
+            return Ok(self.ask(analytics, &sql.replace("$judged$", SEEN), Among::All));
+        }
+        Ok(self.ask(analytics, sql, Among::Messages(any)))
     }
 
     /// A question about these messages. `None` where nothing can match.

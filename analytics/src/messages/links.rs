@@ -3,10 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{
-    Cohort,
-    judged::{Among, happened},
-};
+use super::{Cohort, judged::happened};
 use crate::{Analytics, error::AnalyticsError};
 
 const LINKS: &str = include_str!("../sql/message_links.sql");
@@ -74,7 +71,7 @@ pub async fn links(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Link>, AnalyticsError> {
-    let Some(query) = cohort.ask(analytics, LINKS, Among::Messages(happened::CLICKED)) else {
+    let Some(query) = cohort.ask_seen(analytics, LINKS, happened::CLICKED).await? else {
         return Ok(Vec::new());
     };
     let rows: Vec<LinkRow> = query.param("links_max", LINKS_MAX).fetch_all().await?;

@@ -1,5 +1,6 @@
 -- What became of each message, as reports count it: the rules of counting. Part of other questions. For counts over
--- several parts `message_plain.sql` says them again, by bits: whoever changes one changes the other.
+-- several parts `message_plain.sql` says them again, by bits, and `message_seen.sql` for what was opened: whoever
+-- changes one changes the others.
 --
 -- What came later means what came before: a click is an open, an open a delivery, a delivery a sending. A
 -- failure counts where nothing was opened and where it came after the sending: a retry may have sent what

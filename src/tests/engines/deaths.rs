@@ -57,7 +57,7 @@ async fn killed_engines_come_back_where_they_were_with_what_they_had() {
     for name in ["Before", "Meanwhile"] {
         let path = format!("/events/query?eventName={name}");
         eventually("the event is there", || async {
-            let found = client.get(&path, 200).await;
+            let found = client.get_when_back(&path).await;
             found.text.contains(name).then_some(())
         })
         .await;

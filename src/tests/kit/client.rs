@@ -5,7 +5,7 @@ use std::fmt::Display;
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-use super::server::server;
+use super::{eventually, server::server};
 
 /// Speaks to the test server with one credential.
 #[derive(Debug, Clone)]
@@ -64,6 +64,22 @@ impl Client {
 
     pub(crate) async fn get(&self, path: impl Display, expected: u16) -> Answer {
         self.send(self.request(Method::GET, &path.to_string()), expected).await
+    }
+
+    /// Asks until the stores are back that the answer needs. That the server is ready does not say so of one that
+    /// died just now: readiness is looked at every two seconds.
+    pub(crate) async fn get_when_back(&self, path: &str) -> Answer {
+        eventually("the stores are back", || async {
+            let answer = self.request(Method::GET, path).send().await.unwrap();
+            let (status, headers) = (answer.status(), answer.headers().clone());
+            let text = answer.text().await.unwrap();
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                return None;
+            }
+            assert_eq!(status, StatusCode::OK, "{text}");
+            Some(Answer { headers, text })
+        })
+        .await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value, expected: u16) -> Answer {

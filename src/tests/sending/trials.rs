@@ -12,10 +12,11 @@ use super::{
 };
 use crate::kit::eventually;
 
-/// Recipients of a trial and of those who wait for its winner.
-const PEOPLE: usize = 160;
-/// Recipients of a campaign that learns.
-const ALL: usize = 400;
+/// Recipients of a trial and of those who wait for its winner. A quarter of them tries each variant, which has
+/// to be 30 for a winner, whichever way the draw falls: here that is six standard deviations off.
+const PEOPLE: usize = 320;
+/// Recipients of a campaign that learns: a tenth of them is its first wave, give or take.
+const ALL: usize = 800;
 
 /// A campaign of two variants that are tried on half of the people for four hours.
 fn tried(besides: &Value) -> Value {
@@ -62,11 +63,13 @@ async fn click(clocked: &Clocked, id: &str, calls: &[Call], all: usize) {
     .await;
 }
 
-/// Waits until a trial is so far.
+/// Waits until a trial is so far; fails where it ended another way.
 async fn phase(clocked: &Clocked, id: &str, phase: &str) -> Value {
     eventually(&format!("the trial is {phase}"), async || {
         let stats = clocked.api.get(format!("/campaigns/{id}/variant-stats"), 200).await.json();
-        (stats["phase"] == phase).then_some(stats)
+        let is_there = stats["phase"] == phase;
+        assert!(is_there || stats["phase"] == "testing", "not {phase}: {stats}");
+        is_there.then_some(stats)
     })
     .await
 }
@@ -270,7 +273,11 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
         told(&clocked, id, ALL).await
     };
     let first = wave(0).await;
-    assert!((20..80).contains(&first.len()), "{} of {ALL} are the first wave", first.len());
+    assert!(
+        (ALL / 20..ALL / 5).contains(&first.len()),
+        "{} of {ALL} are the first wave",
+        first.len()
+    );
     let better: Vec<Call> = first.iter().filter(|call| call.variant == "b").cloned().collect();
     let won = better.len();
     assert!(won > 5 && won + 5 < first.len(), "both are tried: {won}");

@@ -91,29 +91,37 @@ pub(super) fn free_id(name: &str) -> Option<u64> {
     live_id(name.strip_prefix("free-")?)
 }
 
+/// Why a segment could not be made.
+#[derive(Debug)]
+pub(super) struct NotMade {
+    pub error: io::Error,
+    /// Whether the next start may find it under its live name all the same. It then takes what follows the
+    /// segment's base from there alone: nothing more may be written to the segment before.
+    pub may_be_found: bool,
+}
+
 /// Makes a segment ready for appends under its live name: space reserved, header durable, first
-/// frame place terminated. `recycled` is the id of a free file to use again.
+/// frame place terminated. `recycled` is the id of a free file to use again. What fails leaves no file
+/// behind where that can be helped: space half taken helps nobody, and the next try starts clean.
 pub(super) fn create(
     files: &dyn Files,
     dir: &Path,
     header: &SegmentHeader,
     segment_bytes: u64,
     recycled: Option<u64>,
-) -> io::Result<Box<dyn SpoolFile>> {
+) -> Result<Box<dyn SpoolFile>, NotMade> {
     let start = free_path(dir, recycled.unwrap_or(header.segment));
-    let prepared = prepare(files, &start, header, segment_bytes);
-    let file = match prepared {
-        Ok(file) => file,
-        Err(error) => {
-            // Space half taken helps nobody; the next try starts clean.
-            if let Err(error) = files.remove(&start) {
-                tracing::warn!(path = %start.display(), %error, "could not remove a half-made spool segment");
-            }
-            return Err(error);
+    let live = live_path(dir, header.segment);
+    let discard = |path: &Path, error: io::Error, may_be_found: bool| {
+        if let Err(error) = files.remove(path) {
+            tracing::warn!(path = %path.display(), %error, "could not remove a half-made spool segment");
         }
+        NotMade { error, may_be_found }
     };
-    files.rename(&start, &live_path(dir, header.segment))?;
-    files.sync_dir(dir)?;
+    let file = prepare(files, &start, header, segment_bytes)
+        .map_err(|error| discard(&start, error, false))?;
+    files.rename(&start, &live).map_err(|error| discard(&start, error, true))?;
+    files.sync_dir(dir).map_err(|error| discard(&live, error, true))?;
     Ok(file)
 }
 

@@ -13,7 +13,7 @@ use super::{
     AppendError, Durability, Entry,
     files::SpoolFile,
     frame::{FRAME_HEADER_BYTES, Frame, FrameHeader, Mark, Position, TERMINATOR},
-    segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader},
+    segment::{self, NotMade, SEGMENT_HEADER_BYTES, SegmentHeader},
     state::{Segment, Shared},
 };
 
@@ -256,7 +256,7 @@ impl Writer {
     }
 
     /// Opens the next segment. When there is no room for it, the active one stays for entries that
-    /// still fit.
+    /// still fit; when the new one failed so late that the next start may find it, it does not.
     fn rotate(&mut self) -> Result<(), AppendError> {
         let shared = Arc::clone(&self.shared);
         let options = &shared.options;
@@ -295,8 +295,12 @@ impl Writer {
                     is_abandoned: false,
                 });
             }
-            Err(error) => {
+            Err(NotMade { error, may_be_found }) => {
                 tracing::error!(%error, "could not open a spool segment");
+                if may_be_found {
+                    self.active = None;
+                    shared.state.lock().active = None;
+                }
                 return Err(match error.kind() {
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                         shared.full(&shared.state.lock())

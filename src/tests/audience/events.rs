@@ -170,9 +170,8 @@ async fn message(workspace: &Workspace, user: &str, kind: &str, campaign: &str, 
     for (field, value) in more.as_object().unwrap() {
         row[field] = value.clone();
     }
-    let app = server().app();
     server()
-        .on(async move {
+        .with(|app| async move {
             let insert = format!("INSERT INTO message_events FORMAT JSONEachRow {row}");
             app.analytics().client().query_raw(&insert).execute().await.unwrap();
         })

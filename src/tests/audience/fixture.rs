@@ -159,15 +159,17 @@ impl Asked {
     }
 
     pub(crate) async fn measure(&self, workspace: WorkspaceId) -> Measured {
-        let (app, asked) = (server().app(), self.clone());
-        server().on(async move { ops::measure(&app, workspace, &asked.ask()).await.unwrap() }).await
+        let asked = self.clone();
+        server()
+            .with(|app| async move { ops::measure(&app, workspace, &asked.ask()).await.unwrap() })
+            .await
     }
 
     /// Everyone who is meant, read in pages of this size.
     pub(crate) async fn pages(&self, workspace: WorkspaceId, size: u32) -> Vec<Reached> {
-        let (app, asked) = (server().app(), self.clone());
+        let asked = self.clone();
         server()
-            .on(async move {
+            .with(|app| async move {
                 let ask = asked.ask();
                 let mut audience = ops::Audience::open(&app, workspace, &ask).await.unwrap();
                 let mut all: Vec<Reached> = Vec::new();

@@ -177,9 +177,8 @@ pub(crate) async fn told(reference: Reference, count: usize) -> Vec<String> {
 }
 
 async fn lines(reference: Reference) -> Vec<String> {
-    let app = server().app();
     server()
-        .on(async move {
+        .with(|app| async move {
             let query = app.analytics().client().query(
                 "SELECT trimRight(concat(toString(type), ' ', label, if(label = '', '', ' '), code)) AS line
                  FROM message_events FINAL

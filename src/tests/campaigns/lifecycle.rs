@@ -384,9 +384,8 @@ async fn what_was_found_settled_is_not_over_while_its_campaign_is_halted() {
     let workspace = Workspace::new().await;
     let campaign = in_status(&workspace, &recurring("halted"), "paused").await;
     let settle = async || {
-        let (app, tenant, run) =
-            (server().app(), workspace.id, (id(&campaign).parse().unwrap(), 0));
-        server().on(async move { ops::settle(&app, tenant, run).await.unwrap() }).await
+        let (tenant, run) = (workspace.id, (id(&campaign).parse().unwrap(), 0));
+        server().with(async move |app| ops::settle(&app, tenant, run).await.unwrap()).await
     };
     assert!(!settle().await, "when it goes on, somebody has to look again");
     assert_eq!(status(&read(&workspace.api, &campaign).await), "paused");

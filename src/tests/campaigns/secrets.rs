@@ -36,10 +36,9 @@ async fn kept(workspace: &Workspace) -> String {
 
 /// The secret of a campaign's first variant as a call would be made with it.
 async fn opened(workspace: &Workspace, campaign: &Value) -> String {
-    let (app, workspace) = (server().app(), workspace.id);
-    let id = id(campaign).parse().unwrap();
+    let (workspace, id) = (workspace.id, id(campaign).parse().unwrap());
     server()
-        .on(async move {
+        .with(move |app| async move {
             let found = millrace::campaigns::ops::find(&app, workspace, id).await.unwrap();
             let secret = found.definition.variants[0].auth().unwrap().secret().unwrap().clone();
             let opened = app.vault().open(workspace, secret.as_str()).unwrap().unwrap();

@@ -116,9 +116,13 @@ impl TestServer {
         self.runtime.spawn(work).await.unwrap()
     }
 
-    /// What its handlers reach, for questions that no endpoint asks.
-    pub(crate) fn app(&self) -> App {
-        self.app.clone()
+    /// Likewise, with what its handlers reach, for questions that no endpoint asks. Its connections belong to
+    /// that runtime, too: one made on a test's own would die with the test, under whoever has it then.
+    pub(crate) async fn with<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
+        &self,
+        work: impl FnOnce(App) -> W,
+    ) -> T {
+        self.on(work(self.app.clone())).await
     }
 
     pub(crate) fn db(&self) -> PgPool {

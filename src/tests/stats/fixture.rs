@@ -126,12 +126,13 @@ impl Told {
 
 /// Tells all of it, and waits until it can be asked about.
 pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
-    let (app, own, id) = (server().app(), all.to_vec(), workspace.id.uuid());
-    let told = move || async move {
-        let events: Vec<MessageEvent<'_>> = own.iter().map(Told::event).collect();
-        app.intake().tell(id, &events, Clock::system().now().millis()).await.unwrap();
-    };
-    server().on(told()).await;
+    let (own, id) = (all.to_vec(), workspace.id.uuid());
+    server()
+        .with(|app| async move {
+            let events: Vec<MessageEvent<'_>> = own.iter().map(Told::event).collect();
+            app.intake().tell(id, &events, Clock::system().now().millis()).await.unwrap();
+        })
+        .await;
     let (keys, bits) = {
         let mut known = KNOWN.lock().unwrap();
         let (keys, bits) = known.entry(id).or_default();
@@ -141,9 +142,10 @@ pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
     };
     // What is put together of them is there an instant later than they are.
     eventually("what is told can be asked about", || async {
-        let app = server().app();
-        let count = async |sql: &str| -> u64 {
-            app.analytics().client().query(sql).bind(id).fetch_one().await.unwrap()
+        let count = |sql: &'static str| {
+            server().with(move |app| async move {
+                app.analytics().client().query(sql).bind(id).fetch_one::<u64>().await.unwrap()
+            })
         };
         let told = count(
             "SELECT uniqExact(campaign_id, type, message_id, event_id) FROM message_events WHERE workspace_id = ?",

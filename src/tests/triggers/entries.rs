@@ -16,9 +16,9 @@ fn short(entered: &[Entered]) -> Vec<(&str, &str, i32)> {
 
 /// How many `queued` events of a campaign ClickHouse has.
 async fn told(campaign: &Value) -> u64 {
-    let (app, campaign) = (server().app(), id(campaign).to_owned());
+    let campaign = id(campaign).to_owned();
     server()
-        .on(async move {
+        .with(|app| async move {
             app.analytics()
                 .client()
                 .query("SELECT count() FROM message_events FINAL WHERE type = 'queued' AND campaign_id = toUUID(?)")

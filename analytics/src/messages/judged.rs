@@ -98,7 +98,8 @@ impl Cohort<'_> {
         Ok(parts > 1)
     }
 
-    /// A question about messages of these that were opened or clicked in, to which some of `any` happened.
+    /// A question about messages of these that were opened or clicked in. It must leave out itself to which nothing
+    /// of `any` happened: they are left out beforehand only where that is less work.
     pub(super) async fn ask_seen(
         &self,
         analytics: &Analytics,

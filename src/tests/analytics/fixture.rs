@@ -106,20 +106,33 @@ pub(super) async fn insert(analytics: &Analytics, events: &[Event]) {
     send(analytics, &batch(events), &Uuid::now_v7().to_string()).await.unwrap();
 }
 
+/// Inserts rows into a table, one JSON object a line.
+pub(super) async fn insert_into(analytics: &Analytics, table: &str, rows: &str) {
+    send_into(analytics, table, (rows, &Uuid::now_v7().to_string())).await.unwrap();
+}
+
 /// The rows of a batch, one JSON object a line.
 pub(super) fn batch(events: &[Event]) -> String {
     events.iter().fold(String::new(), |rows, event| rows + &event.row().to_string() + "\n")
 }
 
-/// Inserts a batch under a deduplication token, with the settings of the batch writer.
+/// Inserts a batch of events under a deduplication token, with the settings of the batch writer.
 pub(super) async fn send(
     analytics: &Analytics,
     batch: &str,
     token: &str,
 ) -> Result<(), clickhouse::error::Error> {
+    send_into(analytics, "events", (batch, token)).await
+}
+
+async fn send_into(
+    analytics: &Analytics,
+    table: &str,
+    (batch, token): (&str, &str),
+) -> Result<(), clickhouse::error::Error> {
     let mut insert = analytics
         .client()
-        .insert_formatted_with("INSERT INTO events FORMAT JSONEachRow")
+        .insert_formatted_with(format!("INSERT INTO {table} FORMAT JSONEachRow"))
         .with_setting("async_insert", "0")
         .with_setting("optimize_on_insert", "0")
         .with_setting("deduplicate_blocks_in_dependent_materialized_views", "1")
@@ -131,7 +144,7 @@ pub(super) async fn send(
 
 /// Keeps merges from happening, so that a read must be exact by itself.
 pub(super) async fn stop_merges(analytics: &Analytics) {
-    for table in ["events", "orders", "timeline"] {
+    for table in ["events", "orders", "timeline", "message_events", "message_outcomes"] {
         let sql = format!("SYSTEM STOP MERGES {table}");
         analytics.client().query_raw(&sql).execute().await.unwrap();
     }

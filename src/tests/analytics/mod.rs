@@ -3,6 +3,7 @@
 mod exact;
 mod fixture;
 mod lists;
+mod messages;
 mod orders;
 mod repeats;
 mod schema;

@@ -55,11 +55,9 @@ impl Client {
 
     /// Sends a request and fails the test when the status is not the expected one.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder, expected: u16) -> Answer {
-        let answer = request.send().await.unwrap();
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let text = answer.text().await.unwrap();
-        assert_eq!(status, StatusCode::from_u16(expected).unwrap(), "{text}");
-        Answer { headers, text }
+        let (status, answer) = answered(request).await;
+        assert_eq!(status, StatusCode::from_u16(expected).unwrap(), "{}", answer.text);
+        answer
     }
 
     pub(crate) async fn get(&self, path: impl Display, expected: u16) -> Answer {
@@ -70,14 +68,12 @@ impl Client {
     /// died just now: readiness is looked at every two seconds.
     pub(crate) async fn get_when_back(&self, path: &str) -> Answer {
         eventually("the stores are back", || async {
-            let answer = self.request(Method::GET, path).send().await.unwrap();
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            let text = answer.text().await.unwrap();
+            let (status, answer) = answered(self.request(Method::GET, path)).await;
             if status == StatusCode::SERVICE_UNAVAILABLE {
                 return None;
             }
-            assert_eq!(status, StatusCode::OK, "{text}");
-            Some(Answer { headers, text })
+            assert_eq!(status, StatusCode::OK, "{}", answer.text);
+            Some(answer)
         })
         .await
     }
@@ -96,4 +92,10 @@ impl Client {
         let request = self.request(Method::POST, path).header("content-type", "application/json");
         self.send(request.body(body.into()), expected).await
     }
+}
+
+async fn answered(request: reqwest::RequestBuilder) -> (StatusCode, Answer) {
+    let answer = request.send().await.unwrap();
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    (status, Answer { headers, text: answer.text().await.unwrap() })
 }

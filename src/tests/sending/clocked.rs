@@ -94,7 +94,7 @@ impl Clocked {
         SHARED.hand.set(at);
     }
 
-    /// Waits until nothing is in flight: the sender of what is would be given up when time jumps.
+    /// Waits until nothing is in flight: when time jumps, what is would be told as of a time at which it had left.
     pub(super) async fn land(&self) {
         eventually("nothing is in flight", async || {
             let sql =

@@ -190,6 +190,8 @@ pub struct RateLimits {
     pub campaigns: Rate,
     /// Of messages sent one by one.
     pub transactional: Rate,
+    /// Of the pixel and the links in messages, by peer.
+    pub links: Rate,
 }
 
 /// A rate of requests.

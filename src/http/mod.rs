@@ -37,7 +37,7 @@ pub use self::{
     path::Path,
     query::{DateRange, FromQuery, Query, QueryFields},
     request_id::RequestId,
-    requester::{NotANetwork, Requester, TrustedProxies, TrustedProxy},
+    requester::{Client, NotANetwork, PeerKey, Requester, TrustedProxies, TrustedProxy},
     serve::{Drained, ServeOptions, bind, serve},
     upserted::Upserted,
 };

@@ -25,6 +25,7 @@ use governor::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::requester::Client;
 use crate::kernel::{Error, Result};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -74,6 +75,14 @@ type Buckets =
 #[derive(Debug, Clone)]
 pub struct RateLimit(Option<Arc<Class>>);
 
+/// Buckets by any key, asked by the route itself: for limits that are not one per credential and class.
+/// Cloned freely.
+///
+/// A bucket exists while it is not full, so memory is bounded by the rate of requests, not by the number of
+/// keys that were ever seen.
+#[derive(Debug, Clone)]
+pub struct KeyedRate(Option<Arc<Class>>);
+
 /// The buckets of every class.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
@@ -83,6 +92,8 @@ pub struct RateLimits {
     pub campaigns: RateLimit,
     /// Of messages sent one by one.
     pub transactional: RateLimit,
+    /// Of the pixel and the links in messages, by peer.
+    pub links: KeyedRate,
 }
 
 #[derive(Debug)]
@@ -113,23 +124,56 @@ struct Gate {
 impl RateLimit {
     /// The buckets of a class, all full.
     pub fn new(class: RateClass, rate: Rate) -> Self {
-        let limits = NonZeroU32::new(rate.per_second).map(|per_second| {
-            let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
-            let quota = Quota::per_second(per_second).allow_burst(burst);
-            Arc::new(Class {
-                name: class.name(),
-                per_second: per_second.get(),
-                burst: burst.get(),
-                buckets: RateLimiter::keyed(quota).with_middleware(),
-                hasher: RandomState::new(),
-                until_sweep: AtomicU32::new(SWEEP_EVERY),
-            })
-        });
-        Self(limits)
+        Self(Class::new(class.name(), rate))
+    }
+}
+
+impl KeyedRate {
+    /// All buckets full. `name` is the limit's name in metrics; a rate of 0 a second is no limit.
+    pub fn new(name: &'static str, rate: Rate) -> Self {
+        Self(Class::new(name, rate))
+    }
+
+    /// Counts a request of this key.
+    ///
+    /// # Errors
+    /// 429 when the key's bucket is empty.
+    pub fn admit(&self, key: impl Hash) -> Result<()> {
+        let Some(class) = &self.0 else { return Ok(()) };
+        class.take(key).map(drop).map_err(|standing| class.throttled(standing))
+    }
+
+    /// Counts a request of a client, where there is one to count.
+    ///
+    /// # Errors
+    /// 429 when the client's bucket is empty.
+    pub fn admit_client(&self, client: Client) -> Result<()> {
+        client.0.map_or(Ok(()), |peer| self.admit(peer))
     }
 }
 
 impl Class {
+    /// The buckets of a rate; `None` where it sets no limit.
+    fn new(name: &'static str, rate: Rate) -> Option<Arc<Self>> {
+        let per_second = NonZeroU32::new(rate.per_second)?;
+        let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
+        let quota = Quota::per_second(per_second).allow_burst(burst);
+        Some(Arc::new(Self {
+            name,
+            per_second: per_second.get(),
+            burst: burst.get(),
+            buckets: RateLimiter::keyed(quota).with_middleware(),
+            hasher: RandomState::new(),
+            until_sweep: AtomicU32::new(SWEEP_EVERY),
+        }))
+    }
+
+    /// The refusal of a request over the rate, counted.
+    fn throttled(&self, standing: Standing) -> Error {
+        metrics::counter!("http_requests_throttled_total", "class" => self.name).increment(1);
+        Error::Throttled { retry_after: standing.reset }
+    }
+
     /// Takes one request out of a credential's bucket.
     fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
         if self.until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -201,8 +245,7 @@ pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
     if taken.is_ok() {
         return Ok(());
     }
-    metrics::counter!("http_requests_throttled_total", "class" => gate.class.name).increment(1);
-    Err(Error::Throttled { retry_after: standing.reset })
+    Err(gate.class.throttled(standing))
 }
 
 #[cfg(test)]
@@ -240,6 +283,18 @@ mod tests {
         assert_eq!(text(REMAINING), "1000");
         assert_eq!(text(RESET), "1");
         assert_eq!(text(POLICY), "\"mgmt\";q=1000;w=1");
+    }
+
+    #[test]
+    fn a_rate_by_key_refuses_the_one_over_its_burst_and_no_other_key() {
+        // Tokens come back while the test runs, so a few more than the burst may pass.
+        let rate = KeyedRate::new("test", Rate { per_second: 1, burst: 50 });
+        let passed = (0..5_000).take_while(|_| rate.admit("ann").is_ok()).count();
+        assert!((50..5_000).contains(&passed), "{passed}");
+        assert!(rate.admit("bob").is_ok());
+        assert!(rate.admit_client(Client(None)).is_ok());
+        let none = KeyedRate::new("test", Rate { per_second: 0, burst: 0 });
+        assert!((0..5_000).all(|_| none.admit("ann").is_ok()));
     }
 
     #[test]

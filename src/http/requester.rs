@@ -12,7 +12,7 @@ use std::{
 };
 
 use axum::extract::{FromRef, FromRequestParts};
-use http::{HeaderMap, header::USER_AGENT, request::Parts};
+use http::{Extensions, HeaderMap, header::USER_AGENT, request::Parts};
 use ipnet::IpNet;
 use serde::{Deserialize, de::Error as _};
 
@@ -33,6 +33,57 @@ pub struct Requester {
 /// The other end of the connection; the accept loop puts it into every request's extensions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) IpAddr);
+
+/// What limits by peer count by: an IPv4 address, or the /64 network of an IPv6 address, since one
+/// subscriber usually has all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PeerKey(IpAddr);
+
+/// Bits of an IPv6 address that are the host's within its network.
+const IPV6_HOST_BITS: u32 = 64;
+
+impl PeerKey {
+    /// The key of an address; an IPv4 address written as IPv6 has the key of the IPv4 address.
+    pub fn of(address: IpAddr) -> Self {
+        Self(match address.to_canonical() {
+            IpAddr::V6(v6) => {
+                let network = u128::from(v6) >> IPV6_HOST_BITS << IPV6_HOST_BITS;
+                IpAddr::V6(network.into())
+            }
+            v4 @ IpAddr::V4(_) => v4,
+        })
+    }
+}
+
+/// The client of a request, as limits by peer count it. Holds nothing where there is no client to count:
+/// a request from a trusted proxy that names none, or one without a connection (a test of the router).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client(pub Option<PeerKey>);
+
+impl Client {
+    /// The client of a request with these extensions and headers.
+    pub(super) fn of(
+        extensions: &Extensions,
+        headers: &HeaderMap,
+        proxies: &TrustedProxies,
+    ) -> Self {
+        let peer = extensions.get::<Peer>();
+        Self(peer.and_then(|Peer(address)| proxies.client(*address, headers)))
+    }
+}
+
+impl<S> FromRequestParts<S> for Client
+where
+    S: Send + Sync,
+    TrustedProxies: FromRef<S>,
+{
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let proxies = TrustedProxies::from_ref(state);
+        Ok(Self::of(&parts.extensions, &parts.headers, &proxies))
+    }
+}
 
 /// A proxy, or a network of them, whose `X-Forwarded-For` is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +119,16 @@ impl TrustedProxies {
         Self(Arc::from(proxies))
     }
 
-    fn include(&self, address: IpAddr) -> bool {
+    /// Whether this address is such a proxy's.
+    pub(super) fn include(&self, address: IpAddr) -> bool {
         self.0.iter().any(|TrustedProxy(network)| network.contains(&address))
+    }
+
+    /// The client that a connection from `peer` with these headers speaks for; `None` where it comes from
+    /// a trusted proxy that names no client.
+    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<PeerKey> {
+        let origin = self.origin(peer, headers);
+        (!self.include(origin)).then(|| PeerKey::of(origin))
     }
 
     /// The nearest address to `peer` that is not one of these proxies.
@@ -150,6 +209,26 @@ mod tests {
         for (trusted, peer, forwarded, expected) in table {
             assert_eq!(origin(trusted, peer, forwarded), expected, "{peer} {forwarded:?}");
         }
+    }
+
+    #[test]
+    fn limits_by_peer_count_ipv6_by_network_and_no_proxy_that_names_nobody() {
+        let key = |text: &str| PeerKey::of(text.parse().unwrap());
+        assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
+        assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
+        assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));
+        assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
+        let proxies = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]);
+        let client = |peer: &str, forwarded: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(line) = forwarded {
+                headers.append(X_FORWARDED_FOR, HeaderValue::from_static(line));
+            }
+            proxies.client(peer.parse().unwrap(), &headers)
+        };
+        assert_eq!(client("10.0.0.1", None), None);
+        assert_eq!(client("10.0.0.1", Some("192.0.2.1")), Some(key("192.0.2.1")));
+        assert_eq!(client("192.0.2.7", Some("192.0.2.1")), Some(key("192.0.2.7")));
     }
 
     #[test]

@@ -38,7 +38,7 @@ use crate::{
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
         health::Readiness,
-        rate::{Rate, RateClass, RateLimit, RateLimits},
+        rate::{KeyedRate, Rate, RateClass, RateLimit, RateLimits},
     },
     kernel::Clock,
     links::Links,
@@ -359,12 +359,12 @@ fn assemble(
 }
 
 fn rate_limits(settings: &config::RateLimits) -> RateLimits {
-    let limit = |class, rate: config::Rate| {
-        RateLimit::new(class, Rate { per_second: rate.per_second, burst: rate.burst })
-    };
+    let rate = |rate: config::Rate| Rate { per_second: rate.per_second, burst: rate.burst };
+    let limit = |class, set: config::Rate| RateLimit::new(class, rate(set));
     RateLimits {
         management: limit(RateClass::Management, settings.management),
         campaigns: limit(RateClass::Campaigns, settings.campaigns),
         transactional: limit(RateClass::Transactional, settings.transactional),
+        links: KeyedRate::new("links", rate(settings.links)),
     }
 }

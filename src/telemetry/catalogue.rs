@@ -69,7 +69,7 @@ pub const METRICS: &[Metric] = &[
         "http_requests_throttled_total",
         Counter,
         Count,
-        "requests over their credential's rate, by class of routes",
+        "requests over the rate of their credential or peer, by class of routes",
     ),
     metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
     metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     Router,
-    extract::{Request, State},
+    extract::{FromRequestParts, Request, State},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
@@ -12,6 +12,7 @@ use axum::{
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY},
+    request::Parts,
 };
 use tokio::sync::Semaphore;
 use url::Url;
@@ -25,7 +26,7 @@ use crate::{
         ops::engagement::{self, Engaged, Engagement},
     },
     hosted_page,
-    http::{Path, Shown},
+    http::{Client, Path, Shown},
     kernel::{Error, Result},
     links::Link,
 };
@@ -71,7 +72,21 @@ async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
+/// A request within the rate of its peer.
+struct WithinRate;
+
+impl FromRequestParts<App> for WithinRate {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let Ok(client) = Client::from_request_parts(parts, app).await;
+        app.rate_limits().links.admit_client(client)?;
+        Ok(Self)
+    }
+}
+
 async fn open(
+    _: WithinRate,
     State(app): State<App>,
     method: Method,
     headers: HeaderMap,
@@ -86,6 +101,7 @@ async fn open(
 }
 
 async fn follow(
+    _: WithinRate,
     State(app): State<App>,
     method: Method,
     headers: HeaderMap,
@@ -102,6 +118,7 @@ async fn follow(
 }
 
 async fn follow_short(
+    _: WithinRate,
     State(app): State<App>,
     method: Method,
     headers: HeaderMap,

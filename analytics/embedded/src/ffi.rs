@@ -75,9 +75,32 @@ struct Symbols {
     bytes_written: unsafe extern "C" fn(Handle) -> u64,
 }
 
+/// The release of the library that this crate is written and tested for.
+const RELEASE: (u32, u32) = (26, 7);
+
+/// Refuses a library older than [`RELEASE`]: its interface may differ, and it may not read what this
+/// release wrote. A newer one is taken; true says that it is one. Called before the library touches any file.
+fn is_newer(version: &str) -> anyhow::Result<bool> {
+    let (year, month) = RELEASE;
+    let mut numbers = version.split('.').map(str::parse);
+    let (Some(Ok(found_year)), Some(Ok(found_month))) = (numbers.next(), numbers.next()) else {
+        anyhow::bail!(
+            "the ClickHouse library gives no version ({version:?}): use one of {year}.{month}"
+        );
+    };
+    let found: (u32, u32) = (found_year, found_month);
+    anyhow::ensure!(
+        found >= RELEASE,
+        "the ClickHouse library has version {version}: {year}.{month} or newer is needed"
+    );
+    Ok(found > RELEASE)
+}
+
 /// The loaded engine. One a process.
 pub(crate) struct Library {
     symbols: Symbols,
+    /// Its version, where that is newer than [`RELEASE`].
+    pub(crate) untested_version: Option<String>,
 }
 
 impl Library {
@@ -96,6 +119,16 @@ impl Library {
                 })?
             };
         }
+        let version: unsafe extern "C" fn() -> *const c_char = symbol!(b"chdb_version");
+        // SAFETY: no arguments; the text belongs to the library, which is never unloaded.
+        let version = unsafe { version() };
+        let version = if version.is_null() {
+            String::new()
+        } else {
+            // SAFETY: not null; the library ends its version with a NUL.
+            unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
+        };
+        let is_newer = is_newer(&version).with_context(|| format!("use {}", path.display()))?;
         let set_signal_handlers: unsafe extern "C" fn(c_int) =
             symbol!(b"chdb_set_signal_handlers_enabled");
         let symbols = Symbols {
@@ -125,7 +158,7 @@ impl Library {
         };
         // SAFETY: takes a plain integer; called before the first connection, as the header asks.
         unsafe { set_signal_handlers(0) };
-        Ok(Arc::new(Self { symbols }))
+        Ok(Arc::new(Self { symbols, untested_version: is_newer.then_some(version) }))
     }
 
     /// Stops the engine's threads. False while a connection is open or when a thread would not stop.
@@ -188,7 +221,8 @@ impl Connection {
         let count = c_int::try_from(pointers.len()).unwrap_or(c_int::MAX);
         // SAFETY: `count` pointers to NUL-terminated texts that outlive the call; the library copies what it keeps.
         let handle = unsafe { (library.symbols.connect)(count, pointers.as_mut_ptr()) };
-        if handle.is_null() {
+        // SAFETY: read only where it is not null; the library gives a pointer to its connection.
+        if handle.is_null() || unsafe { *handle }.is_null() {
             return Err(Fault::from_engine(
                 "the engine refused a connection; its reason is on stderr",
             ));
@@ -269,6 +303,9 @@ impl Connection {
         let bound = Bound::new(params);
         // SAFETY: texts and arrays are given with their lengths and outlive the call.
         let handle = unsafe { bound.call(self.library.symbols.insert, self.inner(), sql, format) };
+        if handle.is_null() {
+            return Err(Fault::from_engine("the engine began no insert and gave no reason"));
+        }
         let insert =
             Insert { library: Arc::clone(&self.library), handle, _connection: PhantomData };
         insert.fault()?;
@@ -449,3 +486,6 @@ unsafe fn text_fault(text: *const c_char) -> Result<(), Fault> {
     // SAFETY: not null, NUL-terminated, says the caller.
     Err(Fault::from_engine(&unsafe { CStr::from_ptr(text) }.to_string_lossy()))
 }
+
+#[cfg(test)]
+mod tests;

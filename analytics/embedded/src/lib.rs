@@ -21,7 +21,10 @@ mod session;
 mod statement;
 mod wire;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+};
 
 pub use server::serve;
 
@@ -31,8 +34,8 @@ pub struct Options {
     pub library: PathBuf,
     /// Where the tables live; made with mode 0700 when missing.
     pub data_dir: PathBuf,
-    /// A loopback address to answer on; port 0 takes a free one.
-    pub listen: SocketAddr,
+    /// What to take connections from: a listening socket on a loopback address.
+    pub listener: TcpListener,
     /// The one user clients may name.
     pub user: String,
     /// That user's secret.
@@ -45,12 +48,21 @@ pub struct Options {
     pub connections: usize,
 }
 
+/// An engine that answers.
+#[derive(Debug)]
+pub struct Ready {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The library's version, where it is newer than the one this crate is tested with.
+    pub untested_version: Option<String>,
+}
+
 impl std::fmt::Debug for Options {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Options")
             .field("library", &self.library)
             .field("data_dir", &self.data_dir)
-            .field("listen", &self.listen)
+            .field("listener", &self.listener)
             .field("user", &self.user)
             .field("database", &self.database)
             .field("memory_bytes", &self.memory_bytes)

@@ -1,8 +1,8 @@
 //! The HTTP front: who is let in, what a request is, and how the whole comes up and goes down.
 
 use std::{
-    convert::Infallible, fs::DirBuilder, net::SocketAddr, os::unix::fs::DirBuilderExt as _,
-    path::Path, sync::Arc, time::Duration,
+    convert::Infallible, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, path::Path, sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    Options,
+    Options, Ready,
     answer::{self, Answer, AnswerBody, Head},
     auth::Credential,
     body::Upload,
@@ -57,40 +57,49 @@ struct Server {
 
 /// Serves the embedded engine until `stop` resolves, then closes everything it opened.
 ///
-/// `ready` is called with the address once requests are answered. Blocks of its own run on threads of their own, so the
+/// `ready` is called once requests are answered. Blocks of its own run on threads of their own, so the
 /// runtime may have one thread. One call a process: the library does not start twice.
 ///
 /// # Errors
 ///
-/// An address that is not loopback, files another process holds, a library that cannot be loaded or does not start.
+/// A socket that is not on a loopback address, files another process holds, a library that cannot be loaded or does not start.
 pub async fn serve(
     options: Options,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(Ready),
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
+    let Options {
+        library,
+        data_dir,
+        listener,
+        user,
+        password,
+        database,
+        memory_bytes,
+        connections,
+    } = options;
+    let address = listener.local_addr()?;
     anyhow::ensure!(
-        options.listen.ip().is_loopback(),
+        address.ip().is_loopback(),
         "the embedded ClickHouse listens on a loopback address only"
     );
-    anyhow::ensure!(!options.password.is_empty(), "the embedded ClickHouse needs a password");
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .with_context(|| format!("listen on {}", options.listen))?;
-    let address = listener.local_addr()?;
-    let Options { library, data_dir, user, password, database, memory_bytes, connections, .. } =
-        options;
+    anyhow::ensure!(!password.is_empty(), "the embedded ClickHouse needs a password");
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
     let name = database.clone();
-    let (engine, threads) = tokio::task::spawn_blocking(move || {
+    let (engine, threads, untested_version) = tokio::task::spawn_blocking(move || {
         prepare_files(&data_dir)?;
         let library = Library::load(&library)?;
+        let untested_version = library.untested_version.clone();
         let arguments: Arc<[String]> = configuration::prepare(&data_dir, memory_bytes)?.into();
-        Engine::start(library, &arguments, &name, connections)
+        let (engine, threads) = Engine::start(library, &arguments, &name, connections)?;
+        anyhow::Ok((engine, threads, untested_version))
     })
     .await
     .context("start the engine")??;
     tracing::info!(%address, version = %engine.version, connections, memory_bytes, "embedded clickhouse answers");
     let server = Arc::new(Server { engine, credential: Credential::new(user, password), database });
-    ready(address);
+    ready(Ready { address, untested_version });
     accept(&listener, &server, stop).await;
     drop(listener);
     drop(server);

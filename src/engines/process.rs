@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     fmt,
     io::ErrorKind,
+    os::fd::OwnedFd,
     process::Stdio,
     sync::{
         Arc, OnceLock,
@@ -19,8 +20,9 @@ use nix::{
 };
 use parking_lot::Mutex;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, BufReader, Lines},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader, BufStream},
+    net::UnixStream,
+    process::{Child, ChildStdin, Command},
     runtime::Handle,
     sync::{oneshot, watch},
     task::JoinHandle,
@@ -52,20 +54,43 @@ pub(super) trait Engine: Send + 'static {
     /// How long it may take to stop by itself.
     const STOP_MAX: Duration;
     /// Makes way (ends what an earlier run left) and says what to run.
-    fn prepare(&mut self) -> impl Future<Output = Result<Command, Error>> + Send;
+    fn prepare(&mut self) -> impl Future<Output = Result<Launch, Error>> + Send;
     /// Waits until the child answers.
     fn ready(&mut self, child: &mut Running) -> impl Future<Output = Result<(), Error>> + Send;
     /// Asks the child to stop.
     fn ask_to_stop(child: &mut Running);
 }
 
+/// What to run, and how it hears of its parent's end.
+pub(super) struct Launch {
+    command: Command,
+    channel: Option<std::os::unix::net::UnixStream>,
+}
+
+impl Launch {
+    /// A child whose standard input ends with its parent.
+    pub(super) fn piped(mut command: Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        Self { command, channel: None }
+    }
+
+    /// A child that gets a socket as its standard input, as `inetd` hands one over. Its standard output
+    /// is a stream to and from its parent, and ends with it.
+    pub(super) fn with_socket(mut command: Command, socket: OwnedFd) -> std::io::Result<Self> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        command.stdin(socket).stdout(OwnedFd::from(theirs));
+        Ok(Self { command, channel: Some(ours) })
+    }
+}
+
 /// A child that runs.
 pub(super) struct Running {
     child: Child,
-    /// Closing it tells the child that its parent is gone or wants it gone.
-    pub(super) stdin: Option<ChildStdin>,
-    /// What the child says to its parent.
-    pub(super) stdout: Option<Lines<BufReader<ChildStdout>>>,
+    /// Held open: its end is the end of the parent.
+    _stdin: Option<ChildStdin>,
+    /// To and from the child. Closing it tells the child that its parent is gone or wants it gone.
+    pub(super) channel: Option<BufStream<UnixStream>>,
     log: Arc<Log>,
 }
 
@@ -182,8 +207,8 @@ async fn keep_alive<E: Engine>(
 }
 
 async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
-    let command = engine.prepare().await?;
-    let mut running = spawn(command)
+    let launch = engine.prepare().await?;
+    let mut running = spawn(launch)
         .await
         .map_err(|error| Error::Start { engine: E::NAME, reason: error.to_string() })?;
     if let Some(stderr) = running.child.stderr.take() {
@@ -204,17 +229,18 @@ async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
 
 /// Spawns in a thread that lives as long as the process: on Linux a child asks to be signalled when
 /// the *thread* that made it ends.
-async fn spawn(mut command: Command) -> std::io::Result<Running> {
+async fn spawn(launch: Launch) -> std::io::Result<Running> {
+    let Launch { mut command, channel } = launch;
+    let channel = channel.map(UnixStream::from_std).transpose()?.map(BufStream::new);
     // A group of its own: Ctrl-C on the terminal is for us, who stop the engines last.
     command.process_group(0).kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stderr(Stdio::piped());
     let (answer, answered) = oneshot::channel();
     let request = Spawn { command, handle: Handle::current(), answer };
     let gone = || std::io::Error::other("the spawning thread is gone");
     spawner().send(request).map_err(|_| gone())?;
     let mut child = answered.await.map_err(|_| gone())??;
-    let stdout = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
-    Ok(Running { stdin: child.stdin.take(), stdout, child, log: Arc::default() })
+    Ok(Running { _stdin: child.stdin.take(), channel, child, log: Arc::default() })
 }
 
 struct Spawn {

@@ -4,26 +4,33 @@ pub(super) mod serve;
 
 use std::{
     fs, io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, TcpListener},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use nix::{
     errno::Errno,
-    sys::signal::{Signal, kill},
+    sys::{
+        signal::{Signal, kill},
+        socket::{Backlog, listen},
+    },
     unistd::Pid,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
-use tokio::{io::AsyncWriteExt as _, process::Command};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _},
+    process::Command,
+};
 use url::Url;
 
 use super::{
     DataDir, Error,
     data_dir::{make_private, private_file, write_private},
     install::{CLICKHOUSE, Installer},
-    process::{self, Engine as _, Running, Supervised},
+    process::{self, Engine as _, Launch, Running, Supervised},
 };
 use crate::config;
 
@@ -32,6 +39,10 @@ const USER: &str = "millrace";
 const DATABASE: &str = "millrace";
 /// Holds the address with its secret, for programs of the same user.
 const URL_FILE: &str = "clickhouse.url";
+/// Holds the port of the last run, below the engine's folder: the address in [`URL_FILE`] goes with its server.
+const PORT_FILE: &str = "port";
+/// Connections that wait while the child starts, or starts again.
+const BACKLOG: i32 = 1024;
 /// Held by the process that has the files open; says which.
 const LOCK_FILE: &str = "engine.lock";
 /// How long a start may take, the loading of a large store included.
@@ -133,12 +144,11 @@ pub(super) async fn answers(address: &ClickHouseAddress) -> bool {
     }
 }
 
-/// What the child is told, on its standard input: secrets are not for command lines.
+/// What the child is told, on the stream to its parent: secrets are not for command lines.
 #[derive(Serialize, Deserialize)]
 struct Orders {
     library: PathBuf,
     folder: PathBuf,
-    listen: SocketAddr,
     user: String,
     password: String,
     database: String,
@@ -146,13 +156,18 @@ struct Orders {
     connections: usize,
 }
 
-/// What the child answers, on its standard output.
+/// What the child answers.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     port: u16,
+    /// The library's version, where it is newer than the one this program is tested with.
+    untested_version: Option<String>,
 }
 
 /// Installs ClickHouse where needed, starts it and waits until it answers.
+///
+/// This process binds the port and keeps it for its whole life; each child is handed the socket. While
+/// the child is down no other process can take its place: connections wait for the next child.
 pub(super) async fn start(
     executable: &Path,
     data: &DataDir,
@@ -166,14 +181,34 @@ pub(super) async fn start(
     };
     let folder = data.path().join("clickhouse");
     make_private(&folder)?;
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(data)?));
+    // A server that was killed left its address: the port may be another program's by now, and a command
+    // would send that program the password.
+    let published = Published { path: data.path().join(URL_FILE) };
+    published.withdraw()?;
+    // The process of an earlier run may hold the port.
+    end_orphan(&folder.join(LOCK_FILE)).await?;
+    let port_file = folder.join(PORT_FILE);
+    let socket = bind(read_port(&port_file))?;
+    let failed =
+        |error: io::Error| Error::Start { engine: Server::NAME, reason: error.to_string() };
+    let listen = socket.local_addr().map_err(failed)?;
+    write_private(&port_file, &listen.port().to_string())?;
     let password = data.secret("clickhouse")?;
+    let address = ClickHouseAddress {
+        url: Url::parse(&format!("http://{listen}/"))
+            .expect("a socket address is a valid authority"),
+        user: USER.to_owned(),
+        password: password.clone(),
+        database: DATABASE.to_owned(),
+    };
+    let url_file = published.path.clone();
     let server = Server {
         executable: executable.to_owned(),
+        _published: published,
+        socket,
         orders: Orders {
             library,
             folder,
-            listen,
             user: USER.to_owned(),
             password: password.expose_secret().to_owned(),
             database: DATABASE.to_owned(),
@@ -183,15 +218,32 @@ pub(super) async fn start(
     };
     tracing::info!(%listen, "starting ClickHouse");
     let supervised = Supervised::start(server).await?;
-    let address = ClickHouseAddress {
-        url: Url::parse(&format!("http://{listen}/"))
-            .expect("a socket address is a valid authority"),
-        user: USER.to_owned(),
-        password,
-        database: DATABASE.to_owned(),
-    };
-    write_private(&data.path().join(URL_FILE), address.to_secret().expose_secret())?;
+    write_private(&url_file, address.to_secret().expose_secret())?;
     Ok((supervised, address))
+}
+
+/// The file with the address. It exists only while a server holds the port.
+struct Published {
+    path: PathBuf,
+}
+
+impl Published {
+    fn withdraw(&self) -> Result<(), Error> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::file("remove", &self.path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        if let Err(error) = self.withdraw() {
+            tracing::warn!("{error}");
+        }
+    }
 }
 
 /// The library: the one that was set, else the installed one. Blocks.
@@ -208,21 +260,26 @@ fn library(settings: &config::Engines) -> Result<PathBuf, Error> {
     Ok(package.join("libchdb.so"))
 }
 
-/// The port of the last run where it is free, so that noted addresses stay valid; else any.
-/// The child binds it anew after each death, so it is settled here, before the first start.
-fn free_port(data: &DataDir) -> Result<u16, Error> {
-    let last = published(data).and_then(|address| address.url.port()).unwrap_or(0);
-    let bind = |port| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = bind(last).or_else(|_| bind(0));
-    listener
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|error| Error::Start { engine: Server::NAME, reason: error.to_string() })
+fn read_port(path: &Path) -> Option<u16> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// What it takes to run the server.
+/// Listens on the port of the last run where it is free, so that noted addresses stay valid; else on any.
+fn bind(last: Option<u16>) -> Result<TcpListener, Error> {
+    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let bound = bind(last.unwrap_or(0)).or_else(|_| bind(0)).and_then(|socket| {
+        listen(&socket, Backlog::new(BACKLOG)?)?;
+        Ok(socket)
+    });
+    bound.map_err(|error| Error::Start { engine: Server::NAME, reason: error.to_string() })
+}
+
+/// What it takes to run the server. Fields drop in this order: the address goes before the socket does.
 struct Server {
+    _published: Published,
     executable: PathBuf,
+    /// Listens as long as this process lives; only children take connections from it.
+    socket: TcpListener,
     orders: Orders,
 }
 
@@ -230,11 +287,14 @@ impl process::Engine for Server {
     const NAME: &'static str = "ClickHouse";
     const STOP_MAX: Duration = Duration::from_secs(15);
 
-    async fn prepare(&mut self) -> Result<Command, Error> {
+    async fn prepare(&mut self) -> Result<Launch, Error> {
         end_orphan(&self.orders.folder.join(LOCK_FILE)).await?;
         let mut command = Command::new(&self.executable);
         command.args(["engine", "clickhouse"]);
-        Ok(command)
+        let socket = self.socket.try_clone().map(OwnedFd::from);
+        socket
+            .and_then(|socket| Launch::with_socket(command, socket))
+            .map_err(|error| Error::Start { engine: Self::NAME, reason: error.to_string() })
     }
 
     async fn ready(&mut self, child: &mut Running) -> Result<(), Error> {
@@ -242,27 +302,34 @@ impl process::Engine for Server {
         let mut orders =
             serde_json::to_vec(&self.orders).map_err(|error| failed(error.to_string()))?;
         orders.push(b'\n');
-        if let Some(stdin) = &mut child.stdin {
-            stdin.write_all(&orders).await.map_err(|error| failed(error.to_string()))?;
-        }
-        let Some(mut stdout) = child.stdout.take() else {
+        let Some(channel) = &mut child.channel else {
             return Err(failed("its output is not connected".to_owned()));
         };
-        let line = tokio::time::timeout(START_MAX, stdout.next_line()).await;
-        child.stdout = Some(stdout);
-        let listening: Option<Listening> = match line {
-            Ok(Ok(Some(line))) => serde_json::from_str(&line).ok(),
-            Ok(Ok(None) | Err(_)) => return Err(failed(child.died().await)),
-            Err(_) => return Err(failed(format!("it did not answer within {START_MAX:?}"))),
+        let mut line = String::new();
+        let exchange = async {
+            channel.write_all(&orders).await?;
+            channel.flush().await?;
+            channel.read_line(&mut line).await
         };
-        match listening {
-            Some(listening) if listening.port == self.orders.listen.port() => Ok(()),
-            other => Err(failed(format!("it answered {other:?}"))),
+        match tokio::time::timeout(START_MAX, exchange).await {
+            Ok(Ok(1..)) => {}
+            Ok(Ok(0) | Err(_)) => return Err(failed(child.died().await)),
+            Err(_) => return Err(failed(format!("it did not answer within {START_MAX:?}"))),
+        }
+        let expected = self.socket.local_addr().map_err(|error| failed(error.to_string()))?.port();
+        match serde_json::from_str::<Listening>(&line) {
+            Ok(listening) if listening.port == expected => {
+                if let Some(version) = listening.untested_version {
+                    tracing::warn!(version, "this ClickHouse library is newer than the tested one");
+                }
+                Ok(())
+            }
+            _ => Err(failed(format!("it answered {:?}", line.trim_end()))),
         }
     }
 
     fn ask_to_stop(child: &mut Running) {
-        child.stdin = None;
+        child.channel = None;
     }
 }
 

@@ -27,7 +27,7 @@ use self::{cluster::Mark, programs::Programs};
 use super::{
     Error,
     account::{self, Account},
-    process::{self, Engine as _, Running, Supervised},
+    process::{self, Engine as _, Launch, Running, Supervised},
 };
 use crate::config;
 
@@ -100,7 +100,7 @@ impl process::Engine for Server {
     const NAME: &'static str = "PostgreSQL";
     const STOP_MAX: Duration = Duration::from_secs(15);
 
-    async fn prepare(&mut self) -> Result<Command, Error> {
+    async fn prepare(&mut self) -> Result<Launch, Error> {
         orphan::end(&self.folder.join(self.programs.major.to_string()), &self.mark).await?;
         let mut command = Command::new(&self.executable);
         command
@@ -112,7 +112,7 @@ impl process::Engine for Server {
             .args(["--user", &self.account.name])
             .args(["--mark", self.mark.text()])
             .args(["--parent", &std::process::id().to_string()]);
-        Ok(command)
+        Ok(Launch::piped(command))
     }
 
     async fn ready(&mut self, child: &mut Running) -> Result<(), Error> {

@@ -1,6 +1,10 @@
 //! Engines that are killed come back; engines whose server is killed go with it.
 
-use std::path::Path;
+use std::{
+    io::ErrorKind,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+};
 
 use nix::{
     sys::signal::{Signal, kill},
@@ -8,6 +12,7 @@ use nix::{
 };
 use serde_json::json;
 
+use super::command::millrace;
 use crate::kit::{Client, Process, data_dir, eventually};
 
 /// Process numbers of the embedded PostgreSQL and ClickHouse, as their own lock files say.
@@ -23,6 +28,13 @@ fn engines(data_dir: &Path) -> Option<[Pid; 2]> {
 fn runs(pid: Pid) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z')))
+}
+
+/// Where the embedded ClickHouse listens, as its published address says.
+fn clickhouse_address(data_dir: &Path) -> SocketAddr {
+    let text = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
+    let url = millrace::engines::ClickHouseAddress::parse(&text).unwrap().url;
+    url.socket_addrs(|| None).unwrap()[0]
 }
 
 async fn until_ready(admin_url: &str) {
@@ -71,6 +83,61 @@ async fn killed_engines_come_back_where_they_were_with_what_they_had() {
     }
     assert!(server.stop().await.success());
     assert!(back.iter().all(|pid| !runs(*pid)), "a server that stopped leaves no engine running");
+}
+
+#[tokio::test]
+async fn no_other_process_can_take_the_port_of_a_clickhouse_that_died() {
+    // Who answers there gets the password and the batches, and is believed.
+    let data_dir = data_dir("engine-port");
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    let client = server.client(&key.unwrap());
+    let port = clickhouse_address(&data_dir);
+    let refused = || {
+        let error = TcpListener::bind(port).expect_err("the port is free");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse, "{error}");
+    };
+    let [_, killed] = engines(&data_dir).unwrap();
+    kill(killed, Signal::SIGKILL).unwrap();
+    client.post("/events/track", &json!({"userId": "ann", "eventName": "Meanwhile"}), 200).await;
+    eventually("ClickHouse is dead", || async {
+        refused();
+        (!runs(killed)).then_some(())
+    })
+    .await;
+    eventually("ClickHouse runs again", || async {
+        refused();
+        engines(&data_dir).filter(|[_, now]| *now != killed && runs(*now))
+    })
+    .await;
+    eventually("the event landed", || async {
+        refused();
+        let found = client.get_when_back("/events/query?eventName=Meanwhile").await;
+        found.text.contains("Meanwhile").then_some(())
+    })
+    .await;
+    assert!(server.stop().await.success());
+    assert!(!data_dir.join("clickhouse.url").exists(), "nobody listens there for us any more");
+    TcpListener::bind(port).expect("a stopped server leaves the port");
+}
+
+#[tokio::test]
+async fn the_password_is_not_sent_to_an_address_that_a_killed_server_left() {
+    let data_dir = data_dir("engine-stranger");
+    let (server, _) = Process::start(&data_dir, &[]).await;
+    let port = clickhouse_address(&data_dir);
+    server.kill();
+    assert!(data_dir.join("clickhouse.url").exists(), "a killed server removes nothing");
+    let stranger = eventually("the port is free", || async { TcpListener::bind(port).ok() }).await;
+    stranger.set_nonblocking(true).unwrap();
+    // The command meets a server that is starting.
+    let command = ["dead-letters", "retry"];
+    let ((server, _), outcome) =
+        tokio::join!(Process::start(&data_dir, &[]), millrace(&data_dir, &command));
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    assert_ne!(clickhouse_address(&data_dir), port);
+    let met = stranger.accept().expect_err("somebody called the stranger");
+    assert_eq!(met.kind(), ErrorKind::WouldBlock, "{met}");
+    assert!(server.stop().await.success());
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
 use rand::RngCore as _;
 use secrecy::SecretString;
 
-use super::Error;
+use super::{Error, permissions};
 
 /// Held by the one program that uses the directory; says who it is.
 const LOCK_FILE: &str = "millrace.lock";
@@ -44,10 +44,13 @@ pub struct DataDirLock {
 }
 
 impl DataDir {
-    /// Opens the directory; makes it, for this user alone, when it is missing.
+    /// Opens the directory; makes it, for this user alone, when it is missing. Where it and what Millrace
+    /// keeps in it are open to other users, they are closed to them; the session secret is not: one that
+    /// others could read is refused where it is used.
     pub fn open(path: &Path) -> Result<Self, Error> {
         make_private(path)?;
         let path = fs::canonicalize(path).map_err(Error::file("open", path))?;
+        permissions::close_to_others(&path);
         Ok(Self { path })
     }
 

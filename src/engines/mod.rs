@@ -8,6 +8,7 @@ mod clickhouse;
 mod data_dir;
 mod error;
 mod install;
+mod permissions;
 mod postgres;
 mod process;
 

@@ -2,9 +2,9 @@
 
 use std::{
     fmt::Debug,
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{DirBuilderExt as _, FileExt, OpenOptionsExt as _},
     path::Path,
 };
 
@@ -71,7 +71,7 @@ pub struct Disk;
 
 impl Files for Disk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         match dir.parent() {
             Some(parent) if parent.as_os_str().is_empty() => self.sync_dir(Path::new(".")),
             Some(parent) => self.sync_dir(parent),
@@ -124,7 +124,7 @@ impl Files for Disk {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 #[derive(Debug)]

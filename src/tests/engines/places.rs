@@ -61,3 +61,56 @@ async fn engines_run_below_a_long_path_that_only_its_owner_may_enter() {
     assert!(key.is_some(), "a fresh folder gets a fresh store");
     assert!(server.stop().await.success());
 }
+
+/// Everything below a folder that others than its owner may use, links left aside.
+fn open_to_others(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        // Engines remove files all the time.
+        let Ok(metadata) = std::fs::symlink_metadata(&path) else { continue };
+        if metadata.is_symlink() {
+            continue;
+        }
+        if metadata.permissions().mode() & 0o077 != 0 {
+            found.push(format!("{} {:o}", path.display(), metadata.permissions().mode()));
+        }
+        if metadata.is_dir() {
+            found.extend(open_to_others(&path));
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_data_directory_that_was_open_is_closed_to_other_users() {
+    let data_dir = data_dir("open");
+    std::fs::create_dir_all(&data_dir).unwrap();
+    let set = |name: &str, bits| {
+        let bits = std::fs::Permissions::from_mode(bits);
+        std::fs::set_permissions(data_dir.join(name), bits).unwrap();
+    };
+    set("", 0o755);
+    let event = serde_json::json!({"userId": "ann", "eventName": "Kept"});
+    let (server, key) = Process::start(&data_dir, &[]).await;
+    let key = key.unwrap();
+    server.client(&key).post("/events/track", &event, 200).await;
+    assert_eq!(mode(&data_dir), 0o700);
+    assert_eq!(open_to_others(&data_dir), Vec::<String>::new());
+    assert!(server.stop().await.success());
+
+    let folders = ["spool", "secrets", "clickhouse", "clickhouse/files", "postgres", "postgres/18"];
+    for folder in folders {
+        set(folder, 0o755);
+    }
+    let segments: Vec<_> = std::fs::read_dir(data_dir.join("spool")).unwrap().collect();
+    assert!(!segments.is_empty());
+    for file in segments {
+        set(&format!("spool/{}", file.unwrap().file_name().display()), 0o644);
+    }
+    set("secrets/clickhouse", 0o644);
+    let (server, _) = Process::start(&data_dir, &[]).await;
+    server.client(&key).post("/events/track", &event, 200).await;
+    assert_eq!(open_to_others(&data_dir), Vec::<String>::new());
+    assert!(server.stop().await.success());
+}

@@ -27,8 +27,9 @@ mod row;
 
 use std::{
     collections::HashSet,
-    fs::{self, File},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, BufRead, BufReader, BufWriter, Write},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -118,7 +119,7 @@ pub fn list(dir: &Path) -> io::Result<Vec<DeadLetter>> {
 
 /// Durably keeps the refused rows of one partition of a batch.
 pub(super) fn keep(dir: &Path, name: &str, letters: &[DeadLetter]) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     write(&dir.join(format!("{name}.jsonl")), letters)
 }
 
@@ -153,7 +154,9 @@ fn read(path: &Path) -> io::Result<Vec<DeadLetter>> {
 
 fn write(path: &Path, letters: &[DeadLetter]) -> io::Result<()> {
     let fresh = path.with_extension("new");
-    let mut out = BufWriter::new(File::create(&fresh)?);
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let mut out = BufWriter::new(file);
     for letter in letters {
         serde_json::to_writer(&mut out, letter)?;
         out.write_all(b"\n")?;

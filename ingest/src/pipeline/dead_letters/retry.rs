@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
@@ -132,8 +133,12 @@ async fn send(
 }
 
 fn lock(dir: &Path) -> Result<File, RetryError> {
-    let file =
-        OpenOptions::new().write(true).create(true).truncate(false).open(dir.join("lock"))?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(dir.join("lock"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(RetryError::Busy(dir.to_owned())),

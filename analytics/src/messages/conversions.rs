@@ -11,6 +11,7 @@ use crate::{
 };
 
 const CONVERSIONS: &str = include_str!("../sql/message_conversions.sql");
+const BASE_CURRENCIES: &str = include_str!("../sql/order_base_currencies.sql");
 
 /// Which events.
 #[derive(Debug, Clone)]
@@ -102,4 +103,18 @@ pub fn conversions(
         .param("end_ms", range.end_ms)
         .param("events_max", filter.events_max);
     Ok(Conversions { cursor: Some(query.fetch()?) })
+}
+
+/// The currency (ISO 4217) that every order of a workspace with a `base_currency` names; none where they
+/// name several, or no order names one.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub async fn sole_base_currency(
+    analytics: &Analytics,
+    workspace: Uuid,
+) -> Result<Option<String>, AnalyticsError> {
+    let query = client::read(&analytics.client, BASE_CURRENCIES);
+    let found: Vec<String> = query.param("workspace", workspace.to_string()).fetch_all().await?;
+    Ok(<[String; 1]>::try_from(found).ok().map(|[only]| only))
 }

@@ -17,7 +17,7 @@ mod spans;
 mod timeline;
 mod touches;
 
-pub use conversions::{Conversion, ConversionFilter, Conversions, conversions};
+pub use conversions::{Conversion, ConversionFilter, Conversions, conversions, sole_base_currency};
 pub use counts::{Count, Engagements, clicks, counts, engagements};
 pub use delays::{DELAY_EDGES_SECONDS, Delays, delays};
 pub use failures::{Failure, failures};

@@ -90,7 +90,8 @@ pub(super) async fn send_occurrences(
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let zone = caller.timezone().parse().unwrap_or(Zone::UTC);
-    let all = ops::send_occurrences(&app, &asked, (zone, caller.currency())).await?;
+    let currency = ops::reporting_currency(&app, caller.workspace()).await?;
+    let all = ops::send_occurrences(&app, &asked, (zone, currency.as_deref())).await?;
     let total = all.len();
     let page = all
         .into_iter()

@@ -126,7 +126,8 @@ struct ConversionOfVariant {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RevenueStats {
-    /// The workspace's; without one the only currency there is, else null.
+    /// The workspace's; where none is set, the `base_currency` of its orders if all that have one name the same,
+    /// else the only currency there is, else null.
     currency: Option<String>,
     #[schema(value_type = f64)]
     total: Number,
@@ -387,7 +388,8 @@ pub(super) async fn campaign_stats(
     Query(Range(range)): Query<Range>,
 ) -> Result<Json<CampaignStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let report = ops::report(&app, &asked, caller.currency()).await?;
+    let currency = ops::reporting_currency(&app, caller.workspace()).await?;
+    let report = ops::report(&app, &asked, currency.as_deref()).await?;
     let (campaign, definition) = (&asked.campaign, &asked.campaign.definition);
     let tracking = definition.conversion_tracking.as_deref();
     Ok(Json(CampaignStats {

@@ -233,6 +233,7 @@ pub(super) async fn variant_stats(
     Query(Range(range)): Query<Range>,
 ) -> Result<Json<VariantStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let report = ops::variant_report(&app, &asked, caller.currency()).await?;
+    let currency = ops::reporting_currency(&app, caller.workspace()).await?;
+    let report = ops::variant_report(&app, &asked, currency.as_deref()).await?;
     Ok(Json(answer(&asked, &report)))
 }

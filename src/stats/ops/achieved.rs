@@ -8,7 +8,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use analytics::messages::{
-    Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, touches,
+    Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, sole_base_currency,
+    touches,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 use super::Asked;
 use crate::{
     app::App,
-    kernel::{Error, Result, Timestamp, UserId},
+    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
     stats::{
         model::{
             attribution::{self, credit},
@@ -47,13 +48,27 @@ pub struct Questions {
     pub after_occurrence: i32,
 }
 
-/// Credits the messages that are asked about with what came of them. Nothing where the campaign counts nothing.
+/// The currency that money is reported in: the workspace's; where it has none, the base currency of its
+/// orders, provided that all orders with a base currency name the same.
+///
+/// # Errors
+/// When a store fails.
+pub async fn reporting_currency(app: &App, workspace: WorkspaceId) -> Result<Option<String>> {
+    match store::runs::currency(app.db(), workspace).await? {
+        Some(currency) => Ok(Some(currency)),
+        None => Ok(sole_base_currency(app.analytics(), workspace.uuid()).await?),
+    }
+}
+
+/// Credits the messages that are asked about with what came of them, money in the reporting currency where
+/// an order says how much that is. Nothing where the campaign counts nothing.
 ///
 /// # Errors
 /// A bad request where there are more events than can be looked at.
 pub(super) async fn credits(
     app: &App,
     asked: &Asked,
+    currency: Option<&str>,
     questions: &Questions,
 ) -> Result<Vec<Credit>> {
     let Some(tracking) = asked.campaign.definition.conversion_tracking.as_deref() else {
@@ -69,7 +84,6 @@ pub(super) async fn credits(
     let range = (Timestamp::from_millis(first), Timestamp::from_millis(end));
     let others =
         store::trackers::beside(app.db(), asked.workspace, asked.campaign.id, range).await?;
-    let currency = store::runs::currency(app.db(), asked.workspace).await?;
     let mut names: BTreeSet<&str> = own.conversions().map(|it| it.event_name.as_str()).collect();
     names.insert(ORDER_COMPLETED);
     if questions.primary_only {
@@ -77,15 +91,7 @@ pub(super) async fn credits(
     }
     let mut found = Vec::new();
     for name in names {
-        let look = Look {
-            app,
-            asked,
-            own: &own,
-            others: &others,
-            name,
-            currency: currency.as_deref(),
-            questions,
-        };
+        let look = Look { app, asked, own: &own, others: &others, name, currency, questions };
         look.through((first, end), &mut found).await?;
     }
     Ok(found)
@@ -317,7 +323,7 @@ impl Look<'_> {
     }
 }
 
-/// What an order brought in: in the workspace's currency where it says so, else in its own (DECISIONS A6).
+/// What an order brought in: in the reporting currency where it says so, else in its own.
 fn money(event: &Conversion, currency: Option<&str>) -> Option<Goal> {
     #[expect(
         clippy::cast_precision_loss,

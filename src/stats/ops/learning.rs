@@ -4,7 +4,7 @@ use analytics::messages::{self, Count, RewardFilter};
 
 use super::{
     Asked,
-    achieved::{Questions, credits},
+    achieved::{Questions, credits, reporting_currency},
     variants::measure,
 };
 use crate::{
@@ -17,12 +17,9 @@ use crate::{
     },
     http::DateRange,
     kernel::{Result, Timestamp, WorkspaceId},
-    stats::{
-        model::{
-            comparison::{best, winner},
-            outcome::{Achieved, Credit, Goal, Place, sum},
-        },
-        store,
+    stats::model::{
+        comparison::{best, winner},
+        outcome::{Achieved, Credit, Goal, Place, sum},
     },
 };
 
@@ -70,11 +67,12 @@ pub async fn verdict(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> 
     counts.retain(|count| is_meant(count.occurrence));
     let mut spans = asked.spans(app).await?;
     spans.retain(|span| is_meant(span.occurrence));
-    let currency = store::runs::currency(app.db(), workspace).await?;
+    let currency = reporting_currency(app, workspace).await?;
     let mut credits = match config.winner_metric() {
         WinnerMetric::OpenRate | WinnerMetric::ClickRate => Vec::new(),
         WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient => {
-            credits(app, &asked, &Questions { after_occurrence, ..Questions::default() }).await?
+            let questions = Questions { after_occurrence, ..Questions::default() };
+            credits(app, &asked, currency.as_deref(), &questions).await?
         }
     };
     credits.retain(|credit| is_meant(credit.place.occurrence));
@@ -185,7 +183,8 @@ async fn known_rewards(app: &App, asked: &Asked, learning: &Learning) -> Result<
                 }
                 Goal::Order { .. } => learning.objective == Objective::Revenue,
             };
-            let earned = credits(app, asked, &Questions::default()).await?;
+            let currency = reporting_currency(app, asked.workspace).await?;
+            let earned = credits(app, asked, currency.as_deref(), &Questions::default()).await?;
             let mut rewarded: std::collections::HashMap<u128, &Credit> =
                 std::collections::HashMap::new();
             for credit in &earned {

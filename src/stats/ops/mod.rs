@@ -11,7 +11,7 @@ mod report;
 mod variants;
 
 pub use self::{
-    achieved::Questions,
+    achieved::{Questions, reporting_currency},
     cohort::Asked,
     in_app::{InAppReport, impressions, in_app_report},
     learning::{ArmReward, Tried, Verdict, rewards, sent_by_arm, verdict},

@@ -53,7 +53,7 @@ pub async fn send_occurrences(
     let runs = store::runs::of_campaign(app.db(), asked.workspace, asked.campaign.id, RUNS_MAX);
     let questions = Questions::default();
     let (runs, counts, credits) =
-        tokio::join!(runs, asked.counts(app), credits(app, asked, &questions));
+        tokio::join!(runs, asked.counts(app), credits(app, asked, currency, &questions));
     let (runs, counts, achieved) = (runs?, counts?, Achieved::of(&credits?));
     let run_of = |number: u32| runs.iter().find(|run| run.occurrence == number);
     // When its messages left is all that is known of an occurrence without a run.

@@ -6,7 +6,7 @@ use analytics::messages::{self, Happening, Recipient, RecipientFilter};
 
 use super::{
     Asked,
-    achieved::{Questions, credits},
+    achieved::{Questions, credits, reporting_currency},
 };
 use crate::{
     app::App,
@@ -97,7 +97,8 @@ pub async fn timeline(app: &App, asked: &Asked, named: &str) -> Result<Timeline>
         let cohort = asked.cohort();
         let messages = messages::messages_to(app.analytics(), &cohort, &text).await?;
         let questions = Questions { of: Some(user), ..Questions::default() };
-        let mut credits = credits(app, asked, &questions).await?;
+        let currency = reporting_currency(app, asked.workspace).await?;
+        let mut credits = credits(app, asked, currency.as_deref(), &questions).await?;
         credits.sort_by_key(|credit| credit.at_ms);
         return Ok(Timeline { user, messages, happenings, credits });
     }

@@ -26,14 +26,14 @@ pub struct Report {
     pub engagements: Engagements,
     /// What came of it.
     pub achieved: Achieved,
-    /// The currency of the workspace, where one is set.
+    /// The reporting currency, where there is one.
     pub currency: Option<String>,
 }
 
 /// Money that messages brought in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revenue {
-    /// In what: the workspace's currency, or the only one there is.
+    /// In what: the reporting currency, or the only one there is.
     pub currency: Option<String>,
     /// In that currency.
     pub earned: Earned,
@@ -63,7 +63,7 @@ pub async fn report(app: &App, asked: &Asked, currency: Option<&str>) -> Result<
     let questions = Questions::default();
     let (counts, credits, engagements) = tokio::join!(
         asked.counts(app),
-        credits(app, asked, &questions),
+        credits(app, asked, currency, &questions),
         messages::engagements(app.analytics(), &cohort),
     );
     let counts = counts?;
@@ -81,7 +81,7 @@ fn treated(place: &Place) -> bool {
     !place.is_control
 }
 
-/// The currency that is reported: the workspace's, else the only one there is.
+/// The currency of the main figures: the reporting currency, else the only one there is.
 pub(super) fn main_currency(achieved: &Achieved, currency: Option<&str>) -> Option<String> {
     currency.map(str::to_owned).or_else(|| match achieved.currencies().as_slice() {
         [only] if !only.is_empty() => Some(only.clone()),

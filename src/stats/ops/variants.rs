@@ -106,7 +106,7 @@ pub async fn variant_report(
     let metric = config.as_ref().map_or(by_default, AbTestConfig::winner_metric);
     let confidence = config.as_ref().map_or(CONFIDENCE_DEFAULT, AbTestConfig::confidence_level);
     let counts = asked.counts(app).await?;
-    let achieved = Achieved::of(&credits(app, asked, &Questions::default()).await?);
+    let achieved = Achieved::of(&credits(app, asked, currency, &Questions::default()).await?);
     let mut variants: Vec<OfVariant> = (1_u8..)
         .take(definition.variants.len())
         .map(|place| of_variant(place, metric, &counts, (&achieved, currency)))

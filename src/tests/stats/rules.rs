@@ -268,3 +268,54 @@ async fn another_workspaces_messages_and_events_are_nobodys() {
     assert_eq!(report["stats"]["sent"], 1);
     assert!(near(&report["revenue"]["total"], 0.0), "{report}");
 }
+
+#[tokio::test]
+async fn the_base_currency_that_all_orders_share_is_reported_where_the_workspace_has_none() {
+    let workspace = Workspace::new().await;
+    let (external, user) = person(&workspace).await;
+    let campaign = shop(&workspace, "last_touch").await;
+    tell(&workspace, &[told(campaign, &user, K::Sent, hour(0))]).await;
+    let order = |who: &str, id: &str, (total, currency): (f64, &str), base: Value| {
+        let mut properties = json!({"orderId": id, "total": total, "currency": currency});
+        properties.as_object_mut().unwrap().extend(base.as_object().unwrap().clone());
+        json!({
+            "eventName": "Order Completed", "userId": who, "timestamp": iso(hour(1)),
+            "properties": properties,
+        })
+    };
+    let events = [
+        order(&external, "1", (10.0, "GBP"), json!({"total_base": 12.0, "base_currency": "EUR"})),
+        order(&external, "2", (5.0, "USD"), json!({"total_base": 4.5, "base_currency": "EUR"})),
+        order(&external, "3", (3.0, "EUR"), json!({})),
+        order(&external, "4", (7.0, "GBP"), json!({})),
+    ];
+    track(&workspace, &events, 4).await;
+    let stats = report(&workspace, campaign, "stats").await;
+    let revenue = &stats["revenue"];
+    assert_eq!(revenue["currency"], "EUR", "{revenue}");
+    assert!(near(&revenue["total"], 19.5) && near(&revenue["orders"], 3.0), "{revenue}");
+    assert_eq!(revenue["otherCurrencies"][0]["currency"], "GBP", "{revenue}");
+    assert!(near(&revenue["otherCurrencies"][0]["total"], 7.0), "{revenue}");
+    let variants = report(&workspace, campaign, "variant-stats").await;
+    let treated = &variants["variants"][1];
+    assert!(near(&treated["revenue"], 19.5), "{treated}");
+    let person = report(&workspace, campaign, &format!("recipients/{user}")).await;
+    let happened = person["messages"][0]["events"].as_array().unwrap();
+    let in_base = json!({"eventName": "Order Completed", "value": 12.0, "currency": "EUR"});
+    assert!(happened.iter().any(|event| event["metadata"] == in_base), "{happened:?}");
+
+    // A second base currency, of whoever, leaves nothing to add up in.
+    let other =
+        order("else", "5", (1.0, "USD"), json!({"total_base": 1.0, "base_currency": "USD"}));
+    track(&workspace, &[other], 5).await;
+    let stats = report(&workspace, campaign, "stats").await;
+    let revenue = &stats["revenue"];
+    assert_eq!(revenue["currency"], Value::Null, "{revenue}");
+    let others: Vec<(&str, f64)> = revenue["otherCurrencies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["currency"].as_str().unwrap(), it["total"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(others, [("EUR", 3.0), ("GBP", 17.0), ("USD", 5.0)], "{revenue}");
+}

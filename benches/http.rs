@@ -31,7 +31,7 @@ async fn start(data_dir: &Path) -> Running {
     settings.database_url = None;
     settings.clickhouse_url = None;
     let executable = env!("CARGO_BIN_EXE_millrace").into();
-    let options = ServerOptions { executable, clock: Clock::system() };
+    let options = ServerOptions { executable, clock: Clock::system(), show_key: false };
     let server = Server::start(settings, options).await.expect("the server starts");
     server.ready().await;
     let key = NewKey {

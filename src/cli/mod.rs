@@ -13,7 +13,10 @@ mod sessions;
 mod stores;
 mod webhooks;
 
-use std::{io::Write as _, process::ExitCode};
+use std::{
+    io::{IsTerminal as _, Write as _},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand};
 
@@ -36,7 +39,11 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Runs the service; embedded engines by default
-    Serve,
+    Serve {
+        /// Prints the first key although standard output is not a terminal
+        #[arg(long)]
+        show_key: bool,
+    },
     /// API keys and SDK keys
     #[command(subcommand)]
     Keys(Keys),
@@ -80,9 +87,9 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     }
     let settings = Settings::load(&line.flags.into())?;
     match line.command {
-        Command::Serve => {
+        Command::Serve { show_key } => {
             telemetry::logs::start();
-            block_on(server::serve(settings))?
+            block_on(server::serve(settings, show_key || std::io::stdout().is_terminal()))?
         }
         Command::Keys(command) => block_on(keys::run(command, &settings))?,
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,

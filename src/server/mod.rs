@@ -68,13 +68,15 @@ pub struct ServerOptions {
     pub executable: PathBuf,
     /// The source of time.
     pub clock: Clock,
+    /// Whether a first start makes a workspace and prints its key. Logs that many read are no place for it.
+    pub show_key: bool,
 }
 
 impl ServerOptions {
-    /// This very program, and the system's clock.
+    /// This very program, the system's clock, and no key shown.
     pub fn of_process() -> anyhow::Result<Self> {
         let executable = std::env::current_exe().context("cannot find this program's own file")?;
-        Ok(Self { executable, clock: Clock::system() })
+        Ok(Self { executable, clock: Clock::system(), show_key: false })
     }
 }
 
@@ -97,18 +99,19 @@ pub struct Server {
     _lock: DataDirLock,
 }
 
-/// Runs the service until it is told to stop.
+/// Runs the service until it is told to stop; `show_key` as in [`ServerOptions`].
 ///
 /// # Errors
 /// When it cannot start, with one plain line that says what to do.
-pub async fn serve(settings: Settings) -> anyhow::Result<()> {
+pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
     for notice in &settings.notices {
         tracing::warn!("{notice}");
     }
     let has_api = settings.has_role(Role::Api);
     let mut stop = pin!(shutdown::signalled());
+    let options = ServerOptions { show_key, ..ServerOptions::of_process()? };
     let server = tokio::select! {
-        started = Server::start(settings, ServerOptions::of_process()?) => started?,
+        started = Server::start(settings, options) => started?,
         // Nothing was accepted yet; the engines watch this process and end with it.
         signal = &mut stop => {
             tracing::info!(signal = signal?, "stopped while starting");
@@ -170,7 +173,7 @@ impl Server {
             _lock: lock,
         };
         server.listen(api, admin, &settings);
-        server.work_in_background(&settings, &data_dir);
+        server.work_in_background(&settings, &data_dir, options.show_key);
         server.triggers = Some(Triggers::start(server.app.clone(), &server.spool)?);
         if let Some(mail) = mail {
             server.mail = Some(mail.local_addr()?);
@@ -218,13 +221,13 @@ impl Server {
         }
     }
 
-    fn work_in_background(&mut self, settings: &Settings, data_dir: &DataDir) {
+    fn work_in_background(&mut self, settings: &Settings, data_dir: &DataDir, show_key: bool) {
         let stores = stores::Stores {
             app: self.app.clone(),
             spool: self.spool.clone(),
             pipeline: Arc::clone(&self.pipeline),
             pipeline_options: stores::pipeline_options(settings, data_dir, &self.app),
-            demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api)),
+            demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api, show_key)),
         };
         self.background.spawn(stores.bring_up());
         self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));

@@ -21,16 +21,23 @@ const DEMO_WORKSPACE: &str = "demo";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demo {
     api: SocketAddr,
+    show_key: bool,
 }
 
 impl Demo {
-    pub(super) fn at(api: SocketAddr) -> Self {
-        Self { api }
+    pub(super) fn at(api: SocketAddr, show_key: bool) -> Self {
+        Self { api, show_key }
     }
 
-    /// Makes the workspace and prints its key, alone this once.
+    /// Makes the workspace and prints its key, alone this once. Where the key may not be shown nothing is
+    /// made, and a line says how to.
     pub(super) async fn make_on_first_start(self, app: &App) -> anyhow::Result<()> {
         if keys::any_workspace(app.db()).await? {
+            return Ok(());
+        }
+        if !self.show_key {
+            say("There is no workspace yet. This makes one and prints its key: \
+                 millrace keys create --workspace NAME --scopes '*'\n");
             return Ok(());
         }
         let created = keys::create(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::command::millrace;
-use crate::kit::{Client, Process, data_dir};
+use crate::kit::{Client, Output, Process, data_dir};
 
 fn is_one_plain_line(text: &str) -> bool {
     text.lines().count() == 1 && text.starts_with("millrace: ")
@@ -36,6 +36,12 @@ async fn commands_work_without_a_server_and_beside_one() {
     let session = ["sessions", "create", "--workspace", "w", "--actor", "me", "--scopes", "*"];
     let session = millrace(&data_dir, &session).await;
     assert_eq!(session.stdout.trim_end().split('.').count(), 3, "{}", session.stderr);
+    let absent = ["sessions", "create", "--workspace", "no", "--actor", "me", "--scopes", "*"];
+    let absent = millrace(&data_dir, &absent).await;
+    assert_eq!((absent.status, absent.stdout.as_str()), (1, ""));
+    assert!(is_one_plain_line(&absent.stderr), "{}", absent.stderr);
+    let list = millrace(&data_dir, &["keys", "list", "--workspace", "no"]).await;
+    assert_eq!(list.status, 1, "a session makes no workspace: {}", list.stdout);
 
     let twice = millrace(&data_dir, &["serve"]).await;
     assert_eq!(twice.status, 1);
@@ -90,4 +96,24 @@ async fn bad_usage_ends_with_2_and_a_failure_with_1_and_one_line() {
         assert_eq!(outcome.stdout, "", "{arguments:?}");
     }
     assert!(!Path::new(&data_dir).join("postgres").exists(), "none of these starts an engine");
+}
+
+#[tokio::test]
+async fn the_first_key_is_shown_on_a_terminal_only_unless_it_is_asked_for() {
+    let data_dir = data_dir("first-key");
+    let (server, key) = Process::start_plainly(&data_dir, Output::Pipe).await;
+    assert_eq!(key, None, "logs are read by many");
+    assert!(server.said.contains("millrace keys create --workspace NAME"), "{}", server.said);
+    assert!(!server.said.contains("mr_"), "{}", server.said);
+    assert!(server.stop().await.success());
+
+    let (server, key) = Process::start_plainly(&data_dir, Output::Terminal).await;
+    let key = key.expect("a person at a terminal gets a key");
+    server.client(&key).get("/events/query", 200).await;
+    assert!(server.stop().await.success());
+
+    let (server, second) = Process::start(&data_dir, &[]).await;
+    assert_eq!(second, None, "the key is shown once");
+    assert!(!server.said.contains("keys create"), "{}", server.said);
+    assert!(server.stop().await.success());
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) use client::{Answer, Client};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use mail_server::MailServer;
-pub(crate) use process::Process;
+pub(crate) use process::{Output, Process};
 pub(crate) use server::{MILLRACE, TestServer, Workspace, data_dir, run, server, settings};
 
 /// How long a condition may take to come true before a test gives up.

@@ -1,8 +1,8 @@
 //! A server as a process of its own, to be killed and started again.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
+    io::{BufRead as _, BufReader, Read},
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -15,8 +15,17 @@ pub(crate) struct Process {
     reaper: Child,
     /// The line in which it said that it is ready.
     pub(crate) ready: String,
+    /// What it said before.
+    pub(crate) said: String,
     pub(crate) url: String,
     pub(crate) admin_url: String,
+}
+
+/// What the program's standard output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    Pipe,
+    Terminal,
 }
 
 impl Process {
@@ -26,10 +35,14 @@ impl Process {
         data_dir: &Path,
         environment: &[(&str, String)],
     ) -> (Self, Option<String>) {
-        let data_dir = data_dir.to_owned();
         let environment: Vec<_> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        tokio::task::spawn_blocking(move || start(&data_dir, &environment)).await.unwrap()
+        start(data_dir, environment, &["--show-key"], Output::Pipe).await
+    }
+
+    /// Likewise, without asking for the key.
+    pub(crate) async fn start_plainly(data_dir: &Path, output: Output) -> (Self, Option<String>) {
+        start(data_dir, Vec::new(), &[], output).await
     }
 
     pub(crate) fn client(&self, key: &str) -> Client {
@@ -84,23 +97,44 @@ fn dismiss(reaper: &mut Child) {
     }
 }
 
-fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Option<String>) {
+async fn start(
+    data_dir: &Path,
+    environment: Vec<(String, String)>,
+    flags: &[&str],
+    output: Output,
+) -> (Process, Option<String>) {
     let mut command = Command::new(MILLRACE);
     command
         .arg("serve")
+        .args(flags)
         .env("MILLRACE_DATA_DIR", data_dir)
         .env("MILLRACE_LISTEN", "127.0.0.1:0")
         .env("MILLRACE_ADMIN_LISTEN", "127.0.0.1:0")
         .env_remove("DATABASE_URL")
         .env_remove("CLICKHOUSE_URL")
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut key = None;
-    for line in lines.by_ref() {
-        let line = line.unwrap();
+        .envs(environment)
+        .stdin(Stdio::null());
+    tokio::task::spawn_blocking(move || until_ready(command, output)).await.unwrap()
+}
+
+fn until_ready(mut command: Command, output: Output) -> (Process, Option<String>) {
+    let (mut child, out): (Child, Box<dyn Read>) = match output {
+        Output::Pipe => {
+            let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+            let out = child.stdout.take().unwrap();
+            (child, Box::new(out))
+        }
+        Output::Terminal => {
+            let terminal = nix::pty::openpty(None, None).unwrap();
+            let child = command.stdout(Stdio::from(terminal.slave)).spawn().unwrap();
+            (child, Box::new(std::fs::File::from(terminal.master)))
+        }
+    };
+    drop(command);
+    let (mut key, mut said) = (None, String::new());
+    for line in BufReader::new(out).lines() {
+        // A terminal whose program has ended answers with an error.
+        let Ok(line) = line else { break };
         if line.trim_start().starts_with("mr_") {
             key = Some(line.trim().to_owned());
         }
@@ -110,8 +144,10 @@ fn start(data_dir: &PathBuf, environment: &[(String, String)]) -> (Process, Opti
             let url = urls[0].trim_end_matches("/readyz").to_owned();
             let admin_url = urls[urls.len() - 1].trim_end_matches("/metrics").to_owned();
             let ready = line.clone();
-            return (Process { reaper: reaper(&child), child, ready, url, admin_url }, key);
+            return (Process { reaper: reaper(&child), child, ready, said, url, admin_url }, key);
         }
+        said += &line;
+        said.push('\n');
     }
     panic!("the server ended before it was ready: {:?}", child.wait());
 }

@@ -88,7 +88,7 @@ pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
         runtime.block_on(async {
             millrace::telemetry::logs::start();
             let data_dir = settings.data_dir.clone();
-            let options = ServerOptions { executable: MILLRACE.into(), clock };
+            let options = ServerOptions { executable: MILLRACE.into(), clock, show_key: false };
             let server = Server::start(settings, options).await.unwrap();
             server.ready().await;
             let started = TestServer {

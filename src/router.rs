@@ -1,45 +1,59 @@
 //! Every route of the service.
 
 use axum::Router;
+use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     app::App,
     callbacks, campaigns, consent, delivery, events, hosted_page,
-    http::{health, openapi, rate},
-    lists, sdk, stats, suppressions, telemetry, tracking, users,
+    http::{
+        health, openapi,
+        rate::{self, RateLimit, RateLimits},
+    },
+    lists,
+    sdk::{self, Origins},
+    stats, suppressions, telemetry, tracking, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
 pub fn api(app: App) -> Router {
-    let routes = OpenApiRouter::new()
+    openapi::finish(routes(app.rate_limits(), app.sdk_origins())).with_state(app)
+}
+
+/// The description of the API, as `GET /openapi.json` answers it whatever the settings are.
+pub fn description() -> OpenApi {
+    openapi::description(routes(&RateLimits::NONE, &Origins::Any))
+}
+
+fn routes(limits: &RateLimits, origins: &Origins) -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .merge(events::api::routes())
         .merge(users::api::routes())
-        .merge(managed(&app))
+        .merge(managed(&limits.management))
         .merge(rate::limited(
             campaigns::api::routes()
                 .merge(stats::api::routes())
                 .merge(delivery::api::previews())
                 .merge(delivery::api::tests()),
-            &app.rate_limits().campaigns,
+            &limits.campaigns,
         ))
-        .merge(rate::limited(delivery::api::transactional(), &app.rate_limits().transactional))
-        .merge(sdk::api::routes(app.sdk_origins()))
+        .merge(rate::limited(delivery::api::transactional(), &limits.transactional))
+        .merge(sdk::api::routes(origins))
         .merge(hosted_page::api::pages())
         .merge(tracking::api::routes())
         .merge(callbacks::api::routes())
-        .merge(health::router());
-    openapi::finish(routes).with_state(app)
+        .merge(health::router())
 }
 
 /// What programs manage and a rate keeps in check: one bucket a credential for all of it.
-fn managed(app: &App) -> OpenApiRouter<App> {
+fn managed(limit: &RateLimit) -> OpenApiRouter<App> {
     let routes = OpenApiRouter::new()
         .merge(consent::api::routes())
         .merge(lists::api::routes())
         .merge(hosted_page::api::routes())
         .merge(suppressions::api::routes());
-    rate::limited(routes, &app.rate_limits().management)
+    rate::limited(routes, limit)
 }
 
 /// What [`crate::config::Settings::listen`] answers where this process is not the API.

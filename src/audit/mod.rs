@@ -30,6 +30,7 @@ pub struct Origin {
 /// What became of consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ConsentAction)]
 pub enum Action {
     /// For the first time.
     Subscribe,

@@ -46,6 +46,7 @@ pub(super) struct Envelope<'r> {
     message: &'r str,
     /// One message per failed field; on 400 only.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     errors: Option<&'r [String]>,
     /// When it was answered.
     timestamp: Timestamp,

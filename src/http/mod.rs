@@ -18,6 +18,7 @@ mod upserted;
 pub mod health;
 pub mod openapi;
 pub mod rate;
+pub mod schema;
 
 #[cfg(test)]
 mod tests;

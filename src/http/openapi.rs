@@ -7,7 +7,9 @@ use utoipa::{
     PartialSchema as _, ToSchema as _,
     openapi::{
         Components, Content, License, OpenApi, PathItem, Ref, RefOr, Response,
-        path::Operation,
+        path::{Operation, Parameter, ParameterIn},
+        request_body::RequestBody,
+        schema::{Schema, SchemaType, Type},
         security::{
             ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
         },
@@ -38,12 +40,29 @@ pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Rou
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
 }
 
+/// The description of the routes in a router.
+pub fn description<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> OpenApi {
+    completed(router.into_openapi())
+}
+
+/// Adds 429 to the answers of every operation described so far: those of routes with a rate limit.
+pub(super) fn describe_rate_limit(document: &mut OpenApi) {
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        describe_refusal(
+            operation,
+            "429",
+            "Too many requests; `Retry-After` says when to come back",
+        );
+    }
+}
+
 /// Adds what holds for all operations: title, credential, error body.
 fn completed(mut document: OpenApi) -> OpenApi {
     "Millrace".clone_into(&mut document.info.title);
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
-    document.info.description =
-        Some("Customer engagement: profiles, events, consent, suppressions, campaigns.".to_owned());
+    let description = "Customer engagement: profiles, events, consent, suppressions, campaigns. Fields that are \
+         not described are ignored; a text with a NUL character is refused.";
+    document.info.description = Some(description.to_owned());
     // What utoipa fills in here speaks of itself.
     document.info.contact = None;
     document.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
@@ -60,9 +79,11 @@ fn completed(mut document: OpenApi) -> OpenApi {
     components.add_security_scheme(SDK_KEY, SecurityScheme::ApiKey(ApiKey::Header(sdk_key)));
     components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
     for item in document.paths.paths.values_mut() {
-        for operation in operations(item) {
-            complete(operation);
+        // A `POST` without fields takes a body all the same, and reads nothing of it.
+        if let Some(post) = &mut item.post {
+            describe_body_refusals(post);
         }
+        operations(item).for_each(complete);
     }
     document
 }
@@ -79,17 +100,17 @@ fn complete(operation: &mut Operation) {
         operation.security = Some(vec![SecurityRequirement::new(BEARER, no_scopes)]);
     }
     let is_guarded = operation.security.is_some();
-    let reads = operation.request_body.is_some() || operation.parameters.is_some();
+    let parameters = operation.parameters.iter().flatten();
+    let is_of_path =
+        |it: &RefOr<Parameter>| matches!(it, RefOr::T(it) if it.parameter_in == ParameterIn::Path);
+    let names_something = parameters.clone().any(is_of_path);
+    let takes_body = operation.request_body.is_some();
+    let reads = takes_body || parameters.count() > 0;
     let refusals = [
         (reads, "400", "A field, parameter or body that breaks a rule; `errors` names each"),
         (is_guarded, "401", "No credential, or none that is valid"),
         (is_guarded, "403", "The credential lacks the scope that the message names"),
-        (operation.request_body.is_some(), "413", "The body is over its limit"),
-        (
-            operation.request_body.is_some(),
-            "415",
-            "The body is not JSON, or packed in a way not known",
-        ),
+        (names_something, "404", "What the path names is not there, or of another workspace"),
         (
             true,
             "503",
@@ -97,12 +118,57 @@ fn complete(operation: &mut Operation) {
         ),
         (true, "default", "Any other refusal or failure, in the same form"),
     ];
+    if let Some(RefOr::T(body)) = &mut operation.request_body {
+        refuse_null(body);
+    }
+    if takes_body {
+        describe_body_refusals(operation);
+    }
     for (applies, status, description) in refusals {
         if applies {
-            let responses = &mut operation.responses.responses;
-            responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(refusal(description)));
+            describe_refusal(operation, status, description);
         }
     }
+    for (status, response) in &mut operation.responses.responses {
+        if let RefOr::T(response) = response
+            && status.starts_with(['4', '5'])
+            && response.content.is_empty()
+        {
+            response.content = refusal(&response.description).content;
+        }
+    }
+}
+
+/// A body that may be left out may not be null all the same.
+fn refuse_null(body: &mut RequestBody) {
+    let is_null = |schema: &RefOr<Schema>| match schema {
+        RefOr::T(Schema::Object(object)) => object.schema_type == SchemaType::Type(Type::Null),
+        _ => false,
+    };
+    for content in body.content.values_mut() {
+        if let RefOr::T(content) = content
+            && let Some(RefOr::T(Schema::OneOf(one_of))) = &mut content.schema
+            && one_of.items.iter().any(is_null)
+        {
+            one_of.items.retain(|item| !is_null(item));
+        }
+    }
+}
+
+fn describe_body_refusals(operation: &mut Operation) {
+    describe_refusal(
+        operation,
+        "400",
+        "A field, parameter or body that breaks a rule; `errors` names each",
+    );
+    describe_refusal(operation, "413", "The body is over its limit");
+    describe_refusal(operation, "415", "The body is not JSON, or packed in a way not known");
+}
+
+/// Adds a refusal to the answers of an operation, unless it is described already.
+fn describe_refusal(operation: &mut Operation, status: &str, description: &str) {
+    let responses = &mut operation.responses.responses;
+    responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(refusal(description)));
 }
 
 fn refusal(description: &str) -> Response {
@@ -162,7 +228,7 @@ mod tests {
         let document = described();
         let responses = &document["paths"]["/things/{id}"]["post"]["responses"];
         let statuses: Vec<&String> = responses.as_object().unwrap().keys().collect();
-        assert_eq!(statuses, ["200", "400", "401", "403", "413", "415", "503", "default"]);
+        assert_eq!(statuses, ["200", "400", "401", "403", "404", "413", "415", "503", "default"]);
         assert_eq!(responses["200"]["description"], "made");
     }
 }

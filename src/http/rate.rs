@@ -25,7 +25,7 @@ use governor::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::requester::Client;
+use super::{openapi, requester::Client};
 use crate::kernel::{Error, Result};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -121,6 +121,16 @@ struct Gate {
     standing: Arc<OnceLock<Standing>>,
 }
 
+impl RateLimits {
+    /// No limits.
+    pub const NONE: Self = Self {
+        management: RateLimit(None),
+        campaigns: RateLimit(None),
+        transactional: RateLimit(None),
+        links: KeyedRate(None),
+    };
+}
+
 impl RateLimit {
     /// The buckets of a class, all full.
     pub fn new(class: RateClass, rate: Rate) -> Self {
@@ -212,10 +222,11 @@ fn whole_seconds(wait: Duration) -> u64 {
 }
 
 /// Puts the routes of a router into a class. Its callers are counted by [`admit`].
-pub fn limited<S>(routes: OpenApiRouter<S>, limit: &RateLimit) -> OpenApiRouter<S>
+pub fn limited<S>(mut routes: OpenApiRouter<S>, limit: &RateLimit) -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
 {
+    openapi::describe_rate_limit(routes.get_openapi_mut());
     let Some(class) = limit.0.clone() else { return routes };
     routes.layer(middleware::from_fn(move |request: Request, next: Next| {
         let gate = Gate { class: Arc::clone(&class), standing: Arc::default() };

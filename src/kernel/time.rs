@@ -111,7 +111,11 @@ impl<'de> Deserialize<'de> for Timestamp {
 
 /// A moment in the form events are read back in: `YYYY-MM-DD HH:MM:SS` UTC, cut to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
-#[schema(value_type = String, examples("2026-03-01 12:00:00"))]
+#[schema(
+    value_type = String,
+    pattern = "^[0-9]{4,}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
+    examples("2026-03-01 12:00:00")
+)]
 pub struct EventTime(pub Timestamp);
 
 impl fmt::Display for EventTime {

@@ -260,3 +260,48 @@ fn every_sql_file_is_included_exactly_once() {
         assert!(text.starts_with("--"), "{name} does not say the question it answers");
     }
 }
+
+/// The names under which types with a schema are described.
+fn described_types(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let (mut in_derive, mut derives, mut alias) = (false, false, None);
+    for line in text.lines().map(str::trim_start) {
+        if let Some(rest) = line.strip_prefix("#[schema(").filter(|_| derives) {
+            let named = rest.split("as = ").nth(1);
+            alias = named.map(|it| it.split([',', ')']).next().unwrap().to_owned()).or(alias);
+        }
+        in_derive |= line.starts_with("#[derive(");
+        derives |= in_derive && line.contains("ToSchema");
+        in_derive &= !line.contains(")]");
+        let declared = line.split("struct ").nth(1).or_else(|| line.split("enum ").nth(1));
+        if let Some(declared) =
+            declared.filter(|_| line.starts_with("pub") || line.starts_with(['s', 'e']))
+        {
+            let name = declared.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+            if derives && !name.is_empty() {
+                names.push(alias.take().unwrap_or_else(|| name.to_owned()));
+            }
+            (derives, alias) = (false, None);
+        }
+    }
+    names
+}
+
+#[test]
+fn no_two_types_are_described_under_one_name() {
+    assert_eq!(
+        described_types(
+            "#[derive(A, ToSchema)]\n#[schema(as = B, x)]\npub struct C {\n#[derive(A)]\nenum D {"
+        ),
+        ["B"]
+    );
+    let mut described: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for (path, text) in server_sources() {
+        for name in described_types(&text) {
+            if let Some(other) = described.insert(name.clone(), path.clone()) {
+                panic!("{name} is described by {} and by {}", other.display(), path.display());
+            }
+        }
+    }
+    assert!(described.len() > 200, "{} types", described.len());
+}

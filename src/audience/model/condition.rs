@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{Criterion, Operator, Path};
 use crate::{
-    http::{Fields, FromFields},
+    http::{Fields, FromFields, schema::one_of_words},
     kernel::Timestamp,
 };
 
@@ -19,16 +19,34 @@ pub struct Condition {
     pub criterion: Criterion,
 }
 
+/// The name of an operator.
+#[derive(Debug)]
+struct OperatorName;
+
+impl utoipa::PartialSchema for OperatorName {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        one_of_words(Operator::NAMED.iter().map(|(name, _)| *name))
+    }
+}
+
+impl ToSchema for OperatorName {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "Operator".into()
+    }
+}
+
 /// A condition as it is sent and returned.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Condition)]
 pub struct ConditionBody {
     /// Name of a property; a dot path reaches into objects.
+    #[schema(min_length = 1, max_length = 255)]
     field: String,
-    /// `equals`, `gt`, `contains`, …
+    /// How the property is compared.
+    #[schema(value_type = OperatorName)]
     operator: String,
     /// What the operator compares with; none for `exists`, `is_true` and the like.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value)]
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }
@@ -77,5 +95,11 @@ impl utoipa::PartialSchema for Condition {
 impl ToSchema for Condition {
     fn name() -> std::borrow::Cow<'static, str> {
         "Condition".into()
+    }
+
+    fn schemas(
+        schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>,
+    ) {
+        ConditionBody::schemas(schemas);
     }
 }

@@ -46,7 +46,7 @@ const PREFERENCES: &[(&str, SubscriptionPreference)] = &[
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FilterGroup {
     /// At least one.
-    #[schema(value_type = Vec<FilterBody>)]
+    #[schema(value_type = Vec<FilterBody>, min_items = 1, max_items = 50)]
     pub filters: Vec<Filter>,
     /// `AND` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,12 +75,15 @@ impl FromFields for FilterGroup {
 pub struct Targeting {
     /// Internal or external ids. With `filterGroups` as well: those of them that the groups match.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<crate::http::schema::NameOrId>>, min_items = 1, max_items = 10000)]
     pub user_ids: Option<Vec<String>>,
     /// None, or an empty list: everyone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
     pub filter_groups: Option<Vec<FilterGroup>>,
     /// Whoever matches any of these is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
     pub exclude_filter_groups: Option<Vec<FilterGroup>>,
     /// How `filterGroups` are joined; `AND` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ use crate::{
         model::{TAGS_MAX, each_once, tag},
         ops,
     },
-    http::{Body, Fields, FromFields},
+    http::{Body, Fields, FromFields, schema::Tag},
     kernel::{CampaignId, Result},
 };
 
@@ -35,6 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug, ToSchema)]
 struct CampaignIds {
     /// 1 to 200 ids; one that is named twice counts once.
+    #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
 }
 
@@ -48,8 +49,10 @@ impl FromFields for CampaignIds {
 #[derive(Debug, ToSchema)]
 struct CampaignTags {
     /// 1 to 200 ids; one that is named twice counts once.
+    #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
     /// 1 to 50 tags, which are added to those that are there.
+    #[schema(value_type = Vec<Tag>, min_items = 1, max_items = 50)]
     tags: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn create_campaign(
     get,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses((status = 200, body = Campaign), (status = 404, description = "absent"))
 )]
 pub(super) async fn get_campaign(
@@ -57,7 +57,7 @@ pub(super) async fn get_campaign(
     put,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     request_body = CampaignChange,
     responses(
         (status = 200, body = Campaign),
@@ -80,7 +80,7 @@ pub(super) async fn update_campaign(
     delete,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 204, description = "gone, or archived"),
         (status = 404, description = "absent"),

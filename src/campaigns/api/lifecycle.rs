@@ -37,7 +37,7 @@ type NoBody = Body<Option<Nothing>, BODY_BYTES_MAX>;
     post,
     path = "/campaigns/{campaignId}/send",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "what it says cannot be sent"),
@@ -60,7 +60,7 @@ async fn send_campaign(
     post,
     path = "/campaigns/{campaignId}/pause",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -82,7 +82,7 @@ async fn pause_campaign(
     post,
     path = "/campaigns/{campaignId}/resume",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -104,7 +104,7 @@ async fn resume_campaign(
     post,
     path = "/campaigns/{campaignId}/cancel",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -126,7 +126,7 @@ async fn cancel_campaign(
     post,
     path = "/campaigns/{campaignId}/retry",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -148,7 +148,7 @@ async fn retry_campaign(
     post,
     path = "/campaigns/{campaignId}/resend",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it is not one-time, or has not finished sending"),
@@ -170,7 +170,7 @@ async fn resend_campaign(
     post,
     path = "/campaigns/{campaignId}/stop-recurring",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it is not recurring"),
@@ -193,7 +193,7 @@ async fn stop_recurring(
     post,
     path = "/campaigns/{campaignId}/publish",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "no edits are pending, or they cannot be sent"),
@@ -216,7 +216,7 @@ async fn publish_campaign(
     post,
     path = "/campaigns/{campaignId}/discard-draft",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -237,7 +237,7 @@ async fn discard_draft(
     post,
     path = "/campaigns/{campaignId}/archive",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -258,7 +258,7 @@ async fn archive_campaign(
     post,
     path = "/campaigns/{campaignId}/unarchive",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -280,7 +280,7 @@ async fn unarchive_campaign(
     post,
     path = "/campaigns/{campaignId}/duplicate",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses((status = 201, body = Campaign), (status = 404, description = "absent"))
 )]
 async fn duplicate_campaign(

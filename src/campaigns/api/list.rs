@@ -88,6 +88,7 @@ pub(super) struct Campaigns {
 /// Where a page is among all.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = CampaignPagination)]
 struct Pagination {
     /// Campaigns that match.
     total: i64,
@@ -124,13 +125,13 @@ impl Pagination {
     path = "/campaigns",
     tag = "campaigns",
     params(
-        ("status" = Option<String>, Query, description = "one or more, separated by commas"),
-        ("channel" = Option<String>, Query, description = "one or more, separated by commas"),
+        ("status" = Option<String>, Query, pattern = "^(?:(?:draft|scheduled|active|paused|completed|cancelled|archived|failed)(?:,|$))*$", description = "one or more, separated by commas"),
+        ("channel" = Option<String>, Query, pattern = "^(?:(?:email|sms|viber|push|webhook|whatsapp|in_app|ai_optimized)(?:,|$))*$", description = "one or more, separated by commas"),
         ("tags" = Option<String>, Query, description = "any of these, separated by commas"),
         ("q" = Option<String>, Query, description = "part of the name, the description or a tag"),
         ("createdBy" = Option<String>, Query, description = "one or more, with or without `api_key:`"),
         ("editedBy" = Option<String>, Query, description = "who last changed what it says, likewise"),
-        ("createdFrom" = Option<String>, Query, description = "ISO 8601, inclusive"),
+        ("createdFrom" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
         ("page" = Option<u32>, Query, description = "from 1"),
         ("limit" = Option<u32>, Query, description = "default 20, at most 100"),
     ),

@@ -33,11 +33,12 @@ pub(super) struct PreviewQuestion {
     /// Whom it is about; an empty object means everyone.
     targeting: Targeting,
     /// Profiles to show: default 20, at most 500.
+    #[schema(value_type = Option<i64>)]
     limit: Option<u32>,
     /// The channel that `reachable` is judged by; without one everybody is reachable.
     channel: Option<CampaignChannel>,
     /// The id of a web app. None can be registered with this service yet, so any is refused.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<crate::http::schema::Null>)]
     web_app_id: Option<Value>,
 }
 

@@ -37,10 +37,8 @@ pub(super) struct RecurringAnswer {
     max_occurrences: Option<u32>,
     /// How often it still goes out at most; null where nothing limits it.
     remaining_occurrences: Option<u32>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     last_occurrence_at: Option<Timestamp>,
     /// When it is due; where it is not live, when it would be if it were.
-    #[schema(value_type = Option<String>, format = DateTime)]
     next_occurrence_at: Option<Timestamp>,
     /// The next five at most.
     #[schema(value_type = Vec<String>)]
@@ -91,7 +89,7 @@ impl From<RecurringStatus> for RecurringAnswer {
     get,
     path = "/campaigns/{campaignId}/recurring-status",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = RecurringAnswer),
         (status = 400, description = "it is not recurring"),

@@ -13,7 +13,7 @@ use crate::{
         model::learning::{Objective, Plan},
         ops,
     },
-    http::{Body, Fields, FromFields, Path},
+    http::{Body, Fields, FromFields, Path, schema::NameOrId},
     kernel::Result,
 };
 
@@ -40,8 +40,10 @@ struct LaunchRlBody {
     /// What earns a reward; `click` without a word.
     objective: Option<Objective>,
     /// Hours in which a message may earn it, 1 to 720; 24 without a word.
+    #[schema(minimum = 1, maximum = 720)]
     reward_window_hours: Option<u32>,
     /// Share of the messages that every variant keeps, in percent; 5 without a word. Together at most 100.
+    #[schema(minimum = 0, maximum = 50)]
     min_exploration_percent: Option<f64>,
 }
 
@@ -50,7 +52,7 @@ struct LaunchRlBody {
     post,
     path = "/campaigns/{campaignId}/launch-rl",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     request_body = Option<LaunchRlBody>,
     responses(
         (status = 200, body = Campaign),
@@ -75,7 +77,7 @@ async fn launch_rl(
     post,
     path = "/campaigns/{campaignId}/pause-rl",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it does not learn"),
@@ -98,7 +100,7 @@ async fn pause_rl(
     post,
     path = "/campaigns/{campaignId}/resume-rl",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it does not learn"),
@@ -121,8 +123,10 @@ async fn resume_rl(
 #[schema(as = WarmthRequest, rename_all = "camelCase")]
 struct WarmthBody {
     /// Paths of journeys.
+    #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     path_ids: Option<Vec<String>>,
     /// Variants of campaigns.
+    #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     variant_ids: Option<Vec<String>>,
 }
 

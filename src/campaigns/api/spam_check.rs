@@ -39,18 +39,23 @@ enum Question {
 #[expect(dead_code, reason = "the description of a body that is read field by field")]
 struct SpamCheck {
     /// The subject.
+    #[schema(max_length = 998)]
     subject: Option<String>,
     /// The HTML part.
     html: Option<String>,
     /// The text part.
     text: Option<String>,
     /// The sender's address.
+    #[schema(max_length = 600)]
     from: Option<String>,
     /// The sender's name.
+    #[schema(max_length = 255)]
     from_name: Option<String>,
     /// A campaign instead.
+    #[schema(max_length = 64)]
     campaign_id: Option<String>,
     /// One of its variants.
+    #[schema(max_length = 64)]
     variant_id: Option<String>,
 }
 
@@ -80,7 +85,10 @@ impl FromFields for Question {
     path = "/campaigns/spam-check",
     tag = "campaigns",
     request_body = SpamCheck,
-    responses((status = 200, description = "What it scores, by which rules.", body = Report))
+    responses(
+        (status = 200, description = "What it scores, by which rules.", body = Report),
+        (status = 404, description = "no such campaign, or no such variant in it"),
+    )
 )]
 async fn check_spam(
     State(app): State<App>,

@@ -69,7 +69,7 @@ impl CoverageAnswer {
     get,
     path = "/campaigns/{campaignId}/sto-coverage",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = CoverageAnswer),
         (status = 400, description = "there are too many visits to look at"),

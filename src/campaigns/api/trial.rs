@@ -38,7 +38,7 @@ pub(super) struct RetestAnswer {
     post,
     path = "/campaigns/{campaignId}/retest-ab",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = RetestAnswer),
         (status = 400, description = "it is not recurring, or tries no variants"),
@@ -67,6 +67,7 @@ pub(super) async fn retest_ab(
 #[schema(rename_all = "camelCase")]
 pub(super) struct Selection {
     /// The variant that goes to all who wait for it.
+    #[schema(min_length = 1, max_length = 64)]
     variant_id: String,
 }
 
@@ -82,7 +83,7 @@ impl FromFields for Selection {
     post,
     path = "/campaigns/{campaignId}/select-winner",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = Selection,
     responses(
         (status = 200, body = Campaign),

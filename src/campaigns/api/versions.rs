@@ -129,7 +129,7 @@ impl FromQuery for Sides {
     path = "/campaigns/{campaignId}/versions",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
+        ("campaignId" = crate::kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
@@ -152,7 +152,7 @@ async fn list_versions(
     get,
     path = "/campaigns/{campaignId}/versions/compare",
     tag = "campaigns",
-    params(("campaignId" = String, Path), ("v1" = String, Query), ("v2" = String, Query)),
+    params(("campaignId" = crate::kernel::CampaignId, Path), ("v1" = String, Query, min_length = 1), ("v2" = String, Query, min_length = 1)),
     responses(
         (status = 200, body = Comparison),
         (status = 404, description = "the campaign or a version is absent"),
@@ -178,7 +178,7 @@ async fn compare_versions(
     get,
     path = "/campaigns/{campaignId}/versions/{versionId}",
     tag = "campaigns",
-    params(("campaignId" = String, Path), ("versionId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Snapshot),
         (status = 404, description = "the campaign or the version is absent"),
@@ -201,7 +201,7 @@ async fn get_version(
     post,
     path = "/campaigns/{campaignId}/versions/{versionId}/rollback",
     tag = "campaigns",
-    params(("campaignId" = String, Path), ("versionId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "the campaign or the version is absent"),
@@ -256,6 +256,7 @@ struct Entry {
 
 /// A page of the history.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CampaignHistory)]
 struct History {
     /// The page, newest first.
     items: Vec<Entry>,
@@ -269,7 +270,7 @@ struct History {
     path = "/campaigns/{campaignId}/history",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
+        ("campaignId" = crate::kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),

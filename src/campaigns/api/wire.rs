@@ -5,7 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    campaigns::model::{self, Definition, Status},
+    campaigns::model::{self, Definition, Status, learning::Learning},
     kernel::{CampaignId, Timestamp},
 };
 
@@ -44,7 +44,7 @@ pub(super) struct Campaign {
     /// When it was put away.
     archived_at: Option<Timestamp>,
     /// Where learning stands, of a campaign that learns.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Learning>)]
     rl: Option<Value>,
     /// Who made it: `api_key:…`.
     created_by: String,

@@ -49,19 +49,22 @@ const SENDER_CHARS_MAX: usize = 255;
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Definition {
     /// 1 to 255 characters.
+    #[schema(value_type = crate::http::schema::Name)]
     pub name: String,
     /// At most 1000 characters.
+    #[schema(max_length = 1000)]
     pub description: Option<String>,
     /// What it goes out on.
     pub channel: CampaignChannel,
     /// What is said, 1 to 8 versions of it; an `in_app` campaign may have none.
+    #[schema(max_items = 8)]
     pub variants: Vec<Variant>,
     /// To whom; everyone who can be reached where it is absent.
     pub targeting: Option<Targeting>,
     /// What makes it go out.
     pub send_type: SendType,
     /// When, for `scheduled`.
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<crate::http::schema::Moment>)]
     pub scheduled_at: Option<Timestamp>,
     /// The IANA zone a `scheduledAt` without an offset is read in.
     #[schema(value_type = Option<String>)]
@@ -73,6 +76,7 @@ pub struct Definition {
     /// What counts as its success.
     pub conversion_tracking: Option<Box<ConversionTracking>>,
     /// The saved sender, of email.
+    #[schema(min_length = 1, max_length = 255)]
     pub email_config_id: Option<String>,
     /// The subscription list it is sent under.
     pub subscription_category_id: Option<ListId>,
@@ -93,8 +97,10 @@ pub struct Definition {
     /// Who gets it when it is sent again.
     pub resend_policy: ResendPolicy,
     /// The window of the resend policy `cooldown`, in days.
+    #[schema(minimum = 1, maximum = 3650)]
     pub resend_cooldown_days: Option<u32>,
     /// At most 50, each once.
+    #[schema(value_type = Vec<crate::http::schema::Tag>, max_items = 50)]
     pub tags: Vec<String>,
     /// Whether frequency caps are left aside when it is sent again.
     pub ignore_touching_rules: bool,

@@ -49,7 +49,6 @@ pub struct LaunchPreview {
     /// What was judged.
     pub checks: Vec<Check>,
     /// The moment all this is true of.
-    #[schema(value_type = String, format = DateTime)]
     pub generated_at: Timestamp,
 }
 
@@ -126,7 +125,6 @@ pub struct VariantEstimate {
 #[serde(rename_all = "camelCase")]
 pub struct LaunchSchedule {
     /// When the first message leaves; null where that depends on an event or there is no time.
-    #[schema(value_type = Option<String>, format = DateTime)]
     pub first_send_at: Option<Timestamp>,
     /// Minutes until the last has left, as far as the campaign's own settings hold messages back.
     pub estimated_duration_minutes: u64,

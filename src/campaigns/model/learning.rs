@@ -154,7 +154,6 @@ impl Arm {
 #[serde(rename_all = "camelCase")]
 pub struct Shares {
     /// The moment.
-    #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// The share of each variant by its id; together 1.
     pub allocations: std::collections::BTreeMap<String, f64>,
@@ -174,10 +173,8 @@ pub struct Learning {
     #[serde(serialize_with = "plain_share")]
     pub min_exploration_percent: f64,
     /// When it began.
-    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
     /// When what is known last changed.
-    #[schema(value_type = String, format = DateTime)]
     pub last_updated_at: Timestamp,
     /// Its variants, the control group left out.
     pub arms: Vec<Arm>,

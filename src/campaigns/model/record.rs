@@ -89,6 +89,7 @@ impl VersionName {
 /// What was done to a campaign, in the past tense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = CampaignAction)]
 pub enum Action {
     /// Made.
     Created,

@@ -43,7 +43,7 @@ pub(super) struct ChannelUpdate {
     /// What the contact says.
     status: ChannelStatus,
     /// Where the change comes from; default `api`.
-    #[schema(value_type = Option<String>, max_length = 255)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
     /// The words consented to, kept for compliance.
     #[schema(max_length = 10_000)]
@@ -71,7 +71,7 @@ impl FromFields for ChannelUpdate {
     path = "/subscriptions/contacts/{userId}/channels/{channel}",
     tag = "consent",
     params(
-        ("userId" = String, Path, description = "internal contact id, 24-hex"),
+        ("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex"),
         ("channel" = Channel, Path, description = "counts, whatever the body says"),
     ),
     request_body = ChannelUpdate,
@@ -109,7 +109,7 @@ pub(super) struct ChannelSubscribed {
     path = "/subscriptions/contacts/{userId}/channels/{channel}/status",
     tag = "consent",
     params(
-        ("userId" = String, Path, description = "internal contact id, 24-hex"),
+        ("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex"),
         ("channel" = Channel, Path),
     ),
     responses((status = 200, body = ChannelSubscribed))
@@ -158,7 +158,7 @@ impl Success {
     post,
     path = "/subscriptions/contacts/{userId}/clear-bounce",
     tag = "consent",
-    params(("userId" = String, Path, description = "internal contact id, 24-hex")),
+    params(("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex")),
     request_body = Option<ClearBounce>,
     responses((status = 200, body = Success))
 )]

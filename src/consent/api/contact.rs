@@ -36,7 +36,7 @@ pub(super) struct EmailValid {
     get,
     path = "/subscriptions/contacts/{userId}",
     tag = "consent",
-    params(("userId" = String, Path, description = "internal contact id, 24-hex")),
+    params(("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = Contact))
 )]
 pub(super) async fn find_contact(
@@ -53,7 +53,7 @@ pub(super) async fn find_contact(
     get,
     path = "/subscriptions/contacts/{userId}/email-valid",
     tag = "consent",
-    params(("userId" = String, Path, description = "internal contact id, 24-hex")),
+    params(("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = EmailValid))
 )]
 pub(super) async fn check_email(

@@ -18,6 +18,7 @@ type Page = OffsetPage<50, 200>;
 
 /// A page of a contact's history.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConsentHistory)]
 pub(super) struct History {
     /// The page, newest first.
     items: Vec<HistoryEntry>,
@@ -31,7 +32,7 @@ pub(super) struct History {
     path = "/subscriptions/contacts/{userId}/history",
     tag = "consent",
     params(
-        ("userId" = String, Path, description = "internal contact id, 24-hex"),
+        ("userId" = crate::kernel::UserId, Path, description = "internal contact id, 24-hex"),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),

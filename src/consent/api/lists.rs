@@ -27,7 +27,7 @@ use crate::{
     get,
     path = "/subscriptions/contacts/{userId}/lists",
     tag = "consent",
-    params(("userId" = String, Path, description = "internal contact id, 24-hex")),
+    params(("userId" = UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = [Membership]))
 )]
 pub(super) async fn list_lists(
@@ -46,7 +46,7 @@ pub(super) struct Subscribe {
     /// On which channel.
     channel: Channel,
     /// Where it comes from (`form`, `import`, `preference_center`, …); default `api`.
-    #[schema(value_type = Option<String>, max_length = 255)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
     /// The words consented to, kept for compliance.
     #[schema(max_length = 10_000)]
@@ -89,6 +89,7 @@ pub(super) struct PendingMembership {
     opt_in_source: String,
     /// The words to be consented to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     consent_text: Option<String>,
     /// Send this to the contact: whoever opens it can confirm.
     confirm_url: String,
@@ -119,7 +120,7 @@ impl PendingMembership {
     path = "/subscriptions/contacts/{userId}/lists/{listId}",
     tag = "consent",
     params(
-        ("userId" = String, Path, description = "internal contact id, 24-hex"),
+        ("userId" = UserId, Path, description = "internal contact id, 24-hex"),
         ("listId" = ListId, Path),
     ),
     request_body = Subscribe,
@@ -159,7 +160,7 @@ pub(super) struct Unsubscribe {
     /// On which channel.
     channel: Channel,
     /// Where it comes from; default `api`.
-    #[schema(value_type = Option<String>, max_length = 255)]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
 }
 
@@ -175,7 +176,7 @@ impl FromFields for Unsubscribe {
     path = "/subscriptions/contacts/{userId}/lists/{listId}",
     tag = "consent",
     params(
-        ("userId" = String, Path, description = "internal contact id, 24-hex"),
+        ("userId" = UserId, Path, description = "internal contact id, 24-hex"),
         ("listId" = ListId, Path),
     ),
     request_body = Unsubscribe,

@@ -1,7 +1,12 @@
 //! What a contact agreed to on a channel, and what bounces said about its address.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
 
 use crate::{
     audit::Action,
@@ -182,18 +187,23 @@ impl ChannelState {
 pub struct Channels {
     /// Email.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub email: Option<ChannelConsent>,
     /// Text messages.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub sms: Option<ChannelConsent>,
     /// WhatsApp.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub whatsapp: Option<ChannelConsent>,
     /// Push notifications.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub push: Option<ChannelConsent>,
     /// Viber.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub viber: Option<ChannelConsent>,
 }
 
@@ -228,21 +238,27 @@ impl Channels {
 pub struct ChannelConsent {
     /// Absent while only bounces are known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub status: Option<ChannelStatus>,
     /// Present after an opt-in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub opt_in_date: Option<Timestamp>,
     /// Present after an opt-out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub opt_out_date: Option<Timestamp>,
     /// Where the latest change came from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub opt_in_source: Option<String>,
     /// The words consented to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub consent_text: Option<String>,
     /// Of email only.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = DeliverabilityFields)]
     pub deliverability: Option<Deliverability>,
 }
 
@@ -258,7 +274,32 @@ pub struct Deliverability {
     pub bounce_count: i32,
     /// When the latest was.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub last_bounce_at: Option<Timestamp>,
+}
+
+/// The fields of a [`Deliverability`] on a channel that may have none: all of them may be absent.
+#[derive(Debug)]
+struct DeliverabilityFields;
+
+impl PartialSchema for DeliverabilityFields {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = Deliverability::schema();
+        if let RefOr::T(Schema::Object(object)) = &mut schema {
+            object.required.clear();
+        }
+        schema
+    }
+}
+
+impl ToSchema for DeliverabilityFields {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Deliverability")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        Deliverability::schemas(schemas);
+    }
 }
 
 impl ChannelConsent {

@@ -86,6 +86,7 @@ pub struct Membership {
     pub opt_in_source: Option<String>,
     /// The words last consented to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub consent_text: Option<String>,
     /// When the row was made.
     pub created_at: Timestamp,

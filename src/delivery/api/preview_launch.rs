@@ -17,7 +17,7 @@ use crate::{
     post,
     path = "/campaigns/{campaignId}/preview-launch",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = crate::kernel::CampaignId, Path)),
     responses((status = 200, body = LaunchPreview), (status = 404, description = "absent"))
 )]
 pub(super) async fn preview_launch(

@@ -14,7 +14,7 @@ use crate::{
         model::{Segments, segments},
         ops::test_send::{self, Tested, Wish},
     },
-    http::{Body, Fields, FromFields, Path},
+    http::{Body, Fields, FromFields, Path, schema::with_any_of},
     kernel::{CampaignId, Error, MessageId, Result},
 };
 
@@ -26,21 +26,30 @@ const VARIANT_ID_CHARS_MAX: usize = 64;
 /// Whom a test goes to, and what it is rendered with.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
-pub(super) struct TestSend {
+struct TestSendFields {
     /// Whose profile it is rendered for, and goes to unless `to` says otherwise: the internal id, or the
     /// caller's own. One of `userId` and `to` is needed; an in-app message needs `userId`.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(max_length = 255)]
     user_id: Option<String>,
     /// The address it goes to: an email address or a phone number; for push the id that the gateway knows.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(max_length = 320)]
     to: Option<String>,
     /// Which variant; the first that says something where absent.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(min_length = 1, max_length = 64)]
     variant_id: Option<String>,
     /// What templates see as `trigger` and `event`.
     #[expect(dead_code, reason = "describes the body")]
     trigger_data: Option<Map<String, Value>>,
 }
+
+with_any_of!(
+    /// Whom a test goes to, and what it is rendered with.
+    pub(super) TestSend = TestSendFields,
+    ["userId", "to"]
+);
 
 impl FromFields for Wish {
     fn from_fields(body: &mut Fields<'_>) -> Self {
@@ -75,9 +84,11 @@ pub(super) struct TestAnswer {
     preview: Value,
     /// What a text message takes, which carriers bill by the part.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     segments: Option<Segments>,
     /// Why it is not sent: `hard_bounce`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<String>,
 }
 
@@ -120,7 +131,7 @@ async fn send(
     post,
     path = "/campaigns/{campaignId}/send-test-email",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
         (status = 200, body = TestAnswer),
@@ -142,7 +153,7 @@ pub(super) async fn send_test_email(
     post,
     path = "/campaigns/{campaignId}/send-test-sms",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
         (status = 200, body = TestAnswer),
@@ -164,7 +175,7 @@ pub(super) async fn send_test_sms(
     post,
     path = "/campaigns/{campaignId}/send-test-push",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
         (status = 200, body = TestAnswer),
@@ -186,7 +197,7 @@ pub(super) async fn send_test_push(
     post,
     path = "/campaigns/{campaignId}/send-test-whatsapp",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
         (status = 200, body = TestAnswer),
@@ -208,7 +219,7 @@ pub(super) async fn send_test_whatsapp(
     post,
     path = "/campaigns/{campaignId}/send-test-in-app",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
         (status = 200, body = TestAnswer),

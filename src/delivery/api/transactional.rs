@@ -41,16 +41,28 @@ const CHANNELS: &[(&str, MessageChannel)] = &[
     ("viber", MessageChannel::Viber),
 ];
 
+/// What a single message may go out on.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; MessageChannel is what is read")]
+enum TransactionalChannel {
+    Email,
+    Sms,
+    Push,
+    Viber,
+}
+
 /// A message to one person.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct TransactionalSend {
     /// Whom to: the internal id, or the caller's own.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(min_length = 1, max_length = 255)]
     user_id: String,
     /// What it goes out on: `email`, `sms`, `push` or `viber`.
     #[expect(dead_code, reason = "describes the body")]
-    channel: String,
+    channel: TransactionalChannel,
     /// `subject`, `body` (plain text) and `html` of an email, besides `preheader`, `from`, `fromName`;
     /// `body` of a text message; `title`, `body`, `icon`, `image`, `data` of a push notification; may be
     /// empty for Viber. Every text is Liquid.
@@ -58,6 +70,7 @@ pub(super) struct TransactionalSend {
     message: Map<String, Value>,
     /// The approved template; Viber needs one.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(min_length = 1, max_length = 255)]
     viber_template_id: Option<String>,
     /// Viber: values of the template's fields, which templates also see by their names.
     #[expect(dead_code, reason = "describes the body")]
@@ -67,6 +80,7 @@ pub(super) struct TransactionalSend {
     trigger_data: Option<Map<String, Value>>,
     /// At most 255 characters. The same send under the same key within 30 days is not sent twice.
     #[expect(dead_code, reason = "describes the body")]
+    #[schema(min_length = 1, max_length = 255)]
     idempotency_key: Option<String>,
 }
 
@@ -169,6 +183,7 @@ pub(super) struct TransactionalAnswer {
     deduplicated: bool,
     /// Why it may not be sent: `hard_bounce`, `complaint`, `manual`, `unsubscribe`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     reason: Option<String>,
 }
 

@@ -56,6 +56,7 @@ pub struct Device {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "platforms by name")]
+#[schema(as = DevicePlatform)]
 pub enum Platform {
     Ios,
     Android,

@@ -12,7 +12,7 @@ use crate::{
     app::App,
     auth::{Caller, scope},
     events::ops,
-    http::{Body, Fields, FromFields},
+    http::{Body, Fields, FromFields, schema::Moment},
     kernel::{DayEdge, Result, Timestamp},
 };
 
@@ -33,28 +33,59 @@ fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'stat
     names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
 }
 
+/// How long a period is.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Unit is what is read")]
+enum PeriodUnit {
+    Hour,
+    Day,
+    Week,
+    Month,
+}
+
+/// What is computed of a period.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Metric is what is read")]
+enum MetricName {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
 /// A question about one event.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; Ask reads it")]
 struct AggregateQuestion {
     /// The event to count.
+    #[schema(min_length = 1, max_length = 255)]
     event_name: String,
     /// ISO 8601, inclusive.
+    #[schema(value_type = Option<Moment>)]
     start_date: Option<String>,
     /// ISO 8601, inclusive; a date alone means its end.
+    #[schema(value_type = Option<Moment>)]
     end_date: Option<String>,
     /// `hour`, `day` (default), `week` or `month`.
-    group_by: Option<String>,
+    group_by: Option<PeriodUnit>,
     /// Of `count` (default), `sum`, `avg`, `min`, `max`.
-    metrics: Option<Vec<String>>,
+    #[schema(min_items = 1, max_items = 5)]
+    metrics: Option<Vec<MetricName>>,
     /// Key in properties to sum; a dot path reaches into objects.
+    #[schema(min_length = 1, max_length = 255)]
     sum_field: Option<String>,
     /// Key in properties to average; default `sumField`.
+    #[schema(min_length = 1, max_length = 255)]
     avg_field: Option<String>,
     /// Key in properties of the least; default `sumField`, else `avgField`.
+    #[schema(min_length = 1, max_length = 255)]
     min_field: Option<String>,
     /// Key in properties of the greatest; default `sumField`, else `avgField`.
+    #[schema(min_length = 1, max_length = 255)]
     max_field: Option<String>,
     /// Values that properties must equal; a list means any of its values.
     #[schema(value_type = Option<Object>)]
@@ -170,7 +201,6 @@ impl Asked {
 #[derive(Debug, Serialize, ToSchema)]
 struct AggregatedBucket {
     /// Start of the bucket, UTC.
-    #[schema(value_type = String)]
     period: Timestamp,
     /// Events in it.
     count: u64,

@@ -46,8 +46,8 @@ impl FromQuery for Ask {
     params(
         ("userId" = Option<String>, Query, description = "external id or internal id"),
         ("eventName" = Option<String>, Query),
-        ("startDate" = Option<String>, Query, description = "ISO 8601, inclusive"),
-        ("endDate" = Option<String>, Query, description = "ISO 8601, inclusive; a date alone means its end"),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive; a date alone means its end"),
         ("limit" = Option<u32>, Query, description = "default 100, at most 1000"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),

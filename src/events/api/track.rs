@@ -1,7 +1,7 @@
 //! `POST /events/track`: one event or an array of them, answered once they are durable.
 
 use axum::{Json, extract::State};
-use ingest::{admit::Rejected as Refused, intake::Answer};
+use ingest::{admit::Rejected as Refused, intake::Answer, model::limits::EVENTS_PER_REQUEST_MAX};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -9,7 +9,10 @@ use crate::{
     app::App,
     auth::{Caller, scope},
     events::ops,
-    http::{JsonBytes, TRACK_BODY_BYTES_MAX},
+    http::{
+        JsonBytes, TRACK_BODY_BYTES_MAX,
+        schema::{one_or_list, with_any_of},
+    },
     kernel::Result,
 };
 
@@ -17,19 +20,21 @@ use crate::{
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-pub struct TrackedEvent {
+struct TrackedEventFields {
     /// The caller's id of the user. One of `userId`, `serviceUserId`, `anonymousId`, `userAlias` is required.
     #[schema(max_length = 255)]
     user_id: Option<String>,
     /// Name of the event.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     event_name: String,
     /// Up to 200 keys, 51,200 bytes, nesting depth 5.
     #[schema(value_type = Option<Object>)]
     properties: Option<serde_json::Value>,
     /// ISO 8601 text or epoch milliseconds; default the server's time.
+    #[schema(value_type = Option<crate::http::schema::EventMoment>)]
     timestamp: Option<String>,
     /// The internal id of the user, 24-hex.
+    #[schema(pattern = "^(?:[0-9a-fA-F]{24})?$")]
     service_user_id: Option<String>,
     /// Anonymous visitor id.
     #[schema(max_length = 255)]
@@ -52,21 +57,23 @@ pub struct TrackedEvent {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
 struct UserAlias {
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     alias_label: String,
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     alias_name: String,
 }
 
-/// One event, or up to 500 of them.
-#[derive(Debug, ToSchema)]
-#[serde(untagged)]
-pub enum TrackBody {
-    /// One.
-    One(Box<TrackedEvent>),
-    /// Several.
-    Many(Vec<TrackedEvent>),
-}
+with_any_of!(
+    /// An event as the caller sends it.
+    TrackedEvent = TrackedEventFields,
+    ["userId", "serviceUserId", "anonymousId", "userAlias"]
+);
+
+one_or_list!(
+    /// One event, or up to 500 of them.
+    pub TrackBody = TrackedEvent,
+    EVENTS_PER_REQUEST_MAX
+);
 
 /// The answer: to a single event its id, to an array the verdicts.
 #[derive(Debug, Serialize, ToSchema)]
@@ -98,6 +105,7 @@ pub struct Rejected {
     index: usize,
     /// Its event name, when it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     name: Option<String>,
     /// Why.
     reason: String,

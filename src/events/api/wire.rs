@@ -22,7 +22,6 @@ pub struct Event {
     #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
     /// `YYYY-MM-DD HH:MM:SS`, UTC.
-    #[schema(value_type = String, example = "2026-03-01 12:00:00")]
     pub timestamp: EventTime,
     /// Session id.
     pub session_id: String,

@@ -33,7 +33,6 @@ pub(super) struct Template {
     #[schema(value_type = Option<Object>)]
     design_json: Option<Map<String, Value>>,
     /// When it was last saved.
-    #[schema(value_type = Option<String>)]
     updated_at: Option<Timestamp>,
 }
 
@@ -50,16 +49,29 @@ impl From<PageTemplate> for Template {
     }
 }
 
+/// What the preference page is made of.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Mode is what is read")]
+enum PageMode {
+    Default,
+    Custom,
+    Dnd,
+    Redirect,
+}
+
 /// What to change of the template; what is not sent stays.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; TemplatePatch reads it")]
 struct TemplateChange {
     /// `default`, `custom`, `dnd` or `redirect`.
-    mode: Option<String>,
+    mode: Option<PageMode>,
     /// At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.
+    #[schema(max_length = 102_400)]
     html: Option<String>,
     /// At most 2048 characters, http or https; needed in `redirect`.
+    #[schema(max_length = 2048, pattern = "^(?:[Hh][Tt][Tt][Pp][Ss]?://.+)?$")]
     redirect_url: Option<String>,
     /// At most 1 MiB; kept in `dnd`, cleared in other modes.
     #[schema(value_type = Option<Object>)]
@@ -76,10 +88,19 @@ impl FromFields for Save {
     }
 }
 
-/// HTML to try, or what became of it.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Page {
+/// HTML to try.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body for openapi; Try reads it")]
+struct Page {
     /// At most 102400 bytes.
+    #[schema(max_length = 102_400)]
+    html: String,
+}
+
+/// What became of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PagePreview {
+    /// The whole page.
     html: String,
 }
 
@@ -129,11 +150,11 @@ pub(super) async fn save_template(
     path = "/subscriptions/hosted-page/preview",
     tag = "hosted page",
     request_body = Page,
-    responses((status = 200, body = Page))
+    responses((status = 200, body = PagePreview))
 )]
 pub(super) async fn preview_template(
     _caller: CallerOrSession<scope::SettingsRead>,
     Body(Try(html)): Body<Try>,
-) -> Result<Json<Page>> {
-    Ok(Json(Page { html: ops::template::preview(html).await? }))
+) -> Result<Json<PagePreview>> {
+    Ok(Json(PagePreview { html: ops::template::preview(html).await? }))
 }

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, scope},
-    http::{Body, Fields, FromFields, FromQuery, Path, Query, QueryFields},
-    kernel::Result,
+    http::{Body, Fields, FromFields, FromQuery, Path, Query, QueryFields, schema::Name},
+    kernel::{Channel, Result},
     lists::{
         model::{ListPatch, NewList},
         ops,
@@ -23,21 +23,33 @@ fn owner<S>(caller: &Caller<S>) -> Owner {
     (caller.organization(), caller.workspace())
 }
 
+/// What a list is for.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Kind is what is read")]
+enum ListKind {
+    Marketing,
+    Transactional,
+}
+
 /// A list to make.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; NewList reads it")]
 struct ListFields {
     /// 1 to 255 characters, unique among the workspace's active lists, case aside.
+    #[schema(value_type = Name)]
     name: String,
     /// At most 1000 characters.
+    #[schema(max_length = 1000)]
     description: Option<String>,
     /// Of `email`, `sms`, `whatsapp`, `push`, `viber`; default `[email]`.
-    channels: Option<Vec<String>>,
+    #[schema(min_items = 1, max_items = 100)]
+    channels: Option<Vec<Channel>>,
     /// Whether the preference page shows it; default true.
     is_public: Option<bool>,
     /// `marketing` (default) or `transactional`.
-    r#type: Option<String>,
+    r#type: Option<ListKind>,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
     require_double_opt_in: Option<bool>,
 }
@@ -48,15 +60,18 @@ struct ListFields {
 #[expect(dead_code, reason = "describes the body for openapi; ListPatch reads it")]
 struct ListChange {
     /// 1 to 255 characters, unique among the workspace's active lists, case aside.
+    #[schema(value_type = Option<Name>)]
     name: Option<String>,
     /// At most 1000 characters; null clears it.
+    #[schema(max_length = 1000)]
     description: Option<String>,
     /// Of `email`, `sms`, `whatsapp`, `push`, `viber`.
-    channels: Option<Vec<String>>,
+    #[schema(min_items = 1, max_items = 100)]
+    channels: Option<Vec<Channel>>,
     /// Whether the preference page shows it.
     is_public: Option<bool>,
     /// `marketing` or `transactional`.
-    r#type: Option<String>,
+    r#type: Option<ListKind>,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
     require_double_opt_in: Option<bool>,
 }
@@ -132,7 +147,7 @@ pub(super) async fn list_lists(
     get,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     responses((status = 200, body = List), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn get_list(
@@ -149,7 +164,7 @@ pub(super) async fn get_list(
     put,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     request_body = ListChange,
     responses(
         (status = 200, body = List),
@@ -172,7 +187,7 @@ pub(super) async fn update_list(
     delete,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     responses(
         (status = 204, description = "archived"),
         (status = 404, description = "absent or archived"),
@@ -193,7 +208,7 @@ pub(super) async fn archive_list(
     post,
     path = "/lists/{listId}/restore",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     responses(
         (status = 200, body = List),
         (status = 404, description = "absent"),

@@ -56,10 +56,12 @@ pub(super) struct Members {
 #[expect(dead_code, reason = "describes the body for openapi; Bulk reads it")]
 struct BulkContacts {
     /// 1 to 10000 internal contact ids; those that are not there are passed over, repeated ones count once.
+    #[schema(min_items = 1, max_items = 10000)]
     contact_ids: Vec<String>,
-    /// `email`, `sms`, `whatsapp`, `push` or `viber`.
-    channel: String,
+    /// The channel.
+    channel: Channel,
     /// Recorded as `optInSource` and in the history; default `api`.
+    #[schema(min_length = 1, max_length = 255)]
     source: Option<String>,
 }
 
@@ -107,6 +109,7 @@ pub(super) struct Added {
 
 /// What became of a bulk removal.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RemovedMembers)]
 pub(super) struct Removed {
     /// Memberships that were subscribed and are not any more.
     removed: u64,
@@ -122,9 +125,9 @@ fn tenant<S>(caller: &Caller<S>) -> Tenant {
     path = "/lists/{listId}/members",
     tag = "lists",
     params(
-        ("listId" = String, Path),
-        ("channel" = Option<String>, Query),
-        ("status" = Option<String>, Query, description = "subscribed or unsubscribed"),
+        ("listId" = crate::kernel::ListId, Path),
+        ("channel" = Option<Channel>, Query),
+        ("status" = Option<MembershipStatus>, Query),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
@@ -145,7 +148,7 @@ pub(super) async fn list_members(
     post,
     path = "/lists/{listId}/members/bulk",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     request_body = BulkContacts,
     responses((status = 200, body = Added), (status = 404, description = "absent or archived"))
 )]
@@ -168,7 +171,7 @@ pub(super) async fn add_members(
     delete,
     path = "/lists/{listId}/members/bulk",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     request_body = BulkContacts,
     responses((status = 200, body = Removed), (status = 404, description = "absent or archived"))
 )]

@@ -54,7 +54,7 @@ impl From<model::Stats> for ListStats {
     get,
     path = "/lists/{listId}/stats",
     tag = "lists",
-    params(("listId" = String, Path)),
+    params(("listId" = crate::kernel::ListId, Path)),
     responses((status = 200, body = ListStats), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn list_stats(

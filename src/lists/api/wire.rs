@@ -38,13 +38,10 @@ pub(super) struct List {
     /// Set when the list is a group bound to one number.
     sender_id: Option<String>,
     /// Set by archiving.
-    #[schema(value_type = Option<String>)]
     archived_at: Option<Timestamp>,
     /// When it was made.
-    #[schema(value_type = String)]
     created_at: Timestamp,
     /// When it was last changed.
-    #[schema(value_type = String)]
     updated_at: Timestamp,
 }
 

@@ -45,17 +45,17 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
 #[schema(rename_all = "camelCase")]
 pub(super) struct Registration {
     /// Whose it is: the caller's own id of a profile, or the internal one.
-    #[schema(value_type = String, max_length = 255)]
+    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     /// The registration token of FCM or APNs. Either this or `subscription` is required.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048, pattern = "^[!-~]+$")]
     token: Option<String>,
     /// What `pushManager.subscribe` gave.
     subscription: Option<Subscription>,
     /// What it runs; `web` without a word where there is a `subscription`.
     platform: Option<Platform>,
     /// The app it runs.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
 
@@ -73,8 +73,10 @@ pub(super) struct Subscription {
 #[derive(Debug, Default, ToSchema)]
 pub(super) struct SubscriptionKeys {
     /// The browser's public key: 65 bytes.
+    #[schema(pattern = "^B[A-Za-z0-9_-]{85}[AEIMQUYcgkosw048]=?$")]
     p256dh: String,
     /// A secret of 16 bytes.
+    #[schema(pattern = "^[A-Za-z0-9_-]{21}[AQgw](?:==)?$")]
     auth: String,
 }
 
@@ -194,6 +196,7 @@ pub(super) struct Registered {
     platform: Platform,
     /// The app it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     app_id: Option<String>,
 }
 
@@ -231,6 +234,7 @@ pub(super) async fn register_device(
 
 /// It is done.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RemovedDevice)]
 pub(super) struct Removed {
     /// Always true.
     success: bool,

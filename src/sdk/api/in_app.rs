@@ -14,7 +14,9 @@ use crate::{
         settings::channel_config::{InAppTrigger, InAppTriggerKind, InAppType, Platform, Priority},
     },
     delivery::render::scope_of,
-    http::{Body, Fields, FromFields, FromQuery, OneOrMany, Query, QueryFields},
+    http::{
+        Body, Fields, FromFields, FromQuery, OneOrMany, Query, QueryFields, schema::one_or_list,
+    },
     kernel::{CampaignId, DayEdge, FieldError, MessageId, Result, Timestamp},
     sdk::{
         model::{self, Kind, Occasion},
@@ -90,11 +92,11 @@ pub(super) struct InAppMessage {
     display_frequency: Frequency,
     /// Not before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(nullable = false)]
     start_at: Option<Timestamp>,
     /// Not after this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(nullable = false)]
     end_at: Option<Timestamp>,
     /// The element that `content.style.customCss` is kept to: `[data-inapp="<messageId>"]`.
     css_scope: String,
@@ -105,6 +107,7 @@ pub(super) struct InAppMessage {
 /// How often a person may see a message, and how often they did.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = InAppFrequency)]
 struct Frequency {
     /// Displays to one person at most; null for any number.
     max_per_user: Option<u32>,
@@ -113,7 +116,6 @@ struct Frequency {
     /// Displays told so far.
     displays: u32,
     /// When the latest was.
-    #[schema(value_type = Option<String>)]
     last_displayed_at: Option<Timestamp>,
 }
 
@@ -169,7 +171,7 @@ pub(super) struct InAppMessages {
     tag = "sdk",
     security(("sdk_key" = [])),
     params(
-        ("userId" = String, Query, description = "the caller's own id of a profile, or the internal one"),
+        ("userId" = String, Query, min_length = 1, max_length = 255, description = "the caller's own id of a profile, or the internal one"),
         ("platform" = Platform, Query),
         ("appId" = Option<String>, Query, description = "which app; messages for certain web apps need it"),
         ("trigger" = Option<InAppTriggerKind>, Query, description = "only what this sets off; all messages without"),
@@ -214,33 +216,32 @@ struct InAppEventBody {
     /// The campaign whose message it was.
     campaign_id: Option<CampaignId>,
     /// The variant that was shown; must be the one handed over.
+    #[schema(min_length = 1, max_length = 64)]
     variant_id: Option<String>,
     /// Who did it.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     user_id: String,
     /// An id of its own: told again with it, it is recorded and counted once.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     event_id: Option<String>,
     /// When, at most 30 days ago; now without a word, and where the device's clock is ahead.
+    #[schema(value_type = Option<crate::http::schema::Moment>)]
     at: Option<String>,
     /// Of a click: the button. Required where `type` is `click`.
-    #[schema(max_length = 64)]
+    #[schema(min_length = 1, max_length = 64)]
     button_id: Option<String>,
     /// Where it was shown.
     platform: Platform,
     /// In which app.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
 
-/// One thing, or up to 100 of them.
-#[derive(Debug, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "describes the body for openapi")]
-enum InAppEventsBody {
-    One(Box<InAppEventBody>),
-    Many(Vec<InAppEventBody>),
-}
+one_or_list!(
+    /// One thing, or up to 100 of them.
+    InAppEventsBody = InAppEventBody,
+    EVENTS_MAX
+);
 
 /// A body that was read.
 #[derive(Debug)]

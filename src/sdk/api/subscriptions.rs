@@ -28,7 +28,7 @@ const SOURCE: &str = ops::SDK_SOURCE;
 #[schema(rename_all = "camelCase")]
 pub(super) struct ChannelWord {
     /// Who says it: the caller's own id of a profile, or the internal one.
-    #[schema(value_type = String, max_length = 255)]
+    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     /// The channel.
     channel: Channel,
@@ -94,10 +94,10 @@ pub(super) async fn set_channel(
 #[schema(rename_all = "camelCase")]
 pub(super) struct GroupWord {
     /// Who says it: the caller's own id of a profile, or the internal one.
-    #[schema(value_type = String, max_length = 255)]
+    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     /// The subscription list.
-    #[schema(value_type = String)]
+    #[schema(min_length = 1, max_length = 64)]
     list_id: String,
     /// The channel.
     channel: Channel,
@@ -139,7 +139,7 @@ pub(super) struct GroupWordKept {
     status: &'static str,
     /// Of a pending one: until when the link works.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(nullable = false)]
     expires_at: Option<Timestamp>,
 }
 

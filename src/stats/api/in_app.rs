@@ -165,7 +165,7 @@ fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
     get,
     path = "/campaigns/{campaignId}/in-app-stats",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = InAppStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn in_app_stats(
@@ -216,9 +216,7 @@ struct Impression {
     action: Option<&'static str>,
     /// The first button pressed.
     button_id: Option<String>,
-    #[schema(value_type = String, format = DateTime)]
     displayed_at: Timestamp,
-    #[schema(value_type = Option<String>, format = DateTime)]
     dismissed_at: Option<Timestamp>,
 }
 
@@ -252,11 +250,11 @@ impl From<(Showing, Option<String>)> for Impression {
     path = "/campaigns/{campaignId}/impressions",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
+        ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
-        ("startDate" = Option<String>, Query, description = "shown then or later"),
-        ("endDate" = Option<String>, Query, description = "shown then or before; a date alone is its whole day"),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "shown then or later"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "shown then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = Impressions), (status = 404, description = "absent"))
 )]

@@ -39,10 +39,8 @@ pub(super) struct RlStats {
     status: Stage,
     policy: Policy,
     objective: Objective,
-    #[schema(value_type = String, format = DateTime)]
     started_at: Timestamp,
     /// When what is known last changed.
-    #[schema(value_type = String, format = DateTime)]
     last_updated_at: Timestamp,
     /// Messages that left.
     total_sends: u64,
@@ -129,7 +127,7 @@ impl RlStats {
     get,
     path = "/campaigns/{campaignId}/rl-stats",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = RlStats),
         (status = 400, description = "it does not learn"),

@@ -46,9 +46,7 @@ struct LinkStat {
     /// `uniqueClicks` of those delivered to.
     #[schema(value_type = f64)]
     click_rate: Number,
-    #[schema(value_type = String, format = DateTime)]
     first_clicked_at: Timestamp,
-    #[schema(value_type = String, format = DateTime)]
     last_clicked_at: Timestamp,
     by_variant: Vec<LinkStatOfVariant>,
 }
@@ -87,9 +85,9 @@ fn link_stat(asked: &Asked, link: Link, reached: u64) -> LinkStat {
     path = "/campaigns/{campaignId}/links",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
-        ("startDate" = Option<String>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<String>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("campaignId" = CampaignId, Path),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = LinkStats), (status = 404, description = "absent"))
 )]
@@ -125,7 +123,7 @@ pub(super) struct FailureStat {
     get,
     path = "/campaigns/{campaignId}/failure-reasons",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = Vec<FailureStat>), (status = 404, description = "absent"))
 )]
 pub(super) async fn failure_reasons(
@@ -177,7 +175,7 @@ struct EngageBucket {
     get,
     path = "/campaigns/{campaignId}/time-to-engage",
     tag = "campaigns",
-    params(("campaignId" = String, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = EngageStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn time_to_engage(

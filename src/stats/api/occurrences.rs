@@ -33,9 +33,7 @@ struct SendOccurrence {
     #[schema(value_type = Option<String>, format = Date)]
     send_date: Option<String>,
     occurrence: u32,
-    #[schema(value_type = Option<String>, format = DateTime)]
     started_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     completed_at: Option<Timestamp>,
     queued: u64,
     sent: u64,
@@ -75,7 +73,7 @@ impl From<Occurrence> for SendOccurrence {
     path = "/campaigns/{campaignId}/send-occurrences",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
+        ("campaignId" = crate::kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "1 to 1000; 1000 without a word"),
         ("offset" = Option<u64>, Query),
     ),

@@ -104,17 +104,11 @@ struct RecipientRow {
     occurrence: u32,
     message_id: String,
     status: MessageStatus,
-    #[schema(value_type = Option<String>, format = DateTime)]
     queued_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     sent_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     delivered_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     opened_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     clicked_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     failed_at: Option<Timestamp>,
     /// The rule that held it back for good.
     skip_reason: Option<String>,
@@ -122,7 +116,6 @@ struct RecipientRow {
     failure_code: Option<String>,
     /// What was said about that.
     failure_reason: Option<String>,
-    #[schema(value_type = String, format = DateTime)]
     last_event_at: Timestamp,
 }
 
@@ -160,7 +153,7 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
     path = "/campaigns/{campaignId}/recipients",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
+        ("campaignId" = crate::kernel::CampaignId, Path),
         ("status" = Option<MessageStatus>, Query, description = "only those the latest message to whom got exactly so far"),
         ("limit" = Option<u32>, Query, description = "1 to 200; 50 without a word"),
         ("offset" = Option<u64>, Query),

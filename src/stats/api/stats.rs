@@ -47,11 +47,8 @@ pub(super) struct CampaignStats {
     /// Null without a control group.
     uplift: Option<UpliftStats>,
     conversion_tracking: Option<ConversionTracking>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     started_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
     completed_at: Option<Timestamp>,
-    #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
 }
 
@@ -375,9 +372,9 @@ fn uplift_stats(asked: &Asked, report: &Report) -> Option<UpliftStats> {
     path = "/campaigns/{campaignId}/stats",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
-        ("startDate" = Option<String>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<String>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("campaignId" = CampaignId, Path),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = CampaignStats), (status = 404, description = "absent"))
 )]

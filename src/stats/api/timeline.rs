@@ -50,7 +50,6 @@ struct MessageEvent {
     /// `unsubscribed`, `converted`, `skipped`, `cancelled`, `failed`, `control`, `impression`, `dismissed`.
     #[serde(rename = "type")]
     kind: String,
-    #[schema(value_type = String, format = DateTime)]
     timestamp: Timestamp,
     metadata: Value,
 }
@@ -159,7 +158,7 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
     get,
     path = "/campaigns/{campaignId}/recipients/{userId}",
     tag = "campaigns",
-    params(("campaignId" = String, Path), ("userId" = String, Path)),
+    params(("campaignId" = CampaignId, Path), ("userId" = String, Path)),
     responses(
         (status = 200, body = RecipientTimeline),
         (status = 404, description = "no such campaign, or nothing of it went to this person"),

@@ -27,6 +27,7 @@ use crate::{
 /// How rates are compared.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = StatsMethod)]
 enum Method {
     /// Pooled, two-sided.
     TwoProportionZTest,
@@ -220,9 +221,9 @@ fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
     path = "/campaigns/{campaignId}/variant-stats",
     tag = "campaigns",
     params(
-        ("campaignId" = String, Path),
-        ("startDate" = Option<String>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<String>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("campaignId" = CampaignId, Path),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = VariantStats), (status = 404, description = "absent"))
 )]

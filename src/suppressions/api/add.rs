@@ -29,6 +29,15 @@ enum Reach {
     Group,
 }
 
+/// Why somebody is not to be written to, as far as callers may say.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes the body for openapi; Reason is what is read")]
+enum GivenReason {
+    Unsubscribe,
+    Manual,
+}
+
 const REACHES: &[(&str, Reach)] = &[("global", Reach::Global), ("group", Reach::Group)];
 
 /// A row to be added.
@@ -38,10 +47,10 @@ pub(super) struct NewSuppression {
     /// The ledger; chooses the scope needed: `email_suppression:write` or `sms_suppression:write`.
     channel: Ledger,
     /// Email address or phone number.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, min_length = 1)]
     identifier: Identifier,
     /// `manual` (default) or `unsubscribe`.
-    #[schema(value_type = Option<Reason>)]
+    #[schema(value_type = Option<GivenReason>)]
     reason: Reason,
     /// `global` (default) or `group`.
     #[schema(value_type = Option<Reach>)]
@@ -89,6 +98,7 @@ impl FromFields for NewSuppression {
     responses(
         (status = 201, body = SuppressionRow, description = "the row is new"),
         (status = 200, body = SuppressionRow, description = "the row was there already"),
+        (status = 404, description = "the list of a group is not there"),
     )
 )]
 pub(super) async fn add_suppression(
@@ -119,7 +129,7 @@ pub(super) async fn add_suppression(
 #[derive(Debug, ToSchema)]
 pub(super) struct HardBounce {
     /// Email address.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, format = Email, max_length = 254)]
     identifier: Identifier,
 }
 

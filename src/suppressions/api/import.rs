@@ -36,6 +36,7 @@ struct ImportEntry {
     /// Email address or phone number.
     identifier: String,
     /// `unsubscribe`; anything else becomes `manual`.
+    #[schema(value_type = Value)]
     reason: Option<String>,
 }
 

@@ -105,6 +105,7 @@ pub(super) enum Standing {
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(super) struct Suppressed {
     /// Always true.
+    #[schema(value_type = crate::http::schema::True)]
     suppressed: bool,
     /// Normalised.
     identifier: String,
@@ -125,6 +126,7 @@ pub(super) struct Suppressed {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Clear {
     /// Always false.
+    #[schema(value_type = crate::http::schema::False)]
     suppressed: bool,
 }
 

@@ -38,7 +38,7 @@ impl FromQuery for Why {
     path = "/users/{userId}",
     tag = "users",
     params(
-        ("userId" = String, Path, description = "internal id, 24-hex"),
+        ("userId" = UserId, Path, description = "internal id, 24-hex"),
         ("reason" = Option<String>, Query, description = "recorded with the deletion; at most 255 characters"),
     ),
     responses((status = 204, description = "deleted"), (status = 404, description = "no such active profile"))
@@ -64,14 +64,12 @@ struct DeletedUserBody {
     email: Option<String>,
     phone: Option<String>,
     external_id: Option<String>,
-    #[schema(value_type = String)]
     deleted_at: Timestamp,
     /// `api_key:<id>` where a program did it.
     deleted_by: String,
     /// `api`, `dashboard`, `import` or `system`.
     deleted_via: String,
     deleted_reason: Option<String>,
-    #[schema(value_type = Option<String>)]
     restored_at: Option<Timestamp>,
 }
 

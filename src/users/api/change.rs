@@ -29,6 +29,7 @@ use crate::{
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; `sent` reads it field by field")]
 struct UserUpdate {
+    #[schema(value_type = Option<crate::http::schema::EmailOrNone>)]
     email: Option<String>,
     #[schema(max_length = 20)]
     phone: Option<String>,
@@ -44,7 +45,7 @@ type Sent = JsonBytes<CONTROL_BODY_BYTES_MAX>;
     put,
     path = "/users/{userId}",
     tag = "users",
-    params(("userId" = String, Path, description = "internal id, 24-hex")),
+    params(("userId" = crate::kernel::UserId, Path, description = "internal id, 24-hex")),
     request_body = UserUpdate,
     responses((status = 200, body = UserBody), (status = 404, description = "no such active profile"))
 )]

@@ -54,7 +54,6 @@ struct UserEvent {
     #[schema(value_type = Object)]
     properties: Box<RawValue>,
     /// `YYYY-MM-DD HH:MM:SS`, UTC.
-    #[schema(value_type = String, example = "2026-03-01 12:00:00")]
     timestamp: EventTime,
     /// What the page is grouped by; not part of the answer.
     #[serde(skip)]
@@ -98,6 +97,7 @@ pub(super) struct UserEvents {
     offset: u64,
     /// The page's events by session; only with `groupBySession`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     sessions: Option<Vec<UserSession>>,
 }
 
@@ -108,10 +108,8 @@ struct UserSession {
     /// `null` for the events that belong to no session.
     session_id: Option<String>,
     /// Time of its earliest event on the page.
-    #[schema(value_type = String)]
     started_at: Timestamp,
     /// Time of its latest event on the page.
-    #[schema(value_type = String)]
     ended_at: Timestamp,
     /// Whole seconds between the two.
     duration_seconds: i64,
@@ -140,11 +138,11 @@ impl From<Session<'_, UserEvent>> for UserSession {
     path = "/users/{userId}/events",
     tag = "users",
     params(
-        ("userId" = String, Path, description = "internal id, 24-hex"),
+        ("userId" = UserId, Path, description = "internal id, 24-hex"),
         ("limit" = Option<u32>, Query, description = "default 50, at most 1000"),
         ("offset" = Option<u64>, Query, description = "default 0"),
-        ("startDate" = Option<String>, Query, description = "ISO 8601, inclusive"),
-        ("endDate" = Option<String>, Query, description = "ISO 8601, inclusive; a date alone means its end"),
+        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
+        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive; a date alone means its end"),
         ("eventName" = Option<String>, Query),
         ("groupBySession" = Option<bool>, Query, description = "also answer the page's events by session"),
     ),

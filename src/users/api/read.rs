@@ -24,7 +24,7 @@ pub(super) fn internal_id(text: &str) -> Result<UserId> {
     get,
     path = "/users/{userId}",
     tag = "users",
-    params(("userId" = String, Path, description = "internal id, 24-hex")),
+    params(("userId" = UserId, Path, description = "internal id, 24-hex")),
     responses((status = 200, body = UserBody), (status = 404, description = "no such active profile"))
 )]
 pub(super) async fn get_user(
@@ -99,7 +99,7 @@ impl FromQuery for Search {
     path = "/users/search",
     tag = "users",
     params(
-        ("query" = String, Query, description = "exact id, external id, email or phone first, then what begins like it, then names that hold it"),
+        ("query" = String, Query, min_length = 1, max_length = 255, pattern = "[^\\s]", description = "exact id, external id, email or phone first, then what begins like it, then names that hold it"),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),

@@ -19,7 +19,11 @@ use crate::{
     app::App,
     audit::Origin,
     auth::{Caller, scope},
-    http::{JsonBytes, Requester, USERS_BODY_BYTES_MAX},
+    consent::model::MembershipStatus,
+    http::{
+        JsonBytes, Requester, USERS_BODY_BYTES_MAX,
+        schema::{EmailOrNone, EventMoment, one_or_list, with_any_of},
+    },
     kernel::{Error, Result, Tenant},
     users::{
         model::{
@@ -40,12 +44,14 @@ const SOURCE: &str = "api";
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; `sent` reads it field by field")]
-struct UserUpsert {
+struct UserUpsertFields {
     /// The caller's own id of the user. One of `externalId`, `email` and `userId` is required.
     #[schema(max_length = 255)]
     external_id: Option<String>,
+    #[schema(value_type = Option<EmailOrNone>)]
     email: Option<String>,
     /// Internal id, 24-hex: only updates. Not together with `externalId`.
+    #[schema(pattern = "^(?:[0-9a-fA-F]{24})?$")]
     user_id: Option<String>,
     #[schema(max_length = 20)]
     phone: Option<String>,
@@ -67,7 +73,7 @@ struct InlineSubscription {
     /// Default `email`.
     channel: Option<crate::kernel::Channel>,
     /// `subscribed` (default) or `unsubscribed`.
-    status: Option<String>,
+    status: Option<MembershipStatus>,
 }
 
 /// An event that comes along with its user.
@@ -80,17 +86,21 @@ struct InlineEvent {
     #[schema(value_type = Option<Object>)]
     properties: Option<serde_json::Value>,
     /// ISO 8601 text or epoch milliseconds; default the server's time.
+    #[schema(value_type = Option<EventMoment>)]
     timestamp: Option<String>,
 }
 
-/// One user, or up to 1000 of them.
-#[derive(Debug, ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "describes the body for openapi; `sent` reads it field by field")]
-enum UpsertBody {
-    One(Box<UserUpsert>),
-    Many(Vec<UserUpsert>),
-}
+with_any_of!(
+    /// A profile as it is sent.
+    UserUpsert = UserUpsertFields,
+    ["externalId", "email", "userId"]
+);
+
+one_or_list!(
+    /// One user, or up to 1000 of them.
+    UpsertBody = UserUpsert,
+    ELEMENTS_MAX
+);
 
 /// A single user's answer: the profile, and what became of what came along.
 #[derive(Debug, Serialize, ToSchema)]
@@ -99,9 +109,11 @@ struct UpsertedUser {
     user: UserBody,
     /// Only when subscriptions were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     subscriptions: Option<SubscriptionsSummary>,
     /// Only when events were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     events: Option<EventsSummary>,
 }
 

@@ -30,10 +30,8 @@ pub(super) struct UserBody {
     /// The segments it is in.
     segments: Vec<SegmentBody>,
     /// When it was made.
-    #[schema(value_type = String)]
     created_at: Timestamp,
     /// When it last changed.
-    #[schema(value_type = String)]
     updated_at: Timestamp,
 }
 

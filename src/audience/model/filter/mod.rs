@@ -6,9 +6,14 @@ mod event;
 mod membership;
 mod profile;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
 
 pub use self::{
     engagement::{Engagement, EngagementFilter},
@@ -18,7 +23,7 @@ pub use self::{
 };
 use super::{Criterion, Operator, Path, Scalar, word};
 use crate::{
-    http::{Fields, FromFields},
+    http::{Fields, FromFields, schema::one_of_words},
     kernel::Channel,
 };
 
@@ -80,23 +85,41 @@ const KINDS: &[(&str, Kind)] = &[
     ("engagement", Kind::Engagement),
 ];
 
+/// What a filter looks at.
+#[derive(Debug)]
+struct FilterType;
+
+impl PartialSchema for FilterType {
+    fn schema() -> RefOr<Schema> {
+        one_of_words(KINDS.iter().map(|(name, _)| *name))
+    }
+}
+
+impl ToSchema for FilterType {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("FilterType")
+    }
+}
+
 /// A filter as it is sent and returned.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Filter)]
 pub struct FilterBody {
     /// `attribute`, `profile`, `event`, `segment`, `list`, `channel` or `engagement`.
     #[serde(rename = "type")]
+    #[schema(value_type = FilterType)]
     kind: &'static str,
     /// An attribute's name or dot path; `email`, `phone`, `externalId`, `createdAt` or `updatedAt` of a
     /// profile; an event's name; the id of a segment or list; a channel.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     field: Option<String>,
     /// `equals` and its kin; `performed`, `not_performed` of an event; `member`, `not_member` of a segment
     /// or list; `sent`, `opened`, `clicked` of an engagement.
     operator: &'static str,
     /// What the operator compares with. Of an event `{count: {op, n}, withinDays, properties}`, of an
     /// engagement `{campaignId, withinDays}`, all of them optional.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Value)]
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }

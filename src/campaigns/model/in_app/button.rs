@@ -23,6 +23,7 @@ const RUNNING: &[&str] = &["javascript", "vbscript", "data", "file", "blob"];
 /// What a button does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ButtonAction)]
 pub enum Action {
     /// Closes the message.
     Dismiss,
@@ -40,13 +41,20 @@ const ACTIONS: &[(&str, Action)] =
 #[serde(rename_all = "camelCase")]
 pub struct Button {
     /// Names it in statistics; unlike those beside it.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
+    )]
     pub id: String,
     /// What it says: Liquid.
+    #[schema(max_length = 200)]
     pub text: String,
     /// What it does.
     pub action: Action,
     /// Where it leads; needed for `url` and `deep_link`. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub url: Option<String>,
 }
 

@@ -60,15 +60,19 @@ pub struct InAppContent {
     pub mode: Option<Mode>,
     /// `native`: the headline. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 1000)]
     pub title: Option<String>,
     /// `native`: the text. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 10000)]
     pub body: Option<String>,
     /// `native`: a picture's http or https address.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048)]
     pub image_url: Option<String>,
     /// `native`: at most 3.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 3)]
     pub buttons: Option<Vec<Button>>,
     /// `native`: whether it can be closed by a button in its corner.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +88,7 @@ pub struct InAppContent {
     pub html: Option<String>,
     /// `html` and `drag_drop`: the style sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 131_072)]
     pub css: Option<String>,
     /// `drag_drop`: the editor's own document.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -68,21 +68,27 @@ const TEXT_ALIGNS: &[(&str, TextAlign)] = &[
 pub struct Style {
     /// The card.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub background_color: Option<String>,
     /// Headline and body.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub text_color: Option<String>,
     /// The first button.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_color: Option<String>,
     /// The first button's text; black or white by contrast when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_text_color: Option<String>,
     /// 0 to 48.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
+    #[schema(minimum = 0, maximum = 48)]
     pub corner_radius: Option<f64>,
     /// 10 to 32: the body; the headline follows it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
+    #[schema(minimum = 10, maximum = 32)]
     pub font_size: Option<f64>,
     /// The headline's weight.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,9 +98,11 @@ pub struct Style {
     pub text_align: Option<TextAlign>,
     /// Fonts by name, best first.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub font_family: Option<String>,
     /// A style sheet, on the web only; its selectors are kept to the message.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 20000)]
     pub custom_css: Option<String>,
 }
 

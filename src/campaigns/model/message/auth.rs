@@ -27,6 +27,7 @@ pub enum Auth {
     Basic {
         /// The name.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(max_length = 255)]
         username: Option<String>,
         /// The password.
         #[serde(skip_serializing_if = "Option::is_none")]

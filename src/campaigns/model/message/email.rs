@@ -26,21 +26,26 @@ pub(super) const FIELDS: &[&str] = &["subject", "html", "preheader", "fromName"]
 pub struct EmailMessage {
     /// The subject: one line.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 998, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub subject: Option<String>,
     /// What an inbox shows beside the subject.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 500)]
     pub preheader: Option<String>,
     /// The sender: `hello@example.test` or `Shop <hello@example.test>`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 600, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub from: Option<String>,
     /// The sender's name, before that in `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub from_name: Option<String>,
     /// The HTML part; before a template where both are given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     /// A template kept by the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
     /// The text part.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -20,9 +20,14 @@ mod whatsapp;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{Ref, RefOr, Schema, schema::AnyOf},
+};
 
 use super::CampaignChannel;
 use crate::{http::Fields, kernel::Channel};
@@ -50,7 +55,7 @@ pub struct Message {
 }
 
 /// What a message says, in the shape of its channel.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[expect(missing_docs, reason = "each is its type")]
 pub enum Content {
@@ -60,6 +65,40 @@ pub enum Content {
     Push(PushMessage),
     Whatsapp(WhatsappMessage),
     Webhook(WebhookMessage),
+}
+
+impl PartialSchema for Content {
+    fn schema() -> RefOr<Schema> {
+        // Several may fit: the channels have fields in common, and all of them may be absent.
+        let any_of = AnyOf::builder()
+            .item(Ref::from_schema_name(EmailMessage::name()))
+            .item(Ref::from_schema_name(SmsMessage::name()))
+            .item(Ref::from_schema_name(ViberMessage::name()))
+            .item(Ref::from_schema_name(PushMessage::name()))
+            .item(Ref::from_schema_name(WhatsappMessage::name()))
+            .item(Ref::from_schema_name(WebhookMessage::name()))
+            .description(Some("What a message says, in the shape of its channel."));
+        RefOr::T(any_of.into())
+    }
+}
+
+impl ToSchema for Content {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Content")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+            schemas.push((T::name().into_owned(), T::schema()));
+            T::schemas(schemas);
+        }
+        add::<EmailMessage>(schemas);
+        add::<SmsMessage>(schemas);
+        add::<ViberMessage>(schemas);
+        add::<PushMessage>(schemas);
+        add::<WhatsappMessage>(schemas);
+        add::<WebhookMessage>(schemas);
+    }
 }
 
 /// A channel that messages are sent on.

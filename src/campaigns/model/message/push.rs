@@ -22,15 +22,19 @@ const DATA_BYTES_MAX: usize = 4 << 10;
 pub struct PushMessage {
     /// Its headline: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 1000)]
     pub title: Option<String>,
     /// What it says: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 4000)]
     pub body: Option<String>,
     /// Its icon: an address, or the name of one in the app; Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub icon: Option<String>,
     /// A picture in it: an http or https address; Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub image: Option<String>,
     /// What the app gets with it; every string is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]

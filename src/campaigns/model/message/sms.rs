@@ -17,9 +17,11 @@ const FROM_CHARS_MAX: usize = 64;
 pub struct SmsMessage {
     /// What it says: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 5000)]
     pub body: Option<String>,
     /// The sender: a number, a short code or a name, as the provider knows it; Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 64, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub from: Option<String>,
     /// Whether addresses in it are made short; not unless asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,12 +21,14 @@ const VARIABLES_BYTES_MAX: usize = 16 << 10;
 pub struct ViberMessage {
     /// The approved template.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
     /// Values of its fields by name; every string is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
     /// The text where there is no template: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 5000)]
     pub body: Option<String>,
 }
 

@@ -57,6 +57,7 @@ const BODY_TYPES: &[(&str, BodyType)] =
 pub struct WebhookMessage {
     /// Where it goes: an http or https address; Liquid after its scheme.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub url: Option<String>,
     /// POST unless said otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]

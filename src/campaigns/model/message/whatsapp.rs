@@ -39,15 +39,18 @@ pub struct WhatsappMessage {
     pub message_type: Option<MessageType>,
     /// The template's name at Meta.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 512, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
     /// The WhatsApp Business account the template belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 64, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub waba_id: Option<String>,
     /// The template's variables by their number or name; every string is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variable_mapping: Option<Map<String, Value>>,
     /// The text of a reply: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 4096)]
     pub reply_text: Option<String>,
 }
 

@@ -93,6 +93,7 @@ pub struct AbTestConfig {
     pub enabled: Option<bool>,
     /// Share of the audience in the trial, 1 to 100; 20 without a word.
     #[serde(serialize_with = "super::plain", skip_serializing_if = "Option::is_none", default)]
+    #[schema(minimum = 1, maximum = 100)]
     pub test_percentage: Option<f64>,
     /// What the best is best at; `open_rate` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,12 +103,15 @@ pub struct AbTestConfig {
     pub winner_selection: Option<WinnerSelection>,
     /// Length of the trial, 1 to 720 hours; 4 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 720)]
     pub test_duration_hours: Option<u32>,
     /// Recipients of each variant before anything is concluded, 1 to 1,000,000; 100 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000)]
     pub min_sample_per_variant: Option<u32>,
     /// Confidence a winner needs, 0.5 to 0.999; 0.95 without a word.
     #[serde(serialize_with = "super::plain", skip_serializing_if = "Option::is_none", default)]
+    #[schema(minimum = 0.5, maximum = 0.999)]
     pub confidence_level: Option<f64>,
     /// What happens without a winner; `send_best` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -43,9 +43,11 @@ impl AttributionModel {
 #[serde(rename_all = "camelCase")]
 pub struct Conversion {
     /// The name of the event.
+    #[schema(min_length = 1, max_length = 255)]
     pub event_name: String,
     /// What must hold of the event's properties, all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
 }
 
@@ -66,9 +68,11 @@ pub struct ConversionTracking {
     pub primary_conversion: Conversion,
     /// Up to 10 that are counted beside it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10)]
     pub secondary_conversions: Option<Vec<Conversion>>,
     /// Hours from a message to a conversion of it, 1 to 720; 72 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 720)]
     pub conversion_window_hours: Option<u32>,
     /// `last_touch` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -37,6 +37,7 @@ pub struct SendVolumeLimit {
     pub enabled: Option<bool>,
     /// Messages, 1 to 1,000,000,000; needed while it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_sends: Option<u32>,
     /// What is counted; `lifetime` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +77,7 @@ pub struct SendRateLimit {
     pub enabled: Option<bool>,
     /// Messages a minute, 1 to 10,000,000; needed while it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 10_000_000)]
     pub max_per_minute: Option<u32>,
 }
 

@@ -73,13 +73,14 @@ pub struct RecurringSchedule {
     pub frequency: Frequency,
     /// For `custom`: five fields, due at most once an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, examples("0 9 * * 1-5"))]
+    #[schema(value_type = Option<String>, max_length = 255, examples("0 9 * * 1-5"))]
     pub cron: Option<Cron>,
     /// For `weekly`: 0 (Sunday) to 6, or a name; one or a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_of_week: Option<DaysOfWeek>,
     /// For `monthly`: 1 to 31; months without that day have it on their last.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 31)]
     pub day_of_month: Option<u32>,
     /// For all but `custom`; 09:00 without one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,10 +90,11 @@ pub struct RecurringSchedule {
     pub timezone: Option<Zone>,
     /// The last moment, inclusive; a date alone is the end of that day in the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, examples("2026-12-31"))]
+    #[schema(value_type = Option<crate::http::schema::Moment>)]
     pub end_date: Option<EndDate>,
     /// How often at most.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 100_000)]
     pub max_occurrences: Option<u32>,
 }
 

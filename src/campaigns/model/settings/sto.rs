@@ -44,12 +44,15 @@ impl StoFallback {
 pub struct StoConfig {
     /// Hours from the start in which messages go out, 1 to 168; 24 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 168)]
     pub window_hours: Option<u32>,
     /// Days of behaviour that count, 1 to 365; 90 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 365)]
     pub lookback_days: Option<u32>,
     /// Events without which nothing is known of a recipient, 1 to 1000; 3 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 1000)]
     pub min_events: Option<u32>,
     /// What holds for such a recipient; `scheduled_time` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]

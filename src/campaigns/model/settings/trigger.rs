@@ -56,18 +56,22 @@ pub struct TriggerConfig {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<TriggerType>,
     /// The name of the event.
+    #[schema(min_length = 1, max_length = 255)]
     pub event_name: String,
     /// What must hold of the event's properties, all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
     /// `once` without a word. As a boolean: true is `always`, false is `once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub re_entry: Option<ReEntry>,
     /// For the re-entry `cooldown`: 1 to 8760 hours.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 8760)]
     pub cooldown_hours: Option<u32>,
     /// Minutes from the event to the message, 0 to 43,200; at once without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 43200)]
     pub delay_minutes: Option<u32>,
 }
 

@@ -20,18 +20,23 @@ pub struct UtmSettings {
     pub enabled: Option<bool>,
     /// `utm_source`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
     pub source: Option<String>,
     /// `utm_medium`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
     pub medium: Option<String>,
     /// `utm_campaign`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
     pub campaign: Option<String>,
     /// `utm_term`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
     pub term: Option<String>,
     /// `utm_content`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
     pub content: Option<String>,
 }
 

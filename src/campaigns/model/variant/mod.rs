@@ -32,11 +32,18 @@ pub const WEIGHT_MAX: f64 = 100.0;
 #[serde(rename_all = "camelCase")]
 pub struct Variant {
     /// Names it in statistics; unlike those beside it.
+    #[schema(
+        min_length = 1,
+        max_length = 64,
+        pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
+    )]
     pub id: String,
     /// What people call it.
+    #[schema(min_length = 1, max_length = 255)]
     pub name: String,
     /// Its share of the audience: 0 to 100.
     #[serde(serialize_with = "plain_number")]
+    #[schema(minimum = 0, maximum = 100)]
     pub weight: f64,
     /// What it says, in the shape of its channel.
     #[serde(skip_serializing_if = "Option::is_none")]

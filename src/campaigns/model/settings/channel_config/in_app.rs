@@ -81,12 +81,15 @@ pub struct InAppTrigger {
     pub kind: InAppTriggerKind,
     /// For `event`: its name.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     pub event_name: Option<String>,
     /// What must hold of the event's or page's properties, all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
     /// How long after, 0 to 3600 seconds; at once without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 3600)]
     pub delay_seconds: Option<u32>,
 }
 
@@ -112,9 +115,11 @@ impl FromFields for InAppTrigger {
 pub struct DisplayFrequency {
     /// Displays to one person, 1 to 10,000; as many as there are occasions without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 10000)]
     pub max_per_user: Option<u32>,
     /// Hours from one display to the next, 0 to 8760; none without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 8760)]
     pub min_hours_between: Option<u32>,
 }
 

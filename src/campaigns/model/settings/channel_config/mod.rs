@@ -88,6 +88,7 @@ pub enum Priority {
 pub struct ChannelConfig {
     /// email: where replies go; an address or a Liquid template of one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 320)]
     pub reply_to: Option<String>,
     /// email: whether opens are counted; true without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,50 +101,60 @@ pub struct ChannelConfig {
     pub list_unsubscribe: Option<bool>,
     /// sms, viber: which sender it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     pub sender_id: Option<String>,
     /// sms, viber, push: how long delivery is tried, 0 to 2,419,200 seconds; push with 0 is now or never.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 2_419_200)]
     pub ttl_seconds: Option<u32>,
     /// push: `high` (without a word) or `normal`; in_app: 0 to 1000, the greatest goes first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// push: of several with one key a device shows the last.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 64)]
     pub collapse_key: Option<String>,
     /// push: what a tap opens; may be a Liquid template.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 2048)]
     pub deep_link: Option<String>,
     /// push, in_app: on which kinds of devices; on all without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1, max_items = 3)]
     pub platforms: Option<Vec<Platform>>,
     /// whatsapp: which of the account's numbers it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     pub phone_number_id: Option<String>,
     /// webhook: how long an answer is awaited, 100 to 30,000 ms; 10,000 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 100, maximum = 30000)]
     pub timeout_ms: Option<u32>,
     /// webhook: how often it is tried, 1 to 10; 5 without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 10)]
     pub max_attempts: Option<u32>,
     /// in_app: its shape; `modal` without a word.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<InAppType>,
     /// in_app: what makes it appear; `session_start` without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10)]
     pub triggers: Option<Vec<InAppTrigger>>,
     /// in_app: how often one person sees it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_frequency: Option<DisplayFrequency>,
     /// in_app: not before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<crate::http::schema::Moment>)]
     pub start_at: Option<Timestamp>,
     /// in_app: not after this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<crate::http::schema::Moment>)]
     pub end_at: Option<Timestamp>,
     /// in_app: in which web apps; in all without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<crate::http::schema::NameOrId>>, min_items = 1, max_items = 50)]
     pub web_app_ids: Option<Vec<String>>,
 }
 

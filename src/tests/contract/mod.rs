@@ -1,6 +1,7 @@
 //! What holds for every route: the one error body, the description of the API, the metrics.
 
 mod envelope;
+mod limits;
 mod metrics;
 mod openapi;
 mod queries;

@@ -1,11 +1,15 @@
-//! An HTTP client whose every answer is held against an expected status.
+//! An HTTP client whose every answer is held against an expected status and the description of the API.
 
 use std::fmt::Display;
 
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-use super::{eventually, server::server};
+use super::{
+    described::{self, Seen},
+    eventually,
+    server::server,
+};
 
 /// Speaks to the test server with one credential.
 #[derive(Debug, Clone)]
@@ -95,7 +99,18 @@ impl Client {
 }
 
 async fn answered(request: reqwest::RequestBuilder) -> (StatusCode, Answer) {
-    let answer = request.send().await.unwrap();
+    let (http, request) = request.build_split();
+    let request = request.unwrap();
+    let (method, path) = (request.method().clone(), request.url().path().to_owned());
+    let answer = http.execute(request).await.unwrap();
     let (status, headers) = (answer.status(), answer.headers().clone());
-    (status, Answer { headers, text: answer.text().await.unwrap() })
+    let text = answer.text().await.unwrap();
+    described::demand(Seen {
+        method: &method,
+        path: &path,
+        status,
+        headers: &headers,
+        text: &text,
+    });
+    (status, Answer { headers, text })
 }

@@ -1,6 +1,7 @@
 //! What the tests share: one running server, fresh workspaces on it, and a client that demands its status.
 
 mod client;
+mod described;
 pub(crate) mod engines;
 mod mail_server;
 mod process;

@@ -167,3 +167,18 @@ async fn a_killed_server_takes_its_engines_along_and_the_next_one_starts_at_once
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_orderly_stop_warns_of_nothing() {
+    let folder = data_dir("orderly-stop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let log = folder.join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let server = Process::start_logged(&folder.join("data"), file).await;
+    assert!(server.stop().await.success());
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("\"message\":\"stopped\""), "{log}");
+    let is_complaint = |line: &&str| line.contains("\"WARN\"") || line.contains("\"ERROR\"");
+    let complaints: Vec<&str> = log.lines().filter(is_complaint).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}

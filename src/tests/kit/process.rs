@@ -37,12 +37,17 @@ impl Process {
     ) -> (Self, Option<String>) {
         let environment: Vec<_> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        start(data_dir, environment, &["--show-key"], Output::Pipe).await
+        start(data_dir, environment, &["--show-key"], (Output::Pipe, Stdio::inherit())).await
     }
 
     /// Likewise, without asking for the key.
     pub(crate) async fn start_plainly(data_dir: &Path, output: Output) -> (Self, Option<String>) {
-        start(data_dir, Vec::new(), &[], output).await
+        start(data_dir, Vec::new(), &[], (output, Stdio::inherit())).await
+    }
+
+    /// Likewise, with its log in a file.
+    pub(crate) async fn start_logged(data_dir: &Path, log: std::fs::File) -> Self {
+        start(data_dir, Vec::new(), &[], (Output::Pipe, log.into())).await.0
     }
 
     pub(crate) fn client(&self, key: &str) -> Client {
@@ -101,7 +106,7 @@ async fn start(
     data_dir: &Path,
     environment: Vec<(String, String)>,
     flags: &[&str],
-    output: Output,
+    (output, log): (Output, Stdio),
 ) -> (Process, Option<String>) {
     let mut command = Command::new(MILLRACE);
     command
@@ -113,7 +118,8 @@ async fn start(
         .env_remove("DATABASE_URL")
         .env_remove("CLICKHOUSE_URL")
         .envs(environment)
-        .stdin(Stdio::null());
+        .stdin(Stdio::null())
+        .stderr(log);
     tokio::task::spawn_blocking(move || until_ready(command, output)).await.unwrap()
 }
 

@@ -32,4 +32,5 @@ mod stats;
 mod suppressions;
 mod tidy;
 mod triggers;
+mod upgrade;
 mod users;

@@ -14,7 +14,7 @@ use crate::{
     admit::{Admitted, Admitter, BodyError, Context, Rejected, Shape},
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     spool::{AppendError, Entry, Spool},
-    window::Window,
+    window::{EventKey, Window},
 };
 
 thread_local! {
@@ -141,8 +141,8 @@ impl Intake {
     }
 
     /// Remembers a server-stamped event that was recorded before this process started.
-    pub fn remember(&self, workspace_id: Uuid, event_id: &str, timestamp_ms: i64) {
-        self.0.window.seed(workspace_id, event_id, timestamp_ms);
+    pub fn remember(&self, key: EventKey<'_>, timestamp_ms: i64) {
+        self.0.window.seed(key, timestamp_ms);
     }
 
     /// Records the event or events of a request's body; returns once they are durable.

@@ -6,6 +6,7 @@ use analytics::events;
 use ingest::{
     pipeline::{Limits, Pipeline, PipelineOptions},
     spool::Spool,
+    window::EventKey,
 };
 use parking_lot::Mutex;
 
@@ -116,7 +117,12 @@ async fn seed_window(app: &App) -> anyhow::Result<()> {
     let recent = events::recent_client_ids(app.analytics(), since_ms, limit).await?;
     tracing::info!(ids = recent.len(), "recent event ids remembered");
     for id in recent {
-        app.intake().remember(id.workspace, &id.event_id, id.timestamp_ms);
+        let key = EventKey {
+            workspace_id: id.workspace,
+            event_name: &id.event_name,
+            event_id: &id.event_id,
+        };
+        app.intake().remember(key, id.timestamp_ms);
     }
     Ok(())
 }

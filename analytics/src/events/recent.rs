@@ -14,6 +14,9 @@ pub struct RecentId {
     /// Whose event.
     #[serde(rename = "workspace_id", with = "clickhouse::serde::uuid")]
     pub workspace: Uuid,
+    /// Its name.
+    #[serde(rename = "name")]
+    pub event_name: String,
     /// The caller's `clientEventId`.
     pub event_id: String,
     /// The time the first arrival was given, in milliseconds since 1970, UTC.

@@ -32,7 +32,7 @@ use crate::{
     model::{calendar, limits::EVENTS_PER_REQUEST_MAX},
     parse::{NESTING_MAX, Parser, Source, TAPE_BYTES_MAX, elements, pieces},
     record::{Batch, BatchBuilder, Sequence},
-    window::{Claim, Fingerprint, Window},
+    window::{Claim, EventKey, Fingerprint, Window},
 };
 
 use element::Element;
@@ -342,24 +342,24 @@ impl Desk {
         request: &mut Request<'_>,
     ) -> Option<String> {
         let mut minted = [0; event_ids::TEXT_BYTES];
-        let event_id = match good.client_event_id {
-            "" => self.event_ids.mint(&mut minted),
-            given if !self.request_ids.insert(given) => return Some(given.to_owned()),
-            given => given,
-        };
-        let received_day = calendar::day_of(request.context.received_at_ms);
+        let Context { workspace_id, received_at_ms, window, .. } = *request.context;
+        let is_minted = good.client_event_id.is_empty();
         let (timestamp_ms, day) = match good.timestamp_ms {
             Some(sent) => (sent, calendar::day_of(sent)),
-            None if good.client_event_id.is_empty() => {
-                (request.context.received_at_ms, received_day)
-            }
-            None => {
-                let Context { workspace_id, window, .. } = *request.context;
-                let fingerprint = window.fingerprint(workspace_id, event_id);
-                self.unclaimed.push((request.builder.position(), fingerprint));
-                (request.context.received_at_ms, calendar::first_of_month(received_day))
-            }
+            None if is_minted => (received_at_ms, calendar::day_of(received_at_ms)),
+            None => (received_at_ms, calendar::first_of_month(calendar::day_of(received_at_ms))),
         };
+        let event_id = if is_minted {
+            self.event_ids.mint(&mut minted)
+        } else if self.request_ids.insert(good.event_name, day, good.client_event_id) {
+            good.client_event_id
+        } else {
+            return Some(good.client_event_id.to_owned());
+        };
+        if good.timestamp_ms.is_none() && !is_minted {
+            let key = EventKey { workspace_id, event_name: good.event_name, event_id };
+            self.unclaimed.push((request.builder.position(), window.fingerprint(key)));
+        }
         let order = order::Lifted::from(good.event_name, properties);
         let mut view = good.view(event_id, self.properties.text(), self.properties.numbers());
         view.timestamp_ms = timestamp_ms;

@@ -26,12 +26,21 @@ impl Hasher for Keyed {
     }
 }
 
-/// The caller's event ids of one request. Exact: equal hashes are compared by text.
+/// What events of one request are known by that carry an id of the caller's: name, key day and id, as
+/// in the key of the table. Exact: equal hashes are compared by text.
 #[derive(Debug, Default)]
 pub(super) struct RequestIds {
     key: RandomState,
-    places: HashMap<u64, Range<usize>, BuildHasherDefault<Keyed>>,
+    places: HashMap<u64, Place, BuildHasherDefault<Keyed>>,
     texts: String,
+}
+
+/// An event that was there before.
+#[derive(Debug, Clone)]
+struct Place {
+    day: u16,
+    name: Range<usize>,
+    id: Range<usize>,
 }
 
 impl RequestIds {
@@ -41,14 +50,21 @@ impl RequestIds {
         self.texts.clear();
     }
 
-    /// Adds an id; false when this request held it before.
-    pub(super) fn insert(&mut self, id: &str) -> bool {
-        match self.places.entry(self.key.hash_one(id)) {
-            Entry::Occupied(known) => self.texts.get(known.get().clone()) != Some(id),
+    /// Adds an event; false when this request held it before.
+    pub(super) fn insert(&mut self, name: &str, day: u16, id: &str) -> bool {
+        match self.places.entry(self.key.hash_one((name, day, id))) {
+            Entry::Occupied(known) => {
+                let known = known.get();
+                known.day != day
+                    || self.texts.get(known.name.clone()) != Some(name)
+                    || self.texts.get(known.id.clone()) != Some(id)
+            }
             Entry::Vacant(place) => {
                 let start = self.texts.len();
+                self.texts.push_str(name);
+                let middle = self.texts.len();
                 self.texts.push_str(id);
-                place.insert(start..self.texts.len());
+                place.insert(Place { day, name: start..middle, id: middle..self.texts.len() });
                 true
             }
         }

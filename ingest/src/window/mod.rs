@@ -6,9 +6,13 @@
 //! events, and when each was first seen. Once the first is known to be durable, a repeat is not
 //! even stored again.
 //!
-//! Bounded: [`WINDOW_ENTRIES_MAX`] ids by default, 32 bytes each, the oldest leaving first; none is
-//! believed after [`WINDOW_RETENTION_MS`]. Ids are kept as keyed 128-bit fingerprints, so neither
-//! long ids nor ids made to collide cost anything.
+//! An id is that of an event of one name in one workspace, as in the key of the table: the same id with
+//! another name is another event.
+//!
+//! Bounded: [`WINDOW_ENTRIES_MAX`] ids by default, 40 bytes each; none is believed after
+//! [`WINDOW_RETENTION_MS`]. When it is full, every workspace keeps its share (see [`shard`]), so that
+//! many ids of one do not push out those of another. Ids are kept as 128-bit fingerprints with a key
+//! drawn at start, so neither long ids nor ids made to collide cost anything.
 
 mod shard;
 
@@ -26,9 +30,23 @@ use shard::Shard;
 /// Locks the window is split into, so that request workers seldom meet.
 const SHARDS: usize = 64;
 
-/// Stands for one event id of one workspace.
+/// Stands for one event id of one event name of one workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u64; 2]);
+pub struct Fingerprint {
+    workspace_id: Uuid,
+    hash: [u64; 2],
+}
+
+/// What an event that carries a `clientEventId` is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventKey<'a> {
+    /// Whose event.
+    pub workspace_id: Uuid,
+    /// Its name.
+    pub event_name: &'a str,
+    /// Its `clientEventId`.
+    pub event_id: &'a str,
+}
 
 /// What the window knows about an id that was just presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +90,15 @@ impl Window {
     }
 
     /// The fingerprint of an id.
-    pub fn fingerprint(&self, workspace_id: Uuid, event_id: &str) -> Fingerprint {
-        let id = (workspace_id.as_u128(), event_id);
-        Fingerprint([self.keys[0].hash_one(id), self.keys[1].hash_one(id)])
+    pub fn fingerprint(&self, key: EventKey<'_>) -> Fingerprint {
+        let hash = [self.keys[0].hash_one(key), self.keys[1].hash_one(key)];
+        Fingerprint { workspace_id: key.workspace_id, hash }
     }
 
     /// Presents an id received now; remembers it when it is new.
     pub fn claim(&self, id: Fingerprint, now_ms: i64) -> Claim {
         let mut shard = self.shard(id).lock();
-        match shard.find(id.0) {
+        match shard.find(id.hash) {
             Some(entry) if now_ms.saturating_sub(entry.first_ms()) <= WINDOW_RETENTION_MS => {
                 let first_ms = entry.first_ms();
                 if entry.is_durable() {
@@ -94,7 +112,7 @@ impl Window {
                 Claim::First
             }
             None => {
-                shard.insert(id.0, now_ms, false);
+                shard.insert(id.workspace_id, id.hash, now_ms, false);
                 Claim::First
             }
         }
@@ -103,7 +121,7 @@ impl Window {
     /// Says that these ids are durable now: call it after the spool's append succeeded.
     pub fn confirm(&self, ids: &[Fingerprint]) {
         for id in ids {
-            if let Some(entry) = self.shard(*id).lock().find(id.0) {
+            if let Some(entry) = self.shard(*id).lock().find(id.hash) {
                 entry.confirm();
             }
         }
@@ -111,12 +129,12 @@ impl Window {
 
     /// Puts a stored event's id in, at start: from the spool or from ClickHouse, oldest first.
     /// The first time given for an id stays.
-    pub fn seed(&self, workspace_id: Uuid, event_id: &str, timestamp_ms: i64) {
-        let id = self.fingerprint(workspace_id, event_id);
+    pub fn seed(&self, key: EventKey<'_>, timestamp_ms: i64) {
+        let id = self.fingerprint(key);
         let mut shard = self.shard(id).lock();
-        match shard.find(id.0) {
+        match shard.find(id.hash) {
             Some(entry) => entry.confirm(),
-            None => shard.insert(id.0, timestamp_ms, true),
+            None => shard.insert(id.workspace_id, id.hash, timestamp_ms, true),
         }
     }
 
@@ -131,7 +149,7 @@ impl Window {
     }
 
     fn shard(&self, id: Fingerprint) -> &Mutex<Shard> {
-        let index = usize::try_from(id.0[0] % SHARDS as u64).unwrap_or_default();
+        let index = usize::try_from(id.hash[0] % SHARDS as u64).unwrap_or_default();
         &self.shards[index]
     }
 }

@@ -62,7 +62,7 @@ async fn the_first_write_stays_whatever_a_repeat_says() {
     workspace.api.post("/events/track", &first, 200).await;
     for repeat in [
         json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 2}}),
-        json!({"userId": "bob", "eventName": "B", "clientEventId": "one", "sessionId": "other"}),
+        json!({"userId": "bob", "eventName": "A", "clientEventId": "one", "sessionId": "other"}),
     ] {
         let answer = workspace.api.post("/events/track", &repeat, 200).await.json();
         assert_eq!(answer, json!({"eventId": "one", "success": true}));
@@ -81,6 +81,34 @@ async fn a_repeat_within_one_array_counts_as_accepted_and_is_recorded_once() {
     let verdict = workspace.api.post("/events/track", &batch, 200).await.json();
     assert_eq!(verdict, json!({"processed": 3, "accepted": 3, "rejected": []}));
     assert_eq!(settled(&workspace).await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_same_id_of_another_event_name_is_another_event_with_and_without_timestamp() {
+    let workspace = Workspace::new().await;
+    let of =
+        |name: &str, id: &str| json!({"userId": "ann", "eventName": name, "clientEventId": id});
+    let at = |name: &str, timestamp: &str| {
+        let mut event = of(name, "timed");
+        event["timestamp"] = json!(timestamp);
+        event
+    };
+    let events = [
+        of("A", "bare"),
+        of("B", "bare"),
+        at("A", "2026-03-01T12:00:00Z"),
+        at("B", "2026-03-01T12:00:00Z"),
+        at("A", "2026-03-02T12:00:00Z"),
+    ];
+    // One by one, all in one array, and again.
+    for event in &events {
+        workspace.api.post("/events/track", event, 200).await;
+    }
+    for _ in 0..2 {
+        let verdict = workspace.api.post("/events/track", &json!(events), 200).await.json();
+        assert_eq!(verdict, json!({"processed": 5, "accepted": 5, "rejected": []}));
+    }
+    assert_eq!(settled(&workspace).await.len(), events.len());
 }
 
 #[tokio::test]

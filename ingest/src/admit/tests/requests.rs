@@ -141,17 +141,34 @@ fn one_element_nested_ten_thousand_deep_is_refused_alone() {
 
 #[test]
 fn the_same_id_twice_in_one_array_is_accepted_twice_and_stored_once() {
-    for timestamps in [["", ""], [r#","timestamp":"2026-01-01""#, r#","timestamp":"2026-01-02""#]] {
-        let event = |name: &str, timestamp: &str| {
-            format!(r#"{{"userId":"u","clientEventId":"c","eventName":"{name}"{timestamp}}}"#)
-        };
-        let body = format!("[{},{}]", event("A", timestamps[0]), event("B", timestamps[1]));
-        let admitted = admit(&body).unwrap();
-        assert_eq!(admitted.accepted, 2);
-        let batch = admitted.batch.unwrap();
-        let names: Vec<_> = batch.events().map(|event| event.event_name).collect();
-        assert_eq!(names, ["A"]);
-    }
+    let event = |name: &str, timestamp: &str| {
+        format!(r#"{{"userId":"u","clientEventId":"c","eventName":"{name}"{timestamp}}}"#)
+    };
+    let stored = |one: String, other: String| {
+        let admitted = admit(&format!("[{one},{other},{one}]")).unwrap();
+        assert_eq!((admitted.accepted, admitted.rejected.len()), (3, 0));
+        admitted.batch.unwrap().header().count
+    };
+    let on = |day: u8, hour: u8| format!(r#","timestamp":"2026-01-0{day}T0{hour}:00:00Z""#);
+    assert_eq!(stored(event("A", ""), event("A", "")), 1);
+    assert_eq!(stored(event("A", &on(1, 1)), event("A", &on(1, 2))), 1, "one day");
+    // Another name, or another day, is another event.
+    assert_eq!(stored(event("A", &on(1, 1)), event("A", &on(2, 1))), 2);
+    assert_eq!(stored(event("A", &on(1, 1)), event("B", &on(1, 1))), 2);
+    assert_eq!(stored(event("A", ""), event("B", "")), 2);
+    // Text that ends elsewhere is not the same text.
+    assert_eq!(stored(event("Ac", ""), event("A", "").replace(r#""c""#, r#""cc""#)), 2);
+}
+
+#[test]
+fn a_stored_id_with_another_name_is_stored_too() {
+    let mut node = Node::default();
+    let first = node.admit(r#"{"userId":"u","clientEventId":"c","eventName":"A"}"#).unwrap();
+    node.window.confirm(&first.claims);
+    let other = node.admit(r#"{"userId":"u","clientEventId":"c","eventName":"B"}"#).unwrap();
+    assert_eq!(other.batch.unwrap().events().next().unwrap().event_name, "B");
+    let again = node.admit(r#"{"userId":"u","clientEventId":"c","eventName":"A"}"#).unwrap();
+    assert!(again.batch.is_none());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use thiserror::Error;
 /// ClickHouse's numbers for the failures that callers treat apart.
 /// Source: `src/Common/ErrorCodes.cpp` of ClickHouse.
 mod code {
+    pub(super) const TABLE_ALREADY_EXISTS: u32 = 57;
     pub(super) const UNKNOWN_TABLE: u32 = 60;
     pub(super) const UNKNOWN_DATABASE: u32 = 81;
     pub(super) const TOO_MANY_ROWS: u32 = 158;
@@ -72,6 +73,17 @@ impl AnalyticsError {
             return false;
         };
         matches!(exception_code(text), Some(code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE))
+    }
+}
+
+impl AnalyticsError {
+    /// True when a table could not be renamed because somebody else had done it.
+    pub(crate) fn is_lost_race(&self) -> bool {
+        let Self::Other(clickhouse::error::Error::BadResponse(text)) = self else {
+            return false;
+        };
+        let code = exception_code(text);
+        matches!(code, Some(code::UNKNOWN_TABLE | code::TABLE_ALREADY_EXISTS))
     }
 }
 

@@ -7,8 +7,9 @@
 //! ClickHouse has neither transactions around DDL nor locks to hold meanwhile. What makes two
 //! processes that start at once safe, and a crash half-way, is that every statement can be run
 //! again: a test holds that each is a `CREATE … IF NOT EXISTS`, an `ALTER … IF [NOT] EXISTS`, or an
-//! `ALTER … MODIFY SETTING`, which says what the setting is.
+//! `ALTER … MODIFY SETTING`, which says what the setting is. Migration 10 also moves rows: [`rekey`].
 
+mod rekey;
 mod statements;
 
 use clickhouse::{Client, Row};
@@ -75,6 +76,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "outcomes_touched",
         text: include_str!("../../../migrations/clickhouse/0009_outcomes_touched.sql"),
     },
+    Migration {
+        version: rekey::VERSION,
+        name: "event_id_key",
+        text: include_str!("../../../migrations/clickhouse/0010_event_id_key.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");
@@ -112,9 +118,9 @@ pub(crate) async fn apply(
     let cluster = address.cluster.as_deref();
     create_database(address).await?;
     execute(client, RECORD_TABLE, cluster).await?;
-    let applied = applied(client).await?;
     for migration in MIGRATIONS {
-        if is_applied(&applied, migration)? {
+        // Asked each time: another process may have gone on meanwhile, and what it did is not done again.
+        if is_applied(&applied(client).await?, migration)? {
             continue;
         }
         tracing::info!(
@@ -122,7 +128,11 @@ pub(crate) async fn apply(
             name = migration.name,
             "applying clickhouse migration"
         );
-        execute(client, migration.text, cluster).await?;
+        if migration.version == rekey::VERSION {
+            rekey::Rekey::new(client, cluster, migration.text).run().await?;
+        } else {
+            execute(client, migration.text, cluster).await?;
+        }
         client
             .query_raw(RECORD_WRITE)
             .with_setting("async_insert", "0")

@@ -1,7 +1,7 @@
 -- Which entries of one identifier's timeline are the newest?
 -- The identifier is an equality, so that the table is read backwards in the order of its key and no
 -- further than needed. The number between dollars is the identifier's place: see events/list.rs.
-SELECT timestamp, event_name, day, event_hash
+SELECT timestamp, event_name, day, event_id
 FROM timeline
 WHERE workspace_id = {workspace:UUID}
     AND identifier = if({identifier_$place$:String} = '', 0, cityHash64({identifier_$place$:String}))

@@ -2,9 +2,9 @@
 -- One row. What stands between dollars is newest_entries.sql, once for each identifier. Of events
 -- as old as the oldest entry some may be missing, so those are left out unless the entries are all there are.
 WITH (
-    SELECT groupArray((timestamp, event_name, day, event_hash))
+    SELECT groupArray((timestamp, event_name, day, event_id))
     FROM (
-        SELECT timestamp, event_name, day, event_hash
+        SELECT timestamp, event_name, day, event_id
         FROM ($entries$)
         ORDER BY timestamp DESC
         LIMIT {wanted:UInt64}
@@ -24,7 +24,7 @@ FROM (
         session_id,
         device_id
     FROM events FINAL
-    PREWHERE (event_name, day, event_hash) IN (
+    PREWHERE (event_name, day, event_id) IN (
         SELECT entry.2, entry.3, entry.4 FROM (SELECT arrayJoin(entries) AS entry)
     )
     WHERE workspace_id = {workspace:UUID}

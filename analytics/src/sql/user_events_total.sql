@@ -1,8 +1,8 @@
 -- How many events of one person match?
 SELECT count() AS total
 FROM events FINAL
-PREWHERE (event_name, day, event_hash) IN (
-    SELECT event_name, day, event_hash
+PREWHERE (event_name, day, event_id) IN (
+    SELECT event_name, day, event_id
     FROM timeline
     WHERE workspace_id = {workspace:UUID}
         AND identifier IN (

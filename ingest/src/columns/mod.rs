@@ -1,11 +1,10 @@
 //! Events as columns, sorted by the table's key and written as ClickHouse `Native` blocks.
 //!
 //! Rows are copied once as they arrive, and once more when they are written: in the exact order of
-//! the table's key (`workspace_id, event_name, day, cityHash64(event_id)`), so that ClickHouse finds
-//! them sorted and leaves them where they are. Strings the table keeps as `LowCardinality` are sent
+//! the table's key (`workspace_id, event_name, day, event_id`), so that ClickHouse finds them sorted and
+//! leaves them where they are. Strings the table keeps as `LowCardinality` are sent
 //! so, one dictionary a block, which spares ClickHouse a hash look-up for every value.
 
-mod city_hash;
 mod messages;
 mod native;
 mod rows;
@@ -114,7 +113,6 @@ impl EventColumns {
             workspace: self.workspace(header.workspace_id),
             event_name: self.event_names.number(event.event_name),
             day: event.day,
-            event_hash: city_hash::city_hash_64(event.event_id.as_bytes()),
             timestamp_ms: event.timestamp_ms,
             received_at_ms: header.received_at_ms,
             seq: event.seq,
@@ -178,16 +176,22 @@ impl EventColumns {
             workspace_ranks[number as usize] = rank;
         }
         let name_ranks = self.event_names.ranks();
-        let mut keys: Vec<(u64, u16, u64, u32)> = (0..)
+        let mut keys: Vec<(u64, u16, u32)> = (0..)
             .zip(&self.rows)
             .map(|(index, row)| {
                 let workspace = u64::from(workspace_ranks[row.workspace as usize]);
                 let name = u64::from(name_ranks[row.event_name as usize]);
-                (workspace << 32 | name, row.day, row.event_hash, index)
+                (workspace << 32 | name, row.day, index)
             })
             .collect();
         keys.sort_unstable();
-        keys.into_iter().map(|(_, _, _, index)| index)
+        // Ids given by the service ascend as events arrive, so most of these runs are sorted already,
+        // which a stable sort finds out in one pass.
+        let event_id = |index: u32| self.texts.event_id(&self.rows[index as usize]);
+        for group in keys.chunk_by_mut(|one, next| (one.0, one.1) == (next.0, next.1)) {
+            group.sort_by(|one, other| event_id(one.2).cmp(event_id(other.2)));
+        }
+        keys.into_iter().map(|(_, _, index)| index)
     }
 
     /// Writes the collected values column by column, in the order of [`COLUMNS`].

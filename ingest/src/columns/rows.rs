@@ -12,6 +12,8 @@ use crate::record::{EventView, NumbersIter};
 const TEXT_COUNT: usize = 9;
 /// Where those strings stand among [`COLUMNS`], in the order they are kept.
 const TEXT_COLUMNS: [usize; TEXT_COUNT] = [4, 5, 6, 8, 9, 10, 11, 13, 15];
+/// Where the event's id stands among those strings.
+const EVENT_ID: usize = 4;
 
 const WORKSPACE_ID: usize = 0;
 const DAY: usize = 2;
@@ -29,7 +31,6 @@ pub(super) struct Row {
     pub(super) workspace: u32,
     pub(super) event_name: u32,
     pub(super) day: u16,
-    pub(super) event_hash: u64,
     pub(super) timestamp_ms: i64,
     pub(super) received_at_ms: i64,
     pub(super) seq: u64,
@@ -97,6 +98,14 @@ impl Texts {
             u32::try_from(text.len()).expect("an event is far below 4 GiB")
         });
         TextPlace { start, lengths }
+    }
+
+    /// The id of a row's event, as bytes: ClickHouse compares strings so.
+    pub(super) fn event_id(&self, row: &Row) -> &[u8] {
+        let TextPlace { start, lengths } = &row.texts;
+        let before: usize = lengths[..EVENT_ID].iter().map(|length| *length as usize).sum();
+        let from = start + before;
+        self.bytes.get(from..from + lengths[EVENT_ID] as usize).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@ mod fixture;
 mod lists;
 mod messages;
 mod orders;
+mod rekey;
 mod repeats;
 mod schema;
 mod sums;

@@ -115,6 +115,12 @@ pub const METRICS: &[Metric] = &[
         Count,
         "damaged frames found while reading the spool",
     ),
+    metric(
+        "wal_unreadable_bytes_total",
+        Counter,
+        Bytes,
+        "bytes of the spool that the disk could not read and that were passed over",
+    ),
     metric("clickhouse_insert_duration_seconds", Histogram, Seconds, "time of one insert"),
     metric("clickhouse_insert_rows_total", Counter, Count, "rows inserted"),
     metric("clickhouse_errors_total", Counter, Count, "failed calls to ClickHouse, by kind"),

@@ -29,7 +29,7 @@
 use std::{io, path::Path};
 
 use super::{
-    files::{Files, replace_file},
+    files::{Files, read_around_bad_sectors, replace_file},
     frame::{Mark, Position, array},
 };
 
@@ -59,7 +59,7 @@ pub(super) fn read(
 ) -> io::Result<Option<Mark>> {
     let file = files.open(&dir.join(format!("{name}.cursor")))?;
     let mut bytes = [0; CURSOR_BYTES];
-    let count = file.read_at(&mut bytes, 0)?;
+    let count = read_around_bad_sectors(file.as_ref(), &mut bytes, 0)?;
     let crc = u32::from_le_bytes(array(&bytes, 64));
     if count < CURSOR_BYTES
         || &bytes[..8] != MAGIC
@@ -114,7 +114,7 @@ pub(super) fn read_cuts(
 ) -> io::Result<Vec<Position>> {
     let file = files.open(&dir.join(format!("{name}.cuts")))?;
     let mut bytes = [0; CUTS_BYTES];
-    let count = file.read_at(&mut bytes, 0)?;
+    let count = read_around_bad_sectors(file.as_ref(), &mut bytes, 0)?;
     let crc = u32::from_le_bytes(array(&bytes, CUTS_BYTES - 4));
     if count < CUTS_BYTES
         || &bytes[..8] != CUTS_MAGIC

@@ -45,6 +45,65 @@ pub trait SpoolFile: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
+/// Bytes of a disk that are read or fail together.
+const SECTOR_BYTES: u64 = 4096;
+/// How often a sector is read before it counts as unreadable.
+const SECTOR_TRIES: usize = 3;
+
+/// [`SpoolFile::read_at`], with zeros in place of sectors that the disk cannot read: what lay in them
+/// fails its checksum, and everything else can be read. Each is counted and logged.
+pub(super) fn read_around_bad_sectors(
+    file: &dyn SpoolFile,
+    buffer: &mut [u8],
+    offset: u64,
+) -> io::Result<usize> {
+    match file.read_at(buffer, offset) {
+        Err(error) if is_bad_sector(&error) => {}
+        read => return read,
+    }
+    let mut done = 0;
+    while done < buffer.len() {
+        let at = offset + done as u64;
+        let rest = usize::try_from(SECTOR_BYTES - at % SECTOR_BYTES).unwrap_or(usize::MAX);
+        let end = done.saturating_add(rest).min(buffer.len());
+        let sector = &mut buffer[done..end];
+        let wanted = sector.len();
+        match read_sector(file, sector, at)? {
+            Some(0) => break,
+            Some(count) if count < wanted => return Ok(done + count),
+            Some(_) => {}
+            None => {
+                sector.fill(0);
+                metrics::counter!("wal_unreadable_bytes_total").increment(wanted as u64);
+                tracing::error!(
+                    ?file,
+                    offset = at,
+                    bytes = wanted,
+                    "the disk cannot read a part of the spool"
+                );
+            }
+        }
+        done = end;
+    }
+    Ok(done)
+}
+
+/// How many bytes were read; none when the disk cannot read them, asked several times.
+fn read_sector(file: &dyn SpoolFile, sector: &mut [u8], at: u64) -> io::Result<Option<usize>> {
+    for _ in 0..SECTOR_TRIES {
+        match file.read_at(sector, at) {
+            Ok(count) => return Ok(Some(count)),
+            Err(error) if is_bad_sector(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+fn is_bad_sector(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::EIO)
+}
+
 /// Replaces a small file as a whole, durably: written beside, synced, renamed, directory synced.
 pub(super) fn replace_file(
     files: &dyn Files,
@@ -65,18 +124,30 @@ pub(super) fn replace_file(
     files.sync_dir(dir)
 }
 
+/// The folders that get a new name when `dir` is made with its parents, and always the one `dir` is
+/// in: an earlier start may have made it and died.
+fn parents_of_new(dir: &Path) -> Vec<&Path> {
+    let mut parents = Vec::new();
+    for folder in dir.ancestors() {
+        let Some(parent) = folder.parent() else { break };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        parents.push(parent);
+        if parent.exists() {
+            break;
+        }
+    }
+    parents
+}
+
 /// The real file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
 impl Files for Disk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let parents = parents_of_new(dir);
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        match dir.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => self.sync_dir(Path::new(".")),
-            Some(parent) => self.sync_dir(parent),
-            None => Ok(()),
-        }
+        parents.iter().try_for_each(|parent| self.sync_dir(parent))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
@@ -188,4 +259,22 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
         offset += count as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parents_of_new;
+
+    #[test]
+    fn every_folder_in_which_a_name_is_new_is_synced() {
+        let there = tempfile::tempdir().unwrap();
+        let there = there.path();
+        let deep = there.join("a/b/c");
+        let expected = [there.join("a/b"), there.join("a"), there.to_owned()];
+        assert_eq!(parents_of_new(&deep), expected);
+        std::fs::create_dir_all(there.join("a")).unwrap();
+        assert_eq!(parents_of_new(&deep), expected[..2]);
+        assert_eq!(parents_of_new(there), [there.parent().unwrap()]);
+        assert_eq!(parents_of_new("spool".as_ref()), [std::path::Path::new(".")]);
+    }
 }

@@ -76,6 +76,7 @@ pub use self::{
 };
 use self::{
     frame::FRAME_HEADER_BYTES,
+    scan::{Found, Scan},
     segment::SEGMENT_HEADER_BYTES,
     state::{Shared, State},
     writer::{Item, Message, Writer},
@@ -329,6 +330,26 @@ impl Spool {
     /// The end of the durable log.
     pub fn head(&self) -> Position {
         self.inner.shared.state.lock().head.position
+    }
+
+    /// Calls `each` with the payloads of the newest two segments in order, whoever has read them. What is
+    /// damaged is left out. Reads up to two segments, so it is for a start.
+    ///
+    /// # Errors
+    /// When a segment cannot be opened.
+    pub fn for_each_recent(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        let shared = &self.inner.shared;
+        let mut segments: Vec<_> =
+            shared.state.lock().segments.iter().rev().take(2).copied().collect();
+        segments.reverse();
+        for segment in segments {
+            let file = shared.files.open(&segment::live_path(&shared.options.dir, segment.id))?;
+            let mut scan = Scan::new(file, segment.id, shared.seed, 0);
+            while let Found::Frame { payload, .. } = scan.next(segment.bytes)? {
+                each(&payload);
+            }
+        }
+        Ok(())
     }
 
     /// Bytes of log on disk, and the most it may take.

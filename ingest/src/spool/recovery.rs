@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     SpoolError, SpoolOptions, cursor,
-    files::{Files, replace_file},
+    files::{Files, read_around_bad_sectors, replace_file},
     frame::{Mark, Position, array, seed},
     metrics::SpoolMetrics,
     scan::{Found, Scan},
@@ -101,7 +101,8 @@ fn lock(files: &dyn Files, dir: &Path) -> Result<Box<dyn Debug + Send + Sync>, S
 fn identity(files: &dyn Files, dir: &Path, names: &[String]) -> io::Result<[u8; 16]> {
     let path = dir.join("identity");
     let mut bytes = [0; IDENTITY_BYTES];
-    let count = files.open(&path)?.read_at(&mut bytes, 0)?;
+    let file = files.open(&path)?;
+    let count = read_around_bad_sectors(file.as_ref(), &mut bytes, 0)?;
     let crc = u32::from_le_bytes(array(&bytes, 24));
     if count == IDENTITY_BYTES
         && &bytes[..8] == IDENTITY_MAGIC

@@ -5,7 +5,7 @@ use std::io;
 use bytes::{Bytes, BytesMut};
 
 use super::{
-    files::SpoolFile,
+    files::{SpoolFile, read_around_bad_sectors},
     frame::{FRAME_HEADER_BYTES, FrameHeader, TERMINATOR, array},
     segment::SEGMENT_HEADER_BYTES,
 };
@@ -115,7 +115,8 @@ impl Scan {
             return Ok(());
         }
         self.buffer.resize(bytes, 0);
-        let count = self.file.read_at(&mut self.buffer[have..], self.offset + have as u64);
+        let from = self.offset + have as u64;
+        let count = read_around_bad_sectors(self.file.as_ref(), &mut self.buffer[have..], from);
         self.buffer.truncate(have + count.as_ref().map_or(0, |count| *count));
         count.map(|_| ())
     }

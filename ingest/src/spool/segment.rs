@@ -21,7 +21,7 @@ use std::{
 };
 
 use super::{
-    files::{Files, SpoolFile},
+    files::{Files, SpoolFile, read_around_bad_sectors},
     frame::{TERMINATOR, array},
 };
 
@@ -67,7 +67,7 @@ impl SegmentHeader {
 
     pub(super) fn read(file: &dyn SpoolFile) -> io::Result<Option<Self>> {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        let count = file.read_at(&mut bytes, 0)?;
+        let count = read_around_bad_sectors(file, &mut bytes, 0)?;
         Ok(if count == bytes.len() { Self::decode(&bytes) } else { None })
     }
 }

@@ -7,7 +7,9 @@ use super::{
     fake::{FakeFiles, Random},
     options, take,
 };
-use crate::spool::{Recovery, Spool, frame::FRAME_HEADER_BYTES, segment::SEGMENT_HEADER_BYTES};
+use crate::spool::{
+    Recovery, Spool, SpoolOptions, frame::FRAME_HEADER_BYTES, segment::SEGMENT_HEADER_BYTES,
+};
 
 const PAYLOAD_BYTES: usize = 40;
 const FRAME_BYTES: usize = FRAME_HEADER_BYTES + PAYLOAD_BYTES;
@@ -190,5 +192,42 @@ fn a_damaged_cursor_starts_again_at_the_oldest_frame_and_a_damaged_identity_is_f
         assert_eq!(recovery.cursors_reset.len(), usize::from(name != "identity"));
         let numbers = drain(&mut spool.consumer("clickhouse").unwrap());
         assert_eq!(numbers, (first..10).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn frames_in_unreadable_sectors_are_passed_over_and_nothing_stalls() {
+    const SECTOR_BYTES: usize = 4096;
+    const PAYLOAD: usize = 1000;
+    const FRAMES: u64 = 60;
+    let large = SpoolOptions { segment_bytes: 64 << 10, ..options(Path::new("/spool")) };
+    let open =
+        |files: &FakeFiles| Spool::open_on(Arc::new(files.clone()), large.clone()).unwrap().0;
+    let files = FakeFiles::default();
+    let spool = open(&files);
+    drop(spool.consumer("clickhouse").unwrap());
+    for number in 0..FRAMES {
+        spool.append_blocking(entry(number, PAYLOAD)).unwrap();
+    }
+    spool.append_blocking(entry(FRAMES, 30 << 10)).unwrap();
+    drop(spool);
+    let frame_bytes = FRAME_HEADER_BYTES + PAYLOAD;
+    // The first sector holds the segment's header, too; the last one the end of the log in this file.
+    for sector in [0, 1, 7, 14] {
+        let files = files.after_process_crash();
+        let bad = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+        files.make_unreadable(FIRST, bad.clone());
+        let spool = open(&files);
+        let hit = |number: u64| {
+            let start = SEGMENT_HEADER_BYTES + usize::try_from(number).unwrap() * frame_bytes;
+            start < bad.end && bad.start < start + frame_bytes
+        };
+        let expected: Vec<u64> =
+            (0..=FRAMES).filter(|number| *number == FRAMES || !hit(*number)).collect();
+        assert!(expected.len() >= 54, "{expected:?}");
+        let mut consumer = spool.consumer("clickhouse").unwrap();
+        assert_eq!(drain(&mut consumer), expected, "sector {sector}");
+        spool.append_blocking(entry(77, PAYLOAD)).unwrap();
+        assert_eq!(take(&mut consumer, 1), [77]);
     }
 }

@@ -8,6 +8,7 @@ use std::{
     collections::BTreeMap,
     fmt::Debug,
     io,
+    ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -37,6 +38,8 @@ struct Inode {
     view: Vec<u8>,
     /// A sync failed: later ones report success and make nothing durable.
     is_broken: bool,
+    /// What cannot be read.
+    bad: Vec<Range<usize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -119,7 +122,14 @@ impl FakeFiles {
     pub(super) fn set_content(&self, name: &str, content: Vec<u8>) {
         let mut disk = self.disk.lock();
         let inode = disk.names[&Path::new("/spool").join(name)];
-        disk.inodes[inode] = Inode { durable: content.clone(), view: content, is_broken: false };
+        disk.inodes[inode] = Inode { durable: content.clone(), view: content, ..Inode::default() };
+    }
+
+    /// Makes bytes of a file unreadable, whole disk sectors at once.
+    pub(super) fn make_unreadable(&self, name: &str, bytes: Range<usize>) {
+        let mut disk = self.disk.lock();
+        let inode = disk.names[&Path::new("/spool").join(name)];
+        disk.inodes[inode].bad.push(bytes);
     }
 
     fn call(&self, is_sync: bool) -> io::Result<()> {
@@ -172,7 +182,7 @@ fn cut(inode: &Inode, random: &mut Random) -> Inode {
             content[at..end].copy_from_slice(&inode.view[at..end]);
         }
     }
-    Inode { durable: content.clone(), view: content, is_broken: false }
+    Inode { durable: content.clone(), view: content, bad: inode.bad.clone(), ..Inode::default() }
 }
 
 impl Files for FakeFiles {
@@ -308,12 +318,15 @@ impl SpoolFile for FakeFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.files.call(false)?;
         let offset = usize::try_from(offset).unwrap();
-        Ok(self.with(|inode| {
+        self.with(|inode| {
             let rest = inode.view.get(offset..).unwrap_or_default();
             let count = rest.len().min(buffer.len());
+            if inode.bad.iter().any(|bad| bad.start < offset + count && offset < bad.end) {
+                return Err(io::Error::from_raw_os_error(nix::libc::EIO));
+            }
             buffer[..count].copy_from_slice(&rest[..count]);
-            count
-        }))
+            Ok(count)
+        })
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -72,6 +72,15 @@ impl Analytics {
         migrate::apply(&self.client, &self.address).await
     }
 
+    /// Refuses a cluster that cannot be used; does nothing where none is named.
+    ///
+    /// # Errors
+    /// [`AnalyticsError::Schema`] when ClickHouse does not know it or it has several shards, others when
+    /// ClickHouse cannot be asked.
+    pub async fn check_cluster(&self) -> Result<(), AnalyticsError> {
+        migrate::check_cluster(&self.address).await
+    }
+
     /// True when the schema is exactly the one this program was built for.
     pub async fn schema_is_current(&self) -> Result<bool, AnalyticsError> {
         migrate::is_current(&self.client).await

@@ -36,6 +36,8 @@ const TOLD_TRIES_MAX: u32 = 100;
 pub struct IntakeOptions {
     /// Recent ids of server-stamped events that are remembered.
     pub window_entries: usize,
+    /// The largest arrival number given out before, see [`last_arrival_number`]; 0 for none.
+    pub last_arrival_number: u64,
 }
 
 /// The verdict on a request, given once what was accepted is durable.
@@ -130,7 +132,7 @@ impl Intake {
             spool,
             window: Window::with_capacity(options.window_entries),
             window_entries: options.window_entries,
-            sequence: Sequence::default(),
+            sequence: Sequence::after(options.last_arrival_number),
             counters: Counters::register(),
         }))
     }
@@ -138,6 +140,11 @@ impl Intake {
     /// Ids of server-stamped events that are remembered at most.
     pub fn window_entries_max(&self) -> usize {
         self.0.window_entries
+    }
+
+    /// Arrival numbers of this node.
+    pub fn sequence(&self) -> &Sequence {
+        &self.0.sequence
     }
 
     /// Remembers a server-stamped event that was recorded before this process started.
@@ -240,6 +247,21 @@ impl Intake {
     }
 }
 
+/// The largest arrival number among the newest frames of a spool; 0 when there are none.
+///
+/// # Errors
+/// When a segment cannot be opened.
+pub fn last_arrival_number(spool: &Spool) -> std::io::Result<u64> {
+    let mut last = 0;
+    spool.for_each_recent(|payload| {
+        // What is no batch has no number.
+        if let Ok(header) = Batch::header_of(payload) {
+            last = last.max(header.first_seq.saturating_add(u64::from(header.count)));
+        }
+    })?;
+    Ok(last)
+}
+
 fn saturated_or_broken(error: AppendError) -> TrackError {
     match error {
         AppendError::Full { .. } | AppendError::QueueFull | AppendError::Closed => {
@@ -259,6 +281,46 @@ mod tests {
         spool::{Durability, SpoolOptions},
     };
 
+    fn options(dir: &std::path::Path) -> SpoolOptions {
+        SpoolOptions {
+            dir: dir.to_owned(),
+            segment_bytes: 1024,
+            limit_bytes: 64 << 20,
+            reserve_bytes: 0,
+            queue_bytes: 300 << 10,
+            durability: Durability::Os,
+        }
+    }
+
+    #[tokio::test]
+    async fn numbers_go_on_after_those_in_the_spool_whatever_the_clock_says() {
+        const NOON_MS: i64 = 1_772_366_400_000;
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Uuid::from_u128(7);
+        let body = br#"{"userId":"ann","eventName":"A"}"#;
+        let mut seqs = Vec::new();
+        // Each start finds a clock that is an hour behind the last one.
+        for start in 0..3 {
+            let (spool, _) = Spool::open(options(dir.path())).unwrap();
+            let last_arrival_number = last_arrival_number(&spool).unwrap();
+            assert_eq!(last_arrival_number > 0, start > 0);
+            let options = IntakeOptions { window_entries: 16, last_arrival_number };
+            let intake = Intake::new(spool.clone(), options);
+            for _ in 0..20 {
+                intake.track(workspace, body.to_vec(), NOON_MS - start * 3_600_000).await.unwrap();
+            }
+            spool.close().await;
+        }
+        let (spool, _) = Spool::open(options(dir.path())).unwrap();
+        let mut consumer = spool.consumer("test").unwrap();
+        while let Some(frame) = consumer.receive(Duration::from_millis(50)).unwrap() {
+            let batch = Batch::from_bytes(frame.payload).unwrap();
+            seqs.extend(batch.events().map(|event| event.seq));
+        }
+        assert_eq!(seqs.len(), 60);
+        assert!(seqs.is_sorted_by(|one, next| one < next), "{seqs:?}");
+    }
+
     #[tokio::test]
     async fn what_is_told_is_in_the_spool_in_frames_of_a_bounded_size_when_it_is_answered() {
         let dir = tempfile::tempdir().unwrap();
@@ -272,7 +334,10 @@ mod tests {
             durability: Durability::Os,
         };
         let (spool, _) = Spool::open(options).unwrap();
-        let intake = Intake::new(spool.clone(), IntakeOptions { window_entries: 16 });
+        let intake = Intake::new(
+            spool.clone(),
+            IntakeOptions { window_entries: 16, last_arrival_number: 0 },
+        );
         let reason = "x".repeat(MESSAGE_TEXT_BYTES_MAX);
         let events: Vec<_> = (0..200)
             .map(|number| MessageEvent {

@@ -77,6 +77,9 @@ pub struct Settings {
     pub database_url: Option<SecretString>,
     /// A ClickHouse HTTP interface to use instead of the embedded one.
     pub clickhouse_url: Option<SecretString>,
+    /// What the ClickHouse of that address is part of.
+    #[serde(default)]
+    pub clickhouse: ClickHouse,
     /// What this process does.
     pub roles: Vec<Role>,
     /// The log of acknowledged events.
@@ -160,6 +163,19 @@ pub struct Ingest {
     pub linger_ms: u64,
     /// Recent ids without a timestamp that are remembered.
     pub window_entries: usize,
+    /// Seconds by which this machine's clock may be behind ClickHouse's, or behind what is stored.
+    pub clock_behind_max_seconds: u32,
+}
+
+/// `[clickhouse]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClickHouse {
+    /// Name of a cluster in `system.clusters`, on all servers of which tables are made, replicated; none:
+    /// one server.
+    pub cluster: Option<String>,
+    /// Shards of the cluster; only 1 is supported.
+    pub shards: Option<u32>,
 }
 
 /// `[http]`
@@ -312,6 +328,18 @@ impl Settings {
             || self.spool.limit_bytes < self.spool.segment_bytes.saturating_mul(SEGMENTS_MIN)
         {
             return refuse("spool.limit_bytes", "must hold at least four segments");
+        }
+        if self.clickhouse.cluster.is_some() && self.clickhouse_url.is_none() {
+            return refuse(
+                "clickhouse.cluster",
+                "needs `clickhouse_url`: the embedded ClickHouse is one server and in no cluster",
+            );
+        }
+        if self.clickhouse.shards.is_some_and(|shards| shards != 1) {
+            return refuse(
+                "clickhouse.shards",
+                "must be 1: events cannot be spread over several shards, only replicated",
+            );
         }
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);

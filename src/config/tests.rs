@@ -114,7 +114,17 @@ type Refusal =
 #[test]
 fn refusals_name_the_source_and_the_key() {
     let none = Flags::default();
-    let cases: [Refusal; 14] = [
+    let cases: [Refusal; 16] = [
+        (
+            &[("MILLRACE_CLICKHOUSE__CLUSTER", "main")],
+            None,
+            &["clickhouse.cluster", "clickhouse_url"],
+        ),
+        (
+            &[("CLICKHOUSE_URL", "http://h:8123/db")],
+            Some("[clickhouse]\ncluster = \"main\"\nshards = 2"),
+            &["clickhouse.shards", "must be 1"],
+        ),
         (&[], Some("lisen = 1"), &["millrace.toml", "unknown field `lisen`"]),
         (&[], Some("[spool]\nlimit = 1"), &["millrace.toml", "unknown field `limit`", "`spool`"]),
         (&[], Some("[smtp]\nurl = 1"), &["millrace.toml", "unknown field `smtp`"]),

@@ -62,6 +62,8 @@ pub struct EngineOptions {
     pub database_url: Option<SecretString>,
     /// A ClickHouse to use instead.
     pub clickhouse_url: Option<SecretString>,
+    /// The cluster it is part of.
+    pub clickhouse_cluster: Option<String>,
     /// `[engines]`
     pub settings: config::Engines,
     /// Which are needed.
@@ -78,6 +80,7 @@ impl EngineOptions {
             executable,
             database_url: settings.database_url.clone(),
             clickhouse_url: settings.clickhouse_url.clone(),
+            clickhouse_cluster: settings.clickhouse.cluster.clone(),
             settings: settings.engines.clone(),
             needs: Needs::BOTH,
         })
@@ -173,7 +176,10 @@ impl Engines {
             None => None,
         };
         let clickhouse = match &options.clickhouse_url {
-            Some(url) => Some(ClickHouseAddress::parse(url.expose_secret())?),
+            Some(url) => Some(ClickHouseAddress {
+                cluster: options.clickhouse_cluster.clone(),
+                ..ClickHouseAddress::parse(url.expose_secret())?
+            }),
             None => None,
         };
         Ok(Self { postgres, clickhouse, children: Vec::new(), lock: None })

@@ -4,6 +4,7 @@
 //! engines, answer. Schemas are brought up behind that ([`stores`]): with its stores elsewhere and out of
 //! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
 
+mod arrivals;
 mod stores;
 mod welcome;
 
@@ -12,8 +13,9 @@ use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 use analytics::Analytics;
 use anyhow::Context as _;
 use ingest::{
-    intake::{Intake, IntakeOptions},
+    intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
+    record::Sequence,
     spool::{Spool, SpoolOptions},
 };
 use parking_lot::Mutex;
@@ -23,6 +25,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+use self::arrivals::Clocks;
 use crate::{
     app::{App, Parts},
     auth::{Auth, sessions::Sessions},
@@ -137,6 +140,10 @@ impl Server {
         let lock = data_dir.lock().await?;
         let (spool, recovery) = Spool::open(spool_options(&settings, &data_dir))?;
         tracing::info!(?recovery, "spool opened");
+        let clocks = Clocks { behind_max_seconds: settings.ingest.clock_behind_max_seconds };
+        let last_arrival_number = intake::last_arrival_number(&spool)?;
+        let newest_ms = Sequence::time_ms(last_arrival_number);
+        clocks.check(options.clock.now(), newest_ms, "the newest event in the spool")?;
         // Before anybody else reads it: what only triggers have seen must wait for ClickHouse.
         spool.register(pipeline::CONSUMER)?;
         let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
@@ -156,6 +163,9 @@ impl Server {
         let settings = Settings { listen: api.local_addr()?, ..settings };
         let app =
             assemble(&settings, options.clock, &data_dir, &engines, (spool.clone(), recorder))?;
+        app.intake().sequence().raise(last_arrival_number);
+        stores::check_cluster(&app).await?;
+        clocks.follow_at_start(&app).await?;
         let (stopping, _) = watch::channel(false);
         let mut server = Self {
             api: api.local_addr()?,
@@ -227,10 +237,12 @@ impl Server {
             spool: self.spool.clone(),
             pipeline: Arc::clone(&self.pipeline),
             pipeline_options: stores::pipeline_options(settings, data_dir, &self.app),
+            clocks: Clocks { behind_max_seconds: settings.ingest.clock_behind_max_seconds },
             demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api, show_key)),
         };
         self.background.spawn(stores.bring_up());
         self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));
+        self.background.spawn(arrivals::watch(self.app.clone()));
         self.background.spawn(census::watch(self.app.db().clone()));
         if settings.has_role(Role::Delivery) {
             self.background.spawn(campaigns::ops::due::watch(self.app.clone()));
@@ -333,7 +345,10 @@ fn assemble(
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
         intake: Intake::new(
             spool,
-            IntakeOptions { window_entries: settings.ingest.window_entries },
+            IntakeOptions {
+                window_entries: settings.ingest.window_entries,
+                last_arrival_number: 0,
+            },
         ),
         readiness: Readiness::new(),
         body_budget: BodyBudget::with_timeouts(

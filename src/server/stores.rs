@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use analytics::events;
+use analytics::{AnalyticsError, events};
 use ingest::{
     pipeline::{Limits, Pipeline, PipelineOptions},
     spool::Spool,
@@ -10,7 +10,7 @@ use ingest::{
 };
 use parking_lot::Mutex;
 
-use super::welcome::Demo;
+use super::{arrivals::Clocks, welcome::Demo};
 use crate::{
     app::App,
     config::Settings,
@@ -34,6 +34,7 @@ pub(super) struct Stores {
     pub(super) spool: Spool,
     pub(super) pipeline: Arc<Mutex<Option<Pipeline>>>,
     pub(super) pipeline_options: PipelineOptions,
+    pub(super) clocks: Clocks,
     pub(super) demo: Option<Demo>,
 }
 
@@ -58,12 +59,25 @@ pub(super) fn pipeline_options(
 impl Stores {
     /// Brings both stores up, each as soon as it can be reached, then keeps an eye on them.
     pub(super) async fn bring_up(self) {
-        let Self { app, spool, pipeline, pipeline_options, demo } = self;
+        let Self { app, spool, pipeline, pipeline_options, clocks, demo } = self;
         tokio::join!(
             bring_up_postgres(&app, demo),
-            bring_up_clickhouse(&app, &spool, pipeline_options, &pipeline),
+            bring_up_clickhouse(&app, clocks, &spool, pipeline_options, &pipeline),
         );
         watch(&app).await;
+    }
+}
+
+/// Refuses a ClickHouse cluster that cannot be used. One that cannot be asked is asked again before anything
+/// is written to it.
+pub(super) async fn check_cluster(app: &App) -> anyhow::Result<()> {
+    match app.analytics().check_cluster().await {
+        Err(error @ AnalyticsError::Schema(_)) => Err(error.into()),
+        Err(error) => {
+            tracing::warn!(%error, "ClickHouse cannot be asked for its cluster yet");
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -77,12 +91,13 @@ async fn bring_up_postgres(app: &App, demo: Option<Demo>) {
 
 async fn bring_up_clickhouse(
     app: &App,
+    clocks: Clocks,
     spool: &Spool,
     options: PipelineOptions,
     pipeline: &Mutex<Option<Pipeline>>,
 ) {
     let mut tries = Tries::of(Store::Clickhouse);
-    while let Err(error) = prepare_clickhouse(app).await {
+    while let Err(error) = prepare_clickhouse(app, clocks).await {
         tries.failed(app, &error).await;
     }
     match Pipeline::start(spool, options) {
@@ -105,8 +120,9 @@ async fn prepare_postgres(app: &App, demo: Option<&Demo>) -> anyhow::Result<()> 
     Ok(())
 }
 
-async fn prepare_clickhouse(app: &App) -> anyhow::Result<()> {
+async fn prepare_clickhouse(app: &App, clocks: Clocks) -> anyhow::Result<()> {
     app.analytics().migrate().await?;
+    clocks.follow(app).await?;
     seed_window(app).await
 }
 

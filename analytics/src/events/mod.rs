@@ -4,6 +4,7 @@
 //! ClickHouse has merged them yet or not.
 
 mod aggregate;
+mod arrival;
 mod figure;
 mod filter;
 mod list;
@@ -16,6 +17,7 @@ pub use aggregate::{
     Aggregate, AggregateAnswer, Bucket, FILLED_BUCKETS_MAX, Metric, Unit, aggregate,
 };
 pub(crate) use aggregate::{FIRST_OF_ORDERS, ORDER_COMPLETED};
+pub use arrival::{clock_ms, newest_arrival};
 pub use figure::Figure;
 pub use filter::EventFilter;
 pub(crate) use filter::Range;

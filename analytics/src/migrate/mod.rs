@@ -159,28 +159,32 @@ pub(crate) async fn is_current(client: &Client) -> Result<bool, AnalyticsError> 
     Ok(true)
 }
 
+/// Refuses a cluster that ClickHouse does not know, or that has more than one shard.
+pub(crate) async fn check_cluster(address: &ClickHouseAddress) -> Result<(), AnalyticsError> {
+    let Some(cluster) = &address.cluster else { return Ok(()) };
+    let cluster = client::checked_name("cluster", cluster)?;
+    let outside = client::client(address, false);
+    let Shards { shards } =
+        outside.query_raw(CLUSTER_SHARDS).param("cluster", cluster).fetch_one().await?;
+    match shards {
+        1 => Ok(()),
+        0 => Err(AnalyticsError::Schema(format!(
+            "clickhouse knows no cluster {cluster:?} (clickhouse.cluster)"
+        ))),
+        _ => Err(AnalyticsError::Schema(format!(
+            "cluster {cluster:?} (clickhouse.cluster) has {shards} shards, and only replicas of one are supported"
+        ))),
+    }
+}
+
 async fn create_database(address: &ClickHouseAddress) -> Result<(), AnalyticsError> {
     let database = client::checked_name("database", &address.database)?;
+    check_cluster(address).await?;
     let outside = client::client(address, false);
-    let mut on_cluster = String::new();
-    if let Some(cluster) = &address.cluster {
-        let cluster = client::checked_name("cluster", cluster)?;
-        let Shards { shards } =
-            outside.query_raw(CLUSTER_SHARDS).param("cluster", cluster).fetch_one().await?;
-        match shards {
-            1 => on_cluster = format!("ON CLUSTER `{cluster}`"),
-            0 => {
-                return Err(AnalyticsError::Schema(format!(
-                    "clickhouse knows no cluster {cluster:?}"
-                )));
-            }
-            _ => {
-                return Err(AnalyticsError::Schema(format!(
-                    "cluster {cluster:?} has {shards} shards, and only replicas of one are supported"
-                )));
-            }
-        }
-    }
+    let on_cluster = match &address.cluster {
+        Some(cluster) => format!("ON CLUSTER `{}`", client::checked_name("cluster", cluster)?),
+        None => String::new(),
+    };
     // The one statement built here: ClickHouse takes no parameter for a database's name.
     let sql = format!("CREATE DATABASE IF NOT EXISTS `{database}` {on_cluster}");
     outside.query_raw(&sql).execute().await?;

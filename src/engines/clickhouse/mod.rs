@@ -63,6 +63,8 @@ pub struct ClickHouseAddress {
     pub password: SecretString,
     /// The database that requests mean when they name none.
     pub database: String,
+    /// The cluster it is part of; none: one server.
+    pub cluster: Option<String>,
 }
 
 impl ClickHouseAddress {
@@ -96,7 +98,7 @@ impl ClickHouseAddress {
             .map_err(|()| refused("it has no host"))?;
         url.set_path("/");
         url.set_query(None);
-        Ok(Self { url, user, password, database })
+        Ok(Self { url, user, password, database, cluster: None })
     }
 
     /// The same, as the analytics crate takes it.
@@ -106,7 +108,7 @@ impl ClickHouseAddress {
             user: self.user.clone(),
             password: self.password.expose_secret().to_owned(),
             database: self.database.clone(),
-            cluster: None,
+            cluster: self.cluster.clone(),
         }
     }
 
@@ -200,6 +202,7 @@ pub(super) async fn start(
         user: USER.to_owned(),
         password: password.clone(),
         database: DATABASE.to_owned(),
+        cluster: None,
     };
     let url_file = published.path.clone();
     let server = Server {

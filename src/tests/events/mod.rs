@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod bad_bodies;
+mod clocks;
 mod collisions;
 mod query;
 mod retries;

@@ -1,0 +1,2 @@
+-- What time is it there?
+SELECT toUnixTimestamp64Milli(now64(3)) AS now_ms

@@ -1,0 +1,134 @@
+//! What came first has the smaller arrival number, whatever the clocks of the processes say.
+//!
+//! A process goes on after the largest number in its spool and in ClickHouse, and from then on counts by
+//! ClickHouse's clock, which it looks at every few seconds. One whose own clock is far behind does not
+//! start: the times it would give events are wrong.
+
+use std::time::Duration;
+
+use analytics::events;
+use anyhow::bail;
+use ingest::record::Sequence;
+
+use crate::{app::App, kernel::Timestamp};
+
+/// How long a start waits for ClickHouse before it goes on without.
+const START_MAX: Duration = Duration::from_secs(3);
+/// Pause between two looks at ClickHouse's clock.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// A look that took longer says too little.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
+/// This machine's clock is so far behind that nothing is started.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the clock of this machine says {now}, which is {behind_seconds} seconds before {what}: set the clock, \
+     or raise ingest.clock_behind_max_seconds if that time is wrong"
+)]
+pub(super) struct ClockBehind {
+    now: Timestamp,
+    behind_seconds: i64,
+    what: &'static str,
+}
+
+/// How far this machine's clock may be behind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clocks {
+    /// Seconds.
+    pub(super) behind_max_seconds: u32,
+}
+
+impl Clocks {
+    /// Refuses a clock that is far behind `other_ms`, which is `what`.
+    pub(super) fn check(
+        self,
+        now: Timestamp,
+        other_ms: i64,
+        what: &'static str,
+    ) -> Result<(), ClockBehind> {
+        let behind_seconds = (other_ms - now.millis()) / 1000;
+        if behind_seconds <= i64::from(self.behind_max_seconds) {
+            Ok(())
+        } else {
+            Err(ClockBehind { now, behind_seconds, what })
+        }
+    }
+
+    /// Goes on after what ClickHouse holds, by its clock.
+    ///
+    /// # Errors
+    /// When this machine's clock is far behind, or ClickHouse is away.
+    pub(super) async fn follow(self, app: &App) -> anyhow::Result<()> {
+        let ahead_ms = look(app).await?;
+        let now = app.clock().now();
+        self.check(now, now.millis() + ahead_ms, "that of ClickHouse")?;
+        let newest = events::newest_arrival(app.analytics()).await?;
+        self.check(now, Sequence::time_ms(newest), "the newest event that is stored")?;
+        app.intake().sequence().raise(newest);
+        app.intake().sequence().set_ahead_ms(ahead_ms);
+        Ok(())
+    }
+
+    /// The same before anything is accepted, where ClickHouse can be reached: where it cannot, the process
+    /// starts all the same, and inserts nothing before it could look.
+    ///
+    /// # Errors
+    /// When this machine's clock is far behind.
+    pub(super) async fn follow_at_start(self, app: &App) -> anyhow::Result<()> {
+        match tokio::time::timeout(START_MAX, self.follow(app)).await {
+            Ok(Err(error)) if error.is::<ClockBehind>() => return Err(error),
+            Ok(Err(error)) => tracing::warn!(
+                %error,
+                "ClickHouse cannot be asked for the newest event yet, arrivals are counted by this machine's clock"
+            ),
+            Err(_) => tracing::warn!(
+                "ClickHouse does not answer yet, arrivals are counted by this machine's clock"
+            ),
+            Ok(Ok(())) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Keeps counting by ClickHouse's clock.
+pub(super) async fn watch(app: App) {
+    loop {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+        // Whether ClickHouse can be reached is somebody else's business; the last look holds.
+        if let Ok(ahead_ms) = look(&app).await {
+            app.intake().sequence().set_ahead_ms(ahead_ms);
+        }
+    }
+}
+
+/// By how many milliseconds ClickHouse's clock is ahead of this machine's.
+async fn look(app: &App) -> anyhow::Result<i64> {
+    let before = app.clock().now().millis();
+    let answered = tokio::time::timeout(LOOK_MAX, events::clock_ms(app.analytics())).await;
+    let Ok(there) = answered else {
+        bail!("ClickHouse took longer than {LOOK_MAX:?} to tell the time")
+    };
+    let after = app.clock().now().millis();
+    Ok(there? - before.midpoint(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_may_be_behind_by_the_limit_and_not_a_second_more() {
+        let clocks = Clocks { behind_max_seconds: 3600 };
+        let now = Timestamp::from_millis(10_000_000_000);
+        for ahead_ms in [-9_000_000, 0, 3_600_000, 3_600_999] {
+            clocks.check(now, now.millis() + ahead_ms, "that of ClickHouse").unwrap();
+        }
+        let refusal = clocks.check(now, now.millis() + 3_601_000, "that of ClickHouse");
+        let refusal = refusal.unwrap_err().to_string();
+        assert!(
+            refusal.contains("3601 seconds before that of ClickHouse")
+                && refusal.contains("ingest.clock_behind_max_seconds"),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,100 @@
+//! Nodes whose clocks differ, on the same stores: the first write stays.
+
+use millrace::{
+    config::{Role, Settings},
+    kernel::{Clock, Timestamp},
+    server::{Server, ServerOptions},
+};
+use serde_json::{Value, json};
+
+use crate::kit::{self, Client, MILLRACE, TestServer, data_dir, eventually, settings, unique};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Settings of a node on the stores of the shared server, with a ClickHouse database of its own name.
+fn on_shared_stores(name: &str, database: &str) -> Settings {
+    let shared = &kit::server().data_dir;
+    let mut settings = settings(&data_dir(name), &[]);
+    settings.roles = vec![Role::Api];
+    let postgres = shared.join("postgres").display().to_string();
+    let postgres = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");
+    settings.database_url = Some(postgres.into());
+    let clickhouse = std::fs::read_to_string(shared.join("clickhouse.url")).unwrap();
+    let mut clickhouse: url::Url = clickhouse.trim().parse().unwrap();
+    clickhouse.set_path(database);
+    settings.clickhouse_url = Some(clickhouse.to_string().into());
+    settings
+}
+
+fn clock(ahead_ms: i64) -> Clock {
+    Clock::fixed(Timestamp::from_millis(Clock::system().now().millis() + ahead_ms)).0
+}
+
+async fn node(name: &'static str, database: &str, ahead_ms: i64) -> TestServer {
+    let mut settings = on_shared_stores(name, database);
+    settings.ingest.clock_behind_max_seconds = 7_200;
+    tokio::task::spawn_blocking(move || kit::run(settings, clock(ahead_ms))).await.unwrap()
+}
+
+/// Tracks an event and another one after it, and awaits both.
+async fn landed(client: &Client, event: &Value) -> Vec<Value> {
+    client.post("/events/track", event, 200).await;
+    let marker = unique("marker");
+    client.post("/events/track", &json!({"userId": "m", "eventName": marker}), 200).await;
+    eventually("both are visible", || async {
+        let events = client.get("/events/query?limit=1000", 200).await.json();
+        let events = events.as_array().unwrap().clone();
+        let shows = |field: &str, value: &Value| events.iter().any(|event| event[field] == *value);
+        let is_there =
+            shows("event_id", &event["clientEventId"]) && shows("event_name", &json!(marker));
+        is_there.then_some(events)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_write_stays_whichever_node_it_came_to() {
+    let database = unique("clocks").replace('-', "_");
+    let fast = node("clock-fast", &database, HOUR_MS).await;
+    let slow = node("clock-slow", &database, -HOUR_MS).await;
+    let (token, _) = kit::server().key(&unique("workspace"), "*").await;
+    let clients = [&fast, &slow].map(|node| Client::new(&node.url, Some(&token)));
+    // First to the fast one, whose clock gives the larger number, then to the slow one; then the other way round.
+    for (first, id) in [(0, "fast-first"), (1, "slow-first")] {
+        for step in 0..4 {
+            let event = json!({
+                "userId": "ann", "eventName": "A", "clientEventId": id, "properties": {"step": step},
+                "timestamp": "2026-03-01T12:00:00Z",
+            });
+            let events = landed(&clients[(first + step) % 2], &event).await;
+            let shown: Vec<_> = events.iter().filter(|event| event["event_id"] == id).collect();
+            assert_eq!(shown.len(), 1, "{id} {step}");
+            assert_eq!(shown[0]["properties"], json!({"step": 0}), "{id} {step}");
+        }
+    }
+}
+
+async fn refusal(settings: Settings, clock: Clock) -> String {
+    let options = ServerOptions { executable: MILLRACE.into(), clock };
+    format!("{:#}", Server::start(settings, options).await.map(drop).unwrap_err())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_far_behind_refuses_to_start() {
+    let database = unique("behind").replace('-', "_");
+    let refusal = refusal(on_shared_stores("clock-behind", &database), clock(-2 * HOUR_MS)).await;
+    assert!(
+        refusal.contains("the clock of this machine says")
+            && refusal.contains("seconds before that of ClickHouse"),
+        "{refusal}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_that_clickhouse_does_not_know_refuses_to_start() {
+    let database = unique("cluster").replace('-', "_");
+    let mut settings = on_shared_stores("cluster-unknown", &database);
+    settings.clickhouse.cluster = Some("nowhere".to_owned());
+    let refusal = refusal(settings, Clock::system()).await;
+    assert!(refusal.contains("knows no cluster \"nowhere\""), "{refusal}");
+}

@@ -1,9 +1,9 @@
 //! The data directory: private to one user, and used by one program at a time.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{Read as _, Seek as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -165,11 +165,7 @@ fn held(text: &str) -> Attempt {
 
 /// Makes a folder, and those above it, for this user alone; leaves an existing one as it is.
 pub(super) fn make_private(path: &Path) -> Result<(), Error> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(Error::file("create the folder", path))
+    ingest::spool::create_private_dir(path).map_err(Error::file("create the folder", path))
 }
 
 /// Opens a file only this user may read, and makes it when it is missing.

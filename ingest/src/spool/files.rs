@@ -124,6 +124,20 @@ pub(super) fn replace_file(
     files.sync_dir(dir)
 }
 
+/// Makes a folder and its parents, durably, for this user alone. One that is there stays as it is.
+///
+/// # Errors
+/// When a folder cannot be made or synced.
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let parents = parents_of_new(dir);
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    parents.iter().try_for_each(|parent| match Disk.sync_dir(parent) {
+        // A folder that may be entered and not read cannot be synced; nothing was made in it by us.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    })
+}
+
 /// The folders that get a new name when `dir` is made with its parents, and always the one `dir` is
 /// in: an earlier start may have made it and died.
 fn parents_of_new(dir: &Path) -> Vec<&Path> {
@@ -145,9 +159,7 @@ pub struct Disk;
 
 impl Files for Disk {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        let parents = parents_of_new(dir);
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        parents.iter().try_for_each(|parent| self.sync_dir(parent))
+        create_private_dir(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {

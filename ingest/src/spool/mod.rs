@@ -70,7 +70,7 @@ use tokio::sync::oneshot;
 
 pub use self::{
     consumer::{Behind, ConsumeError, Consumer, Cursor},
-    files::{Disk, Files, SpoolFile},
+    files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},
     recovery::Recovery,
 };

@@ -75,7 +75,7 @@ async fn the_first_write_stays_whichever_node_it_came_to() {
 }
 
 async fn refusal(settings: Settings, clock: Clock) -> String {
-    let options = ServerOptions { executable: MILLRACE.into(), clock };
+    let options = ServerOptions { executable: MILLRACE.into(), clock, show_key: false };
     format!("{:#}", Server::start(settings, options).await.map(drop).unwrap_err())
 }
 

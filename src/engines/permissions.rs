@@ -28,50 +28,83 @@ pub(super) fn close_to_others(data: &Path) {
         close(&data.join(name));
     }
     for name in FOLDERS {
-        let folder = data.join(name);
-        close(&folder);
-        for_each_in(&folder, Metadata::is_file);
+        close(&data.join(name));
+        close_in(&data.join(name), Metadata::is_file);
     }
     for name in ENGINES {
-        let folder = data.join(name);
-        close(&folder);
+        close(&data.join(name));
         // PostgreSQL refuses to start on a folder that others may enter.
-        for_each_in(&folder, Metadata::is_dir);
+        close_in(&data.join(name), Metadata::is_dir);
     }
 }
 
-fn for_each_in(folder: &Path, is_meant: fn(&Metadata) -> bool) {
-    // A folder that is not there has nothing to close; one that cannot be read fails where it is used.
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        // Not what a symbolic link leads to.
-        if entry.metadata().is_ok_and(|found| is_meant(&found)) {
-            close(&entry.path());
-        }
-    }
+/// What came of one file or folder.
+enum Outcome {
+    /// It is closed, or not there.
+    Closed,
+    /// It was open, with these rights, and is closed now.
+    WasOpen(u32),
+    /// It stays open, with these rights.
+    Shared(u32),
+    Failed(u32, io::Error),
 }
 
 fn close(path: &Path) {
-    let Ok(found) = fs::metadata(path) else { return };
-    let mode = found.permissions().mode();
+    let shown = path.display();
+    match try_close(path) {
+        Outcome::Closed => {}
+        Outcome::WasOpen(mode) => {
+            tracing::warn!(path = %shown, mode = %octal(mode), "other users could use this and no longer can");
+        }
+        Outcome::Shared(mode) => {
+            tracing::warn!(path = %shown, mode = %octal(mode), "a folder shared by all users holds the data; use one of its own");
+        }
+        Outcome::Failed(mode, error) => {
+            tracing::warn!(path = %shown, mode = %octal(mode), %error, "other users can use this, and its mode cannot be changed");
+        }
+    }
+}
+
+/// Closes what is in a folder, with one log line for all of it.
+fn close_in(folder: &Path, is_meant: fn(&Metadata) -> bool) {
+    // A folder that is not there has nothing to close; one that cannot be read fails where it is used.
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let (mut closed, mut open) = (0_u32, 0_u32);
+    for entry in entries.flatten() {
+        // Not what a symbolic link leads to.
+        if !entry.metadata().is_ok_and(|found| is_meant(&found)) {
+            continue;
+        }
+        match try_close(&entry.path()) {
+            Outcome::Closed => {}
+            Outcome::WasOpen(_) => closed += 1,
+            Outcome::Shared(_) | Outcome::Failed(..) => open += 1,
+        }
+    }
+    if closed + open > 0 {
+        tracing::warn!(folder = %folder.display(), closed, still_open = open, "other users could use what is in this folder");
+    }
+}
+
+fn try_close(path: &Path) -> Outcome {
+    let Ok(found) = fs::metadata(path) else { return Outcome::Closed };
+    let mode = found.permissions().mode() & 0o7777;
     if mode & OTHERS == 0 {
-        return;
+        return Outcome::Closed;
     }
-    let was = format!("{:04o}", mode & 0o7777);
     if mode & STICKY != 0 {
-        tracing::warn!(path = %path.display(), mode = was, "a folder shared by all users holds the data; use one of its own");
-        return;
+        return Outcome::Shared(mode);
     }
-    match fs::set_permissions(path, Permissions::from_mode(mode & 0o7700)) {
-        Ok(()) => {
-            tracing::warn!(path = %path.display(), mode = was, "other users could read this and no longer can");
-        }
+    match fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS)) {
+        Ok(()) => Outcome::WasOpen(mode),
         // Another process has just removed it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => {
-            tracing::warn!(path = %path.display(), mode = was, %error, "other users can read this, and its mode cannot be changed");
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Outcome::Closed,
+        Err(error) => Outcome::Failed(mode, error),
     }
+}
+
+fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
 }
 
 #[cfg(test)]

@@ -17,6 +17,14 @@ use crate::kit::{
     server, unique,
 };
 
+/// Numbers that the database gives go on behind those of the rows.
+const ADVANCE_SEQUENCES: &str = "do $$ declare it record; begin
+    for it in select table_name, column_name from information_schema.columns
+        where table_schema = 'public' and is_identity = 'YES' loop
+      execute format('select setval(pg_get_serial_sequence(%L, %L), (select coalesce(max(%I), 1) from %I))',
+        it.table_name, it.column_name, it.column_name, it.table_name);
+    end loop; end $$";
+
 /// Databases with the tables and rows of the previous release.
 pub(super) struct Previous {
     database: String,
@@ -122,7 +130,7 @@ impl Previous {
             let names = names.join(", ");
             // What migrations put there themselves stays.
             let insert = format!(
-                "insert into \"{table}\" ({names})
+                "insert into \"{table}\" ({names}) overriding system value
                  select {names} from json_populate_record(null::\"{table}\", $1::json)
                  on conflict do nothing"
             );
@@ -132,6 +140,7 @@ impl Previous {
                 .await
                 .unwrap();
         }
+        connection.execute(ADVANCE_SEQUENCES).await.unwrap();
         connection.close().await.unwrap();
     }
 

@@ -6,9 +6,13 @@ use serde_json::{Map, Value, json};
 
 use crate::kit::{Client, Workspace, unique};
 
-/// Objects that take the fields of several channels, of which those of another are passed over: here only the
-/// fields that are sent are tried.
-const OF_A_CHANNEL: &[&str] = &["/channelConfig", "/variants/0/message"];
+/// Objects of a path that take fields of several kinds, of which those of another kind are passed over: here only
+/// the fields that are sent are tried.
+const OF_SEVERAL_KINDS: &[(&str, &str)] = &[
+    ("/campaigns", "/channelConfig"),
+    ("/campaigns", "/variants/0/message"),
+    ("/campaigns/spam-check", ""),
+];
 
 /// A call whose body is taken to the limits of its schema, field by field.
 struct Call {
@@ -32,6 +36,7 @@ struct Probe {
 /// Finds the limits of a schema along a body.
 struct Walk<'d> {
     document: &'d Value,
+    path: &'static str,
     probes: Vec<Probe>,
 }
 
@@ -76,7 +81,8 @@ impl Walk<'_> {
                 let has_all =
                     |it: &&Map<String, Value>| sent.keys().all(|name| it.contains_key(name));
                 for (name, field) in known.find(has_all).into_iter().flatten() {
-                    if OF_A_CHANNEL.contains(&pointer) && !sent.contains_key(name) {
+                    let is_of_a_kind = OF_SEVERAL_KINDS.contains(&(self.path, pointer));
+                    if is_of_a_kind && !sent.contains_key(name) {
                         continue;
                     }
                     let pointer = format!("{pointer}/{name}");
@@ -184,7 +190,7 @@ fn with(body: &Value, pointer: &str, value: Value) -> Value {
 async fn wrong_limits(document: &Value, client: &Client, call: &Call) -> Vec<String> {
     let operation = &document["paths"][call.path][call.method.as_str().to_lowercase()];
     let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
-    let mut walk = Walk { document, probes: Vec::new() };
+    let mut walk = Walk { document, path: call.path, probes: Vec::new() };
     walk.fields(schema, &call.body, "");
     assert!(!walk.probes.is_empty(), "{} states no limits", call.path);
     let mut wrong = Vec::new();
@@ -201,7 +207,8 @@ async fn wrong_limits(document: &Value, client: &Client, call: &Call) -> Vec<Str
             let of_limits = [
                 " must be at ",
                 " must be between ",
-                " must have ",
+                " must have at ",
+                " must have between ",
                 " must not be empty",
                 " must be one of",
                 " is required",
@@ -327,8 +334,9 @@ fn calls_about_people(user: &str, campaign: &str) -> Vec<Call> {
         post("/campaigns/preview", json!({"targeting": {"userIds": ["a"]}})),
         post(
             "/campaigns/spam-check",
-            json!({"subject": "s", "html": "<p>h</p>", "campaignId": campaign, "variantId": "a"}),
+            json!({"subject": "s", "html": "<p>h</p>", "text": "t", "from": "a@example.test", "fromName": "n"}),
         ),
+        post("/campaigns/spam-check", json!({"campaignId": campaign, "variantId": "a"})),
         post("/campaigns/ml-path-warmth", json!({"pathIds": ["a"], "variantIds": ["b"]})),
     ]
 }

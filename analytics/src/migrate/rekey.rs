@@ -13,6 +13,8 @@
 //!   empty), so each rename happens once, whoever runs it.
 //! - Rows that other processes insert meanwhile lie in parts with later blocks than those noted. They are
 //!   copied after the renames, with what the views make of them.
+//! - A view does not follow a table through a rename before the server starts again, so the views are made
+//!   anew after the renames. For rows that came in between, what they would have made is made afterwards.
 //!
 //! While a table has no name, for some milliseconds, inserts and questions of other processes fail;
 //! inserts are tried again. Questions are answered all the time besides, and the process that migrates
@@ -39,6 +41,11 @@ const COPY_TIMELINE: &str = include_str!("../sql/rekey_copy_timeline.sql");
 const LATE_PARTS: &str = include_str!("../sql/rekey_late_parts.sql");
 const PART_ROWS: &str = include_str!("../sql/rekey_part_rows.sql");
 const COPY_PART: &str = include_str!("../sql/rekey_copy_part.sql");
+const LAST_BLOCK: &str = include_str!("../sql/rekey_last_block.sql");
+const MARKS: &str = include_str!("../sql/rekey_marks.sql");
+const UNSEEN_PARTS: &str = include_str!("../sql/rekey_unseen_parts.sql");
+const UNSEEN_TIMELINE: &str = include_str!("../sql/rekey_unseen_timeline.sql");
+const UNSEEN_ORDERS: &str = include_str!("../sql/rekey_unseen_orders.sql");
 const INSERTS: &str = include_str!("../sql/rekey_inserts.sql");
 const EVENTS: &str = include_str!("../sql/rekey_events.sql");
 
@@ -46,6 +53,8 @@ const EVENTS: &str = include_str!("../sql/rekey_events.sql");
 const BLOCK_ROWS: &str = "262144";
 /// Bytes of one block, likewise.
 const BLOCK_BYTES: &str = "134217728";
+/// The day under which the last block of the copies is noted: no event is so old.
+const NO_DAY: &str = "1970-01-01";
 /// How long inserts into the old table may take that began before it was renamed.
 const INSERTS_MAX: Duration = Duration::from_mins(1);
 /// Pause between two looks at them.
@@ -134,13 +143,16 @@ impl<'a> Rekey<'a> {
                 self.make("CREATE TABLE").await?;
                 self.copy_days().await?;
             }
-            self.ddl("DROP VIEW IF EXISTS timeline_from_events {on_cluster}").await?;
+            for view in ["timeline_from_events", "orders_from_events"] {
+                self.ddl(&format!("DROP VIEW IF EXISTS {view} {{on_cluster}}")).await?;
+            }
             self.succeed(&TIMELINE_TABLE).await?;
-            // Before the events: from here on the views see what comes into either table of that name.
-            self.make("CREATE MATERIALIZED VIEW").await?;
+            let copied = self.last_block(EVENTS_TABLE.fresh).await?;
+            self.record(NO_DAY, EVENTS_TABLE.fresh, copied).await?;
         }
         self.succeed(&EVENTS_TABLE).await?;
         self.make("CREATE MATERIALIZED VIEW").await?;
+        self.show_unseen_to_views().await?;
         self.copy_late_parts().await?;
         self.check().await?;
         for Successor { before, fresh, .. } in [&EVENTS_TABLE, &TIMELINE_TABLE] {
@@ -181,6 +193,12 @@ impl<'a> Rekey<'a> {
         if days.is_empty() {
             return Ok(());
         }
+        if self.cluster.is_some() {
+            // Blocks are counted otherwise there, and it was never tried.
+            return Err(AnalyticsError::Schema(
+                "events that are already in a cluster cannot be moved to their new key".to_owned(),
+            ));
+        }
         let all: u64 = days.iter().map(|day| day.rows).sum();
         tracing::info!(
             days = days.len(),
@@ -194,16 +212,9 @@ impl<'a> Rekey<'a> {
             for copy in [COPY_EVENTS, COPY_TIMELINE] {
                 copying(self.client.query_raw(copy)).param("day", &day.day).execute().await?;
             }
-            self.client
-                .query_raw(RECORD)
-                .with_setting("async_insert", "0")
-                .param("version", VERSION)
-                .param("day", &day.day)
-                .param("partition", &day.partition_id)
-                // A partition that was not there yet: all of it is late.
-                .param("blocks", noted.map_or(-1, |known| known.blocks))
-                .execute()
-                .await?;
+            // A partition that was not there yet: all of it is late.
+            let blocks = noted.map_or(-1, |known| known.blocks);
+            self.record(&day.day, &day.partition_id, blocks).await?;
             copied += day.rows;
             tracing::info!(
                 day = day.day,
@@ -214,6 +225,18 @@ impl<'a> Rekey<'a> {
                 "copied events of a day"
             );
         }
+        Ok(())
+    }
+
+    async fn record(&self, day: &str, partition: &str, blocks: i64) -> Result<(), AnalyticsError> {
+        let record = self.client.query_raw(RECORD).with_setting("async_insert", "0");
+        record
+            .param("version", VERSION)
+            .param("day", day)
+            .param("partition", partition)
+            .param("blocks", blocks)
+            .execute()
+            .await?;
         Ok(())
     }
 
@@ -245,9 +268,39 @@ impl<'a> Rekey<'a> {
         }
     }
 
+    async fn last_block(&self, table: &str) -> Result<i64, AnalyticsError> {
+        Ok(self.client.query_raw(LAST_BLOCK).param("table", table).fetch_one().await?)
+    }
+
+    /// Makes what the views would have made of rows that came between the renames and the views.
+    async fn show_unseen_to_views(&self) -> Result<(), AnalyticsError> {
+        self.await_inserts().await?;
+        let until = self.last_block(EVENTS_TABLE.name).await?;
+        let marks: Vec<i64> =
+            self.client.query_raw(MARKS).param("version", VERSION).fetch_all().await?;
+        let after = marks.first().copied().unwrap_or(-1);
+        let mut done: Vec<String> = Vec::new();
+        loop {
+            let parts: Vec<Part> = self
+                .client
+                .query_raw(UNSEEN_PARTS)
+                .param("after", after)
+                .param("until", until)
+                .fetch_all()
+                .await?;
+            // A part that a merge took meanwhile lies in one that is new here.
+            let Some(part) = parts.into_iter().find(|part| !done.contains(&part.name)) else {
+                return Ok(());
+            };
+            for make in [UNSEEN_TIMELINE, UNSEEN_ORDERS] {
+                copying(self.client.query_raw(make)).param("part", &part.name).execute().await?;
+            }
+            done.push(part.name);
+        }
+    }
+
     /// Copies what came into the old table while it was copied.
     async fn copy_late_parts(&self) -> Result<(), AnalyticsError> {
-        self.await_inserts().await?;
         // A merge would take parts away between two statements. Nothing is inserted there any more.
         self.client.query_raw("SYSTEM STOP MERGES events_before_0010").execute().await?;
         let mut done: Vec<String> = Vec::new();

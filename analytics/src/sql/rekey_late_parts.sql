@@ -4,7 +4,7 @@ FROM system.parts AS parts
 LEFT JOIN (
     SELECT partition_id, min(blocks) AS blocks, count() > 0 AS is_copied
     FROM schema_migration_chunks
-    WHERE version = {version:UInt32}
+    WHERE version = {version:UInt32} AND partition_id != 'events_0010'
     GROUP BY partition_id
 ) AS copied ON parts.partition_id = copied.partition_id
 WHERE parts.active

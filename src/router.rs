@@ -8,7 +8,7 @@ use crate::{
     app::App,
     callbacks, campaigns, consent, delivery, events, hosted_page,
     http::{
-        health, openapi,
+        health, openapi, quota,
         rate::{self, RateLimit, RateLimits},
     },
     lists,
@@ -35,7 +35,7 @@ fn routes(limits: &RateLimits, origins: &Origins) -> OpenApiRouter<App> {
             campaigns::api::routes()
                 .merge(stats::api::routes())
                 .merge(delivery::api::previews())
-                .merge(delivery::api::tests()),
+                .merge(quota::limited(delivery::api::tests(), &limits.test_sends)),
             &limits.campaigns,
         ))
         .merge(rate::limited(delivery::api::transactional(), &limits.transactional))

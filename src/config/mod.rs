@@ -208,6 +208,16 @@ pub struct RateLimits {
     pub transactional: Rate,
     /// Of the pixel and the links in messages, by peer.
     pub links: Rate,
+    /// Of test sends, in each workspace.
+    pub test_sends: RatePerMinute,
+}
+
+/// A rate of requests that a workspace has.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RatePerMinute {
+    /// Requests in any minute; 0 for no limit.
+    pub per_minute: u32,
 }
 
 /// A rate of requests.

@@ -33,6 +33,7 @@ fn defaults_are_those_of_the_contract() {
     assert!(settings.database_url.is_none() && settings.clickhouse_url.is_none());
     assert_eq!(settings.spool.durability, Durability::Fsync);
     assert!(settings.notices.is_empty());
+    assert_eq!(settings.rate_limits.test_sends.per_minute, 20);
     let management = settings.rate_limits.management;
     assert_eq!((management.per_second, management.burst), (1_000, 2_000));
 }

@@ -17,6 +17,7 @@ mod upserted;
 
 pub mod health;
 pub mod openapi;
+pub mod quota;
 pub mod rate;
 pub mod schema;
 

@@ -25,7 +25,7 @@ use governor::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{openapi, requester::Client};
+use super::{openapi, quota::WorkspaceQuota, requester::Client};
 use crate::kernel::{Error, Result};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -33,6 +33,8 @@ const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
+/// The time that the rates of this file are for.
+const WINDOW: Duration = Duration::from_secs(1);
 /// Requests after which full buckets, which say nothing, are let go.
 const SWEEP_EVERY: u32 = 65_536;
 
@@ -94,6 +96,8 @@ pub struct RateLimits {
     pub transactional: RateLimit,
     /// Of the pixel and the links in messages, by peer.
     pub links: KeyedRate,
+    /// Of test sends.
+    pub test_sends: WorkspaceQuota,
 }
 
 #[derive(Debug)]
@@ -108,10 +112,10 @@ struct Class {
 
 /// Where a bucket stood after a request.
 #[derive(Debug, Clone, Copy)]
-struct Standing {
-    remaining: u32,
+pub(super) struct Standing {
+    pub(super) remaining: u32,
     /// Until the bucket is full, or until one more request fits where none did.
-    reset: Duration,
+    pub(super) reset: Duration,
 }
 
 /// What a limited route hands to the argument that verifies its caller.
@@ -128,6 +132,7 @@ impl RateLimits {
         campaigns: RateLimit(None),
         transactional: RateLimit(None),
         links: KeyedRate(None),
+        test_sends: WorkspaceQuota::NONE,
     };
 }
 
@@ -203,17 +208,21 @@ impl Class {
             }
         }
     }
+}
 
-    /// Says where the bucket stands. A window is a second; what a burst leaves beyond it is not shown,
-    /// so that `remaining` never exceeds `limit`.
-    fn describe(&self, standing: Standing, headers: &mut HeaderMap) {
-        let policy = format!("\"{}\";q={};w=1", self.name, self.per_second);
-        headers.insert(LIMIT, HeaderValue::from(self.per_second));
-        headers.insert(REMAINING, HeaderValue::from(standing.remaining.min(self.per_second)));
-        headers.insert(RESET, HeaderValue::from(whole_seconds(standing.reset)));
-        if let Ok(policy) = HeaderValue::try_from(policy) {
-            headers.insert(POLICY, policy);
-        }
+/// Says where a bucket of so many requests in a window stands. What a burst leaves beyond them is not shown,
+/// so that `remaining` never exceeds `limit`.
+pub(super) fn describe(
+    (name, quota, window): (&str, u32, Duration),
+    standing: Standing,
+    headers: &mut HeaderMap,
+) {
+    let policy = format!("\"{name}\";q={quota};w={}", window.as_secs());
+    headers.insert(LIMIT, HeaderValue::from(quota));
+    headers.insert(REMAINING, HeaderValue::from(standing.remaining.min(quota)));
+    headers.insert(RESET, HeaderValue::from(whole_seconds(standing.reset)));
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        headers.insert(POLICY, policy);
     }
 }
 
@@ -237,8 +246,12 @@ where
 async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(gate.clone());
     let mut response = next.run(request).await;
-    if let Some(standing) = gate.standing.get() {
-        gate.class.describe(*standing, response.headers_mut());
+    // A narrower limit inside has described itself.
+    if let Some(standing) = gate.standing.get()
+        && !response.headers().contains_key(LIMIT)
+    {
+        let Class { name, per_second, .. } = *gate.class;
+        describe((name, per_second, WINDOW), *standing, response.headers_mut());
     }
     response
 }
@@ -288,7 +301,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         let standing = class.take("ann").unwrap();
         assert_eq!(standing.remaining, 1999);
-        class.describe(standing, &mut headers);
+        describe((class.name, class.per_second, WINDOW), standing, &mut headers);
         let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
         assert_eq!(text(LIMIT), "1000");
         assert_eq!(text(REMAINING), "1000");

@@ -41,6 +41,7 @@ use crate::{
     http::{
         self, BodyBudget, ServeOptions, TrustedProxies,
         health::Readiness,
+        quota::WorkspaceQuota,
         rate::{KeyedRate, Rate, RateClass, RateLimit, RateLimits},
     },
     kernel::Clock,
@@ -384,5 +385,6 @@ fn rate_limits(settings: &config::RateLimits) -> RateLimits {
         campaigns: limit(RateClass::Campaigns, settings.campaigns),
         transactional: limit(RateClass::Transactional, settings.transactional),
         links: KeyedRate::new("links", rate(settings.links)),
+        test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
     }
 }

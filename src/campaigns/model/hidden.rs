@@ -1,41 +1,38 @@
-//! What a campaign says without its secrets: the credentials of webhooks.
+//! A campaign without its secrets: the credentials of webhooks.
 
 use serde_json::Value;
 
 use super::{
     Change, Definition, Difference,
-    message::{Auth, Content, Secret},
+    message::{Auth, Content, Secret, WebhookMessage, carries_credentials},
     variant::Variant,
 };
 
-/// Where secrets are in a campaign that is written out: the steps of a JSON Pointer, none for any.
-const SECRETS: [Option<&str>; 4] = [Some("variants"), None, Some("message"), Some("auth")];
-
 impl Variant {
-    /// The credentials of its webhook.
-    pub fn auth(&self) -> Option<&Auth> {
+    /// Its message, where that is a webhook.
+    pub fn webhook(&self) -> Option<&WebhookMessage> {
         match &self.message.as_ref()?.content {
-            Content::Webhook(webhook) => webhook.auth.as_ref(),
+            Content::Webhook(webhook) => Some(webhook),
             _ => None,
         }
     }
 
     /// The same, to be changed.
-    pub fn auth_mut(&mut self) -> Option<&mut Auth> {
+    pub fn webhook_mut(&mut self) -> Option<&mut WebhookMessage> {
         match &mut self.message.as_mut()?.content {
-            Content::Webhook(webhook) => webhook.auth.as_mut(),
+            Content::Webhook(webhook) => Some(webhook),
             _ => None,
         }
     }
 }
 
 impl Definition {
-    /// What it says, its secrets hidden.
+    /// The definition, its secrets hidden.
     #[must_use]
     pub fn hidden(mut self) -> Self {
-        for auth in self.variants.iter_mut().filter_map(Variant::auth_mut) {
-            if let Some((_, secret)) = auth.secret_mut() {
-                secret.set(Secret::HIDDEN.to_owned());
+        for webhook in self.variants.iter_mut().filter_map(Variant::webhook_mut) {
+            for (_, secret) in webhook.secrets_mut() {
+                Secret::HIDDEN.clone_into(secret);
             }
         }
         self
@@ -44,12 +41,12 @@ impl Definition {
 
 /// A written campaign, its secrets hidden.
 pub fn snapshot(mut written: Value) -> Value {
-    hide(&mut written, &SECRETS);
+    hide_in_campaign(&mut written);
     written
 }
 
 impl Difference {
-    /// The difference, its secrets hidden. That a secret is another one is still told.
+    /// The difference, its secrets hidden. It still shows that a secret changed.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         hide_at(&self.path, [&mut self.before, &mut self.after]);
@@ -66,46 +63,49 @@ impl Change {
     }
 }
 
-/// Hides the secrets in values that stand at a path.
+/// Hides the secrets in values that stand at a JSON Pointer into a campaign.
 fn hide_at(path: &str, values: [&mut Value; 2]) {
-    let mut below = &SECRETS[..];
-    for step in path.split('/').skip(1) {
-        let Some((expected, rest)) = below.split_first() else {
-            // A field of the credentials themselves.
-            if Auth::SECRETS.contains(&step) {
-                values.into_iter().for_each(hide_text);
-            }
-            return;
-        };
-        if expected.is_some_and(|expected| expected != step) {
-            return;
-        }
-        below = rest;
-    }
-    for value in values {
-        hide(value, below);
+    let steps: Vec<&str> = path.split('/').skip(1).collect();
+    let hide: fn(&mut Value) = match steps.as_slice() {
+        [] => hide_in_campaign,
+        ["variants"] => hide_in_variants,
+        ["variants", _] => hide_in_variant,
+        ["variants", _, "message"] => hide_in_message,
+        ["variants", _, "message", "auth"] => hide_in_auth,
+        ["variants", _, "message", "headers"] => hide_in_headers,
+        ["variants", _, "message", "auth", field] if Auth::SECRETS.contains(field) => hide_text,
+        ["variants", _, "message", "headers", name] if carries_credentials(name) => hide_text,
+        _ => return,
+    };
+    values.into_iter().for_each(hide);
+}
+
+fn hide_in_campaign(campaign: &mut Value) {
+    campaign.get_mut("variants").into_iter().for_each(hide_in_variants);
+}
+
+fn hide_in_variants(variants: &mut Value) {
+    variants.as_array_mut().into_iter().flatten().for_each(hide_in_variant);
+}
+
+fn hide_in_variant(variant: &mut Value) {
+    variant.get_mut("message").into_iter().for_each(hide_in_message);
+}
+
+fn hide_in_message(message: &mut Value) {
+    message.get_mut("auth").into_iter().for_each(hide_in_auth);
+    message.get_mut("headers").into_iter().for_each(hide_in_headers);
+}
+
+fn hide_in_auth(auth: &mut Value) {
+    for name in Auth::SECRETS {
+        auth.get_mut(*name).into_iter().for_each(hide_text);
     }
 }
 
-fn hide(value: &mut Value, below: &[Option<&str>]) {
-    match (below.split_first(), value) {
-        (Some((None, rest)), Value::Array(items)) => {
-            for item in items {
-                hide(item, rest);
-            }
-        }
-        (Some((Some(name), rest)), Value::Object(fields)) => {
-            if let Some(field) = fields.get_mut(*name) {
-                hide(field, rest);
-            }
-        }
-        (None, Value::Object(fields)) => {
-            for name in Auth::SECRETS {
-                fields.get_mut(*name).into_iter().for_each(hide_text);
-            }
-        }
-        _ => {}
-    }
+fn hide_in_headers(headers: &mut Value) {
+    let headers = headers.as_object_mut().into_iter().flatten();
+    headers.filter(|(name, _)| carries_credentials(name)).for_each(|(_, value)| hide_text(value));
 }
 
 fn hide_text(value: &mut Value) {
@@ -127,6 +127,7 @@ mod tests {
             "name": "A",
             "variants": [
                 {"id": "a", "message": {"url": "https://x.test", "auth": auth(token),
+                    "headers": {"x-api-key": token, "X-Plan": "kept"},
                     "body": {"auth": {"type": "bearer", "token": body}}}},
                 {"id": "b", "message": {"url": "https://x.test", "token": "kept",
                     "auth": {"type": "basic", "username": "ann", "password": token}}},
@@ -141,6 +142,8 @@ mod tests {
         assert!(!hidden.to_string().contains("s3cret"), "{hidden}");
         assert_eq!(hidden["variants"][0]["message"]["auth"]["token"], "********");
         assert_eq!(hidden["variants"][0]["message"]["body"]["auth"]["token"], "part of the body");
+        let headers = &hidden["variants"][0]["message"]["headers"];
+        assert_eq!(*headers, json!({"x-api-key": "********", "X-Plan": "kept"}));
         assert_eq!(hidden["variants"][1]["message"]["auth"]["username"], "ann");
         assert_eq!(hidden["variants"][1]["message"]["token"], "kept");
     }
@@ -152,8 +155,18 @@ mod tests {
         let without = json!({"name": "A"});
         let mut bare = old.clone();
         bare["variants"][0]["message"].as_object_mut().unwrap().remove("auth");
+        bare["variants"][0]["message"].as_object_mut().unwrap().remove("headers");
+        let mut other_key = old.clone();
+        other_key["variants"][0]["message"]["headers"] = json!({"X-Other-Key": "s3cret-3"});
         for (before, after) in
-            [(&old, &new), (&old, &shorter), (&without, &new), (&old, &bare), (&bare, &new)]
+            [
+                (&old, &new),
+                (&old, &shorter),
+                (&without, &new),
+                (&old, &bare),
+                (&bare, &new),
+                (&old, &other_key),
+            ]
         {
             let found = differences(before, after);
             assert!(!found.is_empty());
@@ -165,6 +178,9 @@ mod tests {
         let told: Vec<_> = differences(&old, &new).into_iter().map(Difference::hidden).collect();
         let token = told.iter().find(|it| it.path == "/variants/0/message/auth/token").unwrap();
         assert_eq!((&token.before, &token.after), (&json!("********"), &json!("********")));
+        let key = told.iter().find(|it| it.path == "/variants/0/message/headers/x-api-key");
+        let key = key.unwrap();
+        assert_eq!((&key.before, &key.after), (&json!("********"), &json!("********")));
         let body = told.iter().find(|it| it.path == "/variants/0/message/body/auth/token").unwrap();
         assert_eq!((&body.before, &body.after), (&json!("x"), &json!("y")));
     }

@@ -141,6 +141,29 @@ pub(super) fn is_templated_json(value: &Value, bytes_max: usize) -> Read<()> {
     strings(value, JSON_DEPTH_MAX, &mut String::new())
 }
 
+/// Free JSON that is no template: bounded in bytes as it is written compactly, and in depth.
+pub(super) fn is_bounded_json(map: &Map<String, Value>, bytes_max: usize) -> Read<()> {
+    let received = serde_json::to_vec(map).map_or(usize::MAX, |bytes| bytes.len());
+    if received > bytes_max {
+        return Err(format!("must be at most {bytes_max} bytes, received {received}"));
+    }
+    let mut level: Vec<&Value> = map.values().collect();
+    for _ in 0..JSON_DEPTH_MAX {
+        let deeper = level.into_iter().flat_map(|value| -> Box<dyn Iterator<Item = &Value>> {
+            match value {
+                Value::Array(values) => Box::new(values.iter()),
+                Value::Object(map) => Box::new(map.values()),
+                _ => Box::new(std::iter::empty()),
+            }
+        });
+        level = deeper.collect();
+    }
+    if level.is_empty() {
+        return Ok(());
+    }
+    Err(format!("must not be nested deeper than {JSON_DEPTH_MAX}"))
+}
+
 /// Judges the strings of a JSON value, however deep it may be, and says where a bad one is.
 fn strings(value: &Value, depth: usize, path: &mut String) -> Read<()> {
     let parts: Vec<(String, &Value)> = match value {

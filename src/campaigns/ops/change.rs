@@ -17,7 +17,7 @@ use crate::{
     lists,
 };
 
-use super::{NOT_FOUND, consent};
+use super::{NOT_FOUND, consent, secrets};
 
 /// Times a change is tried. Each lost race means that somebody else's change was made.
 const TRIES_MAX: u32 = 100;
@@ -135,7 +135,9 @@ pub async fn change(
     judge: impl Fn(&Campaign, Timestamp) -> Result<Option<Step>> + Send,
 ) -> Result<Campaign> {
     for _ in 0..TRIES_MAX {
-        let from = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
+        let stored = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
+        // Secrets stored before they were sealed are sealed by whatever changes the campaign next.
+        let from = secrets::sealed_campaign(app.vault(), who.workspace, &stored);
         let now = app.clock().now();
         let Some(step) = judge(&from, now)? else { return Ok(from) };
         if let Some(list) = step.list_to_look_up(&from) {
@@ -147,7 +149,7 @@ pub async fn change(
         {
             return Err(Error::Invalid(vec![fault]));
         }
-        if let Some(campaign) = commit(app.db(), who, (&from, step), now).await? {
+        if let Some(campaign) = commit(app.db(), who, (&stored, step), now).await? {
             return Ok(campaign);
         }
     }

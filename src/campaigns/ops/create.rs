@@ -24,7 +24,8 @@ const COPY: &str = " (copy)";
 pub async fn create(app: &App, who: &Who, edit: &Edit) -> Result<Campaign> {
     let now = app.clock().now();
     // Reading large templates keeps a core busy for a while.
-    let definition = tokio::task::block_in_place(|| edit.create(&who.zone, now))?;
+    let mut definition = tokio::task::block_in_place(|| edit.create(&who.zone, now))?;
+    secrets::seal(app.vault(), who.workspace, &mut definition, &[])?;
     let status = first_status(edit, &definition)?;
     if let Some(list) = definition.subscription_category_id {
         look_up(app, who.workspace, list).await?;
@@ -54,6 +55,7 @@ pub async fn duplicate(app: &App, who: &Who, id: CampaignId) -> Result<Campaign>
     let source = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
     let mut definition = source.definition;
     definition.name = copied(&definition.name);
+    secrets::seal_kept(app.vault(), who.workspace, &mut definition);
     let from = Change::of("/duplicatedFrom", (), id.to_string());
     insert(app, who, (definition, Status::Draft), vec![from]).await
 }
@@ -68,10 +70,9 @@ fn copied(name: &str) -> String {
 async fn insert(
     app: &App,
     who: &Who,
-    (mut definition, status): (Definition, Status),
+    (definition, status): (Definition, Status),
     changes: Vec<Change>,
 ) -> Result<Campaign> {
-    secrets::seal(app.vault(), who.workspace, &mut definition, &[])?;
     let now: Timestamp = app.clock().now();
     let next_send_at = timing::next_send_at(&definition, (status, 0), now);
     let campaign = Campaign {

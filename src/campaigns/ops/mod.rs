@@ -31,6 +31,7 @@ pub use self::{
     read::{find, list},
     recurring::{RecurringStatus, recurring_status},
     remove::remove,
+    secrets::with_open_headers,
     settled::{give_up, sending, settle},
     spam_check::{Subject, spam_check, spam_score},
     sto::{Coverage, Timetable, sto_coverage},

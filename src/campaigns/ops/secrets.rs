@@ -1,27 +1,34 @@
-//! Sealing the secrets of what a campaign is to say, before it is kept.
+//! Secrets of webhooks: sealed before they are stored, and bound to the server they were given for.
 
 use secrecy::ExposeSecret as _;
 
 use crate::{
     campaigns::model::{
-        Definition,
-        message::{Auth, Secret},
-        variant::Variant,
+        Campaign, Definition, Variant,
+        message::{Origin, Secret, SecretPlace},
     },
     kernel::{Error, FieldError, Result, WorkspaceId},
-    vault::Vault,
+    vault::{ForeignSeal, Vault},
 };
 
-/// What a secret that is hidden is answered with where none is kept.
+/// The answer to a hidden secret where none is stored.
 const NOT_KEPT: &str = "must be given: no secret is kept";
-/// What a text that only looks sealed is answered with.
+/// The answer to a hidden secret that is stored for another server.
+const OTHER_ORIGIN: &str =
+    "must be given again: the kept secret is for another scheme, host or port of the URL";
+/// The answer to a text that only looks sealed.
 const NOT_SEALED_HERE: &str = "must not begin with sealed:1:";
+/// The answer to Liquid that decides where a secret goes.
+const TEMPLATED: &str =
+    "must not have Liquid before its path, because the message carries credentials";
 
-/// Seals every secret. One that is sent hidden is the one its variant has in `before`, in the first of
-/// these that has one; one that is no other than that stays as it is kept.
+/// Seals every secret that a caller sent. A hidden one means the secret stored in the same place of the
+/// same variant in `before`, in the first of these that has it for the same scheme, host and port; one that
+/// did not change stays as it is stored.
 ///
 /// # Errors
-/// One for each secret that is hidden and not kept, and for each text that is sealed by nobody of ours.
+/// One for each secret that is hidden and not stored for this server, for each text that looks sealed and is
+/// not the stored one, and for each URL whose host is Liquid although the message carries secrets.
 pub(super) fn seal(
     vault: &Vault,
     workspace: WorkspaceId,
@@ -31,50 +38,129 @@ pub(super) fn seal(
     let mut faults = Vec::new();
     for (at, variant) in new.variants.iter_mut().enumerate() {
         let id = variant.id.clone();
-        let Some((field, secret)) = variant.auth_mut().and_then(Auth::secret_mut) else { continue };
-        let kept = before.iter().find_map(|definition| kept(definition, &id));
-        match sealed(vault, workspace, secret, kept) {
-            Ok(text) => secret.set(text),
-            Err(problem) => {
-                faults
-                    .push(FieldError::new(format!("variants[{at}].message.auth.{field}"), problem));
+        let Some(webhook) = variant.webhook_mut() else { continue };
+        let origin = webhook.origin();
+        let mut fault = |field: &str, problem: &str| {
+            faults.push(FieldError::new(format!("variants[{at}].message.{field}"), problem));
+        };
+        if origin == Origin::Templated && webhook.carries_secrets() {
+            fault("url", TEMPLATED);
+            continue;
+        }
+        for (place, secret) in webhook.secrets_mut() {
+            let kept = kept(before, &id, (&place, &origin));
+            match sealed(vault, workspace, secret, kept) {
+                Ok(text) => *secret = text,
+                Err(problem) => fault(&place.to_string(), problem),
             }
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
-fn kept<'a>(definition: &'a Definition, variant: &str) -> Option<&'a Secret> {
-    let variant = definition.variants.iter().find(|other| other.id == variant)?;
-    Variant::auth(variant)?.secret()
+/// What is stored in a place of a variant.
+#[derive(Debug, Clone, Copy)]
+enum Kept<'a> {
+    Nothing,
+    /// Only for other servers.
+    Elsewhere,
+    Here(&'a str),
+}
+
+fn kept<'a>(
+    before: &[&'a Definition],
+    variant: &str,
+    (place, origin): (&SecretPlace, &Origin),
+) -> Kept<'a> {
+    let webhooks = before.iter().filter_map(|definition| {
+        let found = definition.variants.iter().find(|other| other.id == variant)?;
+        found.webhook()
+    });
+    let mut kept = Kept::Nothing;
+    for webhook in webhooks {
+        let Some(secret) = webhook.secret(place) else { continue };
+        if webhook.origin() == *origin {
+            return Kept::Here(secret);
+        }
+        kept = Kept::Elsewhere;
+    }
+    kept
 }
 
 fn sealed(
     vault: &Vault,
     workspace: WorkspaceId,
-    sent: &Secret,
-    kept: Option<&Secret>,
+    sent: &str,
+    kept: Kept<'_>,
 ) -> Result<String, &'static str> {
-    let sent = sent.as_str();
     if sent == Secret::HIDDEN {
-        let kept = kept.ok_or(NOT_KEPT)?.as_str();
-        return Ok(if Vault::is_sealed(kept) {
-            kept.to_owned()
+        return match kept {
+            Kept::Nothing => Err(NOT_KEPT),
+            Kept::Elsewhere => Err(OTHER_ORIGIN),
+            Kept::Here(kept) => Ok(sealed_once(vault, workspace, kept)),
+        };
+    }
+    let Kept::Here(kept) = kept else {
+        return if Vault::is_sealed(sent) {
+            Err(NOT_SEALED_HERE)
         } else {
-            vault.seal(workspace, kept)
-        });
-    }
-    if kept.is_some_and(|kept| kept.as_str() == sent && Vault::is_sealed(sent)) {
-        return Ok(sent.to_owned());
-    }
-    if vault.open(workspace, sent).map_err(|_| NOT_SEALED_HERE)?.is_some() {
-        return Ok(sent.to_owned());
-    }
-    let is_same = |kept: &&Secret| {
-        let opened = vault.open(workspace, kept.as_str());
-        opened.is_ok_and(|opened| opened.is_some_and(|opened| opened.expose_secret() == sent))
+            Ok(vault.seal(workspace, sent))
+        };
     };
-    Ok(kept
-        .filter(is_same)
-        .map_or_else(|| vault.seal(workspace, sent), |kept| kept.as_str().to_owned()))
+    if Vault::is_sealed(sent) {
+        return if kept == sent { Ok(sent.to_owned()) } else { Err(NOT_SEALED_HERE) };
+    }
+    let opened = vault.open(workspace, kept).ok().flatten();
+    Ok(if opened.is_some_and(|opened| opened.expose_secret() == sent) {
+        kept.to_owned()
+    } else {
+        vault.seal(workspace, sent)
+    })
+}
+
+fn sealed_once(vault: &Vault, workspace: WorkspaceId, kept: &str) -> String {
+    if Vault::is_sealed(kept) { kept.to_owned() } else { vault.seal(workspace, kept) }
+}
+
+/// Seals the secrets of a stored definition that were stored before they were sealed.
+pub(super) fn seal_kept(vault: &Vault, workspace: WorkspaceId, definition: &mut Definition) {
+    for webhook in definition.variants.iter_mut().filter_map(Variant::webhook_mut) {
+        for (_, secret) in webhook.secrets_mut() {
+            *secret = sealed_once(vault, workspace, secret);
+        }
+    }
+}
+
+/// A stored campaign with all its secrets sealed, those of its pending draft too.
+pub(super) fn sealed_campaign(
+    vault: &Vault,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+) -> Campaign {
+    let mut campaign = campaign.clone();
+    seal_kept(vault, workspace, &mut campaign.definition);
+    if let Some(draft) = &mut campaign.pending_draft {
+        seal_kept(vault, workspace, &mut draft.definition);
+    }
+    campaign
+}
+
+/// A stored variant whose headers can be read as templates: their secrets are opened, for rendering alone.
+///
+/// # Errors
+/// When one was sealed with another master key.
+pub fn with_open_headers(
+    vault: &Vault,
+    workspace: WorkspaceId,
+    variant: &Variant,
+) -> Result<Variant, ForeignSeal> {
+    let mut variant = variant.clone();
+    for (place, secret) in
+        variant.webhook_mut().map(|it| it.secrets_mut()).unwrap_or_default()
+    {
+        if let (SecretPlace::Header(_), Some(opened)) = (place, vault.open(workspace, secret)?) {
+            opened.expose_secret().clone_into(secret);
+        }
+    }
+    Ok(variant)
 }

@@ -80,8 +80,7 @@ pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Resul
     let edit = Edit::of(fields);
     change(app, who, id, |campaign, now| {
         let mut new = tokio::task::block_in_place(|| edit.alone(&who.zone))?;
-        // What was kept before secrets were sealed is sealed now.
-        secrets::seal(app.vault(), who.workspace, &mut new, &[])?;
+        secrets::seal_kept(app.vault(), who.workspace, &mut new);
         resaid(campaign, &new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
     })
     .await

@@ -14,7 +14,7 @@ use crate::{
         model::{Segments, segments},
         ops::test_send::{self, Tested, Wish},
     },
-    http::{Body, Fields, FromFields, Path, schema::with_any_of},
+    http::{Body, Fields, FromFields, Path, quota::Quota, schema::with_any_of},
     kernel::{CampaignId, Error, MessageId, Result},
 };
 
@@ -116,11 +116,12 @@ fn campaign_id(text: &str) -> Result<CampaignId> {
 }
 
 async fn send(
-    (app, caller): (&App, &Sender),
+    (app, caller, quota): (&App, &Sender, &Quota),
     id: &str,
     (channel, name): (MessageChannel, &'static str),
     wish: Wish,
 ) -> Result<Json<TestAnswer>> {
+    quota.take(caller.workspace(), app.clock().now())?;
     let about = (campaign_id(id)?, channel);
     let tested = test_send::send(app, caller.workspace(), about, wish).await;
     TestAnswer::of(tested?, name)
@@ -137,15 +138,17 @@ async fn send(
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, an address, a provider"),
         (status = 404, description = "no such campaign, or no such user"),
+        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_email(
     State(app): State<App>,
     caller: Sender,
+    quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
 ) -> Result<Json<TestAnswer>> {
-    send((&app, &caller), &id, (MessageChannel::Email, "email"), wish).await
+    send((&app, &caller, &quota), &id, (MessageChannel::Email, "email"), wish).await
 }
 
 /// A test of a text message.
@@ -159,15 +162,17 @@ pub(super) async fn send_test_email(
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
         (status = 404, description = "no such campaign, or no such user"),
+        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_sms(
     State(app): State<App>,
     caller: Sender,
+    quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
 ) -> Result<Json<TestAnswer>> {
-    send((&app, &caller), &id, (MessageChannel::Sms, "sms"), wish).await
+    send((&app, &caller, &quota), &id, (MessageChannel::Sms, "sms"), wish).await
 }
 
 /// A test of a push notification.
@@ -181,15 +186,17 @@ pub(super) async fn send_test_sms(
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a device, a provider"),
         (status = 404, description = "no such campaign, or no such user"),
+        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_push(
     State(app): State<App>,
     caller: Sender,
+    quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
 ) -> Result<Json<TestAnswer>> {
-    send((&app, &caller), &id, (MessageChannel::Push, "push"), wish).await
+    send((&app, &caller, &quota), &id, (MessageChannel::Push, "push"), wish).await
 }
 
 /// A test of a WhatsApp message.
@@ -203,15 +210,17 @@ pub(super) async fn send_test_push(
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
         (status = 404, description = "no such campaign, or no such user"),
+        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_whatsapp(
     State(app): State<App>,
     caller: Sender,
+    quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
 ) -> Result<Json<TestAnswer>> {
-    send((&app, &caller), &id, (MessageChannel::Whatsapp, "whatsapp"), wish).await
+    send((&app, &caller, &quota), &id, (MessageChannel::Whatsapp, "whatsapp"), wish).await
 }
 
 /// A test of a message inside an app: the person's app shows it next.
@@ -225,14 +234,17 @@ pub(super) async fn send_test_whatsapp(
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: content to show, `userId`"),
         (status = 404, description = "no such campaign, or no such user"),
+        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_in_app(
     State(app): State<App>,
     caller: Sender,
+    quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
 ) -> Result<Json<TestAnswer>> {
+    quota.take(caller.workspace(), app.clock().now())?;
     if wish.user.is_none() {
         return Err(Error::invalid("userId", "is required"));
     }

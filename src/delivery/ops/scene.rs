@@ -69,7 +69,12 @@ impl Scene {
         let prepared = tokio::task::block_in_place(|| {
             let variants = definition.variants.iter().filter(|variant| !variant.is_control());
             let prepared = variants.map(|variant| {
-                let read = Prepared::of_variant(campaign.id, definition, variant, is_marketing);
+                let opened = campaigns::ops::with_open_headers(app.vault(), workspace, variant);
+                let read = opened
+                    .map_err(|fault| RenderFault { reason: format!("headers: {fault}") })
+                    .and_then(|variant| {
+                        Prepared::of_variant(campaign.id, definition, &variant, is_marketing)
+                    });
                 (variant.id.clone(), read)
             });
             prepared.collect()

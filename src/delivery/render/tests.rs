@@ -501,6 +501,19 @@ fn webhooks_escape_by_what_their_body_is() {
 }
 
 #[test]
+fn credentials_go_to_the_server_that_the_url_names_before_any_liquid() {
+    let message = |url: &str, secret: bool| {
+        let header = if secret { "X-Api-Key" } else { "X-Plan" };
+        let sent = said("webhook", json!({"url": url, "headers": {header: "k"}}));
+        render(&sent, &Context::default()).map(drop).map_err(|fault| fault.reason)
+    };
+    assert_eq!(message("https://h.test/{{ first_name }}", true), Ok(()));
+    assert_eq!(message("https://{{ plan }}.test/", false), Ok(()));
+    let refused = "url: has Liquid before its path, and the message carries credentials";
+    assert_eq!(message("https://{{ plan }}.test/", true), Err(refused.to_owned()));
+}
+
+#[test]
 fn somebody_unknown_gets_what_is_for_everybody() {
     let message = json!({"subject": "Hi {{ user.firstName | default: 'you' }}", "html": "<p>[{{ unsubscribe_url }}]</p>"});
     let prepared = Prepared::of_said(&said("email", message)).unwrap();

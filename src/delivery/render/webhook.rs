@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     campaigns::model::{
-        message::{Auth, BodyType, Method, WebhookMessage},
+        message::{Auth, BodyType, Method, Origin, WebhookMessage},
         settings::channel_config::ChannelConfig,
     },
     delivery::model::WebhookContent,
@@ -34,6 +34,8 @@ pub(super) struct Webhook {
     body: Option<Body>,
     body_type: BodyType,
     auth: Auth,
+    /// Where its credentials may go, where it carries any.
+    bound_to: Option<Origin>,
     timeout_ms: u32,
 }
 
@@ -51,6 +53,11 @@ impl Webhook {
         config: &ChannelConfig,
     ) -> Result<Self, RenderFault> {
         let url = webhook.url.as_deref().unwrap_or_default();
+        let bound_to = webhook.carries_secrets().then(|| webhook.origin());
+        if bound_to == Some(Origin::Templated) {
+            let problem = "has Liquid before its path, and the message carries credentials";
+            return Err(RenderFault::of("url", problem));
+        }
         let body_type = webhook.body_type.unwrap_or_default();
         let headers = webhook.headers.iter().flatten().map(|(name, text)| {
             let words = Words::read(("headers", text), Form::Header, HEADER_BYTES_MAX)?;
@@ -75,16 +82,20 @@ impl Webhook {
             body,
             body_type,
             auth: webhook.auth.clone().unwrap_or_default(),
+            bound_to,
             timeout_ms: config.timeout_ms(),
         })
     }
 
     pub(super) fn render(&self, globals: &Object) -> Result<WebhookContent, RenderFault> {
         let url = self.url.render(globals)?.trim().to_owned();
-        let sound = url::Url::parse(&url)
-            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        if !sound {
+        let parsed = url::Url::parse(&url).ok();
+        let sound = parsed.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(parsed) = sound else {
             return Err(RenderFault::of("url", "is no http:// or https:// URL"));
+        };
+        if self.bound_to.as_ref().is_some_and(|origin| !origin.is_of(&parsed)) {
+            return Err(RenderFault::of("url", "leads to another server than its credentials are for"));
         }
         let mut headers = BTreeMap::new();
         for (name, words) in &self.headers {

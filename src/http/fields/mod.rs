@@ -117,6 +117,20 @@ impl Fields<'_> {
         self.map.contains_key(name)
     }
 
+    /// The fields that are not known, nulls left out; a name or a value that cannot be stored is refused.
+    pub fn others(&mut self, is_known: impl Fn(&str) -> bool) -> Map<String, Value> {
+        let map = self.map;
+        let mut others = Map::new();
+        for (name, value) in map.iter().filter(|(name, value)| !is_known(name) && !value.is_null())
+        {
+            match value_of::text(name, &(0..=usize::MAX)).and(value_of::storable(value)) {
+                Ok(()) => drop(others.insert(name.clone(), value.clone())),
+                Err(problem) => self.refuse(&name.replace('\0', ""), problem),
+            }
+        }
+        others
+    }
+
     /// Complains about a field, for rules that span several.
     pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
         let path = Place { object: &self.place, step: Step::Key(name) }.to_string();

@@ -144,3 +144,21 @@ async fn bombs_are_refused_at_once() {
     }
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
+
+#[tokio::test]
+async fn a_message_that_chooses_its_channel_keeps_the_fields_of_others() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let message = json!({"subject": "Hi", "text": "x", "title": "T", "body": "B", "x": {"n": [1, {"y": "{{"}]}});
+    let mut campaign = saying("ai_optimized", &message);
+    campaign["variants"][0]["weight"] = json!(50);
+    let saved = made(api, &campaign).await;
+    let at = "/variants/0/message";
+    assert_eq!(saved.pointer(at), Some(&message));
+    assert_eq!(read(api, &saved).await.pointer(at), Some(&message));
+    let renamed = put(api, &saved, json!({"name": "Other"}), 200).await.json();
+    assert_eq!(renamed.pointer(at), Some(&message));
+    campaign["variants"][0]["message"]["x"] = json!("a".repeat(16 << 10));
+    let refused = api.post("/campaigns", &campaign, 400).await.errors().concat();
+    assert!(refused.starts_with("variants[0].message has fields that are unknown"), "{refused}");
+}

@@ -1,5 +1,6 @@
 //! Credentials of webhooks: kept sealed, and shown to nobody.
 
+use millrace::campaigns::model::message::SecretPlace;
 use serde_json::{Value, json};
 
 use super::{call, id, made, put, read};
@@ -36,12 +37,17 @@ async fn kept(workspace: &Workspace) -> String {
 
 /// The secret of a campaign's first variant as a call would be made with it.
 async fn opened(workspace: &Workspace, campaign: &Value) -> String {
+    opened_at(workspace, campaign, SecretPlace::Auth("token")).await
+}
+
+async fn opened_at(workspace: &Workspace, campaign: &Value, place: SecretPlace) -> String {
     let (workspace, id) = (workspace.id, id(campaign).parse().unwrap());
     server()
         .with(move |app| async move {
             let found = millrace::campaigns::ops::find(&app, workspace, id).await.unwrap();
-            let secret = found.definition.variants[0].auth().unwrap().secret().unwrap().clone();
-            let opened = app.vault().open(workspace, secret.as_str()).unwrap().unwrap();
+            let webhook = found.definition.variants[0].webhook().unwrap();
+            let secret = webhook.secret(&place).unwrap();
+            let opened = app.vault().open(workspace, secret).unwrap().unwrap();
             secrecy::ExposeSecret::expose_secret(&opened).to_owned()
         })
         .await
@@ -138,4 +144,176 @@ async fn the_longest_secret_is_kept_and_one_longer_is_refused() {
     assert_eq!(opened(&workspace, &campaign).await, longest);
     let longer = webhook(&bearer(&"x".repeat(4097)));
     workspace.api.post("/campaigns", &longer, 400).await;
+}
+
+/// A webhook campaign of one variant `a` with this message.
+fn hook(message: &Value) -> Value {
+    json!({"name": "Hook", "channel": "webhook", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": message},
+    ]})
+}
+
+/// Puts another message into a campaign's variant `a`.
+async fn said(api: &Client, campaign: &Value, message: &Value, status: u16) -> Value {
+    let variants = hook(message)["variants"].clone();
+    put(api, campaign, json!({"variants": variants}), status).await.json()
+}
+
+const MOVED: &str =
+    "must be given again: the kept secret is for another scheme, host or port of the URL";
+
+#[tokio::test]
+async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let message = |url: &str, token: &str, key: &str| json!({"url": url, "auth": bearer(token), "headers": {"X-Api-Key": key, "X-Plan": "pro"}});
+    let kept = message("https://example.com/h", "s3cret-one", "s3cret-key");
+    let campaign = made(api, &hook(&kept)).await;
+    // The same server: another path, its port by its number, its name in other letters.
+    for url in ["https://example.com/other?q={{ user.id }}", "https://EXAMPLE.com:443/h"] {
+        said(api, &campaign, &message(url, HIDDEN, HIDDEN), 200).await;
+        assert_eq!(opened(&workspace, &campaign).await, "s3cret-one");
+    }
+    // Another server.
+    let refused = json!([
+        format!("variants[0].message.auth.token {MOVED}"),
+        format!("variants[0].message.headers.X-Api-Key {MOVED}"),
+    ]);
+    for url in [
+        "https://evil.test/h",
+        "http://example.com/h",
+        "https://example.com:8443/h",
+        "https://example.com@evil.test/h",
+        "https://example.com.evil.test/h",
+        "",
+    ] {
+        let answer = said(api, &campaign, &message(url, HIDDEN, HIDDEN), 400).await;
+        assert_eq!(answer["errors"], refused, "{url}");
+    }
+    let without = json!({"auth": bearer(HIDDEN)});
+    let answer = said(api, &campaign, &without, 400).await;
+    assert_eq!(answer["errors"], json!([refused[0]]));
+    // Liquid that decides where the secret goes, given again or not.
+    for (url, token) in [("https://{{ user.host }}/h", HIDDEN), ("https://{{ user.host }}/h", "s3cret-new")]
+    {
+        let answer = said(api, &campaign, &json!({"url": url, "auth": bearer(token)}), 400).await;
+        let problem = "variants[0].message.url must not have Liquid before its path, because the message \
+             carries credentials";
+        assert_eq!(answer["errors"], json!([problem]));
+    }
+    said(api, &campaign, &json!({"url": "https://{{ user.host }}/h"}), 200).await;
+    // Both given again.
+    said(api, &campaign, &message("https://b.test/h", "s3cret-two", "s3cret-2"), 200).await;
+    assert_eq!(opened(&workspace, &campaign).await, "s3cret-two");
+
+    // An older version brings its own URL and secret, which stay together.
+    let path = format!("/campaigns/{}/versions/1/rollback", id(&campaign));
+    api.send(api.request(reqwest::Method::POST, &path), 200).await;
+    assert_eq!(opened(&workspace, &campaign).await, "s3cret-one");
+    let answer = said(api, &campaign, &message("https://b.test/h", HIDDEN, HIDDEN), 400).await;
+    assert_eq!(answer["errors"], refused);
+    // Secrets of one kind are none of another.
+    let basic = json!({"url": "https://example.com/h",
+        "auth": {"type": "basic", "username": "ann", "password": HIDDEN}});
+    let answer = said(api, &campaign, &basic, 400).await;
+    let problem = "variants[0].message.auth.password must be given: no secret is kept";
+    assert_eq!(answer["errors"], json!([problem]));
+}
+
+#[tokio::test]
+async fn headers_that_carry_credentials_are_sealed_and_hidden() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let headers = |key: &str, cookie: &str| json!({"url": "https://example.com/h",
+        "headers": {"X-Api-Key": key, "cookie": cookie, "X-Plan": "{{ plan }}"}});
+    let campaign = made(api, &hook(&headers("s3cret-{{ user.id }}", "sid=s3cret"))).await;
+    let shown = "/variants/0/message/headers";
+    let hidden = json!({"X-Api-Key": HIDDEN, "cookie": HIDDEN, "X-Plan": "{{ plan }}"});
+    assert_eq!(campaign.pointer(shown), Some(&hidden));
+    let place = || SecretPlace::Header("x-api-key".to_owned());
+    assert_eq!(opened_at(&workspace, &campaign, place()).await, "s3cret-{{ user.id }}");
+
+    let variants = read(api, &campaign).await["variants"].clone();
+    let same = put(api, &campaign, json!({"variants": variants}), 200).await.json();
+    assert_eq!(same["version"], 1, "sent back as it was shown, nothing changed");
+    // A header's name has no case.
+    let mut lower = headers(HIDDEN, HIDDEN);
+    let key = lower["headers"].as_object_mut().unwrap().remove("X-Api-Key").unwrap();
+    lower["headers"]["x-api-key"] = key;
+    said(api, &campaign, &lower, 200).await;
+    assert_eq!(opened_at(&workspace, &campaign, place()).await, "s3cret-{{ user.id }}");
+    let other = said(api, &campaign, &headers("s3cret-two", HIDDEN), 200).await;
+    assert_eq!(other.pointer(shown), Some(&hidden));
+    assert_eq!(opened_at(&workspace, &campaign, place()).await, "s3cret-two");
+
+    for (key, problem) in [
+        ("{{ user", "headers.X-Api-Key is not valid Liquid"),
+        ("sealed:1:made-up", "headers.X-Api-Key must not begin with sealed:1:"),
+    ] {
+        let answer = said(api, &campaign, &headers(key, HIDDEN), 400).await;
+        let first = answer["errors"][0].as_str().unwrap();
+        assert!(first.starts_with(&format!("variants[0].message.{problem}")), "{first}");
+    }
+    let answer = api.post("/campaigns", &hook(&headers(HIDDEN, "x")), 400).await.json();
+    let problem = "variants[0].message.headers.X-Api-Key must be given: no secret is kept";
+    assert_eq!(answer["errors"], json!([problem]));
+
+    let shown = everything_shown(api, &campaign).await;
+    assert!(!shown.contains("s3cret") && !shown.contains("sealed:"), "{shown}");
+    assert!(!kept(&workspace).await.contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_sealed_text_from_a_caller_is_no_secret() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let campaign = made(api, &webhook(&bearer("s3cret-one"))).await;
+    let rows = kept(&workspace).await;
+    let sealed = rows.split('"').find(|text| text.starts_with("sealed:1:")).unwrap();
+    let message = json!({"url": "https://evil.test/h", "auth": bearer(sealed)});
+    let problem = json!(["variants[0].message.auth.token must not begin with sealed:1:"]);
+    assert_eq!(said(api, &campaign, &message, 400).await["errors"], problem);
+    assert_eq!(api.post("/campaigns", &hook(&message), 400).await.json()["errors"], problem);
+}
+
+#[tokio::test]
+async fn headers_stored_unsealed_stay_hidden_and_are_sealed_by_the_next_change() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let headers = json!({"url": "https://example.com/h", "headers": {"X-Api-Key": "s3cret-old"}});
+    let campaign = made(api, &hook(&headers)).await;
+    let (db, tenant, row) = (server().db(), workspace.id.uuid(), id(&campaign).to_owned());
+    let unseal = async move {
+        let definition = sqlx::query_scalar::<_, String>(
+            "select definition::text from campaign where workspace_id = $1 and id = $2::uuid",
+        )
+        .bind(tenant)
+        .bind(&row)
+        .fetch_one(&db)
+        .await
+        .unwrap();
+        let mut definition: Value = serde_json::from_str(&definition).unwrap();
+        definition["variants"][0]["message"]["headers"]["X-Api-Key"] = json!("s3cret-old");
+        for statement in [
+            "update campaign set definition = $3 where workspace_id = $1 and id = $2::uuid",
+            "update campaign_version set snapshot = $3 where workspace_id = $1 and campaign_id = $2::uuid",
+        ] {
+            let done = sqlx::query(statement).bind(tenant).bind(&row).bind(&definition);
+            assert_eq!(done.execute(&db).await.unwrap().rows_affected(), 1);
+        }
+    };
+    server().on(unseal).await;
+    assert!(kept(&workspace).await.contains("s3cret-old"));
+    let shown = everything_shown(api, &campaign).await;
+    assert!(!shown.contains("s3cret"), "{shown}");
+
+    let renamed = put(api, &campaign, json!({"name": "Other"}), 200).await.json();
+    assert_eq!(renamed["version"], 2);
+    let place = SecretPlace::Header("X-Api-Key".to_owned());
+    assert_eq!(opened_at(&workspace, &campaign, place).await, "s3cret-old");
+    let path = format!("/campaigns/{}", id(&campaign));
+    let compared = api.get(format!("{path}/versions/compare?v1=1&v2=2"), 200).await.json();
+    let entries = api.get(format!("{path}/history"), 200).await.json();
+    assert_eq!(entries["items"][0]["changes"].as_array().unwrap().len(), 1, "{entries}");
+    assert!(!compared.to_string().contains("s3cret"), "{compared}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{email, email_with, made, put, read};
+use super::{call, email, email_with, made, put, read};
 use crate::kit::Workspace;
 
 fn everything() -> Value {
@@ -138,4 +138,22 @@ async fn what_a_channel_needs_to_know_depends_on_the_channel() {
         refused.errors(),
         ["channelConfig.triggers[0].eventName is required for the type event"]
     );
+}
+
+#[tokio::test]
+async fn a_cooldown_without_its_days_is_a_draft_and_no_launch() {
+    let workspace = Workspace::new().await;
+    let api = &workspace.api;
+    let body = json!({"name": "n", "channel": "sms", "resendPolicy": "cooldown", "variants": [
+        {"id": "a", "name": "A", "weight": 100, "message": {"body": "Hi"}},
+    ]});
+    let campaign = made(api, &body).await;
+    let refused = call(api, &campaign, "send", 400).await.errors();
+    let needed = "resendCooldownDays is required for the resendPolicy cooldown";
+    assert_eq!(refused, [needed]);
+    let checks = call(api, &campaign, "preview-launch", 200).await.json()["checks"].clone();
+    let check = json!({"id": "resend_cooldown", "status": "fail", "message": needed});
+    assert!(checks.as_array().unwrap().contains(&check), "{checks}");
+    put(api, &campaign, json!({"resendCooldownDays": 2}), 200).await;
+    call(api, &campaign, "send", 200).await;
 }

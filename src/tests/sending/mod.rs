@@ -14,3 +14,4 @@ mod send;
 mod short_links;
 mod steps;
 mod trials;
+mod webhooks;

@@ -60,6 +60,8 @@ pub(super) async fn sender() -> &'static Sender {
                 environment.push((provider, "http".to_owned()));
                 environment.push((url, format!("{gateway}/{channel}")));
             }
+            // The tests of this folder share one workspace.
+            environment.push(("MILLRACE_RATE_LIMITS__TEST_SENDS__PER_MINUTE", "0".to_owned()));
             let (process, key) = Process::start(&data_dir("single"), &environment).await;
             let api = process.client(&key.unwrap());
             Sender { api, url: process.url.clone(), log, _process: process }

@@ -52,6 +52,8 @@ pub enum CheckId {
     SampleSize,
     /// There is a moment to send at.
     ScheduleValid,
+    /// The resend policy `cooldown` has its days; told of a campaign with that policy.
+    ResendCooldown,
     /// Who opted out is only sent to under a transactional list; told of a campaign that means all.
     PreferenceAllowed,
 }

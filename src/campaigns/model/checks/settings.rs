@@ -8,6 +8,7 @@ use crate::{
             ab_test::AbTestConfig,
             limits::{SendRateLimit, SendVolumeLimit},
             occurrence::next_occurrence,
+            resend::ResendPolicy,
             zone::Zone,
         },
         statistics::normal::quantile,
@@ -30,7 +31,21 @@ const CONFIDENCE: f64 = 0.95;
 /// The checks of a campaign's settings, without those that need to know more than the campaign: the audience,
 /// and who carries messages.
 pub fn settings(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
-    vec![control_vs_rate_limit(definition), schedule(definition, workspace_zone, now)]
+    let mut checks =
+        vec![control_vs_rate_limit(definition), schedule(definition, workspace_zone, now)];
+    checks.extend(resend_cooldown(definition));
+    checks
+}
+
+fn resend_cooldown(definition: &Definition) -> Option<Check> {
+    let id = CheckId::ResendCooldown;
+    if definition.resend_policy != ResendPolicy::Cooldown {
+        return None;
+    }
+    Some(match definition.resend_cooldown_days {
+        Some(days) => Check::pass(id, format!("sent again after {days} days at the earliest")),
+        None => Check::fail(id, "resendCooldownDays is required for the resendPolicy cooldown"),
+    })
 }
 
 /// Whether the channel of every message has somebody to carry it.

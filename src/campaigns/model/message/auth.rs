@@ -98,13 +98,13 @@ impl Auth {
         }
     }
 
-    /// The secret in it.
-    pub fn secret(&self) -> Option<&Secret> {
+    /// The secret in it, and the name of its field.
+    pub fn secret(&self) -> Option<(&'static str, &Secret)> {
         match self {
             Self::None => None,
-            Self::Basic { password, .. } => password.as_ref(),
-            Self::Bearer { token } => token.as_ref(),
-            Self::Header { value, .. } => value.as_ref(),
+            Self::Basic { password, .. } => password.as_ref().map(|it| ("password", it)),
+            Self::Bearer { token } => token.as_ref().map(|it| ("token", it)),
+            Self::Header { value, .. } => value.as_ref().map(|it| ("value", it)),
         }
     }
 

@@ -53,6 +53,10 @@ pub struct EmailMessage {
 }
 
 impl EmailMessage {
+    /// The names of its fields.
+    pub(super) const FIELDS: &'static [&'static str] =
+        &["subject", "preheader", "from", "fromName", "html", "templateId", "text"];
+
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {
             subject: words::header(body.optional("subject"), SUBJECT_CHARS_MAX),

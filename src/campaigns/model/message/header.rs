@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::words::{self, Read};
+use super::{
+    super::words::{self, Read},
+    secret,
+};
 use crate::http::Fields;
 
 /// Headers of one request.
@@ -32,6 +35,33 @@ const OF_THE_TRANSPORT: &[&str] = &[
 ];
 /// Headers that sign the request, so that its receiver knows us by them.
 const OURS: &[&str] = &["webhook-id", "webhook-timestamp", "webhook-signature"];
+
+/// Parts of names of headers that carry credentials.
+const CREDENTIAL_PARTS: &[&str] = &[
+    "authorization",
+    "authentication",
+    "cookie",
+    "credential",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "apikey",
+];
+/// Whole words of such names: `X-Auth`, `X-Api-Key`.
+const CREDENTIAL_WORDS: &[&str] = &["auth", "key", "jwt", "session"];
+/// Headers that only look as if they carried credentials.
+const NO_CREDENTIALS: &[&str] = &["idempotency-key", "x-idempotency-key"];
+
+/// Whether the value of a header of this name is a credential: it is kept sealed and never answered.
+pub fn carries_credentials(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    if NO_CREDENTIALS.contains(&lower.as_str()) {
+        return false;
+    }
+    CREDENTIAL_PARTS.iter().any(|part| lower.contains(part))
+        || lower.split(['-', '_', '.']).any(|word| CREDENTIAL_WORDS.contains(&word))
+}
 
 /// Judges a header's name.
 pub(super) fn name(name: &str) -> Read<()> {
@@ -67,7 +97,9 @@ pub(super) fn read(body: &mut Fields<'_>) -> Option<BTreeMap<String, String>> {
     for (header, content) in sent {
         let judged = name(&header).and_then(|()| {
             let Some(text) = content.as_str() else { return Err("must be a string".to_owned()) };
-            value(text)?;
+            if !(carries_credentials(&header) && secret::is_sealed_text(text)?) {
+                value(text)?;
+            }
             if !seen.insert(header.to_ascii_lowercase()) {
                 return Err("must not be sent in two spellings".to_owned());
             }
@@ -84,4 +116,35 @@ pub(super) fn read(body: &mut Fields<'_>) -> Option<BTreeMap<String, String>> {
 /// A name as a complaint shows it: what is no name may be long, and more than a line.
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_that_carry_credentials_are_known_by_their_names() {
+        for name in [
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "api-key",
+            "ApiKey",
+            "X-Auth-Token",
+            "X-Auth",
+            "Cookie",
+            "X-Functions-Key",
+            "Ocp-Apim-Subscription-Key",
+            "x_access_token",
+            "Client-Secret",
+            "X-JWT-Assertion",
+        ] {
+            assert!(carries_credentials(name), "{name}");
+        }
+        for name in
+            ["Content-Type", "X-Plan", "Idempotency-Key", "Author", "X-Keyword", "Accept", "User-Agent"]
+        {
+            assert!(!carries_credentials(name), "{name}");
+        }
+    }
 }

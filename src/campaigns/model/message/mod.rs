@@ -26,25 +26,29 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{Ref, RefOr, Schema, schema::AnyOf},
+    openapi::{
+        Object, Ref, RefOr, Schema,
+        schema::{AdditionalProperties, AllOf, AnyOf, OneOf, Type},
+    },
 };
 
-use super::CampaignChannel;
+use super::{CampaignChannel, words};
 use crate::{http::Fields, kernel::Channel};
 
 pub use self::{
     auth::Auth,
     email::{EmailMessage, address_of},
+    header::carries_credentials,
     push::PushMessage,
     secret::Secret,
     sms::SmsMessage,
     viber::ViberMessage,
-    webhook::{BodyType, Method, WebhookMessage},
+    webhook::{BodyType, Method, Origin, SecretPlace, WebhookMessage},
     whatsapp::{MessageType, WhatsappMessage},
 };
 
 /// A message of one channel.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     /// The channel, where the message itself has to name it: in variants of `ai_optimized`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +56,45 @@ pub struct Message {
     /// What it says.
     #[serde(flatten)]
     pub content: Content,
+    /// In variants of `ai_optimized`, fields that its channel does not have: they are returned as they were
+    /// sent and do nothing else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl PartialSchema for Message {
+    fn schema() -> RefOr<Schema> {
+        let channel = OneOf::builder()
+            .item(Object::builder().schema_type(Type::Null))
+            .item(Ref::from_schema_name(MessageChannel::name()))
+            .description(Some(
+                "The channel, where the message itself has to name it: in variants of `ai_optimized`.",
+            ));
+        let own = Object::builder()
+            .schema_type(Type::Object)
+            .property("channel", channel)
+            .additional_properties(Some(AdditionalProperties::FreeForm(true)));
+        let all_of = AllOf::builder()
+            .item(Ref::from_schema_name(Content::name()))
+            .item(own)
+            .description(Some(
+                "A message of one channel. In variants of `ai_optimized` fields that its channel does not have \
+                 are returned as they were sent: 16 KiB and 8 levels of them at most.",
+            ));
+        RefOr::T(all_of.into())
+    }
+}
+
+impl ToSchema for Message {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Message")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((MessageChannel::name().into_owned(), MessageChannel::schema()));
+        schemas.push((Content::name().into_owned(), Content::schema()));
+        Content::schemas(schemas);
+    }
 }
 
 /// What a message says, in the shape of its channel.
@@ -114,8 +157,12 @@ pub enum MessageChannel {
     Webhook,
 }
 
+/// The field by which a message names its channel.
+const CHANNEL: &str = "channel";
 /// What [`keep_shape`] writes; no field of the API begins so.
 const SHAPE: &str = "@channel";
+/// Bytes of a message's fields that its channel does not have, written compactly.
+const OTHER_BYTES_MAX: usize = 16 << 10;
 
 /// The channels by name.
 const CHANNELS: &[(&str, MessageChannel)] = &[
@@ -138,6 +185,18 @@ impl MessageChannel {
             CampaignChannel::Whatsapp => Some(Self::Whatsapp),
             CampaignChannel::Webhook => Some(Self::Webhook),
             CampaignChannel::InApp | CampaignChannel::AiOptimized => None,
+        }
+    }
+
+    /// The fields of a message on this channel.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Email => EmailMessage::FIELDS,
+            Self::Sms => SmsMessage::FIELDS,
+            Self::Viber => ViberMessage::FIELDS,
+            Self::Push => PushMessage::FIELDS,
+            Self::Whatsapp => WhatsappMessage::FIELDS,
+            Self::Webhook => WebhookMessage::FIELDS,
         }
     }
 
@@ -171,22 +230,39 @@ impl Message {
     /// Reads a message of a campaign on this channel.
     pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
         match MessageChannel::of(channel) {
-            Some(channel) => Self { channel: None, content: Content::read(body, channel) },
+            Some(channel) => Self {
+                channel: None,
+                content: Content::read(body, channel),
+                other: Map::new(),
+            },
             None => Self::choosing(body),
         }
     }
 
     fn choosing(body: &mut Fields<'_>) -> Self {
-        let named = body.optional("channel").one_of(CHANNELS);
+        let named = body.optional(CHANNEL).one_of(CHANNELS);
         if named.is_none()
-            && !body.has("channel")
+            && !body.has(CHANNEL)
             && !email::FIELDS.iter().any(|name| body.has(name))
         {
-            body.refuse("channel", "is required, unless the message is an email");
+            body.refuse(CHANNEL, "is required, unless the message is an email");
         }
-        let content = Content::read(body, named.unwrap_or(MessageChannel::Email));
-        Self { channel: named, content }
+        let channel = named.unwrap_or(MessageChannel::Email);
+        let content = Content::read(body, channel);
+        Self { channel: named, content, other: other_fields(body, channel) }
     }
+}
+
+/// Reads the fields that no message of this channel has.
+fn other_fields(body: &mut Fields<'_>, channel: MessageChannel) -> Map<String, Value> {
+    let other = body.others(|name| name == CHANNEL || channel.fields().contains(&name));
+    for name in other.keys().filter(|name| name.starts_with('@')) {
+        body.refuse(name, "must not begin with @");
+    }
+    if let Err(problem) = words::is_bounded_json(&other, OTHER_BYTES_MAX) {
+        body.refuse_body(format!("has fields that are unknown for its channel, which {problem}"));
+    }
+    other
 }
 
 impl<'de> Deserialize<'de> for Message {
@@ -195,20 +271,22 @@ impl<'de> Deserialize<'de> for Message {
         let mut message = Map::deserialize(deserializer)?;
         let mut named = |key: &str| message.remove(key).map(serde_json::from_value).transpose();
         let (shape, channel) = named(SHAPE)
-            .and_then(|shape| Ok((shape, named("channel")?)))
+            .and_then(|shape| Ok((shape, named(CHANNEL)?)))
             .map_err(D::Error::custom)?;
-        let Some(shape) = shape else {
+        let Some(shape): Option<MessageChannel> = shape else {
             return Err(D::Error::custom("a kept message is read knowing its channel"));
         };
-        let content = Content::kept(message, shape).map_err(D::Error::custom)?;
-        Ok(Self { channel, content })
+        let (fields, other) =
+            message.into_iter().partition(|(name, _)| shape.fields().contains(&name.as_str()));
+        let content = Content::kept(fields, shape).map_err(D::Error::custom)?;
+        Ok(Self { channel, content, other })
     }
 }
 
 /// Writes into a kept message what shape it has, where its campaign is of this channel, so that it can be
 /// read back.
 pub(super) fn keep_shape(message: &mut Map<String, Value>, channel: CampaignChannel) {
-    let named = message.get("channel").cloned();
+    let named = message.get(CHANNEL).cloned();
     let shape = MessageChannel::of(channel).map(|shape| serde_json::json!(shape)).or(named);
     message.insert(SHAPE.to_owned(), shape.unwrap_or_else(|| "email".into()));
 }

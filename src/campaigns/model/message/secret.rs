@@ -27,9 +27,9 @@ impl Secret {
         &self.0
     }
 
-    /// Puts another text in its place.
-    pub fn set(&mut self, text: String) {
-        self.0 = text;
+    /// The text, to be replaced.
+    pub fn text_mut(&mut self) -> &mut String {
+        &mut self.0
     }
 }
 
@@ -41,8 +41,19 @@ impl fmt::Debug for Secret {
 
 /// Reads a secret: one line, for it goes into a header.
 pub(super) fn read(text: &str) -> Read<Secret> {
-    let chars_max = if Vault::is_sealed(text) { SEALED_CHARS_MAX } else { SECRET_CHARS_MAX };
-    words::at_most(text, chars_max)?;
-    words::is_one_line(text)?;
+    if !is_sealed_text(text)? {
+        words::at_most(text, SECRET_CHARS_MAX)?;
+        words::is_one_line(text)?;
+    }
     Ok(Secret(text.to_owned()))
+}
+
+/// Whether a text has the form of a sealed secret, which may be longer than the secret itself.
+pub(super) fn is_sealed_text(text: &str) -> Read<bool> {
+    if !Vault::is_sealed(text) {
+        return Ok(false);
+    }
+    words::at_most(text, SEALED_CHARS_MAX)?;
+    words::is_one_line(text)?;
+    Ok(true)
 }

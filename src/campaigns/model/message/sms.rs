@@ -29,6 +29,10 @@ pub struct SmsMessage {
 }
 
 impl SmsMessage {
+    /// The names of its fields.
+    pub(super) const FIELDS: &'static [&'static str] =
+        &["body", "from", "shortenLinks"];
+
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {
             body: words::templated(body.optional("body"), BODY_CHARS_MAX),

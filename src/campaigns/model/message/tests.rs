@@ -342,6 +342,52 @@ fn a_message_of_an_ai_campaign_names_its_channel() {
 }
 
 #[test]
+fn fields_of_other_channels_return_as_they_were_sent_where_each_message_chooses() {
+    use CampaignChannel::{AiOptimized, Email};
+    let sent = json!({"channel": "push", "title": "Hi", "subject": "{{ not judged", "x": {"deep": [1, null]},
+        "url": "https://x.test", "weight": 0.5});
+    let found = read(AiOptimized, &sent).unwrap();
+    assert_eq!(serde_json::to_value(&found).unwrap(), sent);
+    let mut kept = sent.as_object().unwrap().clone();
+    keep_shape(&mut kept, AiOptimized);
+    assert_eq!(serde_json::from_value::<Message>(Value::Object(kept)).unwrap(), found);
+    // Elsewhere unknown fields are left out.
+    let email = read(Email, &json!({"subject": "Hi", "x": 1})).unwrap();
+    assert_eq!(serde_json::to_value(email).unwrap(), json!({"subject": "Hi"}));
+
+    // {"x":"…"} is eight bytes around the text.
+    let long = |bytes: usize| json!({"subject": "Hi", "x": "a".repeat(bytes - 8)});
+    assert!(read(AiOptimized, &long(16 << 10)).is_ok());
+    let over = read(AiOptimized, &long((16 << 10) + 1)).unwrap_err().concat();
+    assert!(over.ends_with("must be at most 16384 bytes, received 16385"), "{over}");
+    let deep = |levels: usize| {
+        let nested = (1..levels).fold(json!([]), |inner, _| json!([inner]));
+        read(AiOptimized, &json!({"subject": "Hi", "x": nested}))
+    };
+    assert!(deep(8).is_ok());
+    let over = deep(9).unwrap_err().concat();
+    assert!(over.ends_with("must not be nested deeper than 8"), "{over}");
+    for (name, value, problem) in [
+        ("@channel", "a", "@channel must not begin with @"),
+        ("x", "a\0", "x must not contain NUL characters"),
+    ] {
+        assert_eq!(complaint(AiOptimized, &json!({"subject": "Hi", name: value})), problem);
+    }
+}
+
+#[test]
+fn every_field_of_a_channel_is_known_as_one() {
+    for (channel, message) in whole() {
+        let channel = MessageChannel::of(channel).unwrap();
+        let mut sent: Vec<&str> = message.as_object().unwrap().keys().map(String::as_str).collect();
+        let mut known = channel.fields().to_vec();
+        sent.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(sent, known);
+    }
+}
+
+#[test]
 fn html_that_would_burst_a_parser_is_refused() {
     let html = |html: String| read(CampaignChannel::Email, &json!({"html": html}));
     assert!(html("<div>".repeat(200)).is_ok());

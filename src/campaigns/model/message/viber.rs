@@ -33,6 +33,10 @@ pub struct ViberMessage {
 }
 
 impl ViberMessage {
+    /// The names of its fields.
+    pub(super) const FIELDS: &'static [&'static str] =
+        &["templateId", "variables", "body"];
+
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {
             template_id: words::line(body.optional("templateId"), TEMPLATE_ID_CHARS_MAX),

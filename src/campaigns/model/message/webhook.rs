@@ -1,13 +1,14 @@
 //! A request to somebody's server.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use url::Url;
 use utoipa::ToSchema;
 
 use super::{super::words, auth::Auth, header};
-use crate::http::Fields;
+use crate::{http::Fields, template};
 
 /// Characters of `url`.
 const URL_CHARS_MAX: usize = 2_048;
@@ -76,7 +77,102 @@ pub struct WebhookMessage {
     pub body_type: Option<BodyType>,
 }
 
+/// The server that a webhook's URL leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// There is no URL yet.
+    Missing,
+    /// Scheme, host and port, as a browser writes an origin.
+    Fixed(String),
+    /// Liquid decides, for each recipient.
+    Templated,
+}
+
+/// Where a secret of a webhook is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretPlace {
+    /// In this field of `auth`.
+    Auth(&'static str),
+    /// The value of the header of this name.
+    Header(String),
+}
+
+impl fmt::Display for SecretPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auth(field) => write!(f, "auth.{field}"),
+            Self::Header(name) => write!(f, "headers.{name}"),
+        }
+    }
+}
+
+impl Origin {
+    /// The origin of a URL that may have Liquid in it. Only text before its path can name the server.
+    fn of(url: &str) -> Self {
+        let url = url.trim();
+        if url.is_empty() {
+            return Self::Missing;
+        }
+        let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+        // A backslash begins a path, too, in what browsers take for a URL.
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        let server = format!("{scheme}://{host}");
+        match Url::parse(&server) {
+            Ok(parsed) if !template::has_markup(&server) => {
+                Self::Fixed(parsed.origin().ascii_serialization())
+            }
+            _ => Self::Templated,
+        }
+    }
+
+    /// Whether a URL without Liquid leads there.
+    pub fn is_of(&self, url: &Url) -> bool {
+        matches!(self, Self::Fixed(origin) if *origin == url.origin().ascii_serialization())
+    }
+}
+
 impl WebhookMessage {
+    /// The names of its fields.
+    pub(super) const FIELDS: &'static [&'static str] =
+        &["url", "method", "headers", "body", "auth", "bodyType"];
+
+    /// The server that it goes to.
+    pub fn origin(&self) -> Origin {
+        Origin::of(self.url.as_deref().unwrap_or_default())
+    }
+
+    /// Whether a request carries credentials.
+    pub fn carries_secrets(&self) -> bool {
+        self.auth.as_ref().and_then(Auth::secret).is_some()
+            || self.headers.iter().flatten().any(|(name, _)| header::carries_credentials(name))
+    }
+
+    /// Its secrets, as they were sent or as they are kept.
+    pub fn secrets_mut(&mut self) -> Vec<(SecretPlace, &mut String)> {
+        let auth = self.auth.as_mut().and_then(Auth::secret_mut);
+        let auth = auth.map(|(field, secret)| (SecretPlace::Auth(field), secret.text_mut()));
+        let headers = self.headers.iter_mut().flatten();
+        let headers = headers
+            .filter(|(name, _)| header::carries_credentials(name))
+            .map(|(name, value)| (SecretPlace::Header(name.clone()), value));
+        auth.into_iter().chain(headers).collect()
+    }
+
+    /// The secret in one place; names of headers are compared without their case.
+    pub fn secret(&self, place: &SecretPlace) -> Option<&str> {
+        match place {
+            SecretPlace::Auth(field) => {
+                let (found, secret) = self.auth.as_ref()?.secret()?;
+                (found == *field).then(|| secret.as_str())
+            }
+            SecretPlace::Header(name) => {
+                let mut headers = self.headers.iter().flatten();
+                let found = headers.find(|(found, _)| found.eq_ignore_ascii_case(name))?;
+                Some(found.1)
+            }
+        }
+    }
+
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         let read = Self {
             url: words::web_address(body.optional("url"), URL_CHARS_MAX),
@@ -109,5 +205,38 @@ fn content(body: &mut Fields<'_>) -> Option<Value> {
             body.refuse("body", problem);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_is_what_stands_before_the_path() {
+        for (url, origin) in [
+            ("https://a.test", "https://a.test"),
+            ("https://A.test:443/x/{{ user.id }}?q={{ q }}", "https://a.test"),
+            ("http://a.test:8080?{{ q }}", "http://a.test:8080"),
+            ("https://user:pw@a.test#{{ f }}", "https://a.test"),
+            ("https://a.test\\{{ x }}", "https://a.test"),
+            ("https://a.test\\@b.test/", "https://a.test"),
+            ("https://a.test@b.test/", "https://b.test"),
+            ("https://bücher.test/", "https://xn--bcher-kva.test"),
+        ] {
+            assert_eq!(Origin::of(url), Origin::Fixed(origin.to_owned()), "{url}");
+        }
+        for url in [
+            "https://{{ host }}/",
+            "https://a.test{{ x }}",
+            "https://a.test{{ x }}/y",
+            "https://a.test:{{ port }}/",
+            "https://{{ user }}@a.test/",
+            "https://{% if x %}a.test/{% endif %}",
+            "https://{{ \"a.test/\" }}",
+        ] {
+            assert_eq!(Origin::of(url), Origin::Templated, "{url}");
+        }
+        assert_eq!(Origin::of(" "), Origin::Missing);
     }
 }

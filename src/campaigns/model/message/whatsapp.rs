@@ -55,6 +55,10 @@ pub struct WhatsappMessage {
 }
 
 impl WhatsappMessage {
+    /// The names of its fields.
+    pub(super) const FIELDS: &'static [&'static str] =
+        &["messageType", "templateId", "wabaId", "variableMapping", "replyText"];
+
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {
             message_type: body.optional("messageType").one_of(MESSAGE_TYPES),

@@ -28,13 +28,8 @@ impl ResendPolicy {
         &[("only_new", Self::OnlyNew), ("everyone", Self::Everyone), ("cooldown", Self::Cooldown)];
 }
 
-/// Reads both fields of a campaign.
+/// Reads both fields of a campaign. A draft may lack the days of a cooldown; a launch may not.
 pub fn read(body: &mut Fields<'_>) -> (ResendPolicy, Option<u32>) {
     let policy = body.optional("resendPolicy").one_of(ResendPolicy::NAMED).unwrap_or_default();
-    let days = whole(body.optional("resendCooldownDays"), 1..=COOLDOWN_DAYS_MAX);
-    let named = !body.optional("resendCooldownDays").unjudged().is_null();
-    if policy == ResendPolicy::Cooldown && !named {
-        body.refuse("resendCooldownDays", "is required for the resendPolicy cooldown");
-    }
-    (policy, days)
+    (policy, whole(body.optional("resendCooldownDays"), 1..=COOLDOWN_DAYS_MAX))
 }

@@ -22,7 +22,7 @@ use super::{
     client::{Answer, Client, ClientOptions, REFUSED},
 };
 use crate::{
-    campaigns::model::message::{Auth, BodyType, Method, Secret},
+    campaigns::model::message::{Auth, BodyType, Method, Secret, carries_credentials},
     delivery::model::{Content, Outcome, Outgoing, WebhookContent},
     kernel::{Clock, Timestamp, WorkspaceId},
     vault::Vault,
@@ -177,8 +177,9 @@ fn headers_of(content: &WebhookContent) -> Result<HeaderMap, Impossible> {
         let name = HeaderName::from_bytes(name.as_bytes());
         // What a template made of it may be more than a line.
         let pair = name.ok().zip(HeaderValue::from_str(value).ok());
-        let (name, value) =
+        let (name, mut value) =
             pair.ok_or_else(|| impossible("invalid_header", "a header is none, or not one line"))?;
+        value.set_sensitive(carries_credentials(name.as_str()));
         headers.insert(name, value);
     }
     Ok(headers)

@@ -16,6 +16,7 @@ use crate::{
     kernel::{ChannelSet, Clock},
     links::Links,
     sdk::{self, Origins},
+    sender_domains::{dns::Dns, model::SenderSetup},
     spam::Spamd,
     telemetry::recorder::Recorder,
     vault::Vault,
@@ -68,6 +69,10 @@ pub struct Parts {
     pub providers: Providers,
     /// Seals secrets.
     pub vault: Vault,
+    /// What the settings say of sending email.
+    pub sender_setup: SenderSetup,
+    /// Finds the records of sender domains.
+    pub dns: Dns,
     /// What may come back.
     pub callbacks: Callbacks,
     /// And from whom.
@@ -153,6 +158,16 @@ impl App {
     /// Who carries messages.
     pub fn providers(&self) -> &Providers {
         &self.0.providers
+    }
+
+    /// What the settings say of sending email.
+    pub fn sender_setup(&self) -> &SenderSetup {
+        &self.0.sender_setup
+    }
+
+    /// Finds the records of sender domains.
+    pub fn dns(&self) -> &Dns {
+        &self.0.dns
     }
 
     /// Who may tell of messages after they left.

@@ -24,6 +24,7 @@ pub mod lists;
 pub mod markup;
 pub mod router;
 pub mod sdk;
+pub mod sender_domains;
 pub mod server;
 pub mod shutdown;
 pub mod spam;

@@ -13,7 +13,7 @@ use crate::{
     },
     lists,
     sdk::{self, Origins},
-    stats, suppressions, telemetry, tracking, users,
+    sender_domains, stats, suppressions, telemetry, tracking, users,
 };
 
 /// The API: what [`crate::config::Settings::listen`] answers.
@@ -52,7 +52,8 @@ fn managed(limit: &RateLimit) -> OpenApiRouter<App> {
         .merge(consent::api::routes())
         .merge(lists::api::routes())
         .merge(hosted_page::api::routes())
-        .merge(suppressions::api::routes());
+        .merge(suppressions::api::routes())
+        .merge(sender_domains::api::routes());
     rate::limited(routes, limit)
 }
 

@@ -271,6 +271,8 @@ pub struct Security {
     pub master_key: Option<SecretString>,
     /// Certificate authorities trusted besides the public ones, in PEM.
     pub ca_file: Option<PathBuf>,
+    /// Answers for the records of sender domains; none: the resolvers that the system names.
+    pub resolver: Option<SocketAddr>,
 }
 
 /// `[sdk]`
@@ -325,6 +327,7 @@ impl Settings {
             return refuse("roles", "must name at least one of `api` and `delivery`");
         }
         self.channels.carriers()?;
+        self.channels.from_domains()?;
         if self.listen == self.admin_listen && self.listen.port() != 0 {
             return refuse("admin_listen", "must differ from `listen`");
         }

@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn of_any_minute_so_many_pass_in_each_workspace() {
         let counts = WorkspaceQuota::per_minute("tests", 3).0.unwrap();
-        let (one, two) = (WorkspaceId::new(Uuid::from_u128(1)), WorkspaceId::new(Uuid::from_u128(2)));
+        let (one, two) =
+            (WorkspaceId::new(Uuid::from_u128(1)), WorkspaceId::new(Uuid::from_u128(2)));
         let left: Vec<u32> =
             [0, 10_000, 20_000].map(|ms| counts.take(one, at(ms)).unwrap().remaining).to_vec();
         assert_eq!(left, [2, 1, 0]);

@@ -23,6 +23,11 @@ impl EmailAddress {
         &self.0
     }
 
+    /// What follows the `@`: in ASCII and lower case.
+    pub fn domain(&self) -> &str {
+        self.0.rsplit_once('@').map_or("", |(_, domain)| domain)
+    }
+
     /// The normalised text, for stores.
     pub fn into_string(self) -> String {
         self.0
@@ -74,7 +79,9 @@ mod tests {
             ("ÄNN@example.test", "änn@example.test"),
             ("root@localhost", "root@localhost"),
         ] {
-            assert_eq!(sent.parse::<EmailAddress>().unwrap().as_str(), stored);
+            let address = sent.parse::<EmailAddress>().unwrap();
+            assert_eq!(address.as_str(), stored);
+            assert!(stored.ends_with(&format!("@{}", address.domain())));
         }
     }
 

@@ -15,8 +15,8 @@ pub use self::{
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result},
     id::{
-        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, UserId, VersionId,
-        WorkspaceId,
+        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SenderDomainId, UserId,
+        VersionId, WorkspaceId,
     },
     phone::{NotAPhoneNumber, PhoneNumber},
     tenant::Tenant,

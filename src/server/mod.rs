@@ -35,7 +35,7 @@ use crate::{
     delivery::{
         self,
         ops::{bell::Bell, worker},
-        providers::Providers,
+        providers::{Providers, sender_setup},
     },
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
@@ -48,6 +48,7 @@ use crate::{
     links::Links,
     router,
     sdk::{Origins, ops::Live},
+    sender_domains::dns::Dns,
     shutdown,
     spam::Spamd,
     suppressions::ops::census,
@@ -368,6 +369,8 @@ fn assemble(
         transactional: settings.transactional,
         carried: settings.channels.set(),
         providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
+        sender_setup: sender_setup(settings)?,
+        dns: Dns::at(settings.security.resolver),
         vault,
         callbacks: settings.callbacks.clone(),
         tellers: Tellers::from_settings(settings)?,

@@ -26,6 +26,7 @@ mod hosted_page;
 mod lists;
 mod operability;
 mod sdk;
+mod sender_domains;
 mod sending;
 mod single;
 mod stats;

@@ -98,18 +98,29 @@ fn crates_only_know_the_crates_below_them() {
 const SIDEWAYS: &[(&str, &[&str])] = &[
     ("audience", &["consent"]),
     ("callbacks", &["delivery"]),
-    ("campaigns", &["audience", "lists", "audit"]),
+    ("campaigns", &["audience", "lists", "audit", "sender_domains"]),
     ("consent", &["suppressions"]),
     // What leaves is made of what a campaign is: campaigns know nothing of delivery.
     (
         "delivery",
-        &["audience", "campaigns", "consent", "events", "lists", "stats", "suppressions", "users"],
+        &[
+            "audience",
+            "campaigns",
+            "consent",
+            "events",
+            "lists",
+            "sender_domains",
+            "stats",
+            "suppressions",
+            "users",
+        ],
     ),
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
     ("lists", &["consent"]),
     // What apps may do is done by those who do it for the API.
     ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
+    ("sender_domains", &[]),
     ("stats", &["campaigns"]),
     ("suppressions", &[]),
     // Who follows a link that leads nowhere sees the page other links show.

@@ -158,16 +158,14 @@ mod tests {
         bare["variants"][0]["message"].as_object_mut().unwrap().remove("headers");
         let mut other_key = old.clone();
         other_key["variants"][0]["message"]["headers"] = json!({"X-Other-Key": "s3cret-3"});
-        for (before, after) in
-            [
-                (&old, &new),
-                (&old, &shorter),
-                (&without, &new),
-                (&old, &bare),
-                (&bare, &new),
-                (&old, &other_key),
-            ]
-        {
+        for (before, after) in [
+            (&old, &new),
+            (&old, &shorter),
+            (&without, &new),
+            (&old, &bare),
+            (&bare, &new),
+            (&old, &other_key),
+        ] {
             let found = differences(before, after);
             assert!(!found.is_empty());
             for difference in found {

@@ -17,7 +17,7 @@ use crate::{
     lists,
 };
 
-use super::{NOT_FOUND, consent, secrets};
+use super::{NOT_FOUND, consent, secrets, senders};
 
 /// Times a change is tried. Each lost race means that somebody else's change was made.
 const TRIES_MAX: u32 = 100;
@@ -146,6 +146,12 @@ pub async fn change(
         if step.goes_live(&from)
             && let Some(fault) =
                 consent::fault(app, who.workspace, &step.campaign.definition).await?
+        {
+            return Err(Error::Invalid(vec![fault]));
+        }
+        if step.goes_live(&from)
+            && let Some(fault) =
+                senders::fault(app, who.workspace, &step.campaign.definition).await?
         {
             return Err(Error::Invalid(vec![fault]));
         }

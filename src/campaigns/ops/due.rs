@@ -20,6 +20,7 @@ use super::{
     change::commit,
     consent,
     lifecycle::{ended, failed, refuse_unfit_again},
+    senders,
 };
 
 /// Rest between two looks at the times.
@@ -213,6 +214,9 @@ async fn launched(
         return failed(campaign, &reason, now);
     }
     if let Some(fault) = consent::fault(app, workspace, &campaign.definition).await? {
+        return failed(campaign, &fault.to_string(), now);
+    }
+    if let Some(fault) = senders::fault(app, workspace, &campaign.definition).await? {
         return failed(campaign, &fault.to_string(), now);
     }
     let step = Step::moved(campaign, Call::Launch, Action::Launched, now)?;

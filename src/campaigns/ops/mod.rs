@@ -12,6 +12,7 @@ mod read;
 mod recurring;
 mod remove;
 mod secrets;
+mod senders;
 mod settled;
 mod spam_check;
 mod sto;
@@ -32,6 +33,7 @@ pub use self::{
     recurring::{RecurringStatus, recurring_status},
     remove::remove,
     secrets::with_open_headers,
+    senders::check as sender_check,
     settled::{give_up, sending, settle},
     spam_check::{Subject, spam_check, spam_score},
     sto::{Coverage, Timetable, sto_coverage},

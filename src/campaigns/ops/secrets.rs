@@ -155,9 +155,7 @@ pub fn with_open_headers(
     variant: &Variant,
 ) -> Result<Variant, ForeignSeal> {
     let mut variant = variant.clone();
-    for (place, secret) in
-        variant.webhook_mut().map(|it| it.secrets_mut()).unwrap_or_default()
-    {
+    for (place, secret) in variant.webhook_mut().map(|it| it.secrets_mut()).unwrap_or_default() {
         if let (SecretPlace::Header(_), Some(opened)) = (place, vault.open(workspace, secret)?) {
             opened.expose_secret().clone_into(secret);
         }

@@ -30,6 +30,9 @@ pub use self::{
     whatsapp::Whatsapp,
 };
 
+/// The key of [`Channels::from_domains`].
+const FROM_DOMAINS: &str = "from_domains";
+
 /// One provider a channel; a channel without one accepts campaigns and fails their sends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,6 +98,35 @@ impl Channels {
             .collect()
     }
 
+    /// The domains that email may be sent from besides that of the channel's `from`, in ASCII and lower case.
+    ///
+    /// # Errors
+    /// When one is no domain.
+    pub fn from_domains(&self) -> Result<Vec<String>, Error> {
+        let refused = |reason: String| Error::Refused {
+            source_name: "channels.email.from_domains".to_owned(),
+            reason,
+        };
+        let given = self.email.as_ref().and_then(|given| given.0.get(FROM_DOMAINS));
+        let texts: Vec<&str> = match given {
+            None => Vec::new(),
+            // A variable gives them as one text.
+            Some(Value::String(text)) => {
+                text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect()
+            }
+            Some(Value::Array(values)) => {
+                let texts: Option<Vec<&str>> = values.iter().map(Value::as_str).collect();
+                texts.ok_or_else(|| refused("must be a list of domains".to_owned()))?
+            }
+            Some(_) => return Err(refused("must be a list of domains".to_owned())),
+        };
+        let read = |text: &str| match idna::domain_to_ascii_strict(text) {
+            Ok(domain) if !domain.is_empty() => Ok(domain),
+            _ => Err(refused(format!("`{text}` is not a domain"))),
+        };
+        texts.into_iter().map(read).collect()
+    }
+
     fn given(&self, channel: Channel) -> Option<&Given> {
         match channel {
             Channel::Email => self.email.as_ref(),
@@ -109,6 +141,10 @@ impl Channels {
 impl Carrier {
     /// Reads a channel's table as what its provider wants.
     fn read(channel: Channel, mut table: Table) -> Result<Self, String> {
+        if channel == Channel::Email {
+            // Of email whoever carries it: read by [`Channels::from_domains`].
+            table.remove(FROM_DOMAINS);
+        }
         let name = match table.remove("provider") {
             Some(Value::String(name)) => name,
             Some(_) => return Err("`provider` must be a string".to_owned()),

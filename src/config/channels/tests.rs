@@ -114,3 +114,28 @@ fn named_providers_are_read_and_say_what_they_lack() {
         assert!(refusal.contains(problem), "{text}: {refusal}");
     }
 }
+
+#[test]
+fn domains_to_send_from_are_of_email_whoever_carries_it() {
+    let of = |given: &str| {
+        let text = format!("[email]\nurl = \"http://h/mail\"\nfrom_domains = {given}");
+        let read = channels(&text);
+        read.carriers().unwrap();
+        read.from_domains().map_err(|refusal| refusal.to_string())
+    };
+    let both = ["example.test", "xn--bcher-kva.test"].map(str::to_owned).to_vec();
+    assert_eq!(of("[\"Example.test\", \"bücher.test\"]"), Ok(both.clone()));
+    assert_eq!(of("\"example.test, bücher.test,\""), Ok(both));
+    assert_eq!(of("[]"), Ok(Vec::new()));
+    for (given, problem) in [
+        ("[\"a b\"]", "`a b` is not a domain"),
+        ("\"@example.test\"", "`@example.test` is not a domain"),
+        ("[1]", "must be a list of domains"),
+        ("true", "must be a list of domains"),
+    ] {
+        let refusal = of(given).unwrap_err();
+        assert!(refusal.contains("channels.email.from_domains"), "{refusal}");
+        assert!(refusal.contains(problem), "{refusal}");
+    }
+    assert!(refusal("[sms]\nurl = \"http://h\"\nfrom_domains = []").contains("unknown field"));
+}

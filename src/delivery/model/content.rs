@@ -29,6 +29,9 @@ pub struct EmailContent {
     /// The sender, `address` or `name <address>`; the channel's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The domain of a workspace's own that it is sent from, to be signed for, too.
+    #[serde(skip)]
+    pub signing_domain: Option<String>,
     /// The sender's name, where `from` is absent: it goes before the channel's own address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_name: Option<String>,

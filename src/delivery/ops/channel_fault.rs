@@ -14,8 +14,8 @@ use crate::{
 /// Outcomes of an occurrence before it is judged by them, and how many are looked at.
 const JUDGED_FROM: i64 = 200;
 /// Codes that say something of the channel's settings, and nothing of the recipient: credentials that are
-/// refused, no provider, templates that cannot be rendered.
-const CODES: [&str; 16] = [
+/// refused, no provider, templates that cannot be rendered, a sender that is not the workspace's.
+const CODES: [&str; 17] = [
     "401",
     "403",
     "407",
@@ -25,6 +25,7 @@ const CODES: [&str; 16] = [
     "5.7.0",
     "no_provider",
     "render",
+    super::senders::NOT_VERIFIED,
     "auth",
     "20003",
     "190",

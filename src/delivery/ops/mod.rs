@@ -15,6 +15,7 @@ mod lanes;
 mod note;
 mod preview_launch;
 mod scene;
+mod senders;
 mod sweeping;
 pub mod test_send;
 mod timing;

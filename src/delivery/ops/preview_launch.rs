@@ -63,7 +63,7 @@ pub async fn preview_launch(
     let (measured, placed) = launch.place().await?;
     let audience = divide(definition, &measured, &placed);
     let mut checks = tokio::task::block_in_place(|| checks::of(definition, zone, now));
-    checks.push(checks::sender(definition, app.carried()));
+    checks.push(campaigns::ops::sender_check(app, workspace, definition).await?);
     if let Some(fault) = campaigns::ops::consent_fault(app, workspace, definition).await? {
         checks.push(Check::fail(CheckId::PreferenceAllowed, fault.to_string()));
     }

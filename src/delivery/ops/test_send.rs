@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    bell,
+    bell, senders,
     transactional::{
         facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of,
         tell_kept,
@@ -112,9 +112,10 @@ pub async fn send(
         Err(refusal) => (address_of(&draft.facts.recipient, channel), Some(refusal)),
     };
     let signer = app.links().signer(now).await?;
-    let preview =
+    let mut preview =
         preview(workspace, draft.facts.recipient.clone(), (draft.message, &context), signer)
             .await?;
+    senders::refuse_unknown(app, workspace, &mut preview).await?;
     let refused = refusal.as_ref().map(|refusal| reason_of(refusal).to_owned());
     keep(app, workspace, (&draft, context), refusal).await?;
     Ok(Tested { message: draft.message, to, preview, refused })

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     app::App,
     audience::model::SubscriptionPreference,
-    campaigns::model::message::MessageChannel,
+    campaigns::model::message::{MessageChannel, address_of},
     delivery::{
         model::{
             Context, Said,
@@ -29,7 +29,7 @@ use crate::{
         },
     },
     kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
-    users,
+    sender_domains, template, users,
 };
 
 /// How long an answer is kept under its key (DECISIONS T2).
@@ -107,6 +107,9 @@ pub async fn send(app: &App, workspace: WorkspaceId, wish: Wish) -> Result<Done>
     }
     let user = find_user(app, workspace, &wish.user).await?;
     must_have_provider(app, wish.channel)?;
+    if wish.channel == MessageChannel::Email {
+        refuse_unknown_sender(app, workspace, &wish.message).await?;
+    }
     let said = Said {
         channel: wish.channel,
         message: Value::Object(wish.message),
@@ -232,6 +235,20 @@ pub(super) fn must_have_provider(app: &App, channel: MessageChannel) -> Result<(
     }
     let name = channel_name(channel);
     Err(Error::bad_request(format!("no provider is set for the channel {name}")))
+}
+
+/// Refuses a sender that is not the workspace's. What Liquid makes of one is checked when the message leaves.
+async fn refuse_unknown_sender(
+    app: &App,
+    workspace: WorkspaceId,
+    message: &Map<String, Value>,
+) -> Result<()> {
+    let from = message.get("from").and_then(Value::as_str);
+    let Some(from) = from.filter(|from| !template::has_markup(from)).and_then(address_of) else {
+        return Ok(());
+    };
+    let problem = sender_domains::ops::refusal(app, workspace, &from).await?;
+    problem.map_or(Ok(()), |problem| Err(Error::invalid("message.from", problem)))
 }
 
 /// Gives back what can be rendered.

@@ -7,6 +7,7 @@ mod each;
 mod gateway;
 pub mod infobip;
 mod native;
+mod senders;
 mod smtp;
 pub mod twilio;
 mod webhook;
@@ -25,7 +26,7 @@ use crate::{
     vault::Vault,
 };
 
-pub use self::webhook::signing_secret;
+pub use self::{senders::sender_setup, webhook::signing_secret};
 
 /// Who carries the messages of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]

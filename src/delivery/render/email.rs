@@ -117,6 +117,8 @@ impl Email {
         let (from, from_name) = self.sender(globals)?;
         Ok(EmailContent {
             from,
+            // Known when the sender has been checked.
+            signing_domain: None,
             from_name,
             template_id: self.template_id.clone(),
             reply_to: self.reply_to(globals)?,

@@ -95,7 +95,10 @@ impl Webhook {
             return Err(RenderFault::of("url", "is no http:// or https:// URL"));
         };
         if self.bound_to.as_ref().is_some_and(|origin| !origin.is_of(&parsed)) {
-            return Err(RenderFault::of("url", "leads to another server than its credentials are for"));
+            return Err(RenderFault::of(
+                "url",
+                "leads to another server than its credentials are for",
+            ));
         }
         let mut headers = BTreeMap::new();
         for (name, words) in &self.headers {

@@ -194,7 +194,8 @@ async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
     let answer = said(api, &campaign, &without, 400).await;
     assert_eq!(answer["errors"], json!([refused[0]]));
     // Liquid that decides where the secret goes, given again or not.
-    for (url, token) in [("https://{{ user.host }}/h", HIDDEN), ("https://{{ user.host }}/h", "s3cret-new")]
+    for (url, token) in
+        [("https://{{ user.host }}/h", HIDDEN), ("https://{{ user.host }}/h", "s3cret-new")]
     {
         let answer = said(api, &campaign, &json!({"url": url, "auth": bearer(token)}), 400).await;
         let problem = "variants[0].message.url must not have Liquid before its path, because the message \
@@ -224,8 +225,10 @@ async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
 async fn headers_that_carry_credentials_are_sealed_and_hidden() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
-    let headers = |key: &str, cookie: &str| json!({"url": "https://example.com/h",
-        "headers": {"X-Api-Key": key, "cookie": cookie, "X-Plan": "{{ plan }}"}});
+    let headers = |key: &str, cookie: &str| {
+        json!({"url": "https://example.com/h",
+        "headers": {"X-Api-Key": key, "cookie": cookie, "X-Plan": "{{ plan }}"}})
+    };
     let campaign = made(api, &hook(&headers("s3cret-{{ user.id }}", "sid=s3cret"))).await;
     let shown = "/variants/0/message/headers";
     let hidden = json!({"X-Api-Key": HIDDEN, "cookie": HIDDEN, "X-Plan": "{{ plan }}"});

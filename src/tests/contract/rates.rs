@@ -37,7 +37,8 @@ async fn a_workspace_sends_twenty_tests_a_minute_whatever_its_keys_and_channels(
     let campaign = uuid::Uuid::new_v4();
     let path = |channel: &str| format!("/campaigns/{campaign}/send-test-{channel}");
     let body = json!({"userId": "ann"});
-    for (at, channel) in ["email", "sms", "push", "whatsapp", "in-app"].repeat(4).iter().enumerate() {
+    for (at, channel) in ["email", "sms", "push", "whatsapp", "in-app"].repeat(4).iter().enumerate()
+    {
         let api = if at % 2 == 0 { &workspace.api } else { &other };
         let answer = api.post(&path(channel), &body, 404).await;
         assert_eq!(answer.headers[LIMIT], "20");

@@ -11,6 +11,7 @@ use crate::kit::{Client, Workspace, unique};
 
 const ABSENT_USER: &str = "00000000000000000000dead";
 const ABSENT_LIST: &str = "00000000-0000-7000-8000-00000000dead";
+const ABSENT_SENDER_DOMAIN: &str = "00000000-0000-7000-8000-0000000d0dad";
 const ABSENT_CAMPAIGN: &str = "00000000-0000-7000-8000-0000000cdead";
 
 /// What a request names.
@@ -19,6 +20,7 @@ struct Ids<'a> {
     external: &'a str,
     list: &'a str,
     campaign: &'a str,
+    sender_domain: &'a str,
 }
 
 const ABSENT: Ids<'static> = Ids {
@@ -26,6 +28,7 @@ const ABSENT: Ids<'static> = Ids {
     external: "nobody-at-all",
     list: ABSENT_LIST,
     campaign: ABSENT_CAMPAIGN,
+    sender_domain: ABSENT_SENDER_DOMAIN,
 };
 
 struct Endpoint {
@@ -126,6 +129,17 @@ fn lists_and_page(ids: &Ids<'_>) -> Vec<Line> {
         ("GET", "/lists/{listId}/stats", "", none.clone(), "settings:read"),
         ("POST", "/lists/{listId}/members/bulk", "", bulk.clone(), "settings:write"),
         ("DELETE", "/lists/{listId}/members/bulk", "", bulk, "settings:write"),
+        (
+            "POST",
+            "/sender-domains",
+            "",
+            json!({"domain": format!("{}.test", unique("domain"))}),
+            "settings:write",
+        ),
+        ("GET", "/sender-domains", "", none.clone(), "settings:read"),
+        ("GET", "/sender-domains/{senderDomainId}", "", none.clone(), "settings:read"),
+        ("POST", "/sender-domains/{senderDomainId}/verify", "", none.clone(), "settings:write"),
+        ("DELETE", "/sender-domains/{senderDomainId}", "", none.clone(), "settings:write"),
         ("GET", "/subscriptions/hosted-page/preference-center", "", none, "settings:read"),
         ("PUT", "/subscriptions/hosted-page/preference-center", "", json!({}), "settings:write"),
         ("POST", "/subscriptions/hosted-page/preview", "", json!({"html": "x"}), "settings:read"),
@@ -301,6 +315,7 @@ fn endpoints(ids: &Ids<'_>) -> Vec<Endpoint> {
                 .replace("{userId}", user)
                 .replace("{listId}", ids.list)
                 .replace("{campaignId}", ids.campaign)
+                .replace("{senderDomainId}", ids.sender_domain)
                 .replace("{versionId}", "1")
                 .replace("{channel}", "email")
                 .replace("{identifier}", "%2B4915100000");
@@ -325,7 +340,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
         body.remove("path");
     }
     let mut text = json.to_string();
-    for id in [ids.user, ids.external, ids.list, ids.campaign] {
+    for id in [ids.user, ids.external, ids.list, ids.campaign, ids.sender_domain] {
         text = text.replace(id, "ID");
     }
     (status, text)
@@ -406,12 +421,21 @@ async fn the_ids_of_another_workspace_are_nobodys() {
     let body = json!({"name": "Theirs", "channel": "in_app"});
     let campaign = there.api.post("/campaigns", &body, 201).await.json();
 
-    let theirs =
-        Ids { user, external: &external, list, campaign: campaign["id"].as_str().unwrap() };
+    let domain = json!({"domain": format!("{}.test", unique("domain"))});
+    let domain = there.api.post("/sender-domains", &domain, 201).await.json();
+    let theirs = Ids {
+        user,
+        external: &external,
+        list,
+        campaign: campaign["id"].as_str().unwrap(),
+        sender_domain: domain["id"].as_str().unwrap(),
+    };
     let pairs = endpoints(&theirs).into_iter().zip(endpoints(&ABSENT));
     for (foreign, absent) in pairs {
         let names_none = foreign.path == absent.path && foreign.body == absent.body;
-        if names_none && !foreign.path.contains("%2B4915100000") || foreign.path == "/lists" {
+        if names_none && !foreign.path.contains("%2B4915100000")
+            || ["/lists", "/sender-domains"].contains(&foreign.path.as_str())
+        {
             continue;
         }
         let found = ask(&here.api, &foreign, &theirs).await;
@@ -425,6 +449,8 @@ async fn the_ids_of_another_workspace_are_nobodys() {
     let path = format!("/campaigns/{}", theirs.campaign);
     assert_eq!(there.api.get(path, 200).await.json(), campaign);
     there.api.get(format!("/users/{user}"), 200).await;
+    let path = format!("/sender-domains/{}", theirs.sender_domain);
+    assert_eq!(there.api.get(path, 200).await.json(), domain);
     let members = there.api.get(format!("/lists/{list}/members"), 200).await.json();
     assert_eq!(members["members"][0]["status"], "subscribed");
     assert_eq!(members["total"], 1);

@@ -2,6 +2,7 @@
 
 mod client;
 mod described;
+mod dns_server;
 pub(crate) mod engines;
 mod mail_server;
 mod process;
@@ -10,6 +11,7 @@ mod server;
 use std::time::{Duration, Instant};
 
 pub(crate) use client::{Answer, Client};
+pub(crate) use dns_server::{Answered, DnsServer};
 pub(crate) use engines::clickhouse_database;
 pub(crate) use mail_server::MailServer;
 pub(crate) use process::{Output, Process};

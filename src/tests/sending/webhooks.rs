@@ -6,13 +6,14 @@ use tokio::sync::mpsc;
 
 use super::fixture::{Cohort, sender, until};
 
+async fn called(State(calls): State<mpsc::Sender<HeaderMap>>, headers: HeaderMap) {
+    calls.send(headers).await.unwrap();
+}
+
 /// A receiver on a free port, and the headers of the requests it gets.
 fn receiver() -> (String, mpsc::Receiver<HeaderMap>) {
     let (send, receive) = mpsc::channel(16);
-    let receive_one = async |State(send): State<mpsc::Sender<HeaderMap>>, headers: HeaderMap| {
-        send.send(headers).await.unwrap();
-    };
-    let router = Router::new().route("/{*path}", post(receive_one)).with_state(send);
+    let router = Router::new().route("/{*path}", post(called)).with_state(send);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -141,9 +141,15 @@ mod tests {
         ] {
             assert!(carries_credentials(name), "{name}");
         }
-        for name in
-            ["Content-Type", "X-Plan", "Idempotency-Key", "Author", "X-Keyword", "Accept", "User-Agent"]
-        {
+        for name in [
+            "Content-Type",
+            "X-Plan",
+            "Idempotency-Key",
+            "Author",
+            "X-Keyword",
+            "Accept",
+            "User-Agent",
+        ] {
             assert!(!carries_credentials(name), "{name}");
         }
     }

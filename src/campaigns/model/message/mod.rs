@@ -27,8 +27,8 @@ use serde_json::{Map, Value};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        Object, Ref, RefOr, Schema,
-        schema::{AdditionalProperties, AllOf, AnyOf, OneOf, Type},
+        Ref, RefOr, Schema,
+        schema::{AdditionalProperties, AllOf, AnyOf, ObjectBuilder, OneOf, Type},
     },
 };
 
@@ -65,12 +65,12 @@ pub struct Message {
 impl PartialSchema for Message {
     fn schema() -> RefOr<Schema> {
         let channel = OneOf::builder()
-            .item(Object::builder().schema_type(Type::Null))
+            .item(ObjectBuilder::new().schema_type(Type::Null))
             .item(Ref::from_schema_name(MessageChannel::name()))
             .description(Some(
                 "The channel, where the message itself has to name it: in variants of `ai_optimized`.",
             ));
-        let own = Object::builder()
+        let own = ObjectBuilder::new()
             .schema_type(Type::Object)
             .property("channel", channel)
             .additional_properties(Some(AdditionalProperties::FreeForm(true)));
@@ -230,20 +230,16 @@ impl Message {
     /// Reads a message of a campaign on this channel.
     pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
         match MessageChannel::of(channel) {
-            Some(channel) => Self {
-                channel: None,
-                content: Content::read(body, channel),
-                other: Map::new(),
-            },
+            Some(channel) => {
+                Self { channel: None, content: Content::read(body, channel), other: Map::new() }
+            }
             None => Self::choosing(body),
         }
     }
 
     fn choosing(body: &mut Fields<'_>) -> Self {
         let named = body.optional(CHANNEL).one_of(CHANNELS);
-        if named.is_none()
-            && !body.has(CHANNEL)
-            && !email::FIELDS.iter().any(|name| body.has(name))
+        if named.is_none() && !body.has(CHANNEL) && !email::FIELDS.iter().any(|name| body.has(name))
         {
             body.refuse(CHANNEL, "is required, unless the message is an email");
         }

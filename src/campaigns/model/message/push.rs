@@ -43,8 +43,7 @@ pub struct PushMessage {
 
 impl PushMessage {
     /// The names of its fields.
-    pub(super) const FIELDS: &'static [&'static str] =
-        &["title", "body", "icon", "image", "data"];
+    pub(super) const FIELDS: &'static [&'static str] = &["title", "body", "icon", "image", "data"];
 
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {

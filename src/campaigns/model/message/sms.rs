@@ -30,8 +30,7 @@ pub struct SmsMessage {
 
 impl SmsMessage {
     /// The names of its fields.
-    pub(super) const FIELDS: &'static [&'static str] =
-        &["body", "from", "shortenLinks"];
+    pub(super) const FIELDS: &'static [&'static str] = &["body", "from", "shortenLinks"];
 
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {

@@ -34,8 +34,7 @@ pub struct ViberMessage {
 
 impl ViberMessage {
     /// The names of its fields.
-    pub(super) const FIELDS: &'static [&'static str] =
-        &["templateId", "variables", "body"];
+    pub(super) const FIELDS: &'static [&'static str] = &["templateId", "variables", "body"];
 
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self {

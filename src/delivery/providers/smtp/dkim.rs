@@ -8,13 +8,13 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::{
     rand::SystemRandom,
     rsa,
-    signature::{Ed25519KeyPair, RSA_PKCS1_SHA256},
+    signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256},
 };
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
-use crate::{config, kernel::Timestamp};
+use crate::{config, kernel::Timestamp, sender_domains::model::DkimKey};
 
 /// The fields a signature covers where a message has them: what RFC 6376 5.4.1 names, and what RFC 8058 4
 /// demands of one-click unsubscribing.
@@ -83,18 +83,50 @@ impl Signer {
         Ok(Self { domain, selector, key: Key::read(text.expose_secret())? })
     }
 
-    /// The signature of a mail, as the field that goes before it.
+    /// The signature of a mail in the settings' own domain, as the field that goes before it.
     ///
     /// # Errors
     /// When the key does not sign.
     pub(super) fn sign(&self, mail: &[u8], now: Timestamp) -> anyhow::Result<String> {
+        self.sign_as(&self.domain, mail, now)
+    }
+
+    /// Whether a signature in the settings' own domain counts for mail from another, as DMARC sees it.
+    pub(super) fn speaks_for(&self, domain: &str) -> bool {
+        let below = domain.strip_suffix(&self.domain);
+        below.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
+
+    /// The public side of the key.
+    pub(super) fn public(&self) -> DkimKey {
+        let (kind, key) = match &self.key {
+            Key::Rsa(pair) => ("rsa", subject_public_key_info(pair.public().as_ref())),
+            Key::Ed25519(pair) => ("ed25519", pair.public_key().as_ref().to_vec()),
+        };
+        DkimKey {
+            domain: self.domain.clone(),
+            selector: self.selector.clone(),
+            record: format!("v=DKIM1; k={kind}; p={}", STANDARD.encode(key)),
+        }
+    }
+
+    /// [`Self::sign`] in the name of a domain that publishes the same key under the same selector.
+    ///
+    /// # Errors
+    /// When the key does not sign.
+    pub(super) fn sign_as(
+        &self,
+        domain: &str,
+        mail: &[u8],
+        now: Timestamp,
+    ) -> anyhow::Result<String> {
         let (head, body) = split(mail);
         let fields = fields(head);
         let covered = covered(&fields);
         let mut signature = format!(
             "DKIM-Signature: v=1; a={}; c=relaxed/relaxed; d={}; s={};\r\n t={};\r\n h={};\r\n bh={};\r\n b=",
             self.key.algorithm(),
-            self.domain,
+            domain,
             self.selector,
             now.millis().div_euclid(1000),
             covered.join(":\r\n  "),
@@ -158,6 +190,33 @@ impl Key {
             Self::Ed25519(pair) => Ok(STANDARD.encode(pair.sign(&Sha256::digest(text)))),
         }
     }
+}
+
+/// An RSA public key (PKCS#1) in the form that verifiers read: SubjectPublicKeyInfo (RFC 5280 4.1).
+fn subject_public_key_info(rsa: &[u8]) -> Vec<u8> {
+    /// `rsaEncryption` and its NULL parameters.
+    const ALGORITHM: &[u8] =
+        &[0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
+    const SEQUENCE: u8 = 0x30;
+    const BIT_STRING: u8 = 0x03;
+    const NO_UNUSED_BITS: &[u8] = &[0];
+    let bits = der(BIT_STRING, &[NO_UNUSED_BITS, rsa].concat());
+    der(SEQUENCE, &[ALGORITHM, &bits].concat())
+}
+
+/// A value in DER: its tag, its length, itself.
+fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+    let length = content.len().to_be_bytes();
+    let significant = length.iter().position(|byte| *byte != 0).unwrap_or(length.len() - 1);
+    let length = length.get(significant..).unwrap_or_default();
+    let mut out = vec![tag];
+    // A length of up to 127 is one byte; a longer one says first how many bytes it has.
+    if content.len() > 0x7f {
+        out.push(0x80 | u8::try_from(length.len()).unwrap_or(u8::MAX));
+    }
+    out.extend_from_slice(length);
+    out.extend_from_slice(content);
+    out
 }
 
 /// The head with its last line's end, and the body.
@@ -330,6 +389,34 @@ mod tests {
         let text = signed_text(&fields, &covered(&fields), &format!("{before} b="));
         let again = signer.key.sign(&text).unwrap();
         assert_eq!(b.replace("\r\n  ", "").trim_end(), again, "Ed25519 signs alike each time");
+    }
+
+    #[test]
+    fn public_keys_are_published_as_verifiers_read_them() {
+        let of = |key: Key| {
+            let signer =
+                Signer { domain: "example.test".to_owned(), selector: "s1".to_owned(), key };
+            signer.public().record
+        };
+        // RFC 8463, appendix A.2.
+        let expected = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
+        assert_eq!(of(Key::read(KEY).unwrap()), expected);
+        let pem = include_str!("../../../tests/delivery/providers/dkim-rsa.pem");
+        let record = of(Key::read(pem).unwrap());
+        // How every SubjectPublicKeyInfo of an RSA key of 2048 bits begins, and how this one ends.
+        let (begin, end) =
+            ("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA", "JzMPgTSZ5ErP6tea1kOOxwIDAQAB");
+        let key = record.strip_prefix("v=DKIM1; k=rsa; p=").unwrap();
+        assert!(key.starts_with(begin) && key.ends_with(end), "{record}");
+    }
+
+    #[test]
+    fn lengths_in_der_are_as_short_as_they_can_be() {
+        let head = |length: usize| der(4, &vec![0; length])[..4.min(length + 2)].to_vec();
+        assert_eq!(head(1), [4, 1, 0]);
+        assert_eq!(head(127)[..2], [4, 127]);
+        assert_eq!(head(128)[..3], [4, 0x81, 128]);
+        assert_eq!(head(256), [4, 0x82, 1, 0]);
     }
 
     #[test]

@@ -35,6 +35,7 @@ use crate::{
     config,
     delivery::model::{Content, Outcome, Outgoing},
     kernel::Clock,
+    sender_domains::model::DkimKey,
 };
 
 /// How long an open conversation waits for another message; servers hang up after some minutes.
@@ -84,6 +85,15 @@ impl Smtp {
             is_swept: AtomicBool::new(false),
         });
         Ok(Self { pool, writer, clock, connections: settings.connections })
+    }
+
+    /// The public side of the key that mail is signed with; none where it is not signed.
+    ///
+    /// # Errors
+    /// When the settings name no key that signs.
+    pub(super) fn dkim_key(settings: &config::Smtp) -> anyhow::Result<Option<DkimKey>> {
+        let signer = settings.dkim.as_ref().map(dkim::Signer::from_settings).transpose()?;
+        Ok(signer.map(|signer| signer.public()))
     }
 
     async fn send_one(&self, message: &Outgoing) -> Outcome {

@@ -144,3 +144,36 @@ async fn signed_mail_is_verified_and_a_change_of_it_is_not() {
         std::fs::write(file, mail).unwrap();
     }
 }
+
+#[tokio::test]
+async fn mail_from_a_workspaces_own_domain_is_signed_for_that_domain_too() {
+    let server = MailServer::start().await;
+    let url = format!("smtp://{}", server.address);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/delivery/providers");
+    let file = folder.join("dkim-ed25519.pem").display().to_string();
+    let variables = [
+        ("MILLRACE_CHANNELS__EMAIL__URL", url.as_str()),
+        ("MILLRACE_CHANNELS__EMAIL__DKIM__DOMAIN", "example.test"),
+        ("MILLRACE_CHANNELS__EMAIL__DKIM__SELECTOR", "s1"),
+        ("MILLRACE_CHANNELS__EMAIL__DKIM__KEY_FILE", &file),
+    ];
+    let provider = provider(&variables, MessageChannel::Email);
+    for own in ["acme.test", "mail.example.test"] {
+        let mut message = email("ann@example.org");
+        if let Content::Email(email) = &mut message.content {
+            email.from = Some(format!("hello@{own}"));
+            email.signing_domain = Some(own.to_owned());
+        }
+        let outcome = send(&*provider, message).await;
+        assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome:?}");
+    }
+    let taken = server.taken();
+    let mail = &taken[0].mail;
+    assert!(is_signed(mail), "{mail}");
+    let begin = "DKIM-Signature: v=1; a=ed25519-sha256; c=relaxed/relaxed; d=acme.test;";
+    let (first, _) = mail.split_once(begin).unwrap();
+    assert!(first.contains("d=example.test;"), "{first}");
+    let second = mail.strip_prefix(first).unwrap();
+    assert!(is_signed(second), "{second}");
+    assert_eq!(taken[1].mail.matches("DKIM-Signature:").count(), 1, "the first speaks for it");
+}

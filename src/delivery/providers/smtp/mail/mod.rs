@@ -137,9 +137,15 @@ impl Writer {
         self.add_fields(built.headers_mut(), message, email, reference)?;
         let mut bytes = built.formatted();
         if let Some(signer) = &self.signer {
-            let signature =
-                signer.sign(&bytes, now).map_err(|reason| unwritable("unwritable", reason))?;
-            bytes.splice(0..0, signature.into_bytes());
+            let mut signatures = signer.sign(&bytes, now);
+            if let Some(domain) = &email.signing_domain
+                && !signer.speaks_for(domain)
+            {
+                let second = signer.sign_as(domain, &bytes, now);
+                signatures = signatures.and_then(|first| Ok(first + &second?));
+            }
+            let signatures = signatures.map_err(|reason| unwritable("unwritable", reason))?;
+            bytes.splice(0..0, signatures.into_bytes());
         }
         let from = return_path
             .ok_or_else(|| unwritable("unwritable", "the return path is no email address"))?;

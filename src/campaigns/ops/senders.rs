@@ -1,0 +1,93 @@
+//! Whether a campaign's emails leave from domains that are its workspace's.
+
+use crate::{
+    app::App,
+    campaigns::model::{
+        Definition, Variant,
+        checks::{self, Check, CheckId, CheckStatus},
+        message::{Content, address_of},
+    },
+    kernel::{Channel, EmailAddress, FieldError, Result, WorkspaceId},
+    sender_domains::{
+        model::{Purpose, Sender},
+        ops::{not_verified, sender},
+    },
+    template,
+};
+
+/// The senders that a campaign's variants name, by the place of the variant. What Liquid makes of one is
+/// checked when a message leaves.
+fn named(definition: &Definition) -> Vec<(usize, EmailAddress)> {
+    let of = |variant: &Variant| match &variant.message.as_ref()?.content {
+        Content::Email(email) if !variant.is_control() => {
+            let from = email.from.as_deref().filter(|from| !template::has_markup(from))?;
+            address_of(from)
+        }
+        _ => None,
+    };
+    let variants = definition.variants.iter().enumerate();
+    variants.filter_map(|(at, variant)| Some((at, of(variant)?))).collect()
+}
+
+/// What is known of each sender. None where email has no provider: then nothing leaves.
+async fn senders(
+    app: &App,
+    workspace: WorkspaceId,
+    definition: &Definition,
+) -> Result<Vec<(usize, EmailAddress, Sender)>> {
+    let mut senders = Vec::new();
+    if app.carried().contains(Channel::Email) {
+        for (at, from) in named(definition) {
+            let found = sender(app.db(), app.sender_setup(), workspace, from.domain()).await?;
+            senders.push((at, from, found));
+        }
+    }
+    Ok(senders)
+}
+
+/// The first sender in a domain that is not the workspace's.
+///
+/// # Errors
+/// When the store fails.
+pub(super) async fn fault(
+    app: &App,
+    workspace: WorkspaceId,
+    definition: &Definition,
+) -> Result<Option<FieldError>> {
+    let senders = senders(app, workspace, definition).await?;
+    let unknown = senders.into_iter().find(|(_, _, found)| *found == Sender::Unknown);
+    Ok(unknown.map(|(at, from, _)| {
+        FieldError::new(format!("variants[{at}].message.from"), not_verified(from.domain()))
+    }))
+}
+
+/// Whether the channel has a provider and the senders are the workspace's; a warning where records are missing
+/// that receivers look for.
+///
+/// # Errors
+/// When the store fails.
+pub async fn check(app: &App, workspace: WorkspaceId, definition: &Definition) -> Result<Check> {
+    let provider = checks::sender(definition, app.carried());
+    if provider.status != CheckStatus::Pass {
+        return Ok(provider);
+    }
+    if let Some(fault) = fault(app, workspace, definition).await? {
+        return Ok(Check::fail(CheckId::SenderConfigured, fault.to_string()));
+    }
+    let mut warnings: Vec<String> = Vec::new();
+    for (_, _, found) in senders(app, workspace, definition).await? {
+        if let Sender::Verified { domain, missing } = found
+            && !missing.is_empty()
+        {
+            let missing: Vec<&str> = missing.into_iter().map(Purpose::name).collect();
+            let warning = format!("{domain} lacks DNS records for {}", missing.join(", "));
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    if warnings.is_empty() {
+        return Ok(provider);
+    }
+    Ok(Check::warn(CheckId::SenderConfigured, warnings.join("; ")))
+}

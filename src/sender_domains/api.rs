@@ -1,0 +1,185 @@
+//! `/sender-domains`: add, read, check and remove.
+
+use axum::{Json, extract::State};
+use http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{self, DomainStatus, Record, SenderSetup, records},
+    ops,
+};
+use crate::{
+    app::App,
+    auth::{Caller, scope},
+    http::{Body, Fields, FromFields, Nothing, Path},
+    kernel::{Result, SenderDomainId, Timestamp},
+};
+
+/// The routes of `/sender-domains`.
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(add_sender_domain, list_sender_domains))
+        .routes(routes!(get_sender_domain, delete_sender_domain))
+        .routes(routes!(verify_sender_domain))
+}
+
+/// A domain to send email from.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body")]
+struct NewSenderDomain {
+    /// At least two labels, at most 243 characters, no public suffix such as `co.uk`. Kept in ASCII and lower
+    /// case (IDNA).
+    #[schema(min_length = 3, example = "news.example.com")]
+    domain: String,
+}
+
+/// A domain as it was sent, read.
+#[derive(Debug)]
+struct NewDomain(String);
+
+impl FromFields for NewDomain {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(body.required("domain").parsed(String::new(), model::domain_name))
+    }
+}
+
+/// A domain of the workspace and its DNS records.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SenderDomain {
+    /// Its id.
+    id: SenderDomainId,
+    /// In ASCII and lower case.
+    domain: String,
+    /// `verified` when its ownership record was found, `failed` when the last check found none.
+    status: DomainStatus,
+    /// The records to set. Only `ownership` is needed to send; where others are missing, launch checks warn.
+    records: Vec<Record>,
+    /// What went wrong at the last check of the ownership record.
+    problem: Option<String>,
+    /// When it was last checked.
+    checked_at: Option<Timestamp>,
+    /// When it was verified.
+    verified_at: Option<Timestamp>,
+    /// When it was added.
+    created_at: Timestamp,
+}
+
+impl SenderDomain {
+    fn of(domain: model::SenderDomain, setup: &SenderSetup) -> Self {
+        Self {
+            id: domain.id,
+            records: records(&domain, setup),
+            domain: domain.domain,
+            status: domain.status,
+            problem: domain.problem,
+            checked_at: domain.checked_at,
+            verified_at: domain.verified_at,
+            created_at: domain.created_at,
+        }
+    }
+}
+
+/// The domains of the workspace.
+#[derive(Debug, Serialize, ToSchema)]
+struct SenderDomains {
+    /// By name; at most 100.
+    data: Vec<SenderDomain>,
+}
+
+fn id_of(text: &str) -> Result<SenderDomainId> {
+    text.parse().map_err(|_| ops::NOT_FOUND)
+}
+
+/// Adds a domain to send email from; the answer says which DNS records to set.
+#[utoipa::path(
+    post,
+    path = "/sender-domains",
+    tag = "sender-domains",
+    request_body = NewSenderDomain,
+    responses(
+        (status = 201, body = SenderDomain),
+        (status = 409, description = "the workspace added the domain before"),
+    )
+)]
+async fn add_sender_domain(
+    State(app): State<App>,
+    caller: Caller<scope::SettingsWrite>,
+    Body(NewDomain(domain)): Body<NewDomain>,
+) -> Result<(StatusCode, Json<SenderDomain>)> {
+    let added = ops::add(&app, caller.workspace(), domain).await?;
+    Ok((StatusCode::CREATED, Json(SenderDomain::of(added, app.sender_setup()))))
+}
+
+/// Lists the domains of the workspace.
+#[utoipa::path(
+    get,
+    path = "/sender-domains",
+    tag = "sender-domains",
+    responses((status = 200, body = SenderDomains))
+)]
+async fn list_sender_domains(
+    State(app): State<App>,
+    caller: Caller<scope::SettingsRead>,
+) -> Result<Json<SenderDomains>> {
+    let found = ops::list(&app, caller.workspace()).await?;
+    let data = found.into_iter().map(|domain| SenderDomain::of(domain, app.sender_setup()));
+    Ok(Json(SenderDomains { data: data.collect() }))
+}
+
+/// Reads a domain, with what the last check found.
+#[utoipa::path(
+    get,
+    path = "/sender-domains/{senderDomainId}",
+    tag = "sender-domains",
+    params(("senderDomainId" = SenderDomainId, Path)),
+    responses((status = 200, body = SenderDomain), (status = 404, description = "no such domain"))
+)]
+async fn get_sender_domain(
+    State(app): State<App>,
+    caller: Caller<scope::SettingsRead>,
+    Path(id): Path<String>,
+) -> Result<Json<SenderDomain>> {
+    let found = ops::find(&app, caller.workspace(), id_of(&id)?).await?;
+    Ok(Json(SenderDomain::of(found, app.sender_setup())))
+}
+
+/// Looks for the domain's records in DNS, now.
+#[utoipa::path(
+    post,
+    path = "/sender-domains/{senderDomainId}/verify",
+    tag = "sender-domains",
+    params(("senderDomainId" = SenderDomainId, Path)),
+    responses(
+        (status = 200, body = SenderDomain, description = "the domain after the check, whatever it found"),
+        (status = 404, description = "no such domain"),
+    )
+)]
+async fn verify_sender_domain(
+    State(app): State<App>,
+    caller: Caller<scope::SettingsWrite>,
+    Path(id): Path<String>,
+    _: Body<Option<Nothing>>,
+) -> Result<Json<SenderDomain>> {
+    let checked = ops::verify(&app, caller.workspace(), id_of(&id)?).await?;
+    Ok(Json(SenderDomain::of(checked, app.sender_setup())))
+}
+
+/// Removes a domain: nothing leaves from it any more.
+#[utoipa::path(
+    delete,
+    path = "/sender-domains/{senderDomainId}",
+    tag = "sender-domains",
+    params(("senderDomainId" = SenderDomainId, Path)),
+    responses((status = 204, description = "removed"), (status = 404, description = "no such domain"))
+)]
+async fn delete_sender_domain(
+    State(app): State<App>,
+    caller: Caller<scope::SettingsWrite>,
+    Path(id): Path<String>,
+) -> Result<StatusCode> {
+    ops::delete(&app, caller.workspace(), id_of(&id)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

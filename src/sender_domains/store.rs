@@ -1,0 +1,203 @@
+//! Sender domains in PostgreSQL.
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgExecutor, PgPool, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    db::ResultExt as _,
+    kernel::{Error, Result, SenderDomainId, Timestamp, WorkspaceId},
+    sender_domains::model::{DOMAINS_MAX, DomainStatus, Findings, Found, SenderDomain, status_of},
+};
+
+/// The constraint that holds a workspace's domains apart.
+const DOMAIN_UNIQUE: &str = "sender_domain_unique";
+
+struct Row {
+    id: Uuid,
+    domain: String,
+    token: String,
+    status: String,
+    findings: Json<Findings>,
+    problem: Option<String>,
+    checked_at: Option<DateTime<Utc>>,
+    verified_at: Option<DateTime<Utc>>,
+    created_at: DateTime<Utc>,
+}
+
+impl TryFrom<Row> for SenderDomain {
+    type Error = Error;
+
+    fn try_from(row: Row) -> Result<Self> {
+        let status = DomainStatus::NAMED.iter().find(|(name, _)| *name == row.status);
+        let (_, status) = status.ok_or_else(|| Error::internal("a sender domain of no status"))?;
+        Ok(Self {
+            id: SenderDomainId::new(row.id),
+            domain: row.domain,
+            token: row.token,
+            status: *status,
+            findings: row.findings.0,
+            problem: row.problem,
+            checked_at: row.checked_at.map(Timestamp::from),
+            verified_at: row.verified_at.map(Timestamp::from),
+            created_at: row.created_at.into(),
+        })
+    }
+}
+
+/// Adds a domain.
+///
+/// # Errors
+/// A conflict where the workspace has it; a bad request where it has as many as it may.
+pub(super) async fn insert(db: &PgPool, workspace: WorkspaceId, new: &SenderDomain) -> Result<()> {
+    let mut tx = db.begin().await?;
+    // One at a time in a workspace, so that the limit holds.
+    sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
+        .fetch_one(&mut *tx)
+        .await?;
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from sender_domain where workspace_id = $1"#,
+        workspace.uuid(),
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let taken = sqlx::query_scalar!(
+        r#"select exists (select 1 from sender_domain where workspace_id = $1 and domain = $2) as "taken!""#,
+        workspace.uuid(),
+        new.domain,
+    )
+    .fetch_one(&mut *tx)
+    .await?;
+    let conflict = || Error::Conflict(format!("The domain {} was added before", new.domain));
+    if taken {
+        return Err(conflict());
+    }
+    if count >= DOMAINS_MAX {
+        let problem = format!("must be one of at most {DOMAINS_MAX} of a workspace");
+        return Err(Error::invalid("domain", problem));
+    }
+    sqlx::query!(
+        "insert into sender_domain (workspace_id, id, domain, token, status, findings, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        workspace.uuid(),
+        new.id.uuid(),
+        new.domain,
+        new.token,
+        new.status.as_str(),
+        Json(&new.findings) as _,
+        new.created_at.utc(),
+    )
+    .execute(&mut *tx)
+    .await
+    .on_constraint(DOMAIN_UNIQUE, conflict)?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The domains of a workspace, by name.
+pub(super) async fn list(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+) -> Result<Vec<SenderDomain>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select id, domain, token, status, findings as "findings: _", problem, checked_at, verified_at,
+               created_at
+           from sender_domain
+           where workspace_id = $1
+           order by domain"#,
+        workspace.uuid(),
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter().map(SenderDomain::try_from).collect()
+}
+
+/// A domain.
+pub(super) async fn find(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+) -> Result<Option<SenderDomain>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select id, domain, token, status, findings as "findings: _", problem, checked_at, verified_at,
+               created_at
+           from sender_domain
+           where workspace_id = $1 and id = $2"#,
+        workspace.uuid(),
+        id.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(SenderDomain::try_from).transpose()
+}
+
+/// Writes what a check found. A check whose ownership record got no answer leaves the status that the row has
+/// by now. Nothing where the domain was deleted meanwhile.
+pub(super) async fn checked(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+    (findings, ownership, problem): (&Findings, Found, Option<&str>),
+    now: Timestamp,
+) -> Result<Option<SenderDomain>> {
+    let status = status_of(ownership);
+    let row = sqlx::query_as!(
+        Row,
+        r#"update sender_domain
+           set status = coalesce($3, status), findings = $4, problem = $5, checked_at = $6,
+               verified_at = case when $3 = 'verified' then coalesce(verified_at, $6)
+                                  when $3 = 'failed' then null else verified_at end
+           where workspace_id = $1 and id = $2
+           returning id, domain, token, status, findings as "findings: _", problem, checked_at, verified_at,
+               created_at"#,
+        workspace.uuid(),
+        id.uuid(),
+        status.map(DomainStatus::as_str),
+        Json(findings) as _,
+        problem,
+        now.utc(),
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(SenderDomain::try_from).transpose()
+}
+
+/// Removes a domain; false where there is none.
+pub(super) async fn delete(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "delete from sender_domain where workspace_id = $1 and id = $2",
+        workspace.uuid(),
+        id.uuid(),
+    )
+    .execute(db)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// The verified one of these names, the longest where several are.
+pub(super) async fn verified(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    names: &[String],
+) -> Result<Option<SenderDomain>> {
+    let row = sqlx::query_as!(
+        Row,
+        r#"select id, domain, token, status, findings as "findings: _", problem, checked_at, verified_at,
+               created_at
+           from sender_domain
+           where workspace_id = $1 and domain = any($2) and status = 'verified'
+           order by length(domain) desc
+           limit 1"#,
+        workspace.uuid(),
+        names,
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(SenderDomain::try_from).transpose()
+}

@@ -19,6 +19,7 @@ use crate::{
     sender_domains::{dns::Dns, model::SenderSetup},
     spam::Spamd,
     telemetry::recorder::Recorder,
+    tracking::StoredRate,
     vault::Vault,
 };
 
@@ -47,6 +48,8 @@ pub struct Parts {
     pub body_budget: BodyBudget,
     /// How often one credential may ask.
     pub rate_limits: RateLimits,
+    /// How many opens and clicks of one message are stored.
+    pub stored_engagements: StoredRate,
     /// Proxies whose word on the requester's address is taken.
     pub trusted_proxies: TrustedProxies,
     /// Makes and opens the signed links in messages.
@@ -188,6 +191,11 @@ impl App {
     /// How often one credential may ask.
     pub fn rate_limits(&self) -> &RateLimits {
         &self.0.rate_limits
+    }
+
+    /// How many opens and clicks of one message are stored.
+    pub fn stored_engagements(&self) -> &StoredRate {
+        &self.0.stored_engagements
     }
 
     /// What `/metrics` answers.

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::{Auth, INVALID, KeyKind, Scope, ScopeSet, credential::Credential, sessions::Session};
 use crate::{
-    http::rate,
+    http::{BodyOwner, rate},
     kernel::{Error, OrganizationId, Result, Tenant, WorkspaceId},
 };
 
@@ -65,6 +65,7 @@ where
         let key = Auth::from_ref(state).key(&bearer(&parts.headers)?, KeyKind::Api).await?;
         rate::admit(&parts.extensions, key.id)?;
         demand::<S>(key.scopes)?;
+        parts.extensions.insert(BodyOwner(key.workspace));
         Ok(Self { key, scope: PhantomData })
     }
 }
@@ -118,11 +119,13 @@ where
             rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
             let organization = auth.organization(session.workspace).await?;
             let tenant = Tenant { organization, workspace: session.workspace };
+            parts.extensions.insert(BodyOwner(tenant.workspace));
             return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
         }
         let key = auth.key(&text, KeyKind::Api).await?;
         rate::admit(&parts.extensions, key.id)?;
         let tenant = Tenant { organization: key.organization, workspace: key.workspace };
+        parts.extensions.insert(BodyOwner(tenant.workspace));
         Ok(Self { tenant, scopes: key.scopes, who: Who::Key(key) })
     }
 }
@@ -170,7 +173,8 @@ where
     }
 }
 
-/// A client SDK, by the key in `X-SDK-Key`.
+/// A client SDK, by the key in `X-SDK-Key`. Such a key is public: bodies sent with it take the memory of
+/// callers without a verified credential.
 #[derive(Debug)]
 pub struct SdkCaller {
     key: Arc<Credential>,

@@ -90,6 +90,8 @@ pub struct Settings {
     pub http: Http,
     /// What one credential may ask for.
     pub rate_limits: RateLimits,
+    /// What is stored at most.
+    pub limits: Limits,
     /// The embedded engines, and the pools that lead to any engine.
     pub engines: Engines,
     /// Credentials.
@@ -182,18 +184,57 @@ pub struct ClickHouse {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Open connections at most.
+    /// Open connections of a listener at most.
     pub connections_max: usize,
+    /// Of these, connections of one peer that is no trusted proxy.
+    pub peer_connections_max: usize,
     /// Seconds for a whole request head.
     pub header_timeout_seconds: u64,
     /// Seconds for a whole request body.
     pub body_timeout_seconds: u64,
+    /// Bytes a second that a request body must bring on average; 0 for no such limit.
+    pub body_rate_bytes: u32,
+    /// Seconds after which that counts.
+    pub body_grace_seconds: u64,
     /// Bytes of request bodies in flight at most, all together.
     pub body_bytes: usize,
+    /// Of these, bytes of callers without a verified credential.
+    pub public_body_bytes: usize,
+    /// Of these, bytes of one peer.
+    pub peer_body_bytes: usize,
+    /// Percent of the rest that one workspace may hold.
+    pub workspace_body_percent: usize,
     /// Seconds between two requests of a connection.
     pub idle_timeout_seconds: u64,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<TrustedProxy>,
+}
+
+impl Http {
+    /// Bytes of request bodies of callers with a verified credential.
+    pub fn verified_body_bytes(&self) -> usize {
+        self.body_bytes.saturating_sub(self.public_body_bytes)
+    }
+
+    /// Of these, bytes of one workspace.
+    pub fn workspace_body_bytes(&self) -> usize {
+        self.verified_body_bytes() / 100 * self.workspace_body_percent
+    }
+
+    /// What is wrong with the amounts together: a key and the reason.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        if self.public_body_bytes >= self.body_bytes {
+            return Some(("http.public_body_bytes", "must be less than `http.body_bytes`"));
+        }
+        if self.peer_body_bytes > self.public_body_bytes {
+            let reason = "must be at most `http.public_body_bytes`";
+            return Some(("http.peer_body_bytes", reason));
+        }
+        if !(1..=100).contains(&self.workspace_body_percent) {
+            return Some(("http.workspace_body_percent", "must be between 1 and 100"));
+        }
+        None
+    }
 }
 
 /// `[rate_limits]`
@@ -218,6 +259,14 @@ pub struct RateLimits {
 pub struct RatePerMinute {
     /// Requests in any minute; 0 for no limit.
     pub per_minute: u32,
+}
+
+/// `[limits]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Opens of one message that are stored in a minute; likewise clicks.
+    pub message_engagements_per_minute: u32,
 }
 
 /// A rate of requests.
@@ -354,6 +403,9 @@ impl Settings {
                 "must be 1: events cannot be spread over several shards, only replicated",
             );
         }
+        if let Some((key, reason)) = self.http.fault() {
+            return refuse(key, reason);
+        }
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);
         }
@@ -375,16 +427,23 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 11] {
+    fn counts(&self) -> [(&'static str, u64); 15] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
             ("ingest.batch_rows", wide(self.ingest.batch_rows)),
             ("http.connections_max", wide(self.http.connections_max)),
+            ("http.peer_connections_max", wide(self.http.peer_connections_max)),
             ("http.header_timeout_seconds", self.http.header_timeout_seconds),
             ("http.body_bytes", wide(self.http.body_bytes)),
+            ("http.peer_body_bytes", wide(self.http.peer_body_bytes)),
             ("http.body_timeout_seconds", self.http.body_timeout_seconds),
+            ("http.body_grace_seconds", self.http.body_grace_seconds),
             ("http.idle_timeout_seconds", self.http.idle_timeout_seconds),
+            (
+                "limits.message_engagements_per_minute",
+                self.limits.message_engagements_per_minute.into(),
+            ),
             ("engines.clickhouse_memory_bytes", self.engines.clickhouse_memory_bytes),
             ("engines.clickhouse_connections", wide(self.engines.clickhouse_connections)),
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),

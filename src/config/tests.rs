@@ -36,6 +36,13 @@ fn defaults_are_those_of_the_contract() {
     assert_eq!(settings.rate_limits.test_sends.per_minute, 20);
     let management = settings.rate_limits.management;
     assert_eq!((management.per_second, management.burst), (1_000, 2_000));
+    let http = &settings.http;
+    assert_eq!((http.connections_max, http.peer_connections_max), (10_000, 1_000));
+    assert_eq!((http.body_rate_bytes, http.body_grace_seconds), (1_024, 2));
+    assert_eq!(http.verified_body_bytes(), 96 << 20);
+    // A request of users may have 64 MiB, and must fit into a workspace's share.
+    assert!(http.workspace_body_bytes() > crate::http::USERS_BODY_BYTES_MAX);
+    assert_eq!(settings.limits.message_engagements_per_minute, 20);
 }
 
 #[test]
@@ -115,7 +122,7 @@ type Refusal =
 #[test]
 fn refusals_name_the_source_and_the_key() {
     let none = Flags::default();
-    let cases: [Refusal; 16] = [
+    let cases: [Refusal; 22] = [
         (
             &[("MILLRACE_CLICKHOUSE__CLUSTER", "main")],
             None,
@@ -136,6 +143,16 @@ fn refusals_name_the_source_and_the_key() {
         (&[("MILLRACE_SPOOL__LIMIT", "1")], None, &["MILLRACE_SPOOL__LIMIT", "unknown field"]),
         (&[("MILLRACE_SPOOL__LIMIT_BYTES", "much")], None, &["MILLRACE_SPOOL__LIMIT_BYTES"]),
         (&[("MILLRACE_SPOOL__LIMIT_BYTES", "1")], None, &["spool.limit_bytes", "four segments"]),
+        (&[("MILLRACE_HTTP__PUBLIC_BODY_BYTES", "134217728")], None, &["http.public_body_bytes"]),
+        (&[("MILLRACE_HTTP__PEER_BODY_BYTES", "33554433")], None, &["http.peer_body_bytes"]),
+        (&[("MILLRACE_HTTP__WORKSPACE_BODY_PERCENT", "101")], None, &["workspace_body_percent"]),
+        (&[("MILLRACE_HTTP__WORKSPACE_BODY_PERCENT", "0")], None, &["between 1 and 100"]),
+        (&[("MILLRACE_HTTP__PEER_CONNECTIONS_MAX", "0")], None, &["http.peer_connections_max"]),
+        (
+            &[("MILLRACE_LIMITS__MESSAGE_ENGAGEMENTS_PER_MINUTE", "0")],
+            None,
+            &["limits.message_engagements_per_minute", "at least 1"],
+        ),
         (&[("MILLRACE_ROLES", ",")], None, &["roles", "at least one"]),
         (&[("MILLRACE_SECURITY__MASTER_KEY", "short")], None, &["security.master_key", "32"]),
         (

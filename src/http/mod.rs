@@ -26,8 +26,8 @@ mod tests;
 
 pub use self::{
     body::{
-        Body, BodyBudget, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held, JsonBytes, OneOrMany,
-        RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
+        Body, BodyBudget, BodyLimits, BodyOwner, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held,
+        JsonBytes, OneOrMany, RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
     envelope::Shown,
     fields::{

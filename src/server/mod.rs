@@ -5,6 +5,7 @@
 //! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
 
 mod arrivals;
+mod open_files;
 mod stores;
 mod welcome;
 
@@ -39,7 +40,7 @@ use crate::{
     },
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
-        self, BodyBudget, ServeOptions, TrustedProxies,
+        self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
         health::Readiness,
         quota::WorkspaceQuota,
         rate::{KeyedRate, Rate, RateClass, RateLimit, RateLimits},
@@ -53,6 +54,7 @@ use crate::{
     spam::Spamd,
     suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
+    tracking::StoredRate,
     triggers::Triggers,
     vault::Vault,
 };
@@ -319,7 +321,9 @@ fn spool_options(settings: &Settings, data_dir: &DataDir) -> SpoolOptions {
 
 fn serve_options(settings: &config::Http) -> ServeOptions {
     ServeOptions {
-        connections_max: settings.connections_max,
+        connections_max: open_files::connections(settings.connections_max),
+        peer_connections_max: settings.peer_connections_max,
+        trusted_proxies: TrustedProxies::new(&settings.trusted_proxies),
         head_max: Duration::from_secs(settings.header_timeout_seconds),
         idle_max: Duration::from_secs(settings.idle_timeout_seconds),
         drain_max: shutdown::DRAIN_MAX,
@@ -353,12 +357,9 @@ fn assemble(
             },
         ),
         readiness: Readiness::new(),
-        body_budget: BodyBudget::with_timeouts(
-            settings.http.body_bytes,
-            BODY_SILENCE_MAX,
-            Duration::from_secs(settings.http.body_timeout_seconds),
-        ),
+        body_budget: BodyBudget::new(body_limits(&settings.http)),
         rate_limits: rate_limits(&settings.rate_limits),
+        stored_engagements: StoredRate::new(settings.limits.message_engagements_per_minute),
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
         in_app: Live::default(),
@@ -378,6 +379,19 @@ fn assemble(
         clock,
         db,
     }))
+}
+
+fn body_limits(settings: &config::Http) -> BodyLimits {
+    BodyLimits {
+        verified_bytes: settings.verified_body_bytes(),
+        workspace_bytes: settings.workspace_body_bytes(),
+        public_bytes: settings.public_body_bytes,
+        peer_bytes: settings.peer_body_bytes,
+        silence_max: BODY_SILENCE_MAX,
+        arrival_max: Duration::from_secs(settings.body_timeout_seconds),
+        grace: Duration::from_secs(settings.body_grace_seconds),
+        rate_min: settings.body_rate_bytes,
+    }
 }
 
 fn rate_limits(settings: &config::RateLimits) -> RateLimits {

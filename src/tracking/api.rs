@@ -159,12 +159,18 @@ async fn tell(
     if *method != Method::GET {
         return;
     }
+    let now = app.clock().now();
+    let kind = std::mem::discriminant(&engaged);
+    if !app.stored_engagements().admits((message.workspace, message.message, kind), now) {
+        metrics::counter!("tracking_repeats_total").increment(1);
+        return;
+    }
     let Ok(turn) = TELLING.try_acquire() else {
         metrics::counter!("tracking_untold_total").increment(1);
         return;
     };
     let is_bot = machine::asks(headers);
-    let done = Engagement { message, engaged, at: app.clock().now(), is_bot };
+    let done = Engagement { message, engaged, at: now, is_bot };
     let app = app.clone();
     let telling = tokio::spawn(async move {
         let _turn = turn;

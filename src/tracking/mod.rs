@@ -3,3 +3,6 @@
 
 pub mod api;
 mod machine;
+mod stored_rate;
+
+pub use self::stored_rate::StoredRate;

@@ -1,15 +1,18 @@
 //! `/callbacks/email/*`: what mail providers and mail servers say.
 
-use axum::{extract::State, http::HeaderMap};
+use axum::{
+    extract::{FromRequest as _, Request, State},
+    http::HeaderMap,
+};
 
-use super::{CALL_BYTES_MAX, MAIL_BYTES_MAX, header, json};
+use super::{CALL_BYTES_MAX, MAIL_BYTES_MAX, body, generic::Proof, header, json, set_up};
 use crate::{
     app::App,
     callbacks::{
-        model::{Dialect, Kind, Unproven, Unsigned, returned, standard},
+        model::{Dialect, Kind, SigningKey, Unproven, Unsigned, returned, standard, standard_head},
         ops,
     },
-    http::RawBytes,
+    http::{JsonBytes, RawBytes},
     kernel::{Error, Result},
 };
 
@@ -19,9 +22,16 @@ const EMAIL: &str = "email";
 /// What SES says by SNS. Amazon posts its JSON as plain text.
 pub(super) async fn ses(
     State(app): State<App>,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    headers: HeaderMap,
+    request: Request,
 ) -> Result<()> {
-    let ses = app.tellers().ses.as_ref().ok_or(Unproven::Missing)?;
+    let ses = set_up(app.tellers().ses.as_ref())?;
+    // The proof is in the body; of the head only the topic can be judged, where Amazon names it.
+    let topic = header(&headers, "x-amz-sns-topic-arn");
+    if !topic.is_empty() && !ses.topics.iter().any(|ours| ours == topic) {
+        return Err(Unproven::Wrong.into());
+    }
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let envelope = Unsigned::read(&bytes)
         .map_err(|error| Error::bad_request(format!("body is no SNS message: {error}")))?;
     let envelope = ops::ses::prove(ses, envelope, app.clock().now()).await?;
@@ -40,13 +50,15 @@ pub(super) async fn ses(
 pub(super) async fn sendgrid(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    let key = app.tellers().sendgrid.as_ref().ok_or(Unproven::Missing)?;
+    let key = set_up(app.tellers().sendgrid.as_ref())?;
     let proof = (
         header(&headers, "x-twilio-email-event-webhook-timestamp"),
         header(&headers, "x-twilio-email-event-webhook-signature"),
     );
+    SigningKey::head(app.clock().now(), proof)?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     key.proves(app.clock().now(), proof, &bytes)?;
     let reports = Dialect::Sendgrid.reports(&json(&bytes)?, "");
     ops::take(&app, "sendgrid", EMAIL, reports).await.map(drop)
@@ -55,32 +67,35 @@ pub(super) async fn sendgrid(
 pub(super) async fn postmark(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    let credentials = app.tellers().postmark.as_ref().ok_or(Unproven::Missing)?;
+    let credentials = set_up(app.tellers().postmark.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let reports = Dialect::Postmark.reports(&json(&bytes)?, "");
     ops::take(&app, "postmark", EMAIL, reports).await.map(drop)
 }
 
-pub(super) async fn mailgun(
-    State(app): State<App>,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
-) -> Result<()> {
-    let key = app.tellers().mailgun.as_ref().ok_or(Unproven::Missing)?;
-    let body = json(&bytes)?;
-    key.proves(app.clock().now(), &body)?;
-    ops::take(&app, "mailgun", EMAIL, Dialect::Mailgun.reports(&body, "")).await.map(drop)
+pub(super) async fn mailgun(State(app): State<App>, request: Request) -> Result<()> {
+    let key = set_up(app.tellers().mailgun.as_ref())?;
+    // The proof is in the body, which is JSON.
+    let JsonBytes { bytes, held: _held } =
+        JsonBytes::<CALL_BYTES_MAX>::from_request(request, &app).await?;
+    let said = json(&bytes)?;
+    key.proves(app.clock().now(), &said)?;
+    ops::take(&app, "mailgun", EMAIL, Dialect::Mailgun.reports(&said, "")).await.map(drop)
 }
 
 pub(super) async fn resend(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    let secret = app.tellers().resend.as_ref().ok_or(Unproven::Missing)?;
+    let secret = set_up(app.tellers().resend.as_ref())?;
     let id = header(&headers, "svix-id");
     let proof = (id, header(&headers, "svix-timestamp"), header(&headers, "svix-signature"));
+    standard_head(app.clock().now(), proof)?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     standard(secret, app.clock().now(), proof, &bytes)?;
     let reports = Dialect::Resend.reports(&json(&bytes)?, id);
     ops::take(&app, "resend", EMAIL, reports).await.map(drop)
@@ -90,9 +105,11 @@ pub(super) async fn resend(
 pub(super) async fn raw(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<MAIL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    super::generic::proven(&app, &headers, &bytes)?;
+    let proof = Proof::of_head(&app, &headers)?;
+    let RawBytes { bytes, held: _held } = body::<MAIL_BYTES_MAX>(&app, request).await?;
+    proof.proves(&bytes)?;
     let mail = tokio::task::spawn_blocking(move || returned(&bytes, &[]));
     let mail = mail
         .await

@@ -1,17 +1,20 @@
 //! `/callbacks/generic/{channel}`: what gateways of one's own say, signed by Standard Webhooks.
 
-use axum::{extract::State, http::HeaderMap};
+use axum::{
+    extract::{Request, State},
+    http::HeaderMap,
+};
 
-use super::{CALL_BYTES_MAX, header, json};
+use super::{CALL_BYTES_MAX, body, header, json, set_up};
 use crate::{
     app::App,
     callbacks::{
-        model::{Generic, Signal, Unproven, standard},
+        model::{Generic, Secret, Signal, standard, standard_head},
         ops,
     },
     delivery::{model::Keyword, ops::keywords},
     http::{Path, RawBytes},
-    kernel::{Channel, Error, Result},
+    kernel::{Channel, Error, Result, Timestamp},
 };
 
 /// The teller.
@@ -21,10 +24,12 @@ pub(super) async fn tell(
     State(app): State<App>,
     Path(channel): Path<String>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    proven(&app, &headers, &bytes)?;
+    let proof = Proof::of_head(&app, &headers)?;
     let channel: Channel = channel.parse().map_err(|_| Error::NotFound("Channel"))?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
+    proof.proves(&bytes)?;
     let Generic(signals) = Generic::read(&json(&bytes)?)?;
     let mut reports = Vec::with_capacity(signals.len());
     for signal in signals {
@@ -40,10 +45,26 @@ pub(super) async fn tell(
     ops::take(&app, GATEWAY, channel.as_str(), reports).await.map(drop)
 }
 
-/// Judges a call signed by the secret of one's own.
-pub(super) fn proven(app: &App, headers: &HeaderMap, bytes: &[u8]) -> Result<()> {
-    let secret = app.tellers().generic.as_ref().ok_or(Unproven::Missing)?;
-    let part = |name| header(headers, name);
-    let proof = (part("webhook-id"), part("webhook-timestamp"), part("webhook-signature"));
-    Ok(standard(secret, app.clock().now(), proof, bytes)?)
+/// What the head of a call says that is signed by the operator's own secret, in the right shape.
+pub(super) struct Proof<'c> {
+    secret: &'c Secret,
+    now: Timestamp,
+    head: (&'c str, &'c str, &'c str),
+}
+
+impl<'c> Proof<'c> {
+    /// Judges the head of a call, before its body is read.
+    pub(super) fn of_head(app: &'c App, headers: &'c HeaderMap) -> Result<Self> {
+        let secret = set_up(app.tellers().generic.as_ref())?;
+        let part = |name| header(headers, name);
+        let head = (part("webhook-id"), part("webhook-timestamp"), part("webhook-signature"));
+        let now = app.clock().now();
+        standard_head(now, head)?;
+        Ok(Self { secret, now, head })
+    }
+
+    /// Judges the whole call.
+    pub(super) fn proves(&self, bytes: &[u8]) -> Result<()> {
+        Ok(standard(self.secret, self.now, self.head, bytes)?)
+    }
 }

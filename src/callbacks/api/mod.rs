@@ -1,14 +1,22 @@
 //! The HTTP side. These routes are not described: their shapes are those of the providers.
+//!
+//! A call is read only once what can be said without its body has been: that its provider is set up (404),
+//! that what proves it is there, in the right shape and not too old (401), and that its type is right (415).
 
 mod email;
 mod generic;
 mod phone;
 
-use axum::{Router, http::HeaderMap, routing::post};
+use axum::{
+    Router,
+    extract::{FromRequest as _, Request},
+    http::HeaderMap,
+    routing::post,
+};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::model::Unproven;
-use crate::{app::App, kernel::Error};
+use crate::{app::App, http::RawBytes, kernel::Error};
 
 /// The routes of those who tell.
 pub fn routes() -> OpenApiRouter<App> {
@@ -34,6 +42,19 @@ impl From<Unproven> for Error {
             Unproven::Stale => "The call was signed too long ago",
         })
     }
+}
+
+/// What is set up for a provider; without it the route does not exist.
+fn set_up<T>(settings: Option<&T>) -> Result<&T, Error> {
+    settings.ok_or(Error::RouteNotFound)
+}
+
+/// The body of a call whose head was judged.
+async fn body<const BYTES_MAX: usize>(
+    app: &App,
+    request: Request,
+) -> Result<RawBytes<BYTES_MAX>, Error> {
+    RawBytes::from_request(request, app).await
 }
 
 /// A header as text; empty where there is none.

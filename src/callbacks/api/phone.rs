@@ -2,14 +2,14 @@
 //! phones, and what people write back.
 
 use axum::{
-    extract::{OriginalUri, State},
+    extract::{FromRequest as _, OriginalUri, Request, State},
     http::{HeaderMap, Uri, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
 use secrecy::ExposeSecret as _;
 use url::form_urlencoded;
 
-use super::{CALL_BYTES_MAX, header};
+use super::{CALL_BYTES_MAX, body, header, set_up};
 use crate::{
     app::App,
     callbacks::{
@@ -35,13 +35,12 @@ pub(super) async fn twilio(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
-    FormBody(form): FormBody<FORM_BYTES_MAX>,
+    request: Request,
 ) -> Result<Response> {
-    let token = app.tellers().twilio.as_ref().ok_or(Unproven::Missing)?;
+    let token = set_up(app.tellers().twilio.as_ref())?;
     let signature = header(&headers, "x-twilio-signature");
-    if signature.is_empty() {
-        return Err(Unproven::Missing.into());
-    }
+    could_be(signature, twilio::is_signature)?;
+    let FormBody(form) = FormBody::<FORM_BYTES_MAX>::from_request(request, &app).await?;
     if !twilio::is_signed(token.expose_secret(), &called(&app, &uri), &form, signature) {
         return Err(Unproven::Wrong.into());
     }
@@ -64,7 +63,7 @@ pub(super) async fn whatsapp_challenge(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
 ) -> Result<String> {
-    let settings = app.tellers().whatsapp.as_ref().ok_or(Unproven::Missing)?;
+    let settings = set_up(app.tellers().whatsapp.as_ref())?;
     let query = query(&uri);
     let challenge = whatsapp::challenge(&query, settings.verify_token.expose_secret());
     Ok(challenge.ok_or(Unproven::Wrong)?.to_owned())
@@ -73,13 +72,12 @@ pub(super) async fn whatsapp_challenge(
 pub(super) async fn whatsapp(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    let settings = app.tellers().whatsapp.as_ref().ok_or(Unproven::Missing)?;
+    let settings = set_up(app.tellers().whatsapp.as_ref())?;
     let signature = header(&headers, "x-hub-signature-256");
-    if signature.is_empty() {
-        return Err(Unproven::Missing.into());
-    }
+    could_be(signature, whatsapp::is_signature)?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     if !whatsapp::is_signed(settings.app_secret.expose_secret(), &bytes, signature) {
         return Err(Unproven::Wrong.into());
     }
@@ -94,16 +92,25 @@ pub(super) async fn whatsapp(
 pub(super) async fn infobip(
     State(app): State<App>,
     headers: HeaderMap,
-    RawBytes { bytes, held: _held }: RawBytes<CALL_BYTES_MAX>,
+    request: Request,
 ) -> Result<()> {
-    let credentials = app.tellers().infobip.as_ref().ok_or(Unproven::Missing)?;
+    let credentials = set_up(app.tellers().infobip.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
+    let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let notice = infobip::read(&bytes).ok_or_else(|| Error::bad_request("body is no callback"))?;
     let teller = ("infobip", Channel::Viber);
     for inbound in &notice.inbound {
         obey(&app, teller, inbound, Keyword::read(&inbound.text)).await?;
     }
     take(&app, teller, notice.callbacks).await
+}
+
+/// Judges a signature before the body is read: whether it is there and has the shape of one.
+fn could_be(signature: &str, has_shape: impl Fn(&str) -> bool) -> Result<()> {
+    if signature.is_empty() {
+        return Err(Unproven::Missing.into());
+    }
+    if has_shape(signature) { Ok(()) } else { Err(Unproven::Wrong.into()) }
 }
 
 async fn take(

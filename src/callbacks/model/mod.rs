@@ -22,7 +22,7 @@ pub use self::{
     generic::{Generic, Signal, TextBack},
     mail::{NotMail, Returned, returned},
     mailgun::Mailgun,
-    proof::{Basic, Secret, SigningKey, Unproven, standard},
+    proof::{Basic, Secret, SigningKey, Unproven, standard, standard_head},
     sns::{Certificate, Envelope, Kind, Unsigned},
 };
 

@@ -22,6 +22,8 @@ const P256_HEAD: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
+/// Bytes of a P-256 signature in DER at most.
+const P256_SIGNATURE_BYTES_MAX: usize = 72;
 /// Bytes of an uncompressed point.
 const P256_POINT_BYTES: usize = 65;
 
@@ -61,6 +63,32 @@ impl Secret {
     pub(super) fn hash(&self) -> Hmac<Sha256> {
         Hmac::new_from_slice(self.0.expose_secret()).expect("HMAC takes keys of any length")
     }
+}
+
+/// Bytes of an HMAC-SHA256.
+const SHA256_BYTES: usize = 32;
+
+/// Judges what a call signed by Standard Webhooks says of its signature, before its body is read: whether it
+/// could be right.
+///
+/// # Errors
+/// Why it cannot.
+pub fn standard_head(
+    now: Timestamp,
+    (id, timestamp, signatures): (&str, &str, &str),
+) -> Result<(), Unproven> {
+    if id.is_empty() || timestamp.is_empty() || signatures.is_empty() {
+        return Err(Unproven::Missing);
+    }
+    let has_shape = signatures
+        .split(' ')
+        .take(SIGNATURES_MAX)
+        .filter_map(|one| STANDARD.decode(one.strip_prefix("v1,")?).ok())
+        .any(|signature| signature.len() == SHA256_BYTES);
+    if !has_shape {
+        return Err(Unproven::Wrong);
+    }
+    fresh(now, timestamp, AGE_MAX)
 }
 
 /// Judges a call signed by Standard Webhooks: `v1,<base64 of HMAC-SHA256(id.timestamp.body)>`.
@@ -118,6 +146,21 @@ impl SigningKey {
         let der = STANDARD.decode(text.trim()).map_err(|_| wrong)?;
         let point = der.strip_prefix(&P256_HEAD).ok_or(wrong)?;
         point.try_into().map(Self).map_err(|_| wrong)
+    }
+
+    /// Judges what a call says of its signature, before its body is read: whether it could be right.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn head(now: Timestamp, (timestamp, signature): (&str, &str)) -> Result<(), Unproven> {
+        if timestamp.is_empty() || signature.is_empty() {
+            return Err(Unproven::Missing);
+        }
+        let signature = STANDARD.decode(signature).map_err(|_| Unproven::Wrong)?;
+        if !(1..=P256_SIGNATURE_BYTES_MAX).contains(&signature.len()) {
+            return Err(Unproven::Wrong);
+        }
+        fresh(now, timestamp, AGE_MAX)
     }
 
     /// Judges a call: base64 of an ECDSA signature of timestamp and body.

@@ -1,9 +1,10 @@
 //! `/p/:token`, `/u/:token`, `/c/:token`: pages for people, opened by a signed link alone. Nothing runs on
-//! them, nothing is loaded from elsewhere but pictures, and no cookie is read or set.
+//! them, nothing is loaded from elsewhere but pictures, and no cookie is read or set. A link is opened before
+//! the body of its form is read.
 
 use axum::{
     Router,
-    extract::{Request, State},
+    extract::{FromRequest as _, Request, State},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
@@ -98,13 +99,16 @@ async fn save_preferences(
     State(app): State<App>,
     Path(token): Path<String>,
     requester: Requester,
-    FormBody(fields): Form,
+    request: Request,
 ) -> Result<Answer> {
-    recipient::save(&app, &token, Submission::read(fields), requester).await
+    let link = recipient::preferences(&app, &token).await?;
+    let FormBody(fields) = Form::from_request(request, &app).await?;
+    recipient::save(&app, link, Submission::read(fields), requester).await
 }
 
 async fn ask(State(app): State<App>, Path(token): Path<String>) -> Result<Answer> {
-    recipient::ask(&app, &token).await
+    let link = recipient::way_out(&app, &token).await?;
+    recipient::ask(&app, link).await
 }
 
 /// The button of our page says `action`; a mail program says `List-Unsubscribe`. Who says neither is
@@ -113,24 +117,29 @@ async fn unsubscribe(
     State(app): State<App>,
     Path(token): Path<String>,
     requester: Requester,
-    FormBody(fields): Form,
+    request: Request,
 ) -> Result<Response> {
+    let link = recipient::way_out(&app, &token).await?;
+    let FormBody(fields) = Form::from_request(request, &app).await?;
     let says = |name: &str| fields.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     let by_button = says("action") && !says(ONE_CLICK);
-    let answer = recipient::unsubscribe(&app, &token, by_button, requester).await?;
+    let answer = recipient::unsubscribe(&app, link, by_button, requester).await?;
     // A program reads no page.
     Ok(if by_button { answer.into_response() } else { StatusCode::OK.into_response() })
 }
 
 async fn ask_to_confirm(State(app): State<App>, Path(token): Path<String>) -> Result<Answer> {
-    recipient::ask_to_confirm(&app, &token).await
+    let link = recipient::confirmation(&app, &token).await?;
+    recipient::ask_to_confirm(&app, link).await
 }
 
 async fn confirm(
     State(app): State<App>,
     Path(token): Path<String>,
     requester: Requester,
-    FormBody(_): Form,
+    request: Request,
 ) -> Result<Answer> {
-    recipient::confirm(&app, &token, requester).await
+    let link = recipient::confirmation(&app, &token).await?;
+    Form::from_request(request, &app).await?;
+    recipient::confirm(&app, link, requester).await
 }

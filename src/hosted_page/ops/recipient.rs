@@ -61,7 +61,11 @@ fn gone(error: Error) -> Error {
     if matches!(error, Error::NotFound(_)) { NO_LINK } else { error }
 }
 
-async fn preferences(app: &App, token: &str) -> Result<Preferences> {
+/// Opens a link to the preference page.
+///
+/// # Errors
+/// Not found when it opens no such page.
+pub async fn preferences(app: &App, token: &str) -> Result<Preferences> {
     match app.links().open(app.clock().now(), token).await? {
         Some(Link::Preferences(link)) => Ok(link),
         _ => Err(NO_LINK),
@@ -96,11 +100,10 @@ pub async fn show(app: &App, token: &str) -> Result<Answer> {
 /// Writes what the page's form says, and shows the page again.
 pub async fn save(
     app: &App,
-    token: &str,
+    link: Preferences,
     sent: Submission,
     requester: Requester,
 ) -> Result<Answer> {
-    let link = preferences(app, token).await?;
     let template = store::find(app.db(), link.workspace).await?;
     let tenant = tenant(app, link.workspace).await?;
     let origin = origin(PREFERENCE_CENTER, requester);
@@ -168,13 +171,32 @@ async fn page_of(template: PageTemplate, filled: Filled) -> Result<String> {
     rendered.await.map_err(Error::internal)
 }
 
-async fn unsubscribe_link(app: &App, token: &str) -> Result<(Unsubscribe, String, Contact)> {
-    let Some(Link::Unsubscribe(link)) = app.links().open(app.clock().now(), token).await? else {
-        return Err(NO_LINK);
-    };
+/// A link of which a message's way out is made.
+#[derive(Debug, Clone, Copy)]
+pub enum WayOut {
+    /// Of a message.
+    Real(Unsubscribe),
+    /// Of a test, which does nothing.
+    Test,
+}
+
+/// Opens a link to unsubscribe by.
+///
+/// # Errors
+/// Not found when it opens no such page.
+pub async fn way_out(app: &App, token: &str) -> Result<WayOut> {
+    if token == TEST_TOKEN {
+        return Ok(WayOut::Test);
+    }
+    match app.links().open(app.clock().now(), token).await? {
+        Some(Link::Unsubscribe(link)) => Ok(WayOut::Real(link)),
+        _ => Err(NO_LINK),
+    }
+}
+
+async fn unsubscriber(app: &App, link: &Unsubscribe) -> Result<(String, Contact)> {
     let found = store::workspace_and_contact(app.db(), link.workspace, link.user).await?;
-    let (workspace, contact) = found.ok_or(NO_LINK)?;
-    Ok((link, workspace, contact))
+    found.ok_or(NO_LINK)
 }
 
 /// What an unsubscribe link is about, in words of the page.
@@ -187,11 +209,9 @@ async fn subject(app: &App, link: &Unsubscribe) -> Result<page::Subject> {
 }
 
 /// The page that asks before it unsubscribes.
-pub async fn ask(app: &App, token: &str) -> Result<Answer> {
-    if let Some(answer) = test_page(token) {
-        return Ok(answer);
-    }
-    let (link, workspace, contact) = unsubscribe_link(app, token).await?;
+pub async fn ask(app: &App, link: WayOut) -> Result<Answer> {
+    let WayOut::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
+    let (workspace, contact) = unsubscriber(app, &link).await?;
     let subject = subject(app, &link).await?;
     let leads_to = store::find(app.db(), link.workspace).await?.redirect();
     let html = page::confirm_unsubscribe(&workspace, &contact, &subject);
@@ -202,14 +222,12 @@ pub async fn ask(app: &App, token: &str) -> Result<Answer> {
 /// unsubscribes with one click (RFC 8058) gets its 200 here.
 pub async fn unsubscribe(
     app: &App,
-    token: &str,
+    link: WayOut,
     by_button: bool,
     requester: Requester,
 ) -> Result<Answer> {
-    if let Some(answer) = test_page(token) {
-        return Ok(answer);
-    }
-    let (link, workspace, _) = unsubscribe_link(app, token).await?;
+    let WayOut::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
+    let (workspace, _) = unsubscriber(app, &link).await?;
     let subject = subject(app, &link).await?;
     let tenant = tenant(app, link.workspace).await?;
     let change = match link.list {
@@ -228,18 +246,28 @@ pub async fn unsubscribe(
     Ok(Answer { html: page::done_unsubscribe(&workspace, &subject), redirect, leads_to: None })
 }
 
-async fn confirmation(app: &App, token: &str) -> Result<(ConfirmSubscription, String, String)> {
-    let opened = app.links().open(app.clock().now(), token).await?;
-    let Some(Link::ConfirmSubscription(link)) = opened else { return Err(NO_LINK) };
+/// Opens a link to confirm a subscription by.
+///
+/// # Errors
+/// Not found when it opens no such page.
+pub async fn confirmation(app: &App, token: &str) -> Result<ConfirmSubscription> {
+    match app.links().open(app.clock().now(), token).await? {
+        Some(Link::ConfirmSubscription(link)) => Ok(link),
+        _ => Err(NO_LINK),
+    }
+}
+
+/// The names of the workspace and the list that a subscription is to.
+async fn names(app: &App, link: ConfirmSubscription) -> Result<(String, String)> {
     let found = store::workspace_and_contact(app.db(), link.workspace, link.user).await?;
     let (workspace, _) = found.ok_or(NO_LINK)?;
     let list = store::list_name(app.db(), link.workspace, link.list).await?.ok_or(NO_LINK)?;
-    Ok((link, workspace, list))
+    Ok((workspace, list))
 }
 
 /// The page that asks before it confirms a subscription.
-pub async fn ask_to_confirm(app: &App, token: &str) -> Result<Answer> {
-    let (link, workspace, list) = confirmation(app, token).await?;
+pub async fn ask_to_confirm(app: &App, link: ConfirmSubscription) -> Result<Answer> {
+    let (workspace, list) = names(app, link).await?;
     let subject = page::Subject { list: Some(list), channel: link.channel };
     Ok(Answer::page(page::confirm_subscription(&workspace, &subject)))
 }
@@ -248,8 +276,8 @@ pub async fn ask_to_confirm(app: &App, token: &str) -> Result<Answer> {
 ///
 /// # Errors
 /// Not found when nothing waits: it was withdrawn, or it is too late.
-pub async fn confirm(app: &App, token: &str, requester: Requester) -> Result<Answer> {
-    let (link, workspace, list) = confirmation(app, token).await?;
+pub async fn confirm(app: &App, link: ConfirmSubscription, requester: Requester) -> Result<Answer> {
+    let (workspace, list) = names(app, link).await?;
     let now = app.clock().now();
     let confirmed: Option<Membership> =
         consent::ops::confirm(app.db(), now, link, &requester).await.map_err(gone)?;

@@ -1,4 +1,4 @@
-//! From the socket to bytes: content type, limit, budget, silence, decompression, in this order.
+//! From the socket to bytes: content type, limit, budget, pace, decompression, in this order.
 
 use axum::extract::Request;
 use bytes::Bytes;
@@ -12,14 +12,16 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    budget::{BodyBudget, Held},
+    budget::{Held, Pace},
     encoding::Encoding,
 };
 use crate::kernel::Error;
 
-/// Room made at once for a body that says how long it is, in bytes; more comes as bytes do, so
-/// that a promise alone holds little memory.
-const FIRST_ROOM_BYTES_MAX: usize = 256 << 10;
+/// Room made when the first bytes of a body come, in bytes, where they need no more. What a body says of its
+/// length takes no memory.
+const FIRST_ROOM_BYTES_MAX: usize = 4 << 10;
+/// By how much the room grows when it is full, so that a body is moved few times.
+const GROWTH: usize = 4;
 /// Packed bodies up to this many bytes are inflated where they are; larger ones on a thread that
 /// may block.
 const INFLATE_INLINE_BYTES_MAX: usize = 32 << 10;
@@ -33,21 +35,20 @@ const DISCARD_MAX: Duration = Duration::from_secs(5);
 pub(super) async fn json(
     request: Request,
     limit: usize,
-    budget: &BodyBudget,
+    held: Held,
 ) -> Result<(Vec<u8>, Held), Error> {
     check_content_type(request.headers())?;
-    whole(request, limit, budget).await
+    whole(request, limit, held).await
 }
 
 /// A body in full, decompressed, of at most `limit` bytes, whatever its type.
 pub(super) async fn whole(
     request: Request,
     limit: usize,
-    budget: &BodyBudget,
+    mut held: Held,
 ) -> Result<(Vec<u8>, Held), Error> {
     let (parts, body) = request.into_parts();
     let encoding = Encoding::of(&parts.headers)?;
-    let mut held = budget.hold();
     let promised = promised_bytes(&parts.headers);
     if let Some(received) = promised.filter(|bytes| *bytes > limit as u64) {
         // A sender that asks first has not begun, and is not to be told to.
@@ -56,11 +57,11 @@ pub(super) async fn whole(
         }
         return Err(Error::TooLarge { limit: limit as u64, received: Some(received) });
     }
-    let bytes = arrive(body, promised, limit, &mut held, budget).await?;
+    let bytes = arrive(body, promised, limit, &mut held).await?;
     if encoding == Encoding::Identity {
         return Ok((bytes, held));
     }
-    inflate(encoding, bytes, limit, held, budget).await
+    inflate(encoding, bytes, limit, held).await
 }
 
 /// JSON, something `+json`, or nothing said (DECISIONS G12).
@@ -92,24 +93,20 @@ async fn arrive(
     promised: Option<u64>,
     limit: usize,
     held: &mut Held,
-    budget: &BodyBudget,
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let expected = promised.and_then(|bytes| usize::try_from(bytes).ok());
-    if let Some(expected) = expected {
-        make_room(&mut bytes, expected.min(FIRST_ROOM_BYTES_MAX), held)?;
-    }
-    let deadline = Instant::now() + budget.arrival_max();
-    while let Some(chunk) = next_chunk(&mut body, deadline, budget.silence_max()).await? {
+    let promised = promised.and_then(|bytes| usize::try_from(bytes).ok());
+    let pace = held.budget().pace();
+    while let Some(chunk) = next_chunk(&mut body, &pace, bytes.len()).await? {
         let sum = bytes.len() + chunk.len();
         if sum > limit {
             let received = discard(body, sum as u64).await;
             return Err(Error::TooLarge { limit: limit as u64, received });
         }
         if sum > bytes.capacity() {
-            let most = expected.unwrap_or(limit).max(sum);
-            let room = sum.max(bytes.capacity().saturating_mul(2)).min(most);
-            make_room(&mut bytes, room, held)?;
+            let most = promised.unwrap_or(limit).max(sum);
+            let room = bytes.capacity().saturating_mul(GROWTH).max(FIRST_ROOM_BYTES_MAX);
+            make_room(&mut bytes, room.max(sum).min(most), held)?;
         }
         bytes.extend_from_slice(&chunk);
     }
@@ -126,12 +123,13 @@ fn make_room(bytes: &mut Vec<u8>, room: usize, held: &mut Held) -> Result<(), Er
 /// The next bytes; `None` at the end.
 async fn next_chunk(
     body: &mut axum::body::Body,
-    deadline: Instant,
-    silence_max: Duration,
+    pace: &Pace,
+    received: usize,
 ) -> Result<Option<Bytes>, Error> {
     loop {
-        let by = deadline.min(Instant::now() + silence_max);
+        let (by, limit) = pace.deadline(Instant::now(), received);
         let Ok(frame) = timeout_at(by, body.frame()).await else {
+            metrics::counter!("http_bodies_timed_out_total", "limit" => limit).increment(1);
             return Err(Error::RequestTimeout);
         };
         match frame {
@@ -166,12 +164,12 @@ async fn inflate(
     packed: Vec<u8>,
     limit: usize,
     mut held: Held,
-    budget: &BodyBudget,
 ) -> Result<(Vec<u8>, Held), Error> {
     if packed.len() <= INFLATE_INLINE_BYTES_MAX {
         let bytes = encoding.inflate(packed, limit, &mut held)?;
         return Ok((bytes, held));
     }
+    let budget = held.budget().clone();
     let _turn = budget.inflations().acquire().await.map_err(Error::internal)?;
     let inflated = tokio::task::spawn_blocking(move || {
         let bytes = encoding.inflate(packed, limit, &mut held)?;
@@ -182,9 +180,11 @@ async fn inflate(
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use http::HeaderValue;
 
     use super::*;
+    use crate::http::body::{BodyBudget, BodyLimits};
 
     #[test]
     fn json_and_its_kin_are_taken_and_the_rest_is_not() {
@@ -218,15 +218,18 @@ mod tests {
         assert!(check_content_type(&HeaderMap::new()).is_ok());
     }
 
+    fn held(limits: BodyLimits) -> Held {
+        BodyBudget::new(limits).hold_for_public(None)
+    }
+
     async fn arrived(
         frames: Vec<&'static [u8]>,
         promised: Option<u64>,
         limit: usize,
     ) -> Result<Vec<u8>, Error> {
         let frames = futures_util::stream::iter(frames.into_iter().map(Ok::<_, std::io::Error>));
-        let budget = BodyBudget::new(1 << 20);
-        let mut held = budget.hold();
-        arrive(axum::body::Body::from_stream(frames), promised, limit, &mut held, &budget).await
+        let mut held = held(BodyLimits::of_bytes(1 << 20));
+        arrive(axum::body::Body::from_stream(frames), promised, limit, &mut held).await
     }
 
     #[tokio::test]
@@ -248,36 +251,74 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_falls_silent_is_given_up() {
-        let budget =
-            BodyBudget::with_timeouts(1 << 20, Duration::from_millis(20), Duration::from_mins(1));
-        let mut held = budget.hold();
-        let frames = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+    async fn memory_is_taken_for_what_came_and_not_for_what_was_promised() {
+        const PROMISED: usize = 1 << 20;
+        let budget = BodyBudget::new(BodyLimits::of_bytes(1 << 21));
+        let mut held = budget.hold_for_public(None);
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        let frames = futures_util::stream::unfold(receiver, |mut receiver| async {
+            Some((Ok::<Bytes, std::io::Error>(receiver.recv().await?), receiver))
+        });
         let body = axum::body::Body::from_stream(frames);
-        let refused = arrive(body, Some(10), 10, &mut held, &budget).await;
-        assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
+        let mut reading = Box::pin(arrive(body, Some(PROMISED as u64), 1 << 21, &mut held));
+        let mut used = Vec::new();
+        for chunk in [0, 1, 4095, 1, PROMISED - 4097] {
+            assert!(reading.as_mut().now_or_never().is_none());
+            used.push(budget.used_bytes());
+            sender.send(Bytes::from(vec![b'x'; chunk])).await.unwrap();
+        }
+        // After nothing, an empty chunk, one byte, 4 KiB, one byte more.
+        assert_eq!(used, [0, 0, 4 << 10, 4 << 10, 16 << 10]);
+        drop(sender);
+        assert_eq!(reading.await.unwrap().len(), PROMISED);
+        assert_eq!(held.bytes(), PROMISED, "and no more than was promised");
     }
 
     #[tokio::test]
-    async fn a_body_that_drips_for_ever_is_given_up() {
-        let budget =
-            BodyBudget::with_timeouts(1 << 20, Duration::from_mins(1), Duration::from_millis(50));
-        let mut held = budget.hold();
+    async fn a_body_that_falls_silent_is_given_up() {
+        let limits =
+            BodyLimits { silence_max: Duration::from_millis(20), ..BodyLimits::of_bytes(1 << 20) };
+        let frames = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
+        let body = axum::body::Body::from_stream(frames);
+        let refused = arrive(body, Some(10), 10, &mut held(limits)).await;
+        assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
+    }
+
+    /// One byte every 5 ms, without end.
+    fn drip() -> axum::body::Body {
         let drip = futures_util::stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             Some((Ok::<_, std::io::Error>(Bytes::from_static(b"x")), ()))
         });
-        let body = axum::body::Body::from_stream(drip);
-        let refused = arrive(body, None, 100_000, &mut held, &budget).await;
+        axum::body::Body::from_stream(drip)
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_for_ever_is_given_up() {
+        let limits =
+            BodyLimits { arrival_max: Duration::from_millis(50), ..BodyLimits::of_bytes(1 << 20) };
+        let refused = arrive(drip(), None, 100_000, &mut held(limits)).await;
         assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
     }
 
     #[tokio::test]
+    async fn a_body_slower_than_the_least_rate_is_given_up_after_the_grace() {
+        // Bytes never come faster than one in 5 ms, which is less than a fifth of this rate.
+        let limits = BodyLimits {
+            grace: Duration::from_millis(50),
+            rate_min: 1024,
+            ..BodyLimits::of_bytes(1 << 20)
+        };
+        let begun = Instant::now();
+        let refused = arrive(drip(), None, 100_000, &mut held(limits)).await;
+        assert!(matches!(refused, Err(Error::RequestTimeout)), "{refused:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(50));
+    }
+
+    #[tokio::test]
     async fn a_body_for_which_there_is_no_memory_is_told_to_come_back() {
-        let budget = BodyBudget::new(4);
-        let mut held = budget.hold();
         let body = axum::body::Body::from("abcdef");
-        let refused = arrive(body, None, 1000, &mut held, &budget).await;
+        let refused = arrive(body, None, 1000, &mut held(BodyLimits::of_bytes(4))).await;
         assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
     }
 }

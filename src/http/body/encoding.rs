@@ -101,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::http::BodyBudget;
+    use crate::http::{BodyBudget, BodyLimits};
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -114,8 +114,8 @@ mod tests {
     }
 
     fn inflate(encoding: Encoding, packed: Vec<u8>, limit: usize) -> Result<Vec<u8>, Error> {
-        let budget = BodyBudget::new(64 << 20);
-        let mut held = budget.hold();
+        let budget = BodyBudget::new(BodyLimits::of_bytes(64 << 20));
+        let mut held = budget.hold_for_public(None);
         let inflated = encoding.inflate(packed, limit, &mut held);
         assert!(held.bytes() <= 2 * limit + 2 + INFLATE_STEP_BYTES, "held {}", held.bytes());
         inflated
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_budget_used_up_while_inflating_is_an_answer_not_an_allocation() {
-        let budget = BodyBudget::new(50_000);
-        let mut held = budget.hold();
+        let budget = BodyBudget::new(BodyLimits::of_bytes(50_000));
+        let mut held = budget.hold_for_public(None);
         let refused = Encoding::Gzip.inflate(gzip(&vec![0; 1 << 20]), 1 << 20, &mut held);
         assert!(matches!(refused, Err(Error::Unavailable { .. })));
     }

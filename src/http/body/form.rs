@@ -7,8 +7,8 @@ use http::{HeaderMap, header::CONTENT_TYPE};
 use multer::{Constraints, Multipart, SizeLimit};
 use url::form_urlencoded;
 
-use super::{budget::BodyBudget, collect};
-use crate::kernel::Error;
+use super::{budget::BodyBudget, collect, hold};
+use crate::{http::requester::TrustedProxies, kernel::Error};
 
 /// Fields of one form; more are refused.
 const FIELDS_MAX: usize = 10_000;
@@ -20,14 +20,15 @@ pub struct FormBody<const MAX_BYTES: usize>(pub Vec<(String, String)>);
 impl<S, const MAX_BYTES: usize> FromRequest<S> for FormBody<MAX_BYTES>
 where
     BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
     S: Send + Sync,
 {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
         let kind = Kind::of(request.headers())?;
-        let budget = BodyBudget::from_ref(state);
-        let (bytes, _held) = collect::whole(request, MAX_BYTES, &budget).await?;
+        let held = hold(&request, state);
+        let (bytes, _held) = collect::whole(request, MAX_BYTES, held).await?;
         let fields = match kind {
             Kind::Urlencoded => urlencoded(&bytes)?,
             Kind::Multipart { boundary } => multipart(bytes, boundary, MAX_BYTES).await?,

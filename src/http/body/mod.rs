@@ -7,13 +7,14 @@ mod form;
 mod typed;
 
 pub use self::{
-    budget::{BodyBudget, Held},
+    budget::{BodyBudget, BodyLimits, BodyOwner, Held},
     form::FormBody,
     typed::{Body, FromBody, OneOrMany},
 };
 
 use axum::extract::{FromRef, FromRequest, Request};
 
+use super::requester::{Client, TrustedProxies};
 use crate::kernel::Error;
 
 /// Largest body of `POST /events/track`, decompressed, in bytes (DECISIONS G7).
@@ -23,6 +24,22 @@ pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Largest body of `POST /users`, decompressed, in bytes (DECISIONS G7).
 pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
+
+/// What the body of a request may take memory out of: its workspace's share where a credential was verified,
+/// else its peer's.
+fn hold<S>(request: &Request, state: &S) -> Held
+where
+    BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
+{
+    let budget = BodyBudget::from_ref(state);
+    if let Some(BodyOwner(workspace)) = request.extensions().get() {
+        return budget.hold_for_workspace(*workspace);
+    }
+    let proxies = TrustedProxies::from_ref(state);
+    let Client(peer) = Client::of(request.extensions(), request.headers(), &proxies);
+    budget.hold_for_public(peer)
+}
 
 /// A JSON body as bytes, for a parser that works in place.
 #[derive(Debug)]
@@ -36,13 +53,14 @@ pub struct JsonBytes<const MAX_BYTES: usize> {
 impl<S, const MAX_BYTES: usize> FromRequest<S> for JsonBytes<MAX_BYTES>
 where
     BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
     S: Send + Sync,
 {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let budget = BodyBudget::from_ref(state);
-        let (bytes, held) = collect::json(request, MAX_BYTES, &budget).await?;
+        let held = hold(&request, state);
+        let (bytes, held) = collect::json(request, MAX_BYTES, held).await?;
         Ok(Self { bytes, held })
     }
 }
@@ -59,13 +77,14 @@ pub struct RawBytes<const MAX_BYTES: usize> {
 impl<S, const MAX_BYTES: usize> FromRequest<S> for RawBytes<MAX_BYTES>
 where
     BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
     S: Send + Sync,
 {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let budget = BodyBudget::from_ref(state);
-        let (bytes, held) = collect::whole(request, MAX_BYTES, &budget).await?;
+        let held = hold(&request, state);
+        let (bytes, held) = collect::whole(request, MAX_BYTES, held).await?;
         Ok(Self { bytes, held })
     }
 }

@@ -3,9 +3,12 @@
 use axum::extract::{FromRef, FromRequest, Request};
 use serde_json::Value;
 
-use super::{CONTROL_BODY_BYTES_MAX, budget::BodyBudget, collect};
+use super::{CONTROL_BODY_BYTES_MAX, budget::BodyBudget, collect, hold};
 use crate::{
-    http::fields::{self, FromFields},
+    http::{
+        fields::{self, FromFields},
+        requester::TrustedProxies,
+    },
     kernel::{Error, FieldError},
 };
 
@@ -27,13 +30,14 @@ impl<T, S, const MAX_BYTES: usize> FromRequest<S> for Body<T, MAX_BYTES>
 where
     T: FromBody,
     BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
     S: Send + Sync,
 {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let budget = BodyBudget::from_ref(state);
-        let (bytes, mut held) = collect::json(request, MAX_BYTES, &budget).await?;
+        let held = hold(&request, state);
+        let (bytes, mut held) = collect::json(request, MAX_BYTES, held).await?;
         held.grow(bytes.len().saturating_mul(TREE_FACTOR))?;
         parse(&bytes).map(Self)
     }

@@ -5,9 +5,12 @@
 //! - between requests it is silent for at most `idle_max`;
 //! - a reader that takes nothing for `stall_max` is cut off (bodies coming in have their own
 //!   limits, see `BodyBudget`);
+//! - at the cap of its peer or of the listener it is closed in favour of a new one, if it is the one that is
+//!   idle longest;
 //! - on shutdown it finishes what it has begun, and is cut off at `drain_max`.
 
 mod canned;
+mod connections;
 mod options;
 mod pulse;
 
@@ -22,12 +25,15 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
     task::JoinSet,
     time::timeout,
 };
 
-use self::pulse::{Pulse, WatchedIo};
+use self::{
+    connections::{Connections, NoRoom, Place, closed},
+    pulse::WatchedIo,
+};
 use super::front::Front;
 
 /// Connections the kernel holds for us while we are busy accepting.
@@ -51,24 +57,20 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send,
 ) -> Drained {
     let server = Arc::new(Server { builder: builder(&options), front, options });
-    let room = Arc::new(Semaphore::new(server.options.connections_max));
+    let mut acceptor = Acceptor::new(listener, &server.options);
     let (drain, draining) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let (stream, peer, permit) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(_) = connections.join_next() => continue,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = acceptor.next() => accepted,
         };
-        let connection = Arc::clone(&server).converse(stream, peer, draining.clone());
-        connections.spawn(async move {
-            connection.await;
-            drop(permit);
-        });
+        connections.spawn(Arc::clone(&server).converse(accepted, draining.clone()));
     }
-    drop(listener);
+    drop(acceptor);
     drain.send_replace(true);
     let all_closed = async { while connections.join_next().await.is_some() {} };
     let in_time = timeout(server.options.drain_max, all_closed).await.is_ok();
@@ -80,19 +82,55 @@ pub async fn serve(
     Drained { cut_off }
 }
 
-/// The next connection, once there is room for one.
-async fn accept(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
-    let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, permit),
-            Err(fault) if is_of_the_caller(&fault) => {}
-            Err(fault) => {
-                tracing::error!(error = %fault, "cannot accept connections");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+/// A connection that was let in.
+struct Accepted {
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+}
+
+/// Takes connections in as far as there is room.
+struct Acceptor {
+    listener: TcpListener,
+    connections: Arc<Connections>,
+    /// Accepted, and waiting for room.
+    waiting: Option<(TcpStream, SocketAddr)>,
+}
+
+impl Acceptor {
+    fn new(listener: TcpListener, options: &ServeOptions) -> Self {
+        Self { listener, connections: Connections::new(options), waiting: None }
+    }
+
+    /// The next connection, once there is room for it. May be dropped and called again at any time.
+    async fn next(&mut self) -> Accepted {
+        loop {
+            let (stream, peer) = match self.waiting.take() {
+                Some(waiting) => waiting,
+                None => self.accept().await,
+            };
+            match self.connections.admit(peer.ip()) {
+                Ok(place) => return Accepted { stream, peer, place },
+                Err(NoRoom::OfPeer) => drop(stream),
+                Err(NoRoom::InAll) => {
+                    self.waiting = Some((stream, peer));
+                    self.connections.room().await;
+                }
+            }
+        }
+    }
+
+    async fn accept(&self) -> (TcpStream, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok(accepted) => return accepted,
+                Err(fault) if is_of_the_caller(&fault) => {}
+                Err(fault) => {
+                    tracing::error!(error = %fault, "cannot accept connections");
+                    // What is missing may be descriptors.
+                    self.connections.close_longest_idle();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             }
         }
     }
@@ -134,8 +172,7 @@ impl Server {
     /// Serves one connection to its end.
     async fn converse(
         self: Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
+        Accepted { stream, peer, place }: Accepted,
         mut draining: watch::Receiver<bool>,
     ) {
         // Answers are small and whole; waiting for more to send would only delay them.
@@ -143,12 +180,12 @@ impl Server {
             tracing::debug!(error = %fault, "connection was gone before it was served");
             return;
         }
-        let pulse = Arc::new(Pulse::new());
+        let pulse = place.pulse();
         let front = self.front.clone().of_peer(peer.ip());
-        let service = TowerToHyperService::new(pulse::counted(front, Arc::clone(&pulse)));
-        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(&pulse), self.front.clock()));
+        let service = TowerToHyperService::new(pulse::counted(front, Arc::clone(pulse)));
+        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(pulse), self.front.clock()));
         let mut connection = pin!(self.builder.serve_connection(io, service));
-        let mut has_begun_drain = false;
+        let mut is_closing = false;
         let mut overdue = pin!(pulse.overdue(&self.options));
         loop {
             tokio::select! {
@@ -159,11 +196,21 @@ impl Server {
                     return;
                 }
                 reason = &mut overdue => {
+                    let reason = reason.name();
                     tracing::debug!(reason, "connection cut off");
+                    closed(reason);
                     return;
                 }
-                _ = draining.wait_for(|drain| *drain), if !has_begun_drain => {
-                    has_begun_drain = true;
+                () = place.given_away() => {
+                    if pulse.idle_since().is_some() {
+                        return;
+                    }
+                    // A request came in the meantime.
+                    is_closing = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ = draining.wait_for(|drain| *drain), if !is_closing => {
+                    is_closing = true;
                     connection.as_mut().graceful_shutdown();
                 }
             }

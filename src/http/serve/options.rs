@@ -2,11 +2,22 @@
 
 use std::time::Duration;
 
+use crate::http::requester::TrustedProxies;
+
 /// Limits of a listener and its connections.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Connections at a time; further ones wait in the kernel's backlog.
+    /// Connections at a time. At that, a new one takes the place of the one that is idle longest; while
+    /// none is idle it waits in the kernel's backlog.
     pub connections_max: usize,
+    /// Connections at a time of one peer. At that, a new one takes the place of the peer's own that is
+    /// idle longest; while none of them is idle it is closed.
+    pub peer_connections_max: usize,
+    /// How long a connection has been idle at least when it is closed for a new one, so that a caller at
+    /// work keeps its own. A younger one is busy as far as these limits go.
+    pub idle_min: Duration,
+    /// Peers that have no limit of their own.
+    pub trusted_proxies: TrustedProxies,
     /// Longest wait for a whole request head, from its first byte (from the start of the
     /// connection for the first one).
     pub head_max: Duration,
@@ -35,6 +46,9 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             connections_max: 8192,
+            peer_connections_max: 1000,
+            idle_min: Duration::from_millis(100),
+            trusted_proxies: TrustedProxies::default(),
             head_max: Duration::from_secs(10),
             idle_max: Duration::from_secs(75),
             stall_max: Duration::from_secs(30),

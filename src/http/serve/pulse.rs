@@ -11,7 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use http::{Request, Version};
+use http_body::{Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -36,6 +38,8 @@ pub(super) struct Pulse {
     head_since: AtomicU64,
     /// The last byte sent, the last request ended.
     idle_since: AtomicU64,
+    /// The end of the last request and its answer, in microseconds; the connection's start before.
+    rest_since_us: AtomicU64,
     /// A write the peer does not take.
     stalled_since: AtomicU64,
     /// Set by the first request. In HTTP/2 pings come between requests, so that bytes do not mean
@@ -50,6 +54,7 @@ impl Pulse {
             requests: AtomicUsize::new(0),
             head_since: AtomicU64::new(0),
             idle_since: AtomicU64::new(0),
+            rest_since_us: AtomicU64::new(0),
             stalled_since: AtomicU64::new(NEVER),
             is_http2: AtomicBool::new(false),
         }
@@ -59,8 +64,17 @@ impl Pulse {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(NEVER - 1)
     }
 
+    /// Since when no request is served and nothing waits to be written; `None` where that is not so. Bytes of
+    /// a request head that is not complete change nothing.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let waits = self.stalled_since.load(Ordering::Acquire) != NEVER;
+        let rest = Duration::from_micros(self.rest_since_us.load(Ordering::Acquire));
+        let is_idle = !waits && self.is_between_requests();
+        is_idle.then(|| self.start + rest)
+    }
+
     /// Resolves with the reason once the connection has taken too long over something.
-    pub(super) async fn overdue(&self, options: &ServeOptions) -> &'static str {
+    pub(super) async fn overdue(&self, options: &ServeOptions) -> Overdue {
         let shortest = options.head_max.min(options.idle_max).min(options.stall_max);
         let mut looks = tokio::time::interval(shortest / LOOKS_PER_LIMIT);
         loop {
@@ -71,22 +85,22 @@ impl Pulse {
         }
     }
 
-    fn verdict(&self, now_ms: u64, options: &ServeOptions) -> Option<&'static str> {
+    fn verdict(&self, now_ms: u64, options: &ServeOptions) -> Option<Overdue> {
         let over = |since: &AtomicU64, limit: Duration| {
             let since = since.load(Ordering::Acquire);
             since != NEVER && u128::from(now_ms.saturating_sub(since)) > limit.as_millis()
         };
         if over(&self.stalled_since, options.stall_max) {
-            return Some("answer not taken in time");
+            return Some(Overdue::Answer);
         }
         if self.requests.load(Ordering::Acquire) > 0 {
             return None;
         }
         if over(&self.head_since, options.head_max) {
-            return Some("request head did not arrive in time");
+            return Some(Overdue::Head);
         }
         let waits_for_head = self.head_since.load(Ordering::Acquire) != NEVER;
-        (!waits_for_head && over(&self.idle_since, options.idle_max)).then_some("idle too long")
+        (!waits_for_head && over(&self.idle_since, options.idle_max)).then_some(Overdue::Idle)
     }
 
     /// Whether no service is at work, so that what is written may be hyper's own.
@@ -103,6 +117,12 @@ impl Pulse {
         }
     }
 
+    /// A request in flight, for tests of what looks at pulses.
+    #[cfg(test)]
+    pub(super) fn begin_for_test(self: &Arc<Self>) -> InFlight {
+        InFlight::begin(self, Version::HTTP_11)
+    }
+
     fn has_written(&self) {
         self.stalled_since.store(NEVER, Ordering::Release);
         self.idle_since.store(self.now_ms(), Ordering::Release);
@@ -115,8 +135,31 @@ impl Pulse {
     }
 }
 
-/// A request being answered.
-struct InFlight(Arc<Pulse>);
+/// What a connection took too long over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// A request head.
+    Head,
+    /// The next request.
+    Idle,
+    /// Taking an answer.
+    Answer,
+}
+
+impl Overdue {
+    /// The name in metrics and logs.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Head => "head_timeout",
+            Self::Idle => "idle_timeout",
+            Self::Answer => "answer_timeout",
+        }
+    }
+}
+
+/// A request being answered, until the last byte of its answer is handed over.
+#[derive(Debug)]
+pub(super) struct InFlight(Arc<Pulse>);
 
 impl InFlight {
     fn begin(pulse: &Arc<Pulse>, version: Version) -> Self {
@@ -131,6 +174,8 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
+        let rest_us = u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(NEVER);
+        self.0.rest_since_us.store(rest_us, Ordering::Release);
         self.0.idle_since.store(self.0.now_ms(), Ordering::Release);
         self.0.requests.fetch_sub(1, Ordering::AcqRel);
     }
@@ -148,7 +193,7 @@ pub(super) struct Counted {
 }
 
 impl Service<Request<Incoming>> for Counted {
-    type Response = axum::response::Response;
+    type Response = http::Response<Answering>;
     type Error = std::convert::Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -161,9 +206,34 @@ impl Service<Request<Incoming>> for Counted {
         let answer = self.front.clone().answer(request.map(axum::body::Body::new));
         Box::pin(async move {
             let response = answer.await;
-            drop(in_flight);
-            Ok(response)
+            Ok(response.map(|body| Answering { body, _in_flight: in_flight }))
         })
+    }
+}
+
+/// The body of an answer, with the request it answers in flight until it is handed over.
+pub(super) struct Answering {
+    body: axum::body::Body,
+    _in_flight: InFlight,
+}
+
+impl http_body::Body for Answering {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -275,7 +345,7 @@ mod tests {
     fn a_first_head_that_never_comes_is_overdue() {
         let pulse = Pulse::new();
         assert_eq!(pulse.verdict(100, &options()), None);
-        assert_eq!(pulse.verdict(101, &options()), Some("request head did not arrive in time"));
+        assert_eq!(pulse.verdict(101, &options()), Some(Overdue::Head));
     }
 
     #[test]
@@ -284,7 +354,7 @@ mod tests {
         let in_flight = InFlight::begin(&pulse, Version::HTTP_11);
         assert_eq!(pulse.verdict(1_000_000, &options()), None);
         drop(in_flight);
-        assert_eq!(pulse.verdict(1_000_000, &options()), Some("idle too long"));
+        assert_eq!(pulse.verdict(1_000_000, &options()), Some(Overdue::Idle));
     }
 
     #[test]
@@ -294,10 +364,7 @@ mod tests {
         assert_eq!(pulse.verdict(900, &options()), None);
         pulse.has_read(b"G");
         let since = pulse.head_since.load(Ordering::Acquire);
-        assert_eq!(
-            pulse.verdict(since + 101, &options()),
-            Some("request head did not arrive in time")
-        );
+        assert_eq!(pulse.verdict(since + 101, &options()), Some(Overdue::Head));
     }
 
     #[test]
@@ -306,9 +373,26 @@ mod tests {
         let _in_flight = InFlight::begin(&pulse, Version::HTTP_11);
         pulse.cannot_write();
         let since = pulse.stalled_since.load(Ordering::Acquire);
-        assert_eq!(pulse.verdict(since + 301, &options()), Some("answer not taken in time"));
+        assert_eq!(pulse.verdict(since + 301, &options()), Some(Overdue::Answer));
         pulse.has_written();
         assert_eq!(pulse.verdict(since + 301, &options()), None);
+    }
+
+    #[test]
+    fn a_connection_is_idle_from_its_start_or_its_last_answer_whatever_bytes_come() {
+        let pulse = Arc::new(Pulse::new());
+        assert_eq!(pulse.idle_since(), Some(pulse.start));
+        pulse.has_read(b"GET / HT");
+        assert_eq!(pulse.idle_since(), Some(pulse.start));
+        let in_flight = InFlight::begin(&pulse, Version::HTTP_11);
+        assert_eq!(pulse.idle_since(), None);
+        std::thread::sleep(Duration::from_millis(2));
+        drop(in_flight);
+        assert!(pulse.idle_since().unwrap() > pulse.start);
+        pulse.cannot_write();
+        assert_eq!(pulse.idle_since(), None, "an answer is still to be taken");
+        pulse.has_written();
+        assert!(pulse.idle_since().is_some());
     }
 
     #[test]
@@ -317,6 +401,6 @@ mod tests {
         drop(InFlight::begin(&pulse, Version::HTTP_2));
         pulse.has_read(b"ping");
         assert_eq!(pulse.verdict(500, &options()), None);
-        assert_eq!(pulse.verdict(2000, &options()), Some("idle too long"));
+        assert_eq!(pulse.verdict(2000, &options()), Some(Overdue::Idle));
     }
 }

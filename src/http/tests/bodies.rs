@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use super::kit::{SMALL_BYTES_MAX, read_to_end, start, start_with, until};
-use crate::http::{BodyBudget, ServeOptions};
+use crate::http::{BodyBudget, BodyLimits, ServeOptions};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
@@ -115,9 +115,9 @@ async fn a_client_that_vanishes_mid_body_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_body_that_stalls_is_408_in_the_envelope() {
-    let budget =
-        BodyBudget::with_timeouts(1 << 20, Duration::from_millis(50), Duration::from_mins(1));
-    let server = start_with(budget, ServeOptions::default()).await;
+    let silence_max = Duration::from_millis(50);
+    let limits = BodyLimits { silence_max, ..BodyLimits::of_bytes(1 << 20) };
+    let server = start_with(BodyBudget::new(limits), ServeOptions::default()).await;
     let answer =
         server.raw(b"POST /small HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nhalf of").await;
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
@@ -127,16 +127,15 @@ async fn a_body_that_stalls_is_408_in_the_envelope() {
 
 #[tokio::test]
 async fn a_body_for_which_there_is_no_memory_comes_back_later() {
-    let server = start_with(BodyBudget::new(1500), ServeOptions::default()).await;
+    let budget = BodyBudget::new(BodyLimits { peer_bytes: 10_000, ..patient(1500) });
+    let server = start_with(budget, ServeOptions::default()).await;
     let mut first = server.connect().await;
-    let head =
-        b"POST /small HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 900\r\n\r\n";
-    first.write_all(head).await.unwrap();
+    first.write_all(&begun("/small", "connection: close")).await.unwrap();
     until("the first body has its memory", || server.app.budget.used_bytes() == 900).await;
     let answer = server.post("/small", &[], vec![b'x'; 900]).await;
     answer.refused(503, "Too many request bodies are in flight", "/small");
     assert_eq!(answer.headers["retry-after"], "1");
-    first.write_all(&[b'x'; 900]).await.unwrap();
+    first.write_all(&[b'x'; 899]).await.unwrap();
     assert!(read_to_end(&mut first).await.starts_with("HTTP/1.1 200 "));
     assert_eq!(server.post("/small", &[], vec![b'x'; 900]).await.status, 200);
 }
@@ -153,4 +152,62 @@ async fn a_refusal_before_the_body_is_read_still_reaches_its_sender() {
             "/nowhere",
         );
     }
+}
+
+/// Limits that no slow machine reaches by taking its time.
+fn patient(bytes: usize) -> BodyLimits {
+    BodyLimits { rate_min: 0, ..BodyLimits::of_bytes(bytes) }
+}
+
+/// The head of a request of 900 bytes, and the first of them.
+fn begun(path: &str, header: &str) -> Vec<u8> {
+    format!("POST {path} HTTP/1.1\r\nhost: x\r\n{header}\r\ncontent-length: 900\r\n\r\nx")
+        .into_bytes()
+}
+
+#[tokio::test]
+async fn bodies_that_are_promised_and_do_not_come_take_no_memory() {
+    let server = start_with(BodyBudget::new(patient(900)), ServeOptions::default()).await;
+    let mut promised = Vec::new();
+    for _ in 0..50 {
+        let mut stream = server.connect().await;
+        let head = b"POST /small HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n";
+        stream.write_all(head).await.unwrap();
+        promised.push(stream);
+    }
+    for _ in 0..10 {
+        assert_eq!(server.post("/small", &[], vec![b'x'; 900]).await.status, 200);
+    }
+    assert_eq!(server.app.budget.used_bytes(), 0);
+}
+
+#[tokio::test]
+async fn callers_without_a_credential_leave_the_memory_of_the_others_alone() {
+    let limits = BodyLimits { workspace_bytes: 900, verified_bytes: 1800, ..patient(900) };
+    let server = start_with(BodyBudget::new(limits), ServeOptions::default()).await;
+    let mut public = server.connect().await;
+    public.write_all(&begun("/small", "a: b")).await.unwrap();
+    until("the public has all of its memory", || server.app.budget.used_bytes() == 900).await;
+    let refused = server.post("/small", &[], vec![b'x'; 1]).await;
+    refused.refused(503, "Too many request bodies of this address are in flight", "/small");
+    let mut verified = server.connect().await;
+    verified.write_all(&begun("/owned", "x-workspace: a")).await.unwrap();
+    until("a workspace has all of its share", || server.app.budget.used_bytes() == 1800).await;
+    let same = server.post("/owned", &[("x-workspace", "a")], vec![b'x'; 1]).await;
+    same.refused(503, "Too many request bodies of this workspace are in flight", "/owned");
+    assert_eq!(same.headers["retry-after"], "1");
+    let other = server.post("/owned", &[("x-workspace", "b")], vec![b'x'; 900]).await;
+    assert_eq!(other.status, 200, "{}", other.text);
+    let nobody = server.post("/owned", &[], vec![b'x'; 900]).await;
+    nobody.refused(401, "Missing API key", "/owned");
+}
+
+#[tokio::test]
+async fn a_body_slower_than_the_least_rate_is_408() {
+    let grace = Duration::from_millis(50);
+    let limits = BodyLimits { grace, rate_min: 1, ..BodyLimits::of_bytes(1 << 20) };
+    let server = start_with(BodyBudget::new(limits), ServeOptions::default()).await;
+    let answer =
+        server.raw(b"POST /small HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\nx").await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
 }

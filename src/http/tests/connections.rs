@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::kit::{LARGE_BYTES, PATIENCE, read_to_end, start, start_with};
-use crate::http::{BodyBudget, Drained, ServeOptions};
+use crate::http::{BodyBudget, BodyLimits, Drained, ServeOptions, TrustedProxies};
 
 fn quick() -> ServeOptions {
     ServeOptions {
@@ -20,8 +20,13 @@ fn quick() -> ServeOptions {
     }
 }
 
+/// Closes whatever is idle, however short.
+fn eager() -> ServeOptions {
+    ServeOptions { idle_min: Duration::ZERO, ..ServeOptions::default() }
+}
+
 fn budget() -> BodyBudget {
-    BodyBudget::new(1 << 20)
+    BodyBudget::new(BodyLimits::of_bytes(1 << 20))
 }
 
 const LIVEZ: &[u8] = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -112,17 +117,118 @@ async fn what_is_not_http_is_refused_like_everything_else() {
 }
 
 #[tokio::test]
-async fn one_connection_more_than_allowed_waits_for_its_turn() {
-    let options = ServeOptions { connections_max: 2, ..ServeOptions::default() };
+async fn while_all_are_busy_one_connection_more_than_allowed_waits_for_its_turn() {
+    let options = ServeOptions { connections_max: 1, ..eager() };
     let server = start_with(budget(), options).await;
-    let (first, _second) = (server.connect().await, server.connect().await);
-    let mut third = server.connect().await;
-    third.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut busy = server.connect().await;
+    busy.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    server.app.begun.notified().await;
+    let mut next = server.connect().await;
+    next.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
     let mut byte = [0];
-    let early = tokio::time::timeout(Duration::from_millis(100), third.read(&mut byte)).await;
-    assert!(early.is_err(), "answered beside two others");
-    drop(first);
-    assert!(read_to_end(&mut third).await.starts_with("HTTP/1.1 200 "));
+    let early = tokio::time::timeout(Duration::from_millis(100), next.read(&mut byte)).await;
+    assert!(early.is_err(), "answered beside another");
+    server.app.go.notify_one();
+    assert!(read_to_end(&mut next).await.starts_with("HTTP/1.1 200 "));
+    assert!(read_to_end(&mut busy).await.ends_with("done"), "what it was asked for was answered");
+}
+
+/// Connections that do nothing, each in its way, and the bytes they begin with.
+const IDLE: [(&str, &[u8]); 4] = [
+    ("silent", b""),
+    ("slow head", b"GET /livez HTTP/1.1\r\nhost"),
+    ("HTTP/2 preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"),
+    ("at rest", LIVEZ),
+];
+
+#[tokio::test]
+async fn at_the_cap_the_connection_idle_longest_makes_room() {
+    for (kind, first_bytes) in IDLE {
+        let options = ServeOptions { connections_max: 2, ..eager() };
+        let server = start_with(budget(), options).await;
+        let mut idle = server.connect().await;
+        idle.write_all(first_bytes).await.unwrap();
+        if kind == "at rest" {
+            read_head(&mut idle).await;
+        }
+        let mut second = server.connect().await;
+        second.write_all(LIVEZ).await.unwrap();
+        assert!(read_head(&mut second).await.starts_with("HTTP/1.1 200 "));
+        let mut third = server.connect().await;
+        third.write_all(LIVEZ).await.unwrap();
+        assert!(read_head(&mut third).await.starts_with("HTTP/1.1 200 "), "beside {kind}");
+        // Settings frames of HTTP/2 may come before the end.
+        read_to_end(&mut idle).await;
+        second.write_all(LIVEZ).await.unwrap();
+        assert!(read_head(&mut second).await.starts_with("HTTP/1.1 200 "), "beside {kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_at_its_cap_takes_no_room_from_others() {
+    let options = ServeOptions { peer_connections_max: 2, ..eager() };
+    let server = start_with(budget(), options).await;
+    let mut other = server.connect_from("127.0.0.2").await;
+    other.write_all(LIVEZ).await.unwrap();
+    assert!(read_head(&mut other).await.starts_with("HTTP/1.1 200 "));
+    let mut first = server.connect().await;
+    let mut second = server.connect().await;
+    second.write_all(LIVEZ).await.unwrap();
+    assert!(read_head(&mut second).await.starts_with("HTTP/1.1 200 "));
+    let mut third = server.connect().await;
+    third.write_all(LIVEZ).await.unwrap();
+    assert!(read_head(&mut third).await.starts_with("HTTP/1.1 200 "));
+    assert_eq!(read_to_end(&mut first).await, "", "the peer's own idle one was closed");
+    other.write_all(LIVEZ).await.unwrap();
+    assert!(read_head(&mut other).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_peer_whose_connections_are_all_busy_gets_no_more() {
+    let options = ServeOptions { peer_connections_max: 1, ..eager() };
+    let server = start_with(budget(), options).await;
+    let mut busy = server.connect().await;
+    busy.write_all(b"GET /wait HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    server.app.begun.notified().await;
+    let mut more = server.connect().await;
+    let _ = more.write_all(LIVEZ).await;
+    assert_eq!(read_to_end(&mut more).await, "");
+    let mut other = server.connect_from("127.0.0.2").await;
+    other.write_all(LIVEZ).await.unwrap();
+    assert!(read_head(&mut other).await.starts_with("HTTP/1.1 200 "));
+    server.app.go.notify_one();
+    assert!(read_to_end(&mut busy).await.ends_with("done"));
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_has_no_cap_of_its_own() {
+    let trusted_proxies = TrustedProxies::new(&["127.0.0.1".parse().unwrap()]);
+    let options = ServeOptions { peer_connections_max: 1, trusted_proxies, ..eager() };
+    let server = start_with(budget(), options).await;
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        streams.push(server.connect().await);
+    }
+    for stream in &mut streams {
+        stream.write_all(LIVEZ).await.unwrap();
+        assert!(read_head(stream).await.starts_with("HTTP/1.1 200 "));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_on_its_way_is_not_cut_off_for_a_new_connection() {
+    let options = ServeOptions { connections_max: 1, ..eager() };
+    let server = start_with(budget(), options).await;
+    let mut reader = server.connect().await;
+    reader.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut begin = vec![0; 1024];
+    reader.read_exact(&mut begin).await.unwrap();
+    let mut next = server.connect().await;
+    next.write_all(LIVEZ).await.unwrap();
+    let whole = read_to_end(&mut reader);
+    let (whole, answer) = tokio::join!(whole, read_head(&mut next));
+    assert!(whole.len() + begin.len() > LARGE_BYTES, "{} bytes came", whole.len());
+    assert!(answer.starts_with("HTTP/1.1 200 "));
 }
 
 #[tokio::test]

@@ -20,13 +20,14 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     auth::{Auth, Caller, scope, sessions::Sessions},
     http::{
-        Body, BodyBudget, Drained, Fields, FromFields, JsonBytes, Path, ServeOptions, bind, front,
+        Body, BodyBudget, BodyLimits, BodyOwner, Drained, Fields, FromFields, JsonBytes, Path,
+        ServeOptions, TrustedProxies, bind, front,
         health::{self, Readiness},
         openapi,
         rate::{self, Rate, RateClass, RateLimit},
         serve,
     },
-    kernel::{Clock, Error, Result, Timestamp},
+    kernel::{Clock, Error, Result, Timestamp, WorkspaceId},
 };
 
 /// Longest anything here may take before a test fails.
@@ -50,6 +51,12 @@ pub(super) struct App {
 impl FromRef<App> for BodyBudget {
     fn from_ref(app: &App) -> Self {
         app.budget.clone()
+    }
+}
+
+impl FromRef<App> for TrustedProxies {
+    fn from_ref(_: &App) -> Self {
+        Self::default()
     }
 }
 
@@ -131,6 +138,25 @@ async fn foreign(Json(value): Json<Value>) -> Json<Value> {
     Json(value)
 }
 
+/// A caller whose workspace is the one byte of `x-workspace`.
+struct Owner;
+
+impl<S: Sync> FromRequestParts<S> for Owner {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let workspace = parts.headers.get("x-workspace");
+        let workspace = workspace.ok_or(Error::Unauthenticated("Missing API key"))?;
+        let uuid = uuid::Uuid::from_u128(workspace.as_bytes()[0].into());
+        parts.extensions.insert(BodyOwner(WorkspaceId::new(uuid)));
+        Ok(Self)
+    }
+}
+
+async fn owned(_: Owner, body: JsonBytes<SMALL_BYTES_MAX>) -> Json<Value> {
+    Json(json!({ "bytes": body.bytes.len() }))
+}
+
 /// Bytes of `/large`.
 pub(super) const LARGE_BYTES: usize = 64 << 20;
 
@@ -147,7 +173,7 @@ pub(super) struct Server {
 }
 
 pub(super) async fn start() -> Server {
-    start_with(BodyBudget::new(16 << 20), ServeOptions::default()).await
+    start_with(BodyBudget::new(BodyLimits::of_bytes(16 << 20)), ServeOptions::default()).await
 }
 
 pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Server {
@@ -173,6 +199,7 @@ pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Ser
         .merge(health::router());
     let router = openapi::finish(described)
         .route("/small", routing::post(small))
+        .route("/owned", routing::post(owned))
         .route("/wait", routing::get(wait))
         .route("/panics", routing::get(panics))
         .route("/named/{id}", routing::get(named))
@@ -204,6 +231,13 @@ impl Server {
 
     pub(super) async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// A connection from another address of this machine.
+    pub(super) async fn connect_from(&self, address: &str) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(address.parse().unwrap(), 0)).unwrap();
+        socket.connect(self.address).await.unwrap()
     }
 
     /// Sends raw bytes and reads until the server closes.

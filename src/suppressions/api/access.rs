@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     auth::{Auth, Holder, ScopeName},
-    http::{Body, BodyBudget, FromBody, FromQuery, Query, QueryFields},
+    http::{Body, BodyBudget, FromBody, FromQuery, Query, QueryFields, TrustedProxies},
     kernel::{Error, Result},
     suppressions::model::{Access, Ledger},
 };
@@ -130,6 +130,7 @@ where
     S: Send + Sync,
     Auth: FromRef<S>,
     BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
     T: FromBody,
 {
     type Rejection = Error;

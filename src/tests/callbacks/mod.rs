@@ -3,5 +3,6 @@
 mod email;
 pub(crate) mod fixture;
 mod generic;
+mod heads;
 mod mail;
 mod phone;

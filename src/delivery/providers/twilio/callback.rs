@@ -9,6 +9,14 @@ use crate::delivery::model::{Callback, Happened, Inbound, cut_to_line};
 /// The fields of a form in the order they came.
 pub type Form = [(String, String)];
 
+/// Bytes of an HMAC-SHA1.
+const SIGNATURE_BYTES: usize = 20;
+
+/// Whether a text has the shape of a signature of Twilio's, so that it is worth reading what it signs.
+pub fn is_signature(text: &str) -> bool {
+    STANDARD.decode(text).is_ok_and(|bytes| bytes.len() == SIGNATURE_BYTES)
+}
+
 /// Whether `signature` (`X-Twilio-Signature`) is that of a form posted to `url` as Twilio was given it:
 /// the base64 of HMAC-SHA1 over the URL and every field's name and value, the fields sorted by name
 /// (https://www.twilio.com/docs/usage/security). Takes constant time.

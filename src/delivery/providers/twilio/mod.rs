@@ -24,7 +24,7 @@ use crate::{
     kernel::Clock,
 };
 
-pub use self::callback::{Form, is_signed, read_inbound, read_status};
+pub use self::callback::{Form, is_signature, is_signed, read_inbound, read_status};
 
 /// Seconds a message may be tried for at most: Twilio's own limit of `ValidityPeriod`.
 const VALIDITY_SECONDS_MAX: u32 = 36_000;

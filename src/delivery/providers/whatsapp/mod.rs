@@ -27,7 +27,7 @@ use crate::{
 
 pub(super) use self::template::text;
 
-pub use self::callback::{Notice, challenge, is_signed, read};
+pub use self::callback::{Notice, challenge, is_signature, is_signed, read};
 
 /// Sends WhatsApp messages.
 #[derive(Debug)]

@@ -20,6 +20,15 @@ pub struct Notice {
     pub inbound: Vec<Inbound>,
 }
 
+/// Bytes of an HMAC-SHA256.
+const SIGNATURE_BYTES: usize = 32;
+
+/// Whether a text has the shape of a signature of Meta's, so that it is worth reading what it signs.
+pub fn is_signature(text: &str) -> bool {
+    let decoded = text.strip_prefix("sha256=").map(hex::decode);
+    decoded.is_some_and(|bytes| bytes.is_ok_and(|bytes| bytes.len() == SIGNATURE_BYTES))
+}
+
 /// Whether `signature` (`X-Hub-Signature-256`) is that of `body`: `sha256=` and the hex of HMAC-SHA256 by
 /// the app's secret. Takes constant time.
 pub fn is_signed(app_secret: &str, body: &[u8], signature: &str) -> bool {

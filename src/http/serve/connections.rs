@@ -1,0 +1,341 @@
+//! The open connections of a listener: how many there are in all and of each peer, and which of them is
+//! closed when a new one finds no room.
+//!
+//! A connection is idle while it serves no request and has nothing left to write: one that never said
+//! anything, one whose request head is still on its way, and one between two requests are alike. At a cap the
+//! connection that has been idle longest makes room, if that is longer than a caller at work pauses.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use metrics::Gauge;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{
+    super::requester::{PeerKey, TrustedProxies},
+    options::ServeOptions,
+    pulse::Pulse,
+};
+
+/// Idle connections that one look at all connections finds to close, so that a flood of new connections does
+/// not look at all of them each time.
+const FOUND_AT_ONCE: usize = 64;
+/// How often a listener without room looks for connections that became idle.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The open connections of a listener.
+#[derive(Debug)]
+pub(super) struct Connections {
+    total_max: usize,
+    per_peer_max: usize,
+    idle_min: Duration,
+    proxies: TrustedProxies,
+    open: Mutex<Open>,
+    /// Told when a connection ended.
+    ended: Notify,
+    gauge: Gauge,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    by_peer: HashMap<PeerKey, HashMap<u64, Arc<Connection>>>,
+    total: usize,
+    next_id: u64,
+    /// The connections that were idle longest when all were looked at, the longest last.
+    idle: Vec<Idle>,
+}
+
+/// A connection that was idle when it was looked at.
+#[derive(Debug, Clone, Copy)]
+struct Idle {
+    peer: PeerKey,
+    id: u64,
+    since: Instant,
+}
+
+/// One connection, as long as it counts.
+#[derive(Debug)]
+struct Connection {
+    pulse: Arc<Pulse>,
+    close: Notify,
+}
+
+/// Why a connection is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// Its peer has as many as it may have, all of them busy.
+    OfPeer,
+    /// There are as many as there may be, all of them busy.
+    InAll,
+}
+
+/// A connection's place among the open ones; given up when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    connections: Arc<Connections>,
+    connection: Arc<Connection>,
+    peer: PeerKey,
+    id: u64,
+}
+
+impl Place {
+    /// What its connection is doing.
+    pub(super) fn pulse(&self) -> &Arc<Pulse> {
+        &self.connection.pulse
+    }
+
+    /// Resolves when the connection has to close in favour of another.
+    pub(super) async fn given_away(&self) {
+        self.connection.close.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.connections.open.lock().remove(self.peer, self.id).is_some() {
+            self.connections.gauge.decrement(1.0);
+        }
+        self.connections.ended.notify_one();
+    }
+}
+
+impl Connections {
+    pub(super) fn new(options: &ServeOptions) -> Arc<Self> {
+        #[expect(clippy::cast_precision_loss, reason = "a gauge is a double")]
+        metrics::gauge!("http_connections_limit").set(options.connections_max as f64);
+        Arc::new(Self {
+            total_max: options.connections_max,
+            per_peer_max: options.peer_connections_max,
+            idle_min: options.idle_min,
+            proxies: options.trusted_proxies.clone(),
+            open: Mutex::default(),
+            ended: Notify::new(),
+            gauge: metrics::gauge!("http_connections"),
+        })
+    }
+
+    /// Lets a connection from this address in, if need be in the place of an idle one.
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, NoRoom> {
+        let peer = PeerKey::of(address);
+        let mut open = self.open.lock();
+        let of_peer = open.by_peer.get(&peer).map_or(0, HashMap::len);
+        if of_peer >= self.per_peer_max && !self.proxies.include(address.to_canonical()) {
+            let idle = open.longest_idle_of(peer, self.idle_min).ok_or_else(|| {
+                metrics::counter!("http_connections_refused_total").increment(1);
+                NoRoom::OfPeer
+            })?;
+            self.close(&mut open, idle, "peer_cap");
+        }
+        if open.total >= self.total_max {
+            let idle = open.longest_idle(self.idle_min).ok_or(NoRoom::InAll)?;
+            self.close(&mut open, idle, "cap");
+        }
+        let connection =
+            Arc::new(Connection { pulse: Arc::new(Pulse::new()), close: Notify::new() });
+        let id = open.insert(peer, Arc::clone(&connection));
+        self.gauge.increment(1.0);
+        Ok(Place { connections: Arc::clone(self), connection, peer, id })
+    }
+
+    /// Closes the connection that has been idle longest, where the process has no descriptor left for a new
+    /// one.
+    pub(super) fn close_longest_idle(&self) {
+        let mut open = self.open.lock();
+        if let Some(idle) = open.longest_idle(self.idle_min) {
+            self.close(&mut open, idle, "cap");
+        }
+    }
+
+    /// Waits until there may be room again.
+    pub(super) async fn room(&self) {
+        // A connection that became idle is not told of.
+        let _ = tokio::time::timeout(LOOK_AGAIN, self.ended.notified()).await;
+    }
+
+    /// Counts a connection out and tells it to close.
+    fn close(&self, open: &mut Open, idle: Idle, reason: &'static str) {
+        if let Some(connection) = open.remove(idle.peer, idle.id) {
+            self.gauge.decrement(1.0);
+            connection.close.notify_one();
+            closed(reason);
+        }
+    }
+}
+
+/// Counts a connection that was closed before its peer closed it.
+pub(super) fn closed(reason: &'static str) {
+    metrics::counter!("http_connections_closed_total", "reason" => reason).increment(1);
+}
+
+impl Open {
+    fn insert(&mut self, peer: PeerKey, connection: Arc<Connection>) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.by_peer.entry(peer).or_default().insert(id, connection);
+        self.total += 1;
+        id
+    }
+
+    fn remove(&mut self, peer: PeerKey, id: u64) -> Option<Arc<Connection>> {
+        let of_peer = self.by_peer.get_mut(&peer)?;
+        let connection = of_peer.remove(&id)?;
+        if of_peer.is_empty() {
+            self.by_peer.remove(&peer);
+        }
+        self.total -= 1;
+        Some(connection)
+    }
+
+    fn longest_idle_of(&self, peer: PeerKey, idle_min: Duration) -> Option<Idle> {
+        idle_of(peer, self.by_peer.get(&peer)?, idle_min).min_by_key(|idle| idle.since)
+    }
+
+    fn longest_idle(&mut self, idle_min: Duration) -> Option<Idle> {
+        if let Some(idle) = self.next_found() {
+            return Some(idle);
+        }
+        let all = self.by_peer.iter();
+        self.idle = all.flat_map(|(peer, of_peer)| idle_of(*peer, of_peer, idle_min)).collect();
+        if self.idle.len() > FOUND_AT_ONCE {
+            self.idle.select_nth_unstable_by_key(FOUND_AT_ONCE, |idle| idle.since);
+            self.idle.truncate(FOUND_AT_ONCE);
+        }
+        self.idle.sort_unstable_by_key(|idle| std::cmp::Reverse(idle.since));
+        self.next_found()
+    }
+
+    /// The next of those found earlier that has been idle ever since.
+    fn next_found(&mut self) -> Option<Idle> {
+        while let Some(idle) = self.idle.pop() {
+            let connection = self.by_peer.get(&idle.peer).and_then(|all| all.get(&idle.id));
+            if connection.is_some_and(|found| found.pulse.idle_since() == Some(idle.since)) {
+                return Some(idle);
+            }
+        }
+        None
+    }
+}
+
+fn idle_of(
+    peer: PeerKey,
+    connections: &HashMap<u64, Arc<Connection>>,
+    idle_min: Duration,
+) -> impl Iterator<Item = Idle> {
+    let now = Instant::now();
+    connections.iter().filter_map(move |(id, connection)| {
+        let since = connection.pulse.idle_since()?;
+        let is_old = now.saturating_duration_since(since) >= idle_min;
+        is_old.then_some(Idle { peer, id: *id, since })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn connections(connections_max: usize, peer_connections_max: usize) -> Arc<Connections> {
+        Connections::new(&ServeOptions {
+            connections_max,
+            peer_connections_max,
+            idle_min: Duration::ZERO,
+            trusted_proxies: TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]),
+            ..ServeOptions::default()
+        })
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// A place that came to be after all others so far.
+    fn later(connections: &Arc<Connections>, from: &str) -> Place {
+        std::thread::sleep(Duration::from_millis(2));
+        connections.admit(address(from)).unwrap()
+    }
+
+    fn is_given_away(place: &Place) -> bool {
+        place.given_away().now_or_never().is_some()
+    }
+
+    #[test]
+    fn at_the_cap_the_longest_idle_makes_room_and_no_busy_one() {
+        let connections = connections(3, 100);
+        let busy = later(&connections, "192.0.2.1");
+        let serving = busy.pulse().begin_for_test();
+        let idle: Vec<Place> =
+            ["192.0.2.2", "192.0.2.3"].map(|from| later(&connections, from)).into();
+        let fourth = later(&connections, "192.0.2.4");
+        assert!(is_given_away(&idle[0]));
+        let others = [&busy, &idle[1], &fourth];
+        assert!(!others.into_iter().any(is_given_away));
+        assert_eq!(connections.open.lock().total, 3);
+        let serving_too = [idle[1].pulse().begin_for_test(), fourth.pulse().begin_for_test()];
+        assert_eq!(connections.admit(address("192.0.2.5")).unwrap_err(), NoRoom::InAll);
+        drop((serving, serving_too));
+        let fifth = later(&connections, "192.0.2.5");
+        assert!([&busy, &idle[1], &fourth].into_iter().any(is_given_away));
+        drop((busy, idle, fourth, fifth));
+        let open = connections.open.lock();
+        assert_eq!((open.total, open.by_peer.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_peer_at_its_cap_makes_room_out_of_its_own_connections() {
+        let connections = connections(100, 2);
+        let other = later(&connections, "192.0.2.9");
+        let first = later(&connections, "192.0.2.1");
+        let second = later(&connections, "192.0.2.1");
+        assert!(!is_given_away(&first));
+        let third = later(&connections, "192.0.2.1");
+        assert!(is_given_away(&first) && !is_given_away(&other));
+        let busy = [second.pulse().begin_for_test(), third.pulse().begin_for_test()];
+        assert_eq!(connections.admit(address("192.0.2.1")).unwrap_err(), NoRoom::OfPeer);
+        drop(busy);
+    }
+
+    #[test]
+    fn a_connection_that_was_busy_a_moment_ago_stays() {
+        let options = ServeOptions {
+            connections_max: 2,
+            idle_min: Duration::from_hours(1),
+            ..ServeOptions::default()
+        };
+        let connections = Connections::new(&options);
+        let _two = ["192.0.2.1", "192.0.2.2"].map(|from| later(&connections, from));
+        assert_eq!(connections.admit(address("192.0.2.3")).unwrap_err(), NoRoom::InAll);
+    }
+
+    #[test]
+    fn a_trusted_proxy_has_no_cap_of_its_own() {
+        let connections = connections(100, 2);
+        let places: Vec<Place> =
+            (0..10).map(|_| connections.admit(address("10.1.2.3")).unwrap()).collect();
+        assert!(!places.iter().any(is_given_away));
+        let mapped: Vec<Place> =
+            (0..10).map(|_| connections.admit(address("::ffff:10.1.2.4")).unwrap()).collect();
+        assert!(!mapped.iter().any(is_given_away));
+    }
+
+    #[test]
+    fn among_many_the_longest_idle_go_first() {
+        const CAP: usize = 300;
+        let connections = connections(CAP, CAP);
+        let mut places: Vec<Place> =
+            (0..CAP).map(|_| connections.admit(address("192.0.2.1")).unwrap()).collect();
+        std::thread::sleep(Duration::from_millis(5));
+        let newer: Vec<Place> =
+            (0..CAP / 2).map(|_| connections.admit(address("192.0.2.2")).unwrap()).collect();
+        assert_eq!(connections.open.lock().total, CAP);
+        assert_eq!(places.iter().filter(|place| is_given_away(place)).count(), CAP / 2);
+        assert!(!newer.iter().any(is_given_away));
+        places.clear();
+        assert_eq!(connections.open.lock().total, CAP / 2);
+    }
+}

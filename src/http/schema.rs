@@ -25,8 +25,8 @@ const DAY: &str = "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|\
 /// The last two digits of leap years; those of centuries are left out.
 const LEAP: &str = "(?:0[48]|[2468][048]|[13579][26])";
 /// A time of a day, with or without seconds, their fraction and an offset.
-const TIME: &str = "[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\\.[0-9]{1,9})?)?\
-    (?:Z|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?";
+const TIME: &str = "[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?\
+    (?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?";
 /// Any text but a blank one. NUL is refused everywhere.
 const NOT_BLANK: &str = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
 
@@ -209,3 +209,46 @@ macro_rules! with_any_of {
 }
 
 pub(crate) use with_any_of;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::kernel::Timestamp;
+
+    #[test]
+    fn moments_are_described_as_they_are_read() {
+        let schema = serde_json::to_value(Moment::schema()).unwrap();
+        let described = jsonschema::validator_for(&schema).unwrap();
+        for text in [
+            "2026-03-01",
+            "2024-02-29",
+            "2023-02-29",
+            "2026-04-31",
+            "2026-13-01",
+            "2026-03-01T12:00",
+            "2026-03-01 12:00:00",
+            "2026-03-01T12:00:00.123456789Z",
+            "2026-03-01T12:00:00.1234567890Z",
+            "2026-03-01t12:00:00,5z",
+            "2026-03-01T12:00:60Z",
+            "2026-03-01T12:00:61Z",
+            "2026-03-01T24:00",
+            "2026-03-01T12:60",
+            "2026-03-01T12:00+02",
+            "2026-03-01T12:00+0200",
+            "2026-03-01T12:00-02:00",
+            "2026-03-01T12:00-2",
+            "2026-03-01T12",
+            "2026-03-01T",
+            "2026-3-1",
+            "20260301",
+            "1",
+            "",
+        ] {
+            let is_described = described.is_valid(&Value::from(text));
+            assert_eq!(is_described, Timestamp::parse(text).is_ok(), "{text}");
+        }
+    }
+}

@@ -159,8 +159,9 @@ impl Previous {
     pub(super) async fn insert_as_the_previous(&self, event_id: &str) {
         let mut line = lines("clickhouse_rows.jsonl").remove(0);
         line["row"]["event_id"] = event_id.into();
-        // Later than the first by the sequence, as a retry is.
-        line["row"]["seq"] = i64::MAX.to_string().into();
+        // Later than the first by the arrival number, as a retry is.
+        let seq: u64 = line["row"]["seq"].as_str().unwrap().parse().unwrap();
+        line["row"]["seq"] = (seq + 1000).to_string().into();
         let (table, row) = row(&line);
         self.insert(table, row).await;
     }

@@ -11,7 +11,7 @@ use crate::{
     db,
     delivery::{
         model::{Inbound, Keyword},
-        store::feedback,
+        store::{feedback, written},
     },
     http::Requester,
     kernel::{Channel, Error, PhoneNumber, Result, Timestamp},
@@ -25,8 +25,10 @@ const RECIPIENT: &str = "recipient";
 /// Contacts with one number that are looked at together.
 const PAGE: u32 = 500;
 
-/// Does what a keyword says to everyone who has the number it came from, in every organization that knows
-/// it: the number written to is the service's, and what is said to it is said to all who write from it.
+/// Does what a keyword says to everyone who has the number it came from. An opt-out holds in every organization
+/// that knows the number: the number written to is the service's, and what is said to it is said to all who
+/// write from it. An opt-in holds only in the organization that last wrote to the number on the channel: it answers
+/// that message, and no other organization may take it for its own; where none wrote, nothing happens.
 /// Gives the number of contacts that changed. A text that is told again changes nothing.
 ///
 /// # Errors
@@ -44,6 +46,13 @@ pub async fn obey(
         Keyword::Help => return Ok(0),
     };
     let Ok(number) = inbound.from.parse::<PhoneNumber>() else { return Ok(0) };
+    let mut only_in = None;
+    if status.is_opt_in() {
+        only_in = written::last_writer(app.db(), channel, &spellings(&number)).await?;
+        if only_in.is_none() {
+            return Ok(0);
+        }
+    }
     let key = format!("{teller}:{}", inbound.id);
     let mut changed = 0;
     for spelling in spellings(&number) {
@@ -51,6 +60,9 @@ pub async fn obey(
         loop {
             let page = consent::ops::with_number(app.db(), channel, &spelling, after, PAGE).await?;
             for holder in &page {
+                if only_in.is_some_and(|organization| organization != holder.tenant.organization) {
+                    continue;
+                }
                 // A yes to those who never said no says nothing: it may answer something else.
                 if status.is_opt_in() && !holder.is_opted_out {
                     continue;

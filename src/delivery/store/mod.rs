@@ -12,3 +12,4 @@ pub mod messages;
 pub(in crate::delivery) mod recipients;
 pub(in crate::delivery) mod runs;
 pub mod short_links;
+pub(in crate::delivery) mod written;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{
     META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, ask, basic, consent, gateway, hash, history,
-    number, sent, suppressed, told,
+    message, number, sent, suppressed, told,
 };
 use crate::kit::{Client, Workspace, server, unique};
 
@@ -115,11 +115,13 @@ async fn person(workspace: &Workspace, phone: &str) -> String {
 }
 
 #[tokio::test]
-async fn stop_is_heard_in_the_whole_organization_and_start_takes_it_back() {
+async fn stop_is_heard_everywhere_and_start_takes_it_back_where_the_number_was_written_to_last() {
     let organization = unique("organization");
     let (one, two) = (sibling(&organization).await, sibling(&organization).await);
+    let other = sibling(&unique("organization")).await;
     let phone = number();
     let first = person(&one, &phone).await;
+    let elsewhere = person(&other, &phone).await;
     // As somebody wrote it down without its plus.
     let second = person(&two, phone.trim_start_matches('+')).await;
     let (stop, start) = (unique("SM"), unique("SM"));
@@ -132,7 +134,17 @@ async fn stop_is_heard_in_the_whole_organization_and_start_takes_it_back() {
         assert_eq!(history(workspace, user).await, ["unsubscribe keyword recipient"]);
         assert!(consent(workspace, user, "whatsapp").await.is_null(), "texts are not WhatsApp");
     }
+    assert_eq!(consent(&other, &elsewhere, "sms").await["status"], "unsubscribed");
+    // Nobody has written to the number yet, so that there is nothing it could answer.
+    text(&phone, &unique("SM"), "start").await;
+    assert_eq!(consent(&one, &first, "sms").await["status"], "unsubscribed");
+    message(other.id, "sms", Some(&elsewhere)).await;
+    message(one.id, "sms", Some(&first)).await;
+    // On another channel, the other organization was the last one.
+    message(other.id, "whatsapp", Some(&elsewhere)).await;
     text(&phone, &start, "start").await;
+    assert_eq!(consent(&other, &elsewhere, "sms").await["status"], "unsubscribed");
+    assert_eq!(suppressed(&other, "sms", &phone).await, "unsubscribe keyword");
     // Twilio repeats itself.
     text(&phone, &stop, " STOP ").await;
     for (workspace, user) in [(&one, &first), (&two, &second)] {

@@ -26,7 +26,6 @@ use crate::{
             Outgoing,
             claimed::{Claimed, Standing},
             message::channel_name,
-            retry::ATTEMPTS_MAX,
         },
         store::{
             claims::{self, Mark},
@@ -86,7 +85,7 @@ async fn outbox(app: &App, size: usize) -> Result<Round> {
     }
     put_down(app, &mut tx, (&ready, &settled), now).await?;
     tx.commit().await?;
-    let terms = Terms { attempts_max: ATTEMPTS_MAX, is_capped: false };
+    let terms = Terms::of_outbox();
     handover::hand_over(app, ready, terms).await?;
     Ok(Round { claimed: count, asked: size, ..Round::default() })
 }
@@ -112,7 +111,7 @@ async fn campaign_batch(
         ..Round::default()
     };
     if !prepared.ready.is_empty() {
-        let terms = Terms { attempts_max: scene.attempts_max, is_capped: scene.is_capped() };
+        let terms = Terms::of_campaign(&scene);
         let done = handover::hand_over(app, prepared.ready, terms).await?;
         if done.iter().any(|it| channel_fault::is_shown_by(&it.standing)) {
             channel_fault::end(app, workspace, id).await?;
@@ -231,8 +230,7 @@ async fn put_down(
         if let (Standing::Skipped { .. } | Standing::Held { .. }, (Some(rule), _)) =
             (standing, standing.why())
         {
-            metrics::counter!("delivery_gate_refusals_total", "rule" => known_rule(rule))
-                .increment(1);
+            count_refusal(rule);
         }
     }
     Ok(())
@@ -255,6 +253,11 @@ const RULES: [&str; 14] = [
     "expired",
     "ab_inconclusive",
 ];
+
+/// Counts a message that the gate refused by this rule.
+pub(super) fn count_refusal(rule: &str) {
+    metrics::counter!("delivery_gate_refusals_total", "rule" => known_rule(rule)).increment(1);
+}
 
 fn known_rule(rule: &str) -> &'static str {
     RULES.into_iter().find(|known| *known == rule).unwrap_or("other")

@@ -8,16 +8,21 @@ use std::{
 };
 
 use super::{
-    judging::caps,
+    dispatch::count_refusal,
+    judging::{caps, tallies},
     note::{self, Note},
+    recheck,
+    scene::Scene,
 };
 use crate::{
     app::App,
+    audience::model::SubscriptionPreference,
     campaigns::model::message::MessageChannel,
     delivery::{
         model::{
             Device, Feedback, Outcome, Outgoing, Why,
             claimed::{Claimed, Standing},
+            gate::Refusal,
             message::channel_name,
             retry,
         },
@@ -28,7 +33,7 @@ use crate::{
             limits, recipients,
         },
     },
-    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
+    kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId},
 };
 use ingest::record::MessageKind;
 
@@ -46,16 +51,61 @@ const TELLER: &str = "provider";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
     /// How often a provider is asked.
-    pub(super) attempts_max: i16,
+    attempts_max: i16,
     /// Whether they were counted against frequency caps.
-    pub(super) is_capped: bool,
+    is_capped: bool,
+    /// The list they are sent under.
+    list: Option<ListId>,
+    /// What their recipients must have said.
+    preference: SubscriptionPreference,
+}
+
+impl Terms {
+    /// Those of a campaign.
+    pub(super) fn of_campaign(scene: &Scene) -> Self {
+        Self {
+            attempts_max: scene.attempts_max,
+            is_capped: scene.is_capped(),
+            list: scene.campaign.definition.subscription_category_id,
+            preference: scene.preference,
+        }
+    }
+
+    /// The list messages are sent under.
+    pub(super) const fn list(&self) -> Option<ListId> {
+        self.list
+    }
+
+    /// What recipients must have said.
+    pub(super) const fn preference(&self) -> SubscriptionPreference {
+        self.preference
+    }
+
+    /// Those of messages that belong to no campaign.
+    pub(super) const fn of_outbox() -> Self {
+        Self {
+            attempts_max: retry::ATTEMPTS_MAX,
+            is_capped: false,
+            list: None,
+            preference: SubscriptionPreference::SubscribedOrOptedIn,
+        }
+    }
 }
 
 /// What became of a message.
 pub(super) struct Done {
     pub(super) message: Claimed,
     pub(super) standing: Standing,
-    sent: Sent,
+    /// What the provider said of it; nothing where it was not asked.
+    sent: Option<Sent>,
+}
+
+/// What a call of a provider came to.
+#[derive(Default)]
+struct Called {
+    done: Vec<Done>,
+    /// Messages it did not come to.
+    left: Vec<Claimed>,
 }
 
 /// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
@@ -75,16 +125,14 @@ pub(super) async fn hand_over(
     }
     let (mut done, mut left) = (Vec::new(), Vec::new());
     for (channel, messages) in by_channel {
-        let (mut claimed, outgoing): (Vec<Claimed>, Vec<Outgoing>) = messages.into_iter().unzip();
-        let sent = match app.providers().of(channel) {
-            Some(provider) => call(app, channel, &provider, &outgoing).await,
-            None => outgoing.iter().map(|_| no_provider(channel).into()).collect(),
+        let called = if let Some(provider) = app.providers().of(channel) {
+            call(app, (channel, &provider), messages, terms).await
+        } else {
+            let refused = |(message, _)| settled(app, message, no_provider(channel).into(), terms);
+            Called { done: messages.into_iter().map(refused).collect(), left: Vec::new() }
         };
-        left.extend(claimed.split_off(sent.len().min(claimed.len())));
-        for (message, sent) in claimed.into_iter().zip(sent) {
-            let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
-            done.push(Done { message, standing, sent });
-        }
+        done.extend(called.done);
+        left.extend(called.left);
     }
     keep(app, (&done, &left), (terms, handed_over_at)).await?;
     Ok(done)
@@ -100,30 +148,60 @@ fn call_max(app: &App) -> Duration {
     Duration::from_secs(u64::from(app.delivery().lease_seconds)) * 3 / 4
 }
 
-/// Has messages sent, part by part; answers for those it came to.
+/// A message that was handed over.
+fn settled(app: &App, message: Claimed, sent: Sent, terms: Terms) -> Done {
+    let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
+    Done { message, standing, sent: Some(sent) }
+}
+
+/// Has messages sent, part by part. Right before each part it is read again who opted out meanwhile.
 async fn call(
     app: &App,
-    channel: MessageChannel,
-    provider: &Arc<dyn Provider>,
-    outgoing: &[Outgoing],
-) -> Vec<Sent> {
+    (channel, provider): (MessageChannel, &Arc<dyn Provider>),
+    messages: Vec<(Claimed, Outgoing)>,
+    terms: Terms,
+) -> Called {
     let began = std::time::Instant::now();
     let deadline = tokio::time::Instant::now() + call_max(app);
-    let mut sent = Vec::with_capacity(outgoing.len());
-    for batch in outgoing.chunks(provider.batch_max().max(1)) {
-        if !sent.is_empty() && began.elapsed() > CALL_LONG {
-            break;
+    let mut called = Called::default();
+    let mut rest = messages.into_iter();
+    while rest.len() > 0 && (called.done.is_empty() || began.elapsed() <= CALL_LONG) {
+        let part: Vec<(Claimed, Outgoing)> =
+            rest.by_ref().take(provider.batch_max().max(1)).collect();
+        let refused = match recheck::refused(app, channel, &part, terms).await {
+            Ok(refused) => refused,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read who opted out, messages are put back");
+                called.left.extend(part.into_iter().map(|(message, _)| message));
+                break;
+            }
+        };
+        let (mut claimed, mut outgoing) = (Vec::new(), Vec::new());
+        for (message, out) in part {
+            if let Some(Refusal { code, reason }) = refused.get(&message.id) {
+                let (code, reason) = (code.clone(), reason.clone());
+                let standing = Standing::Skipped { code, reason };
+                called.done.push(Done { message, standing, sent: None });
+            } else {
+                claimed.push(message);
+                outgoing.push(out);
+            }
         }
-        let answer = tokio::time::timeout_at(deadline, provider.send(batch)).await;
+        if outgoing.is_empty() {
+            continue;
+        }
+        let answer = tokio::time::timeout_at(deadline, provider.send(&outgoing)).await;
         let mut answers = answer.unwrap_or_default();
         let silent =
             || Outcome::Unknown { reason: "the provider did not answer in time".to_owned() };
-        answers.resize_with(batch.len(), || silent().into());
-        sent.append(&mut answers);
+        answers.resize_with(outgoing.len(), || silent().into());
+        let answered = claimed.into_iter().zip(answers);
+        called.done.extend(answered.map(|(message, sent)| settled(app, message, sent, terms)));
     }
+    called.left.extend(rest.map(|(message, _)| message));
     metrics::histogram!("delivery_provider_duration_seconds", "channel" => channel_name(channel))
         .record(began.elapsed());
-    sent
+    called
 }
 
 /// Where a message stands that was handed over.
@@ -151,13 +229,14 @@ fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
     let mut notes = Vec::with_capacity(done.len() * 2);
     for Done { message, standing, sent } in done {
         let workspace = message.workspace;
-        match (&sent.outcome, standing) {
-            (Outcome::Retry { code, reason, .. }, Standing::Held { .. }) => {
+        let outcome = sent.as_ref().map(|sent| &sent.outcome);
+        match (outcome, standing) {
+            (Some(Outcome::Retry { code, reason, .. }), Standing::Held { .. }) => {
                 notes.push((workspace, note::deferred(message, (code, reason))));
             }
             _ => notes.extend(note::of_standing(message, standing).map(|note| (workspace, note))),
         }
-        if matches!(sent.outcome, Outcome::Accepted { is_delivered: true, .. }) {
+        if matches!(outcome, Some(Outcome::Accepted { is_delivered: true, .. })) {
             notes.push((workspace, Note::of(message, MessageKind::Delivered)));
         }
     }
@@ -207,7 +286,8 @@ async fn keep_once(
     }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
     for it in done {
-        let tokens = it.sent.gone.iter().map(|device: &Device| device.token.clone());
+        let lost = it.sent.iter().flat_map(|sent| &sent.gone);
+        let tokens = lost.map(|device: &Device| device.token.clone());
         gone.entry(it.message.workspace).or_default().extend(tokens);
     }
     for (workspace, tokens) in gone.into_iter().filter(|(_, tokens)| !tokens.is_empty()) {
@@ -224,10 +304,14 @@ async fn uncount(
     tx: &mut sqlx::PgConnection,
     (done, left): (&[Done], &[Claimed]),
 ) -> Result<()> {
-    let failed = done.iter().filter(|it| matches!(it.standing, Standing::Failed { .. }));
+    let is_unsent =
+        |it: &&Done| matches!(it.standing, Standing::Failed { .. } | Standing::Skipped { .. });
+    let unsent = done.iter().filter(is_unsent);
     let untried = left.iter().filter(|message| message.attempts == 0);
+    let uncounted: Vec<&Claimed> = unsent.map(|it| &it.message).chain(untried).collect();
+    limits::lock_tallies(tx, &tallies(app, uncounted.iter().copied())).await?;
     let mut unsent = BTreeMap::<(WorkspaceId, &str), (MessageChannel, Vec<UserId>)>::new();
-    for message in failed.map(|it| &it.message).chain(untried) {
+    for message in uncounted {
         let place = (message.workspace, channel_name(message.channel));
         let (_, users) = unsent.entry(place).or_insert_with(|| (message.channel, Vec::new()));
         users.extend(message.user);
@@ -248,6 +332,10 @@ fn sent_of(done: &[Done]) -> BTreeSet<(WorkspaceId, CampaignId)> {
 
 fn count(done: &[Done]) {
     for it in done {
+        if let Standing::Skipped { code, .. } = &it.standing {
+            count_refusal(code);
+            continue;
+        }
         let outcome = match it.standing {
             Standing::Sent { .. } => "sent",
             Standing::Held { .. } => "deferred",
@@ -263,7 +351,7 @@ fn count(done: &[Done]) {
 /// Acts on what refusals say about their recipients.
 async fn act(app: &App, done: &[Done]) {
     for it in done {
-        let outcome = &it.sent.outcome;
+        let Some(Sent { outcome, .. }) = &it.sent else { continue };
         let (Standing::Failed { .. }, Some(effect), Some((code, reason))) =
             (&it.standing, outcome.final_effect(), outcome.why())
         else {

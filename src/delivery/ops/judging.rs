@@ -1,13 +1,10 @@
 //! Judges a batch: who of those whose turn it is may have a message now, and what it says to each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sqlx::PgConnection;
 
-use super::{
-    scene::{Scene, channel_of},
-    senders::{NOT_VERIFIED, Senders},
-};
+use super::scene::{Scene, channel_of};
 use crate::{
     app::App,
     audience::model::SubscriptionPreference,
@@ -73,6 +70,7 @@ impl Judge<'_> {
                 None => by_channel.push((message.channel, vec![message])),
             }
         }
+        self.lock_tallies(&by_channel).await?;
         for (channel, messages) in by_channel {
             let admitted = self.admit(channel, messages, &mut judged).await?;
             let (admitted, counted) = self.cap(channel, admitted, &mut judged).await?;
@@ -231,6 +229,15 @@ impl Judge<'_> {
         gate::quiet(hours, clocks, (message.id, self.now))
     }
 
+    /// Locks what is counted for the people of a batch, of all its channels at once.
+    async fn lock_tallies(&mut self, by_channel: &[(MessageChannel, Vec<Claimed>)]) -> Result<()> {
+        if !self.scene.is_some_and(Scene::is_capped) {
+            return Ok(());
+        }
+        let messages = by_channel.iter().flat_map(|(_, messages)| messages);
+        limits::lock_tallies(self.connection, &tallies(self.app, messages)).await
+    }
+
     /// Counts against the frequency caps, and leaves out who has had their fill.
     async fn cap(
         &mut self,
@@ -296,18 +303,9 @@ impl Judge<'_> {
                 each.collect()
             });
         let (mut unsaid, mut links) = (Vec::new(), Vec::new());
-        let mut senders = Senders::default();
         for (Admitted { message, facts, to }, rendered) in rendered {
             match rendered {
-                Ok(mut rendered) => {
-                    let stores = (self.app, &mut *self.connection);
-                    let content = &mut rendered.content;
-                    if let Some(problem) = senders.check(stores, self.workspace, content).await? {
-                        unsaid.extend(message.user);
-                        let (code, reason) = (NOT_VERIFIED.to_owned(), format!("from {problem}"));
-                        judged.settled.push((message, Standing::Failed { code, reason }));
-                        continue;
-                    }
+                Ok(rendered) => {
                     let short = rendered.short_links.into_iter();
                     links.extend(short.map(|link| (message.id, link)));
                     let outgoing = outgoing(&message, (facts, to), rendered.content);
@@ -367,6 +365,21 @@ pub(super) fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
     caps.filter(|(name, _)| counts(name))
         .map(|(name, cap)| Counted { channel: name.clone(), max: cap.max, hours: cap.hours })
         .collect()
+}
+
+/// The tallies in which messages are counted.
+pub(super) fn tallies<'m>(
+    app: &App,
+    messages: impl IntoIterator<Item = &'m Claimed>,
+) -> BTreeSet<(WorkspaceId, String, UserId)> {
+    let mut all = BTreeSet::new();
+    for message in messages {
+        let Some(user) = message.user else { continue };
+        for cap in caps(app, message.channel) {
+            all.insert((message.workspace, cap.channel, user));
+        }
+    }
+    all
 }
 
 fn outgoing(

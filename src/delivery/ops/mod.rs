@@ -14,6 +14,7 @@ pub mod keywords;
 mod lanes;
 mod note;
 mod preview_launch;
+mod recheck;
 mod scene;
 mod senders;
 mod sweeping;

@@ -100,7 +100,7 @@ pub(super) async fn forget(app: &App) -> Result<()> {
     let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;
     let of_caps = before(i64::from(crate::config::CAP_HOURS_MAX) + 1);
-    limits::forget_sends(&mut connection, of_caps).await?;
+    while limits::forget_sends(&mut connection, (of_caps, PAGE)).await? > 0 {}
     drop(connection);
     while short_links::forget(app.db(), (before(SHORT_LINK_HOURS), PAGE)).await? > 0 {}
     Ok(())

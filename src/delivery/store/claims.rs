@@ -218,7 +218,8 @@ impl<'a> Columns<'a> {
             all.channels.push(channel_name(message.channel));
             let is_try = matches!(standing, Standing::Sending { .. });
             all.attempts.push(message.attempts.saturating_add(i16::from(is_try)));
-            all.untried.push(matches!(standing, Standing::Back { .. }));
+            let is_untried = matches!(standing, Standing::Back { .. } | Standing::Skipped { .. });
+            all.untried.push(is_untried);
         }
         all
     }

@@ -1,8 +1,8 @@
 //! What campaigns and recipients have used up of their limits: rates, frequency caps, volumes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 
@@ -100,9 +100,57 @@ pub(in crate::delivery) struct Counted {
     pub(in crate::delivery) hours: u32,
 }
 
+/// Locks what was counted for people on channels until the transaction ends: one lock for each person and
+/// channel, whatever the hour. Whoever counts or uncounts takes all locks it needs by one call of this, before
+/// anything else of these tables: they are taken in one order, so that two senders never wait for each other in a
+/// circle.
+pub(in crate::delivery) async fn lock_tallies(
+    connection: &mut PgConnection,
+    tallies: &BTreeSet<(WorkspaceId, String, UserId)>,
+) -> Result<()> {
+    if tallies.is_empty() {
+        return Ok(());
+    }
+    let workspaces: Vec<uuid::Uuid> = tallies.iter().map(|(id, _, _)| id.uuid()).collect();
+    let channels: Vec<&str> = tallies.iter().map(|(_, channel, _)| channel.as_str()).collect();
+    let users: Vec<&[u8]> = tallies.iter().map(|(_, _, user)| user.bytes().as_slice()).collect();
+    loop {
+        sqlx::query!(
+            "insert into send_tally_lock (workspace_id, user_id, channel)
+             select t.workspace_id, t.user_id, t.channel
+             from unnest($1::uuid[], $2::bytea[], $3::text[]) as t (workspace_id, user_id, channel)
+             order by t.workspace_id, t.channel, t.user_id
+             on conflict do nothing",
+            &workspaces,
+            &users as _,
+            &channels as _,
+        )
+        .execute(&mut *connection)
+        .await?;
+        let locked = sqlx::query_scalar!(
+            "select l.channel
+             from send_tally_lock l
+             join unnest($1::uuid[], $2::bytea[], $3::text[]) as t (workspace_id, user_id, channel)
+                 on l.workspace_id = t.workspace_id and l.user_id = t.user_id
+                     and l.channel = t.channel
+             order by l.workspace_id, l.channel, l.user_id
+             for no key update of l",
+            &workspaces,
+            &users as _,
+            &channels as _,
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        // One that was deleted in between, since nothing was counted by it any more, is made again.
+        if locked.len() >= tallies.len() {
+            return Ok(());
+        }
+    }
+}
+
 /// Counts a message more for each of these people, and answers who had their fill before: for them
-/// nothing is counted. Two senders of one recipient wait for each other here, so that together they
-/// keep to the cap. Hours are counted whole: the window is never shorter than it should be.
+/// nothing is counted. The caller holds their locks ([`lock_tallies`]). Hours are counted whole: the window is
+/// never shorter than it should be.
 pub(in crate::delivery) async fn count_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -203,15 +251,56 @@ pub(in crate::delivery) async fn uncount_sends(
     Ok(())
 }
 
-/// Forgets what is too long ago for any cap.
+/// Forgets what is too long ago for any cap, and the locks of people of whom nothing is left; so many at most.
+/// Answers how much it was.
 pub(in crate::delivery) async fn forget_sends(
     connection: &mut PgConnection,
-    before: Timestamp,
-) -> Result<()> {
-    sqlx::query!("delete from send_tally where hour < $1", before.utc())
-        .execute(connection)
-        .await?;
-    Ok(())
+    (before, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let mut tx = connection.begin().await?;
+    let old = sqlx::query!(
+        "delete from send_tally t
+         using (
+             select workspace_id, user_id, channel, hour from send_tally
+             where hour < $1
+             order by hour
+             limit $2
+             for update skip locked) old
+         where t.workspace_id = old.workspace_id and t.user_id = old.user_id
+             and t.channel = old.channel and t.hour = old.hour
+         returning t.workspace_id, t.user_id, t.channel",
+        before.utc(),
+        limit,
+    )
+    .fetch_all(&mut *tx)
+    .await?;
+    let workspaces: Vec<uuid::Uuid> = old.iter().map(|row| row.workspace_id).collect();
+    let users: Vec<&[u8]> = old.iter().map(|row| row.user_id.as_slice()).collect();
+    let channels: Vec<&str> = old.iter().map(|row| row.channel.as_str()).collect();
+    sqlx::query!(
+        "delete from send_tally_lock l
+         using (
+             select k.workspace_id, k.user_id, k.channel
+             from send_tally_lock k
+             join (select distinct * from unnest($1::uuid[], $2::bytea[], $3::text[]))
+                 as t (workspace_id, user_id, channel)
+                 on k.workspace_id = t.workspace_id and k.user_id = t.user_id
+                     and k.channel = t.channel
+             where not exists (
+                 select from send_tally s
+                 where s.workspace_id = k.workspace_id and s.user_id = k.user_id
+                     and s.channel = k.channel)
+             for update of k skip locked) gone
+         where l.workspace_id = gone.workspace_id and l.user_id = gone.user_id
+             and l.channel = gone.channel",
+        &workspaces,
+        &users as _,
+        &channels as _,
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(old.len() as u64)
 }
 
 /// How many messages a campaign sent, or is about to, at other occurrences than this one.

@@ -15,7 +15,7 @@ use axum::{
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 use crate::kit::{Client, Process, data_dir, eventually, unique};
 
@@ -41,6 +41,8 @@ struct Seen {
     calls: Vec<Call>,
     refused: BTreeMap<String, StatusCode>,
     kept_waiting: BTreeMap<String, Duration>,
+    held: BTreeSet<String>,
+    released: Arc<Notify>,
 }
 
 /// Every call so far.
@@ -66,6 +68,30 @@ impl Log {
     /// Has calls for these people answered no sooner than after so long from now on; after nothing, at once.
     pub(super) fn keep_waiting(&self, ids: &[String], time: Duration) {
         self.0.lock().kept_waiting.extend(ids.iter().map(|id| (id.clone(), time)));
+    }
+
+    /// Has calls for these people answered no sooner than they are let go.
+    pub(super) fn hold(&self, ids: &[String]) {
+        self.0.lock().held.extend(ids.iter().cloned());
+    }
+
+    /// Has calls for these people answered, those that are held and those that come.
+    pub(super) fn let_go(&self, ids: &[String]) {
+        let mut seen = self.0.lock();
+        seen.held.retain(|id| !ids.contains(id));
+        seen.released.notify_waiters();
+    }
+
+    /// Waits until calls for somebody are not held any more.
+    async fn released(&self, id: &str) {
+        loop {
+            let released = Arc::clone(&self.0.lock().released);
+            let next = released.notified();
+            if !self.0.lock().held.contains(id) {
+                return;
+            }
+            next.await;
+        }
     }
 
     /// Whose messages of a campaign were taken; fails where somebody had two.
@@ -112,7 +138,7 @@ async fn called(
         seen.calls.push(Call {
             by,
             message: message.clone(),
-            external_id,
+            external_id: external_id.clone(),
             campaign: text("campaignId"),
             variant: text("variantId"),
             text: said.as_str().unwrap_or_default().to_owned(),
@@ -122,6 +148,7 @@ async fn called(
         (answer, wait)
     };
     tokio::time::sleep(wait).await;
+    log.released(&external_id).await;
     match answer {
         Some(busy @ StatusCode::TOO_MANY_REQUESTS) => {
             (busy, [("retry-after", "2")], "busy").into_response()
@@ -157,11 +184,18 @@ pub(super) fn environment(gateway: &str) -> Vec<(&'static str, String)> {
         ("MILLRACE_CHANNELS__SMS__URL", format!("{gateway}/sms")),
         ("MILLRACE_CHANNELS__PUSH__PROVIDER", "http".to_owned()),
         ("MILLRACE_CHANNELS__PUSH__URL", format!("{gateway}/push")),
-        ("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS", "true".to_owned()),
         ("MILLRACE_DELIVERY__LEASE_SECONDS", "4".to_owned()),
         ("MILLRACE_DELIVERY__CAPS__PUSH__MAX", "1".to_owned()),
         ("MILLRACE_DELIVERY__CAPS__PUSH__HOURS", "24".to_owned()),
     ]
+}
+
+/// The settings of one more server on the stores of one that runs in this folder.
+pub(super) fn beside(folder: &std::path::Path) -> [(&'static str, String); 2] {
+    let clickhouse = std::fs::read_to_string(folder.join("clickhouse.url")).unwrap();
+    let postgres = folder.join("postgres").display().to_string();
+    let database = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");
+    [("DATABASE_URL", database), ("CLICKHOUSE_URL", clickhouse.trim().to_owned())]
 }
 
 /// A running server and its gateway.

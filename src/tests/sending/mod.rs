@@ -2,8 +2,10 @@
 //! who was called.
 
 mod bounces;
+mod caps;
 mod clocked;
 mod fixture;
+mod late_opt_outs;
 mod limits;
 mod occurrences;
 mod processes;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::fixture::{Cohort, Log, environment, gateway, until};
+use super::fixture::{Cohort, Log, beside, environment, gateway, until};
 use crate::kit::{Client, Process, data_dir, eventually};
 
 /// Recipients of the send.
@@ -29,16 +29,10 @@ impl Pair {
         let (folder, first) = (data_dir(&format!("{name}-first")), environment(&url));
         let (one, key) = Process::start(&folder, &first).await;
         let api = one.client(&key.unwrap());
-        let clickhouse = std::fs::read_to_string(folder.join("clickhouse.url")).unwrap();
-        let postgres = folder.join("postgres").display().to_string();
-        let database = format!("postgres://millrace@localhost:5432/millrace?host={postgres}");
         let mut second = environment(&url);
         second.retain(|(name, _)| *name != "MILLRACE_CHANNELS__EMAIL__URL");
-        second.extend([
-            ("MILLRACE_CHANNELS__EMAIL__URL", format!("{url}/second")),
-            ("DATABASE_URL", database),
-            ("CLICKHOUSE_URL", clickhouse.trim().to_owned()),
-        ]);
+        second.push(("MILLRACE_CHANNELS__EMAIL__URL", format!("{url}/second")));
+        second.extend(beside(&folder));
         let (two, _) = Process::start(&data_dir(&format!("{name}-second")), &second).await;
         Self { one, two, api, log }
     }

@@ -1,0 +1,69 @@
+//! The gate once more, right before messages are handed to a provider: who opted out since the batch was taken up gets
+//! nothing. What is committed after this is read, while the provider is called, cannot be heeded any more.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::handover::Terms;
+use crate::{
+    app::App,
+    campaigns::model::message::MessageChannel,
+    delivery::{
+        model::{
+            Outgoing,
+            claimed::Claimed,
+            gate::{self, Refusal, Rules},
+            message::Purpose,
+        },
+        store::recipients,
+    },
+    kernel::{MessageId, Result, UserId, WorkspaceId},
+};
+
+/// The messages of a part that may not leave any more, each with the rule.
+///
+/// # Errors
+/// When the store is away.
+pub(super) async fn refused(
+    app: &App,
+    channel: MessageChannel,
+    part: &[(Claimed, Outgoing)],
+    terms: Terms,
+) -> Result<HashMap<MessageId, Refusal>> {
+    let mut by_workspace = BTreeMap::<WorkspaceId, Vec<(&Claimed, &Outgoing, UserId)>>::new();
+    for (message, outgoing) in part {
+        let (Some(user), false) = (message.user, is_redirected(message)) else { continue };
+        by_workspace.entry(message.workspace).or_default().push((message, outgoing, user));
+    }
+    let mut refused = HashMap::new();
+    if by_workspace.is_empty() {
+        return Ok(refused);
+    }
+    let mut connection = app.db().acquire().await?;
+    for (workspace, messages) in by_workspace {
+        let users: Vec<UserId> = messages.iter().map(|(_, _, user)| *user).collect();
+        let asked = (channel, terms.list());
+        let facts = recipients::facts(&mut connection, workspace, asked, &users).await?;
+        for (message, outgoing, user) in messages {
+            let gone = || gate::Facts { is_deleted: true, ..gate::Facts::default() };
+            // Somebody may have several messages in one part.
+            let mut known = facts.get(&user).cloned().unwrap_or_else(gone);
+            known.devices.clone_from(&outgoing.devices);
+            let rules = Rules {
+                purpose: message.purpose,
+                channel,
+                preference: terms.preference(),
+                bypass_unsubscribe: app.transactional().bypass_unsubscribe,
+            };
+            if let Err(refusal) = gate::admit(&known, rules) {
+                refused.insert(message.id, refusal);
+            }
+        }
+    }
+    Ok(refused)
+}
+
+/// A test may go to another address than the profile's; what the profile says is then not asked.
+fn is_redirected(message: &Claimed) -> bool {
+    let to = message.context.as_ref().and_then(|context| context.get("to"));
+    message.purpose == Purpose::Test && to.is_some_and(serde_json::Value::is_string)
+}

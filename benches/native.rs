@@ -4,7 +4,7 @@ mod events;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ingest::{
-    admit::{Admitter, Context},
+    admit::{Admitter, Context, Sender},
     columns::EventColumns,
     record::{Batch, Sequence},
     window::Window,
@@ -25,6 +25,7 @@ fn batches(body: &[u8]) -> Vec<Batch> {
                 received_at_ms: events::RECEIVED_AT_MS + request,
                 window: &window,
                 sequence: &sequence,
+                sender: Sender::Server,
             };
             let admitted = admitter.admit(body, &context).expect("the body is good");
             admitted.batch.expect("events were accepted")

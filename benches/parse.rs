@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ingest::{
-    admit::{Admitter, Context},
+    admit::{Admitter, Context, Sender},
     record::Sequence,
     window::Window,
 };
@@ -36,6 +36,7 @@ fn parse(criterion: &mut Criterion) {
             received_at_ms: events::RECEIVED_AT_MS,
             window: &window,
             sequence: &sequence,
+            sender: Sender::Server,
         };
         let mut admitter = Admitter::default();
         group.bench_function("parse, judge and encode", |bencher| {

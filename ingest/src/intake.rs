@@ -11,7 +11,7 @@ use metrics::{Counter, counter};
 use uuid::Uuid;
 
 use crate::{
-    admit::{Admitted, Admitter, BodyError, Context, Rejected, Shape},
+    admit::{Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape},
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     spool::{AppendError, Entry, Spool},
     window::{EventKey, Window},
@@ -163,10 +163,24 @@ impl Intake {
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
+        self.track_from(Sender::Server, workspace_id, body, received_at_ms).await
+    }
+
+    /// Like [`Self::track`], for a request that came with the key of this sender.
+    ///
+    /// # Errors
+    /// As those of [`Self::track`].
+    pub async fn track_from(
+        &self,
+        sender: Sender<'_>,
+        workspace_id: Uuid,
+        body: Vec<u8>,
+        received_at_ms: i64,
+    ) -> Result<Answer, TrackError> {
         let inner = &*self.0;
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
-            let context = Context { workspace_id, received_at_ms, window, sequence };
+            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
             admitter.admit(&body, &context)
         })?;
         drop(body);

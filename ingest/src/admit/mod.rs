@@ -20,6 +20,7 @@ mod mend;
 mod order;
 mod properties;
 mod repeats;
+mod sender;
 mod timestamp;
 
 #[cfg(test)]
@@ -42,6 +43,8 @@ use mend::Mended;
 use properties::Properties;
 use repeats::RequestIds;
 
+pub use sender::{APP_EVENT_ID_PREFIX, Sender};
+
 /// What surrounds a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
@@ -53,6 +56,8 @@ pub struct Context<'a> {
     pub window: &'a Window,
     /// Arrival numbers of this node.
     pub sequence: &'a Sequence,
+    /// Whose key it came with, which decides what the events may set off.
+    pub sender: Sender<'a>,
 }
 
 /// How the events were sent, which decides how they are answered.
@@ -147,6 +152,8 @@ struct Desk {
     properties: Properties,
     request_ids: RequestIds,
     event_ids: EventIds,
+    /// The id of the event of an app that is being encoded, its prefix included.
+    app_event_id: String,
     /// Server-stamped events with an id of the caller's: where they are, and their fingerprint.
     unclaimed: Vec<(usize, Fingerprint)>,
 }
@@ -341,6 +348,7 @@ impl Desk {
         properties: &[Node<'_>],
         request: &mut Request<'_>,
     ) -> Option<String> {
+        let sender = request.context.sender;
         let mut minted = [0; event_ids::TEXT_BYTES];
         let Context { workspace_id, received_at_ms, window, .. } = *request.context;
         let is_minted = good.client_event_id.is_empty();
@@ -349,22 +357,27 @@ impl Desk {
             None if is_minted => (received_at_ms, calendar::day_of(received_at_ms)),
             None => (received_at_ms, calendar::first_of_month(calendar::day_of(received_at_ms))),
         };
-        let event_id = if is_minted {
-            self.event_ids.mint(&mut minted)
-        } else if self.request_ids.insert(good.event_name, day, good.client_event_id) {
-            good.client_event_id
+        let (event_id, is_repeat) = if is_minted {
+            (self.event_ids.mint(&mut minted), false)
         } else {
-            return Some(good.client_event_id.to_owned());
+            let given = good.client_event_id;
+            (given, !self.request_ids.insert(good.event_name, day, given))
         };
+        let event_id = sender.event_id(event_id, &mut self.app_event_id);
+        if is_repeat {
+            return Some(event_id.to_owned());
+        }
         if good.timestamp_ms.is_none() && !is_minted {
             let key = EventKey { workspace_id, event_name: good.event_name, event_id };
             self.unclaimed.push((request.builder.position(), window.fingerprint(key)));
         }
-        let order = order::Lifted::from(good.event_name, properties);
+        let is_trusted = sender.trusts(good.event_name);
+        let order = is_trusted.then(|| order::Lifted::from(good.event_name, properties)).flatten();
         let mut view = good.view(event_id, self.properties.text(), self.properties.numbers());
         view.timestamp_ms = timestamp_ms;
         view.day = day;
         view.order = order.as_ref().map(order::Lifted::view);
+        view.is_untrusted = !is_trusted;
         request.builder.push(&view);
         (request.accepted == 1).then(|| event_id.to_owned())
     }

@@ -170,6 +170,7 @@ fn every_value_lands_in_its_column() {
             base_revenue: None,
             base_currency: "USD",
         }),
+        ..EventView::default()
     };
     let mut columns = EventColumns::default();
     for _ in 0..2 {

@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::{
-    BatchHeader, BatchKind, CorruptBatch, EVENT_FIXED_BYTES, EventView, FORMAT_VERSION,
-    HEADER_BYTES, IDENTIFIER_COUNT, NUMBER_BYTES, Numbers, ORDER_BYTES, OrderView,
+    BatchHeader, BatchKind, CorruptBatch, EVENT_FIXED_BYTES, EventView, FORMAT_VERSION, HAS_ORDER,
+    HEADER_BYTES, IDENTIFIER_COUNT, IS_UNTRUSTED, NUMBER_BYTES, Numbers, ORDER_BYTES, OrderView,
 };
 
 /// Reads the header; the events are not looked at.
@@ -48,16 +48,17 @@ pub(super) fn event(bytes: &[u8]) -> Result<(EventView<'_>, &[u8]), CorruptBatch
         ..EventView::default()
     };
     let flags = u16::from_le_bytes(at.take()?);
-    if flags > 1 {
+    if flags & !(HAS_ORDER | IS_UNTRUSTED) != 0 {
         return Err(CorruptBatch::Inconsistent("event flags"));
     }
+    event.is_untrusted = flags & IS_UNTRUSTED != 0;
     let number_count = u16::from_le_bytes(at.take()?);
     let mut lengths = [0_usize; IDENTIFIER_COUNT];
     for length in &mut lengths {
         *length = usize::from(u16::from_le_bytes(at.take()?));
     }
     let properties_bytes = u32::from_le_bytes(at.take()?) as usize;
-    let order = if flags == 1 { Some(OrderFixed::read(&mut at)?) } else { None };
+    let order = if flags & HAS_ORDER != 0 { Some(OrderFixed::read(&mut at)?) } else { None };
     let table_bytes = usize::from(number_count) * NUMBER_BYTES;
     let (table, text) =
         at.rest.split_at_checked(table_bytes).ok_or(CorruptBatch::Truncated("numbers"))?;

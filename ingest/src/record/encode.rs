@@ -3,8 +3,8 @@
 use uuid::Uuid;
 
 use super::{
-    Batch, BatchHeader, BatchKind, EVENT_FIXED_BYTES, EventView, FORMAT_VERSION, HEADER_BYTES,
-    NUMBER_BYTES, OrderView,
+    Batch, BatchHeader, BatchKind, EVENT_FIXED_BYTES, EventView, FORMAT_VERSION, HAS_ORDER,
+    HEADER_BYTES, IS_UNTRUSTED, NUMBER_BYTES, OrderView,
 };
 
 /// Builds one [`Batch`], event by event, in one buffer.
@@ -63,7 +63,9 @@ impl BatchBuilder {
         let mut fixed = [0_u8; EVENT_FIXED_BYTES];
         fixed[4..12].copy_from_slice(&event.timestamp_ms.to_le_bytes());
         fixed[12..14].copy_from_slice(&event.day.to_le_bytes());
-        fixed[14..16].copy_from_slice(&u16::from(event.order.is_some()).to_le_bytes());
+        let flags = if event.order.is_some() { HAS_ORDER } else { 0 }
+            | if event.is_untrusted { IS_UNTRUSTED } else { 0 };
+        fixed[14..16].copy_from_slice(&flags.to_le_bytes());
         let number_count = short(event.numbers.table.len() / NUMBER_BYTES);
         fixed[16..18].copy_from_slice(&number_count.to_le_bytes());
         let identifiers = event.identifiers();

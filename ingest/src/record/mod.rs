@@ -14,7 +14,7 @@
 //!         · first_seq u64 · event × count (kind 1) or message × count (kind 2, see `message`),
 //!         and nothing after it
 //! event   event_bytes u32 (of all of the event, itself included) · timestamp_ms i64 · day u16
-//!         · flags u16 (bit 0: order) · number_count u16 · length of each of the nine identifiers u16
+//!         · flags u16 (bit 0: order, bit 1: untrusted) · number_count u16 · length of each of the nine identifiers u16
 //!         · properties_bytes u32 · order? · number × number_count · text
 //! order   flags u8 (bit 0: revenue, bit 1: base revenue) · revenue i64 · base_revenue i64
 //!         · order_id_bytes u32 · currency_bytes u8 · base_currency_bytes u8
@@ -57,6 +57,10 @@ const ORDER_BYTES: usize = 23;
 const NUMBER_BYTES: usize = 10;
 /// Strings of an event that come before its properties.
 const IDENTIFIER_COUNT: usize = 9;
+/// Flag of an event: an order follows.
+const HAS_ORDER: u16 = 1;
+/// Flag of an event: it came with a public key under a name that is not trusted.
+const IS_UNTRUSTED: u16 = 1 << 1;
 
 /// What the frames of a spool can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

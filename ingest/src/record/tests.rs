@@ -14,6 +14,7 @@ struct Owned {
     day: u16,
     numbers: Vec<(String, f64)>,
     order: Option<OwnedOrder>,
+    is_untrusted: bool,
 }
 
 /// Order id, currency, base currency, revenue, base revenue.
@@ -33,13 +34,15 @@ fn owned() -> impl Strategy<Value = Owned> {
         any::<u16>(),
         vec(("\\PC{0,6}", -1e300..1e300), 0..5),
         option::of(order),
+        any::<bool>(),
     )
-        .prop_map(|(texts, timestamp_ms, day, numbers, order)| Owned {
+        .prop_map(|(texts, timestamp_ms, day, numbers, order, is_untrusted)| Owned {
             texts,
             timestamp_ms,
             day,
             numbers,
             order,
+            is_untrusted,
         })
 }
 
@@ -73,6 +76,7 @@ fn view<'a>(event: &'a Owned, numbers: &'a mut NumberBuffer) -> EventView<'a> {
                 base_currency: base,
             }
         }),
+        is_untrusted: event.is_untrusted,
     }
 }
 
@@ -174,6 +178,7 @@ fn a_newer_version_and_an_unknown_kind_are_named() {
         day: 0,
         numbers: Vec::new(),
         order: None,
+        is_untrusted: false,
     };
     let mut bytes = batch(&[event]).as_bytes().to_vec();
     bytes[1] = 9;

@@ -35,6 +35,8 @@ pub struct EventView<'a> {
     pub numbers: Numbers<'a>,
     /// The order an `Order Completed` event tells of.
     pub order: Option<OrderView<'a>>,
+    /// Whether it came with a public key under a name that is not trusted: it sets nothing off.
+    pub is_untrusted: bool,
 }
 
 impl<'a> EventView<'a> {

@@ -4,6 +4,7 @@ mod any;
 mod fields;
 mod properties;
 mod requests;
+mod senders;
 
 use serde_json::{Value, json};
 
@@ -23,11 +24,21 @@ struct Node {
 
 impl Node {
     fn admit_at(&mut self, body: &str, now_ms: i64) -> Result<Admitted, BodyError> {
+        self.admit_from(Sender::Server, body, now_ms)
+    }
+
+    fn admit_from(
+        &mut self,
+        sender: Sender<'_>,
+        body: &str,
+        now_ms: i64,
+    ) -> Result<Admitted, BodyError> {
         let context = Context {
             workspace_id: WORKSPACE,
             received_at_ms: now_ms,
             window: &self.window,
             sequence: &self.sequence,
+            sender,
         };
         self.admitter.admit(body.as_bytes(), &context)
     }

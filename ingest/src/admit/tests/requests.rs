@@ -77,6 +77,7 @@ fn bodies_of_the_wrong_shape_are_refused_as_a_whole() {
         received_at_ms: NOW_MS,
         window: &node.window,
         sequence: &node.sequence,
+        sender: Sender::Server,
     };
     let refused = Admitter::default().admit(b"[\"\xff\"]", &context).unwrap_err();
     assert_eq!(refused.to_string(), "body is not valid JSON: expected UTF-8 at byte 2");

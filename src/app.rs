@@ -1,6 +1,6 @@
 //! What a running server holds, and every handler may reach.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use analytics::Analytics;
 use axum::extract::FromRef;
@@ -15,7 +15,7 @@ use crate::{
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
     links::Links,
-    sdk::{self, Origins},
+    sdk::{self, Identity, Origins},
     sender_domains::{dns::Dns, model::SenderSetup},
     spam::Spamd,
     telemetry::recorder::Recorder,
@@ -58,6 +58,12 @@ pub struct Parts {
     pub in_app: sdk::ops::Live,
     /// Which pages may call `/v1`.
     pub sdk_origins: Origins,
+    /// Whether calls of apps need a user token.
+    pub sdk_identity: Identity,
+    /// Names of events that count from SDK keys as if a server had sent them.
+    pub sdk_trusted_events: HashSet<String>,
+    /// Checks user tokens.
+    pub user_tokens: sdk::ops::UserTokens,
     /// Who judges what emails look like to spam filters; none: rules of our own.
     pub spamd: Option<Spamd>,
     /// Tells senders that something is due.
@@ -126,6 +132,21 @@ impl App {
     /// Which pages may call `/v1`.
     pub fn sdk_origins(&self) -> &Origins {
         &self.0.sdk_origins
+    }
+
+    /// Whether calls of apps need a user token.
+    pub fn sdk_identity(&self) -> Identity {
+        self.0.sdk_identity
+    }
+
+    /// Names of events that count from SDK keys as if a server had sent them.
+    pub fn sdk_trusted_events(&self) -> &HashSet<String> {
+        &self.0.sdk_trusted_events
+    }
+
+    /// Checks user tokens.
+    pub fn user_tokens(&self) -> &sdk::ops::UserTokens {
+        &self.0.user_tokens
     }
 
     /// Who judges what emails look like to spam filters, where it is set.

@@ -1,6 +1,6 @@
 //! Every route of the service.
 
-use axum::Router;
+use axum::{Router, extract::FromRef as _};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -8,7 +8,7 @@ use crate::{
     app::App,
     callbacks, campaigns, consent, delivery, events, hosted_page,
     http::{
-        health, openapi, quota,
+        TrustedProxies, health, openapi, quota,
         rate::{self, RateLimit, RateLimits},
     },
     lists,
@@ -18,15 +18,16 @@ use crate::{
 
 /// The API: what [`crate::config::Settings::listen`] answers.
 pub fn api(app: App) -> Router {
-    openapi::finish(routes(app.rate_limits(), app.sdk_origins())).with_state(app)
+    let proxies = TrustedProxies::from_ref(&app);
+    openapi::finish(routes(app.rate_limits(), app.sdk_origins(), &proxies)).with_state(app)
 }
 
 /// The description of the API, as `GET /openapi.json` answers it whatever the settings are.
 pub fn description() -> OpenApi {
-    openapi::description(routes(&RateLimits::NONE, &Origins::Any))
+    openapi::description(routes(&RateLimits::NONE, &Origins::Any, &TrustedProxies::default()))
 }
 
-fn routes(limits: &RateLimits, origins: &Origins) -> OpenApiRouter<App> {
+fn routes(limits: &RateLimits, origins: &Origins, proxies: &TrustedProxies) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(events::api::routes())
         .merge(users::api::routes())
@@ -39,7 +40,9 @@ fn routes(limits: &RateLimits, origins: &Origins) -> OpenApiRouter<App> {
             &limits.campaigns,
         ))
         .merge(rate::limited(delivery::api::transactional(), &limits.transactional))
-        .merge(sdk::api::routes(origins))
+        .merge(sdk::api::routes(origins, |routes| {
+            rate::limited_to_apps(routes, &limits.sdk, proxies)
+        }))
         .merge(hosted_page::api::pages())
         .merge(tracking::api::routes())
         .merge(callbacks::api::routes())

@@ -7,7 +7,10 @@ use axum::extract::{FromRef, FromRequestParts};
 use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
 use secrecy::SecretString;
 
-use super::{Auth, INVALID, KeyKind, Scope, ScopeSet, credential::Credential, sessions::Session};
+use super::{
+    Auth, INVALID, KeyKind, Scope, ScopeName, ScopeSet, Use, credential::Credential,
+    sessions::Session,
+};
 use crate::{
     http::{BodyOwner, rate},
     kernel::{Error, OrganizationId, Result, Tenant, WorkspaceId},
@@ -62,7 +65,8 @@ where
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
-        let key = Auth::from_ref(state).key(&bearer(&parts.headers)?, KeyKind::Api).await?;
+        let used = if S::NAME == ScopeName::EventsWrite { Use::Tracking } else { Use::Other };
+        let key = Auth::from_ref(state).key(&bearer(&parts.headers)?, KeyKind::Api, used).await?;
         rate::admit(&parts.extensions, key.id)?;
         demand::<S>(key.scopes)?;
         parts.extensions.insert(BodyOwner(key.workspace));
@@ -117,12 +121,12 @@ where
         if Session::may_be(&text) {
             let session = auth.session(&text)?;
             rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
-            let organization = auth.organization(session.workspace).await?;
+            let organization = auth.organization(&session).await?;
             let tenant = Tenant { organization, workspace: session.workspace };
             parts.extensions.insert(BodyOwner(tenant.workspace));
             return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
         }
-        let key = auth.key(&text, KeyKind::Api).await?;
+        let key = auth.key(&text, KeyKind::Api, Use::Other).await?;
         rate::admit(&parts.extensions, key.id)?;
         let tenant = Tenant { organization: key.organization, workspace: key.workspace };
         parts.extensions.insert(BodyOwner(tenant.workspace));
@@ -204,10 +208,40 @@ where
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
-        let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
-        let key = Auth::from_ref(state).key(&SecretString::from(text), KeyKind::Sdk).await?;
+        let key = sdk_key(parts, &Auth::from_ref(state), Use::Other).await?;
         Ok(Self { key })
     }
+}
+
+/// A client SDK that tracks events: like [`SdkCaller`], but taken for longer while PostgreSQL is away.
+#[derive(Debug)]
+pub struct SdkTracker(SdkCaller);
+
+impl SdkTracker {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.0.workspace()
+    }
+}
+
+impl<T: Send + Sync> FromRequestParts<T> for SdkTracker
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> Result<Self> {
+        let key = sdk_key(parts, &Auth::from_ref(state), Use::Tracking).await?;
+        Ok(Self(SdkCaller { key }))
+    }
+}
+
+/// The verified key of `X-SDK-Key`, counted under its rate.
+async fn sdk_key(parts: &Parts, auth: &Auth, used: Use) -> Result<Arc<Credential>> {
+    let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
+    let key = auth.key(&SecretString::from(text), KeyKind::Sdk, used).await?;
+    rate::admit_app(&parts.extensions, key.id)?;
+    Ok(key)
 }
 
 fn actor_of(key: &Credential) -> String {

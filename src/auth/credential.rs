@@ -68,8 +68,8 @@ impl Used {
 /// What the cache knows of an id.
 #[derive(Debug)]
 pub(super) enum Cached {
-    /// A live key.
-    Known(Arc<Credential>),
+    /// A live key, and how long ago PostgreSQL last confirmed that it is.
+    Known(Arc<Credential>, Duration),
     /// No key, as of a moment ago.
     Unknown,
     /// Nothing.
@@ -83,9 +83,18 @@ pub(super) struct Cache(RwLock<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    known: HashMap<KeyId, Arc<Credential>>,
+    known: HashMap<KeyId, Known>,
+    /// When PostgreSQL last confirmed that no key has changed.
+    confirmed: Option<Instant>,
     unknown: HashMap<KeyId, Instant>,
     generation: Generation,
+}
+
+/// A live key, and when PostgreSQL was asked for it.
+#[derive(Debug)]
+struct Known {
+    credential: Arc<Credential>,
+    confirmed: Instant,
 }
 
 /// Counts refreshes.
@@ -95,8 +104,9 @@ pub(super) struct Generation(u64);
 impl Cache {
     pub(super) fn get(&self, id: &KeyId) -> Cached {
         let entries = self.0.read();
-        if let Some(credential) = entries.known.get(id) {
-            return Cached::Known(Arc::clone(credential));
+        if let Some(known) = entries.known.get(id) {
+            let confirmed = entries.confirmed.map_or(known.confirmed, |it| it.max(known.confirmed));
+            return Cached::Known(Arc::clone(&known.credential), confirmed.elapsed());
         }
         match entries.unknown.get(id) {
             Some(since) if since.elapsed() < UNKNOWN_FOR => Cached::Unknown,
@@ -114,10 +124,10 @@ impl Cache {
         self.0.read().generation
     }
 
-    /// Keeps what a look-up found, unless a refresh came between; says whether it did.
+    /// Keeps what a look-up found that began at `asked`, unless a refresh came between; says whether it did.
     pub(super) fn admit(
         &self,
-        begun: Generation,
+        (begun, asked): (Generation, Instant),
         id: KeyId,
         found: Option<&Arc<Credential>>,
     ) -> bool {
@@ -126,18 +136,25 @@ impl Cache {
             return false;
         }
         if let Some(credential) = found {
-            if entries.known.len() >= KEYS_CACHED_MAX {
+            if entries.known.len() >= KEYS_CACHED_MAX && !entries.known.contains_key(&id) {
                 entries.evict_one();
             }
             entries.unknown.remove(&id);
-            entries.known.insert(id, Arc::clone(credential));
+            let known = Known { credential: Arc::clone(credential), confirmed: asked };
+            entries.known.insert(id, known);
         } else {
+            entries.known.remove(&id);
             if entries.unknown.len() >= UNKNOWN_CACHED_MAX {
                 entries.unknown.clear();
             }
             entries.unknown.insert(id, Instant::now());
         }
         true
+    }
+
+    /// Notes that nothing had changed when PostgreSQL was asked at `asked`.
+    pub(super) fn confirm(&self, asked: Instant) {
+        self.0.write().confirmed = Some(asked);
     }
 
     /// Begins a refresh: gives the ids to ask for again.
@@ -147,16 +164,18 @@ impl Cache {
         entries.known.keys().copied().collect()
     }
 
-    /// Ends a refresh: of the ids asked for, those that still live are replaced, the others go.
-    pub(super) fn end_refresh(&self, asked: &[KeyId], alive: Vec<Credential>) {
+    /// Ends a refresh that began at `begun`: of the ids asked for, those that still live are replaced, the others go.
+    pub(super) fn end_refresh(&self, begun: Instant, asked: &[KeyId], alive: Vec<Credential>) {
         let mut entries = self.0.write();
+        entries.confirmed = Some(begun);
         let mut alive: HashMap<KeyId, Credential> =
             alive.into_iter().map(|credential| (credential.id, credential)).collect();
         for id in asked {
             let Some(old) = entries.known.remove(id) else { continue };
             if let Some(new) = alive.remove(id) {
-                let new = Credential { used_ms: Arc::clone(&old.used_ms), ..new };
-                entries.known.insert(*id, Arc::new(new));
+                let used_ms = Arc::clone(&old.credential.used_ms);
+                let credential = Arc::new(Credential { used_ms, ..new });
+                entries.known.insert(*id, Known { credential, confirmed: begun });
             }
         }
     }
@@ -164,7 +183,7 @@ impl Cache {
     /// The uses not written down yet; they count as written from here on.
     pub(super) fn take_uses(&self) -> Vec<(Arc<Credential>, Timestamp)> {
         let entries = self.0.read();
-        let used = |credential: &Arc<Credential>| {
+        let used = |Known { credential, .. }: &Known| {
             credential.used_ms.take().map(|at| (Arc::clone(credential), at))
         };
         entries.known.values().filter_map(used).collect()
@@ -200,7 +219,7 @@ mod tests {
 
     fn admit(cache: &Cache, id: KeyId) -> Arc<Credential> {
         let credential = Arc::new(credential(id, "*"));
-        assert!(cache.admit(cache.generation(), id, Some(&credential)));
+        assert!(cache.admit((cache.generation(), Instant::now()), id, Some(&credential)));
         credential
     }
 
@@ -211,9 +230,9 @@ mod tests {
         admit(&cache, revoked);
         let asked = cache.begin_refresh();
         assert_eq!(asked.len(), 2);
-        cache.end_refresh(&asked, vec![credential(alive, "users:read")]);
+        cache.end_refresh(Instant::now(), &asked, vec![credential(alive, "users:read")]);
         assert!(matches!(cache.get(&revoked), Cached::Missing));
-        let Cached::Known(now) = cache.get(&alive) else { panic!("still lives") };
+        let Cached::Known(now, _) = cache.get(&alive) else { panic!("still lives") };
         assert_eq!(now.scopes.to_string(), "users:read");
         assert_eq!(cache.take_uses()[0].1, Timestamp::from_millis(5));
     }
@@ -223,8 +242,8 @@ mod tests {
         let (cache, id) = (Cache::default(), KeyId::mint());
         let begun = cache.generation();
         let asked = cache.begin_refresh();
-        cache.end_refresh(&asked, Vec::new());
-        assert!(!cache.admit(begun, id, Some(&Arc::new(credential(id, "*")))));
+        cache.end_refresh(Instant::now(), &asked, Vec::new());
+        assert!(!cache.admit((begun, Instant::now()), id, Some(&Arc::new(credential(id, "*")))));
         assert!(matches!(cache.get(&id), Cached::Missing));
     }
 
@@ -235,7 +254,7 @@ mod tests {
             admit(&cache, KeyId::mint());
         }
         for _ in 0..UNKNOWN_CACHED_MAX * 2 {
-            assert!(cache.admit(cache.generation(), KeyId::mint(), None));
+            assert!(cache.admit((cache.generation(), Instant::now()), KeyId::mint(), None));
         }
         let entries = cache.0.read();
         assert_eq!(entries.known.len(), KEYS_CACHED_MAX);
@@ -245,10 +264,31 @@ mod tests {
     #[test]
     fn an_unknown_id_is_remembered_and_forgotten_once_it_lives() {
         let (cache, id) = (Cache::default(), KeyId::mint());
-        assert!(cache.admit(cache.generation(), id, None));
+        assert!(cache.admit((cache.generation(), Instant::now()), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
         admit(&cache, id);
-        assert!(matches!(cache.get(&id), Cached::Known(_)));
+        assert!(matches!(cache.get(&id), Cached::Known(..)));
+    }
+
+    #[test]
+    fn a_key_is_confirmed_by_its_own_look_up_or_by_a_later_answer_for_all() {
+        let (cache, id) = (Cache::default(), KeyId::mint());
+        let long_ago = Instant::now().checked_sub(Duration::from_hours(1)).unwrap();
+        let key = Arc::new(credential(id, "*"));
+        assert!(cache.admit((cache.generation(), long_ago), id, Some(&key)));
+        let age = || match cache.get(&id) {
+            Cached::Known(_, age) => age,
+            other => panic!("{other:?}"),
+        };
+        assert!(age() >= Duration::from_hours(1));
+        let later = long_ago + Duration::from_mins(30);
+        cache.confirm(later);
+        assert!((Duration::from_mins(30)..Duration::from_hours(1)).contains(&age()));
+        cache.end_refresh(Instant::now(), &[id], vec![credential(id, "*")]);
+        assert!(age() < Duration::from_mins(30));
+        // What is gone by the time it is looked up again is known no more.
+        assert!(cache.admit((cache.generation(), Instant::now()), id, None));
+        assert!(matches!(cache.get(&id), Cached::Unknown));
     }
 
     #[test]

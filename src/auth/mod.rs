@@ -3,7 +3,8 @@
 //! - The hot path asks PostgreSQL nothing: a key is looked up on its first use and then kept.
 //! - A revocation takes effect within a second: by notification at once, by polling a counter of
 //!   changes twice a second when the notification is lost.
-//! - With PostgreSQL away, keys in use keep working; keys never seen are answered 503.
+//! - With PostgreSQL away, keys in use keep working for a time ([`Tolerance`]), since nobody could say that they
+//!   were revoked; after it, and for keys never seen, the answer is 503.
 
 mod caller;
 mod credential;
@@ -12,16 +13,20 @@ mod token;
 mod watch;
 
 pub mod keys;
+pub mod revoke;
 pub mod scope;
 pub mod sessions;
 
 pub use self::{
-    caller::{Caller, CallerOrSession, Holder, SdkCaller},
+    caller::{Caller, CallerOrSession, Holder, SdkCaller, SdkTracker},
     scope::{Scope, ScopeName, ScopeSet, UnknownScope},
     token::KeyKind,
 };
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use secrecy::SecretString;
 use sqlx::PgPool;
@@ -32,10 +37,12 @@ use self::{
     sessions::{Session, Sessions},
     token::Presented,
 };
-use crate::kernel::{Clock, Error, KeyId, OrganizationId, Result, WorkspaceId};
+use crate::kernel::{Clock, Error, KeyId, OrganizationId, Result};
 
 /// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
 const LOOK_UPS_MAX: usize = 4;
+/// How old another caller's answer may be to be shared.
+const SHARED_ANSWER_AGE_MAX: Duration = Duration::from_millis(500);
 /// What a caller with a wrong credential learns, whatever is wrong with it.
 const INVALID: Error = Error::Unauthenticated("Invalid API key");
 
@@ -50,20 +57,41 @@ struct Inner {
     sessions: Sessions,
     cache: Cache,
     look_ups: Semaphore,
+    tolerance: Tolerance,
+}
+
+/// How long a key is taken since PostgreSQL last confirmed it.
+#[derive(Debug, Clone, Copy)]
+pub struct Tolerance {
+    /// Where events are tracked, which are lost otherwise.
+    pub tracking: Duration,
+    /// Everywhere else.
+    pub otherwise: Duration,
+}
+
+/// What a key is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Tracking,
+    Other,
 }
 
 impl Auth {
     /// Keys come from `pool`, session tokens from `sessions`.
-    pub fn new(pool: PgPool, clock: Clock, sessions: Sessions) -> Self {
+    pub fn new(pool: PgPool, clock: Clock, sessions: Sessions, tolerance: Tolerance) -> Self {
         let look_ups = Semaphore::new(LOOK_UPS_MAX);
-        Self(Arc::new(Inner { pool, clock, sessions, cache: Cache::default(), look_ups }))
+        let cache = Cache::default();
+        Self(Arc::new(Inner { pool, clock, sessions, cache, look_ups, tolerance }))
     }
 
     /// The live key of this text.
-    async fn key(&self, text: &SecretString, kind: KeyKind) -> Result<Arc<Credential>> {
+    async fn key(&self, text: &SecretString, kind: KeyKind, used: Use) -> Result<Arc<Credential>> {
         let presented = Presented::read(text, kind).ok_or(INVALID)?;
         let credential = match self.0.cache.get(&presented.id) {
-            Cached::Known(credential) => credential,
+            Cached::Known(credential, unconfirmed) if unconfirmed <= self.tolerated(used) => {
+                credential
+            }
+            Cached::Known(..) => self.confirm(presented.id).await?.ok_or(INVALID)?,
             Cached::Unknown => return Err(INVALID),
             Cached::Missing => self.look_up(presented.id).await?.ok_or(INVALID)?,
         };
@@ -74,7 +102,23 @@ impl Auth {
         Ok(credential)
     }
 
-    /// Asks PostgreSQL for a key the cache does not have. Its turn included, that takes no longer than anybody
+    fn tolerated(&self, used: Use) -> Duration {
+        match used {
+            Use::Tracking => self.0.tolerance.tracking,
+            Use::Other => self.0.tolerance.otherwise,
+        }
+    }
+
+    /// Asks PostgreSQL for a key that was not confirmed for too long, unless others are asking already: then it
+    /// is most likely away, and nobody is kept waiting for it.
+    async fn confirm(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
+        if self.0.look_ups.available_permits() == 0 {
+            return Err(Error::store_unavailable());
+        }
+        self.look_up(id).await
+    }
+
+    /// Asks PostgreSQL for a key the cache does not have, or that it has to hear of again. Its turn included, that takes no longer than anybody
     /// waits for a connection.
     async fn look_up(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
         let inner = &self.0;
@@ -82,12 +126,14 @@ impl Auth {
             let _turn = inner.look_ups.acquire().await.map_err(Error::internal)?;
             // Someone else may have asked while we waited for our turn.
             match inner.cache.get(&id) {
-                Cached::Known(credential) => return Ok(Some(credential)),
+                Cached::Known(credential, unconfirmed) if unconfirmed <= SHARED_ANSWER_AGE_MAX => {
+                    return Ok(Some(credential));
+                }
                 Cached::Unknown => return Ok(None),
-                Cached::Missing => {}
+                Cached::Known(..) | Cached::Missing => {}
             }
             loop {
-                let begun = inner.cache.generation();
+                let begun = (inner.cache.generation(), Instant::now());
                 let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
                 // Overtaken by a refresh, the answer may be from before a change: ask again.
                 if inner.cache.admit(begun, id, found.as_ref()) {
@@ -102,9 +148,10 @@ impl Auth {
         })
     }
 
-    /// The organization of a session's workspace; a session of a workspace that is gone opens nothing.
-    async fn organization(&self, workspace: WorkspaceId) -> Result<OrganizationId> {
-        let found = store::organization_of(&self.0.pool, workspace).await?;
+    /// The organization of a session's workspace; a session that was revoked, or of a workspace that is gone, opens
+    /// nothing.
+    async fn organization(&self, session: &Session) -> Result<OrganizationId> {
+        let found = store::organization_of_session(&self.0.pool, session).await?;
         found.ok_or(Error::Unauthenticated("Invalid session token"))
     }
 

@@ -8,6 +8,7 @@ use super::{
     credential::{Credential, Used},
     keys::KeyRow,
     scope::ScopeSet,
+    sessions::Session,
     token::{KeyKind, SecretHash},
 };
 use crate::kernel::{KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
@@ -61,18 +62,63 @@ pub(super) async fn live_keys(
     Ok(rows.into_iter().filter_map(Found::credential).collect())
 }
 
-/// The organization a workspace is in; none for a workspace that is not there.
-pub(super) async fn organization_of(
+/// The organization of a session's workspace; none for a workspace that is not there, or a session that was
+/// revoked.
+pub(super) async fn organization_of_session(
     pool: &PgPool,
-    workspace: WorkspaceId,
+    session: &Session,
 ) -> Result<Option<OrganizationId>, sqlx::Error> {
     let id = sqlx::query_scalar!(
-        "select organization_id from workspace where id = $1",
-        workspace.uuid(),
+        "select organization_id
+         from workspace
+         where id = $1 and not exists (
+             select from revoked_session r
+             where r.workspace_id = $1
+                 and (r.kind = 'session' and r.name = $2
+                     or r.kind = 'actor' and r.name = $3
+                         and ($4::timestamptz is null or r.revoked_at >= $4)))",
+        session.workspace.uuid(),
+        session.id.as_deref(),
+        session.actor,
+        session.issued_at.map(Timestamp::utc),
     )
     .fetch_optional(pool)
     .await?;
     Ok(id.map(OrganizationId::new))
+}
+
+/// Revokes a session by its id, or an actor's sessions; what was revoked and has expired is forgotten.
+pub(super) async fn revoke_sessions(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    (kind, name): (&str, &str),
+    now: Timestamp,
+    expires: Timestamp,
+) -> Result<()> {
+    let mut tx = pool.begin().await?;
+    sqlx::query!(
+        "delete from revoked_session where workspace_id = $1 and expires_at <= $2",
+        workspace.uuid(),
+        now.utc(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query!(
+        "insert into revoked_session as known (workspace_id, kind, name, revoked_at, expires_at)
+         values ($1, $2, $3, $4, $5)
+         on conflict (workspace_id, kind, name) do update
+         set revoked_at = greatest(known.revoked_at, excluded.revoked_at),
+             expires_at = greatest(known.expires_at, excluded.expires_at)",
+        workspace.uuid(),
+        kind,
+        name,
+        now.utc(),
+        expires.utc(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Changes with every change a cached key must follow.

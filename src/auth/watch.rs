@@ -92,13 +92,15 @@ impl Auth {
     }
 
     async fn refresh_if_moved(&self, seen: Option<i64>) -> Result<i64, sqlx::Error> {
+        let begun = std::time::Instant::now();
         let revision = store::revision(&self.0.pool).await?;
         if seen == Some(revision) {
+            self.0.cache.confirm(begun);
             return Ok(revision);
         }
         let asked = self.0.cache.begin_refresh();
         let alive = store::live_keys(&self.0.pool, &asked).await?;
-        self.0.cache.end_refresh(&asked, alive);
+        self.0.cache.end_refresh(begun, &asked, alive);
         Ok(revision)
     }
 
@@ -122,7 +124,10 @@ impl Auth {
 fn tell(is_lost: &mut bool, fault: Option<String>) {
     match fault {
         Some(fault) if !*is_lost => {
-            tracing::warn!(error = fault, "cannot follow changes of keys: known ones keep working");
+            tracing::warn!(
+                error = fault,
+                "cannot follow changes of keys: known ones keep working for a time"
+            );
             *is_lost = true;
         }
         None if *is_lost => {

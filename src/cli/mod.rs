@@ -9,6 +9,7 @@ mod flags;
 mod keys;
 mod links;
 mod output;
+mod sdk;
 mod sessions;
 mod stores;
 mod webhooks;
@@ -22,7 +23,7 @@ use clap::{Parser, Subcommand};
 
 use self::{
     dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
-    sessions::Session, webhooks::Webhooks,
+    sdk::Sdk, sessions::Session, webhooks::Webhooks,
 };
 use crate::{config::Settings, server, telemetry};
 
@@ -56,6 +57,9 @@ enum Command {
     /// Calls of somebody's own endpoints
     #[command(subcommand)]
     Webhooks(Webhooks),
+    /// User tokens of apps
+    #[command(subcommand)]
+    Sdk(Sdk),
     /// Rows that ClickHouse refused
     #[command(subcommand)]
     DeadLetters(DeadLetters),
@@ -95,6 +99,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
         Command::Sessions(command) => block_on(sessions::run(command, &settings))?,
         Command::Links(command) => block_on(links::run(command, &settings))?,
         Command::Webhooks(command) => block_on(webhooks::run(command, &settings))?,
+        Command::Sdk(command) => block_on(sdk::run(command, &settings))?,
         Command::DeadLetters(command) => block_on(dead_letters::run(command, &settings))?,
         Command::Migrate => block_on(stores::migrate(&settings))?,
         Command::Engine(_) => Ok(()),

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use secrecy::ExposeSecret as _;
 
 use super::{output, stores};
 use crate::{
     auth::{
-        ScopeSet, keys,
+        self, ScopeSet, keys,
+        revoke::Revoked,
         sessions::{NewSession, Sessions},
     },
     config::Settings,
@@ -21,6 +23,8 @@ use crate::{
 pub(super) enum Session {
     /// Prints a session token (JWT) for a workspace
     Create(Create),
+    /// Revokes a session, or all of an actor: running servers refuse them at once
+    Revoke(Revoke),
 }
 
 /// The session to make.
@@ -40,9 +44,64 @@ pub(super) struct Create {
     ttl: Duration,
 }
 
+/// The sessions to revoke.
+#[derive(Debug, Args)]
+pub(super) struct Revoke {
+    /// The workspace's name
+    #[arg(long, value_name = "NAME")]
+    workspace: String,
+    /// Revokes all sessions that were made for this actor until now
+    #[arg(
+        long,
+        value_name = "WHO",
+        conflicts_with = "session",
+        required_unless_present = "session"
+    )]
+    actor: Option<String>,
+    /// The session's token, or its id (`jti`)
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+}
+
 /// Runs the command.
 pub(super) async fn run(command: Session, settings: &Settings) -> anyhow::Result<()> {
-    let Session::Create(create) = command;
+    match command {
+        Session::Create(create) => self::create(create, settings).await,
+        Session::Revoke(revoke) => self::revoke(revoke, settings).await,
+    }
+}
+
+async fn revoke(revoke: Revoke, settings: &Settings) -> anyhow::Result<()> {
+    let revoked = match (revoke.actor, revoke.session) {
+        (Some(actor), _) => Revoked::Actor(actor),
+        (None, Some(session)) => Revoked::Session(id_of(session)?),
+        (None, None) => anyhow::bail!("name a session, or an actor with --actor"),
+    };
+    let now = Clock::system().now();
+    stores::with_postgres(settings, async |pool| {
+        let workspace = keys::find_workspace(pool, &revoke.workspace).await?;
+        Ok(auth::revoke::sessions(pool, workspace, now, &revoked).await?)
+    })
+    .await
+}
+
+/// The id of a session: what was given, or what a token says. Whether the token is one of ours does not matter:
+/// revoking an id that nobody has changes nothing.
+fn id_of(session: String) -> anyhow::Result<String> {
+    #[derive(serde::Deserialize)]
+    struct Claims {
+        jti: Option<String>,
+    }
+    if session.matches('.').count() != 2 {
+        return Ok(session);
+    }
+    let claims: Claims = jsonwebtoken::dangerous::insecure_decode(&session)
+        .context("this is no session token")?
+        .claims;
+    claims.jti.context("this session has no id (jti): revoke it by --actor")
+}
+
+async fn create(create: Create, settings: &Settings) -> anyhow::Result<()> {
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(DataDir::open(&settings.data_dir)?.path())?,

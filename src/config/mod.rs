@@ -36,6 +36,9 @@ pub use self::{
 /// Least length of a secret that signs sessions, in bytes: HS256 wants as many as its hash has.
 pub const SESSION_SECRET_BYTES_MIN: usize = 32;
 
+/// Longest time that a key may be taken without being confirmed.
+const UNCONFIRMED_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
+
 /// Least length of the master key, in bytes.
 pub const MASTER_KEY_BYTES_MIN: usize = 32;
 
@@ -247,6 +250,10 @@ pub struct RateLimits {
     pub campaigns: Rate,
     /// Of messages sent one by one.
     pub transactional: Rate,
+    /// Of what apps do, by peer.
+    pub sdk_peer: Rate,
+    /// Of what apps do, by SDK key.
+    pub sdk_key: Rate,
     /// Of the pixel and the links in messages, by peer.
     pub links: Rate,
     /// Of test sends, in each workspace.
@@ -307,6 +314,10 @@ pub struct Engines {
 pub struct Auth {
     /// Signs dashboard sessions; none: the data directory keeps one.
     pub session_secret: Option<SecretString>,
+    /// Seconds that a key is taken without PostgreSQL having confirmed it.
+    pub unconfirmed_seconds: u64,
+    /// Likewise where events are tracked.
+    pub unconfirmed_tracking_seconds: u64,
 }
 
 /// `[security]`
@@ -330,6 +341,10 @@ pub struct Security {
 pub struct Sdk {
     /// Pages that may call `/v1` from a browser.
     pub allowed_origins: Vec<sdk::Origin>,
+    /// Whether calls about a person need that person's user token.
+    pub identity: sdk::Identity,
+    /// Names of events that count from SDK keys as if a server had sent them.
+    pub trusted_events: Vec<String>,
 }
 
 /// `[spam]`
@@ -338,6 +353,24 @@ pub struct Sdk {
 pub struct Spam {
     /// `host:port` of a SpamAssassin daemon; none: rules of our own.
     pub spamd: Option<String>,
+}
+
+/// Names in `[sdk] trusted_events`.
+const TRUSTED_EVENTS_MAX: usize = 1000;
+/// Characters of the name of an event.
+const EVENT_NAME_CHARS_MAX: usize = 255;
+
+impl Sdk {
+    fn trusted_events_fault(&self) -> Option<&'static str> {
+        let fits = |name: &String| (1..=EVENT_NAME_CHARS_MAX).contains(&name.chars().count());
+        if self.trusted_events.len() > TRUSTED_EVENTS_MAX {
+            Some("must name at most 1000 events")
+        } else if !self.trusted_events.iter().all(fits) {
+            Some("must be names of events, of between 1 and 255 characters")
+        } else {
+            None
+        }
+    }
 }
 
 impl Settings {
@@ -406,6 +439,9 @@ impl Settings {
         if let Some((key, reason)) = self.http.fault() {
             return refuse(key, reason);
         }
+        if let Some(reason) = self.sdk.trusted_events_fault() {
+            return refuse("sdk.trusted_events", reason);
+        }
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);
         }
@@ -420,6 +456,15 @@ impl Settings {
         if is_short(&self.auth.session_secret, SESSION_SECRET_BYTES_MIN) {
             return refuse("auth.session_secret", "must be at least 32 bytes long");
         }
+        if self.auth.unconfirmed_tracking_seconds < self.auth.unconfirmed_seconds {
+            return refuse(
+                "auth.unconfirmed_tracking_seconds",
+                "must be at least `auth.unconfirmed_seconds`",
+            );
+        }
+        if self.auth.unconfirmed_tracking_seconds > UNCONFIRMED_SECONDS_MAX {
+            return refuse("auth.unconfirmed_tracking_seconds", "must be at most 604800, a week");
+        }
         if is_short(&self.security.master_key, MASTER_KEY_BYTES_MIN) {
             return refuse("security.master_key", "must be at least 32 bytes long");
         }
@@ -427,7 +472,7 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 15] {
+    fn counts(&self) -> [(&'static str, u64); 16] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
@@ -444,6 +489,7 @@ impl Settings {
                 "limits.message_engagements_per_minute",
                 self.limits.message_engagements_per_minute.into(),
             ),
+            ("auth.unconfirmed_seconds", self.auth.unconfirmed_seconds),
             ("engines.clickhouse_memory_bytes", self.engines.clickhouse_memory_bytes),
             ("engines.clickhouse_connections", wide(self.engines.clickhouse_connections)),
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),

@@ -43,6 +43,12 @@ fn defaults_are_those_of_the_contract() {
     // A request of users may have 64 MiB, and must fit into a workspace's share.
     assert!(http.workspace_body_bytes() > crate::http::USERS_BODY_BYTES_MAX);
     assert_eq!(settings.limits.message_engagements_per_minute, 20);
+    let (peer, key) = (settings.rate_limits.sdk_peer, settings.rate_limits.sdk_key);
+    assert_eq!((peer.per_second, peer.burst, key.per_second), (200, 1_000, 5_000));
+    assert_eq!(settings.sdk.identity, sdk::Identity::Required);
+    assert!(settings.sdk.trusted_events.is_empty());
+    let auth = &settings.auth;
+    assert_eq!((auth.unconfirmed_seconds, auth.unconfirmed_tracking_seconds), (300, 3_600));
 }
 
 #[test]
@@ -122,7 +128,7 @@ type Refusal =
 #[test]
 fn refusals_name_the_source_and_the_key() {
     let none = Flags::default();
-    let cases: [Refusal; 22] = [
+    let cases: [Refusal; 29] = [
         (
             &[("MILLRACE_CLICKHOUSE__CLUSTER", "main")],
             None,
@@ -161,6 +167,25 @@ fn refusals_name_the_source_and_the_key() {
             &["channels.email", "missing field `provider`"],
         ),
         (&[("MILLRACE_AUTH__SESSION_SECRET", "short")], None, &["auth.session_secret", "32"]),
+        (&[("MILLRACE_SDK__IDENTITY", "maybe")], None, &["MILLRACE_SDK__IDENTITY", "required"]),
+        (&[], Some("[sdk]\nsecret = \"x\""), &["unknown field `secret`", "`sdk`"]),
+        (&[], Some("[sdk]\ntrusted_events = [\"\"]"), &["sdk.trusted_events", "255"]),
+        (&[], Some("[sdk]\ntrusted_events = 5"), &["trusted_events"]),
+        (
+            &[("MILLRACE_AUTH__UNCONFIRMED_SECONDS", "0")],
+            None,
+            &["auth.unconfirmed_seconds", "at least 1"],
+        ),
+        (
+            &[("MILLRACE_AUTH__UNCONFIRMED_TRACKING_SECONDS", "299")],
+            None,
+            &["auth.unconfirmed_tracking_seconds", "at least"],
+        ),
+        (
+            &[("MILLRACE_AUTH__UNCONFIRMED_TRACKING_SECONDS", "604801")],
+            None,
+            &["auth.unconfirmed_tracking_seconds", "604800"],
+        ),
     ];
     for (variables, file, expected) in cases {
         let refusal = load(&none, variables, file).unwrap_err();

@@ -26,6 +26,8 @@ const DESCRIPTION_PATH: &str = "/openapi.json";
 const BEARER: &str = "bearer";
 /// Name of that of client SDKs, which their operations name themselves.
 const SDK_KEY: &str = "sdk_key";
+/// Name of that of the people who use apps.
+const USER_TOKEN: &str = "user_token";
 /// Operations with this tag need no credential.
 const OPEN_TAG: &str = "health";
 
@@ -77,6 +79,13 @@ fn completed(mut document: OpenApi) -> OpenApi {
         "A key made by `millrace keys create --sdk`, which every copy of an app may hold.",
     );
     components.add_security_scheme(SDK_KEY, SecurityScheme::ApiKey(ApiKey::Header(sdk_key)));
+    let user_token = ApiKeyValue::with_description(
+        "x-user-token",
+        "A JWT of the app's user, signed by the workspace's backend: HS256 with the secret of `millrace sdk \
+         secret`, or ES256 or RS256 with a key of `millrace sdk keys add`. `sub` is the user's external id, `exp` \
+         at most 24 hours ahead. Required unless `[sdk] identity` is `optional`.",
+    );
+    components.add_security_scheme(USER_TOKEN, SecurityScheme::ApiKey(ApiKey::Header(user_token)));
     components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
     for item in document.paths.paths.values_mut() {
         // A `POST` without fields takes a body all the same, and reads nothing of it.
@@ -109,7 +118,11 @@ fn complete(operation: &mut Operation) {
     let refusals = [
         (reads, "400", "A field, parameter or body that breaks a rule; `errors` names each"),
         (is_guarded, "401", "No credential, or none that is valid"),
-        (is_guarded, "403", "The credential lacks the scope that the message names"),
+        (
+            is_guarded,
+            "403",
+            "The credential does not reach this far, or lacks the scope that the message names",
+        ),
         (names_something, "404", "What the path names is not there, or of another workspace"),
         (
             true,

@@ -15,7 +15,12 @@ use std::{
     time::Duration,
 };
 
-use axum::{extract::Request, middleware, middleware::Next, response::Response};
+use axum::{
+    extract::Request,
+    middleware,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
 use governor::{
     Quota, RateLimiter,
     clock::{Clock as _, DefaultClock},
@@ -25,7 +30,11 @@ use governor::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{openapi, quota::WorkspaceQuota, requester::Client};
+use super::{
+    openapi,
+    quota::WorkspaceQuota,
+    requester::{Client, PeerKey, TrustedProxies},
+};
 use crate::kernel::{Error, Result};
 
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
@@ -85,6 +94,20 @@ pub struct RateLimit(Option<Arc<Class>>);
 #[derive(Debug, Clone)]
 pub struct KeyedRate(Option<Arc<Class>>);
 
+/// The buckets of what apps do: one for each peer, and one for each SDK key. Cloned freely.
+#[derive(Debug, Clone)]
+pub struct AppRates {
+    peer: Option<Arc<Class>>,
+    key: Option<Arc<Class>>,
+}
+
+impl AppRates {
+    /// All buckets full; a rate of 0 a second is no limit.
+    pub fn new(peer: Rate, key: Rate) -> Self {
+        Self { peer: Class::new("sdk_peer", peer), key: Class::new("sdk_key", key) }
+    }
+}
+
 /// The buckets of every class.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
@@ -98,6 +121,8 @@ pub struct RateLimits {
     pub links: KeyedRate,
     /// Of test sends.
     pub test_sends: WorkspaceQuota,
+    /// Of what apps do with an SDK key.
+    pub sdk: AppRates,
 }
 
 #[derive(Debug)]
@@ -133,6 +158,7 @@ impl RateLimits {
         transactional: RateLimit(None),
         links: KeyedRate(None),
         test_sends: WorkspaceQuota::NONE,
+        sdk: AppRates { peer: None, key: None },
     };
 }
 
@@ -256,20 +282,80 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     response
 }
 
+/// Puts the routes of a router under the rates of apps. A peer is counted before its key is looked at, a key
+/// once it is verified ([`admit_app`]).
+pub fn limited_to_apps<S>(
+    mut routes: OpenApiRouter<S>,
+    rates: &AppRates,
+    proxies: &TrustedProxies,
+) -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    openapi::describe_rate_limit(routes.get_openapi_mut());
+    let (rates, proxies) = (rates.clone(), proxies.clone());
+    routes.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let gate = |class: &Option<Arc<Class>>| {
+            class.clone().map(|class| Gate { class, standing: Arc::default() })
+        };
+        let client = Client::of(request.extensions(), request.headers(), &proxies);
+        let peer = client.0.zip(gate(&rates.peer));
+        answer_app(peer, gate(&rates.key), request, next)
+    }))
+}
+
+/// The bucket of the SDK key of a request.
+#[derive(Debug, Clone)]
+struct AppKeyGate(Gate);
+
+async fn answer_app(
+    peer: Option<(PeerKey, Gate)>,
+    key: Option<Gate>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let Some(key) = &key {
+        request.extensions_mut().insert(AppKeyGate(key.clone()));
+    }
+    let admitted = peer.as_ref().map_or(Ok(()), |(client, gate)| gate.admit(client));
+    let mut response = match admitted {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    // Of the two buckets the one is described that runs out first.
+    let gates = peer.into_iter().map(|(_, gate)| gate).chain(key);
+    let standings = gates.filter_map(|gate| Some((*gate.standing.get()?, gate.class)));
+    if let Some((standing, class)) = standings.min_by_key(|(standing, _)| standing.remaining) {
+        class.describe(standing, response.headers_mut());
+    }
+    response
+}
+
+/// Counts a request of a verified SDK key, where its route is limited.
+///
+/// # Errors
+/// 429 when the key's bucket is empty.
+pub fn admit_app(extensions: &Extensions, key: impl Hash) -> Result<()> {
+    extensions.get::<AppKeyGate>().map_or(Ok(()), |AppKeyGate(gate)| gate.admit(key))
+}
+
 /// Counts a request of a verified credential, where its route is limited.
 ///
 /// # Errors
 /// 429 when the credential's bucket is empty.
 pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
-    let Some(gate) = extensions.get::<Gate>() else { return Ok(()) };
-    let taken = gate.class.take(credential);
-    let (Ok(standing) | Err(standing)) = taken;
-    // A route that verifies twice counts twice and tells the first standing.
-    let _ = gate.standing.set(standing);
-    if taken.is_ok() {
-        return Ok(());
+    extensions.get::<Gate>().map_or(Ok(()), |gate| gate.admit(credential))
+}
+
+impl Gate {
+    /// Counts a request, and keeps where the bucket stands after it.
+    fn admit(&self, by: impl Hash) -> Result<()> {
+        let taken = self.class.take(by);
+        let (Ok(standing) | Err(standing)) = taken;
+        // A route that verifies twice counts twice and tells the first standing.
+        let _ = self.standing.set(standing);
+        if taken.is_ok() { Ok(()) } else { Err(self.class.throttled(standing)) }
     }
-    Err(gate.class.throttled(standing))
 }
 
 #[cfg(test)]

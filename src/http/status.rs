@@ -11,7 +11,7 @@ pub(super) fn of(error: &Error) -> StatusCode {
         Error::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Error::Invalid(_) | Error::BadRequest { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Error::Forbidden { .. } => StatusCode::FORBIDDEN,
+        Error::Forbidden { .. } | Error::Denied(_) => StatusCode::FORBIDDEN,
         Error::Conflict(_) => StatusCode::CONFLICT,
         Error::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,

@@ -58,6 +58,8 @@ pub enum Error {
         /// The channel that chose it, for suppressions.
         channel: Option<&'static str>,
     },
+    /// A valid credential that does not reach this far; the text says why.
+    Denied(&'static str),
     /// The state of things does not allow it.
     Conflict(String),
     /// The request did not arrive in time.
@@ -139,7 +141,7 @@ impl fmt::Display for Error {
                 Ok(())
             }
             Self::BadRequest { message, .. } | Self::Conflict(message) => f.write_str(message),
-            Self::Unauthenticated(text) => f.write_str(text),
+            Self::Unauthenticated(text) | Self::Denied(text) => f.write_str(text),
             Self::Forbidden { scope, channel: None } => {
                 write!(f, "Missing required scope: {scope}")
             }

@@ -44,6 +44,8 @@ pub enum Link {
     Unsubscribe(Unsubscribe),
     /// Confirm a subscription that waits for it.
     ConfirmSubscription(ConfirmSubscription),
+    /// Confirm an opt-in to a whole channel that waits for it.
+    ConfirmChannel(ConfirmChannel),
     /// Tell that a message was opened.
     Open(Open),
     /// Tell that a link of a message was followed, and follow it.
@@ -92,6 +94,17 @@ pub struct ConfirmSubscription {
     pub channel: Channel,
 }
 
+/// Confirm an opt-in to a whole channel that waits for it; for [`CONFIRMATION_TTL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfirmChannel {
+    /// Where the contact is.
+    pub workspace: WorkspaceId,
+    /// The contact.
+    pub user: UserId,
+    /// The channel.
+    pub channel: Channel,
+}
+
 /// Tell that a message was opened; never expires, because a message may be read years later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open {
@@ -120,7 +133,7 @@ impl Link {
         match self {
             Self::Preferences(_) => "p",
             Self::Unsubscribe(_) => "u",
-            Self::ConfirmSubscription(_) => "c",
+            Self::ConfirmSubscription(_) | Self::ConfirmChannel(_) => "c",
             Self::Open(_) => "o",
             Self::Click(_) => "l",
         }
@@ -131,7 +144,7 @@ impl Link {
         match self {
             Self::Preferences(_) => Some(PREFERENCES_TTL),
             Self::Unsubscribe(_) | Self::Open(_) | Self::Click(_) => None,
-            Self::ConfirmSubscription(_) => Some(CONFIRMATION_TTL),
+            Self::ConfirmSubscription(_) | Self::ConfirmChannel(_) => Some(CONFIRMATION_TTL),
         }
     }
 }

@@ -15,8 +15,8 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use uuid::Uuid;
 
 use super::{
-    Click, ConfirmSubscription, LABEL_BYTES_MAX, Link, Open, Preferences, TARGET_BYTES_MAX,
-    Unsubscribe,
+    Click, ConfirmChannel, ConfirmSubscription, LABEL_BYTES_MAX, Link, Open, Preferences,
+    TARGET_BYTES_MAX, Unsubscribe,
     keys::{Keys, SIGNATURE_BYTES},
 };
 use crate::kernel::{Channel, ListId, MessageId, Timestamp, UserId, WorkspaceId};
@@ -70,6 +70,9 @@ impl Parts {
             (CONFIRM_SUBSCRIPTION, Some(list), Some(channel), None) => {
                 let confirm = ConfirmSubscription { workspace, user, list, channel };
                 Some(Link::ConfirmSubscription(confirm))
+            }
+            (CONFIRM_SUBSCRIPTION, None, Some(channel), None) => {
+                Some(Link::ConfirmChannel(ConfirmChannel { workspace, user, channel }))
             }
             _ => None,
         }
@@ -142,6 +145,12 @@ pub(super) fn write(keys: &Keys, link: &Link, expires: Option<Timestamp>) -> Str
         .write(&mut bytes),
         Link::ConfirmSubscription(c) => Parts {
             list: Some(c.list),
+            channel: Some(c.channel),
+            expires,
+            ..Parts::bare(CONFIRM_SUBSCRIPTION, c.workspace, c.user)
+        }
+        .write(&mut bytes),
+        Link::ConfirmChannel(c) => Parts {
             channel: Some(c.channel),
             expires,
             ..Parts::bare(CONFIRM_SUBSCRIPTION, c.workspace, c.user)

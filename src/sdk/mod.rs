@@ -1,5 +1,5 @@
-//! `/v1/*`: what apps and pages talk to, by an SDK key that anybody who has the app can read. Such a key
-//! tells of people and their devices, and reads nothing but the in-app messages of the person it names.
+//! `/v1/*`: what apps and pages talk to, by an SDK key that anybody who has the app can read. Whose calls they
+//! are is proven by a user token, which the workspace's backend signs.
 
 pub mod api;
 pub mod model;
@@ -7,4 +7,7 @@ pub mod ops;
 mod origins;
 mod store;
 
-pub use self::origins::{NotAnOrigin, Origin, Origins};
+pub use self::{
+    model::Identity,
+    origins::{NotAnOrigin, Origin, Origins},
+};

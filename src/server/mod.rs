@@ -29,7 +29,7 @@ use tokio::{
 use self::arrivals::Clocks;
 use crate::{
     app::{App, Parts},
-    auth::{Auth, sessions::Sessions},
+    auth::{Auth, Tolerance, sessions::Sessions},
     callbacks::{self, Tellers},
     campaigns,
     config::{self, Role, Settings},
@@ -43,12 +43,15 @@ use crate::{
         self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
         health::Readiness,
         quota::WorkspaceQuota,
-        rate::{KeyedRate, Rate, RateClass, RateLimit, RateLimits},
+        rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit, RateLimits},
     },
     kernel::Clock,
     links::Links,
     router,
-    sdk::{Origins, ops::Live},
+    sdk::{
+        Origins,
+        ops::{Live, UserTokens},
+    },
     sender_domains::dns::Dns,
     shutdown,
     spam::Spamd,
@@ -346,8 +349,12 @@ fn assemble(
         None => Sessions::from_data_dir(data_dir.path())?,
     };
     let vault = Vault::from_settings(settings, data_dir)?;
+    let tolerance = Tolerance {
+        tracking: Duration::from_secs(settings.auth.unconfirmed_tracking_seconds),
+        otherwise: Duration::from_secs(settings.auth.unconfirmed_seconds),
+    };
     Ok(App::new(Parts {
-        auth: Auth::new(db.clone(), clock.clone(), sessions),
+        auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
         intake: Intake::new(
             spool,
@@ -364,6 +371,9 @@ fn assemble(
         links: Links::new(db.clone(), settings.public_url()),
         in_app: Live::default(),
         sdk_origins: Origins::new(&settings.sdk.allowed_origins),
+        sdk_identity: settings.sdk.identity,
+        sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
+        user_tokens: UserTokens::new(db.clone(), vault.clone(), clock.clone()),
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         bell: Bell::default(),
         delivery: settings.delivery.clone(),
@@ -403,5 +413,6 @@ fn rate_limits(settings: &config::RateLimits) -> RateLimits {
         transactional: limit(RateClass::Transactional, settings.transactional),
         links: KeyedRate::new("links", rate(settings.links)),
         test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
+        sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
     }
 }

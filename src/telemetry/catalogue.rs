@@ -206,6 +206,12 @@ pub const METRICS: &[Metric] = &[
         "messages handed over, by channel and outcome",
     ),
     metric(
+        "confirmations_withheld_total",
+        Counter,
+        Count,
+        "confirmations of opt-ins that were not sent, by reason: limit, suppressed, no_address",
+    ),
+    metric(
         "delivery_gate_refusals_total",
         Counter,
         Count,

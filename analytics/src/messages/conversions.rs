@@ -20,6 +20,8 @@ pub struct ConversionFilter<'a> {
     pub event_name: &'a str,
     /// Whether conditions on properties will be asked of it.
     pub with_properties: bool,
+    /// Whether to leave out events that came with a public key, whose ids begin with `sdk:`.
+    pub without_apps: bool,
     /// Only events of somebody with one of these identifiers.
     pub identifiers: Option<&'a [String]>,
     /// Inclusive start, in milliseconds since 1970.
@@ -97,6 +99,7 @@ pub fn conversions(
         .param("workspace", workspace.to_string())
         .param("event_name", filter.event_name)
         .param("with_properties", filter.with_properties)
+        .param("without_apps", filter.without_apps)
         .param("everybody", filter.identifiers.is_none())
         .param("identifiers", filter.identifiers.unwrap_or_default())
         .param("start_ms", range.start_ms)

@@ -81,6 +81,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "event_id_key",
         text: include_str!("../../../migrations/clickhouse/0010_event_id_key.sql"),
     },
+    Migration {
+        version: 11,
+        name: "orders_of_apps",
+        text: include_str!("../../../migrations/clickhouse/0011_orders_of_apps.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

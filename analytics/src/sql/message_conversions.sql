@@ -14,6 +14,7 @@ FROM events FINAL
 WHERE workspace_id = {workspace:UUID}
     AND event_name = {event_name:String}
     AND (user_id != '' OR service_user_id != '')
+    AND NOT ({without_apps:Bool} AND startsWith(event_id, 'sdk:'))
     AND ({everybody:Bool} OR user_id IN {identifiers:Array(String)} OR service_user_id IN {identifiers:Array(String)})
     AND day >= toStartOfMonth(fromUnixTimestamp64Milli({start_ms:Int64}, 'UTC'))
     AND day <= toDate(fromUnixTimestamp64Milli({end_ms:Int64}, 'UTC'))

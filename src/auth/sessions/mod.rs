@@ -2,7 +2,8 @@
 //!
 //! A token is taken when its algorithm is HS256, its key id (where it has one) is ours, its
 //! audience is `millrace`, it names a workspace and scopes or a role, and now lies between `nbf`
-//! and `exp`, give or take 30 seconds. (DECISIONS G16)
+//! and `exp`, give or take 30 seconds. `exp` is at most 30 days after `iat`; without an `iat`, after now.
+//! A token may be revoked by its `jti`, or with all that its actor was given.
 
 mod secret;
 
@@ -20,8 +21,8 @@ use crate::kernel::{Error, Result, Timestamp, WorkspaceId};
 
 /// Clocks of the signer and of this server may differ by this much, in seconds.
 const LEEWAY_S: i64 = 30;
-/// Longest life of a token.
-const TTL_MAX: Duration = Duration::from_hours(30 * 24);
+/// Longest life of a token, from `iat` to `exp`.
+pub(super) const TTL_MAX: Duration = Duration::from_hours(30 * 24);
 /// The audience of our tokens.
 const AUDIENCE: &str = "millrace";
 /// Bytes of the secret's hash that name it.
@@ -69,6 +70,12 @@ pub struct Session {
     pub actor: String,
     /// What it may do.
     pub scopes: ScopeSet,
+    /// What it is revoked by (`jti`).
+    pub id: Option<String>,
+    /// When it was made (`iat`).
+    pub issued_at: Option<Timestamp>,
+    /// When its time is over.
+    pub expires_at: Timestamp,
 }
 
 impl Session {
@@ -88,6 +95,11 @@ struct Claims {
     scopes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jti: Option<String>,
+    /// With milliseconds, so that what is made right after a revocation is not revoked by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    iat: Option<f64>,
     #[serde(default)]
     nbf: Option<i64>,
     exp: i64,
@@ -158,6 +170,8 @@ impl Sessions {
             workspace_id: new.workspace.uuid(),
             scopes: Some(new.scopes.to_string().split(',').map(str::to_owned).collect()),
             role: None,
+            jti: Some(Uuid::new_v4().to_string()),
+            iat: Some(seconds(now)),
             nbf: Some(now_s),
             exp: now_s + i64::try_from(new.ttl.as_secs()).unwrap_or(i64::MAX / 2),
         };
@@ -182,9 +196,9 @@ impl Sessions {
         rules.validate_nbf = false;
         let token = jsonwebtoken::decode::<Claims>(text, &self.verify, &rules);
         let claims = token.map_err(|_| INVALID)?.claims;
-        in_time(&claims, now.millis().div_euclid(1000))?;
+        in_time(&claims, now)?;
         // The signer may be another program; audit entries must be able to hold the name.
-        if !is_actor(&claims.sub) {
+        if !is_actor(&claims.sub) || !claims.jti.iter().all(|id| is_actor(id)) {
             return Err(INVALID);
         }
         let scopes = match (&claims.scopes, claims.role) {
@@ -193,7 +207,14 @@ impl Sessions {
             (None, None) => return Err(INVALID),
         };
         let workspace = WorkspaceId::new(claims.workspace_id);
-        Ok(Session { workspace, actor: claims.sub, scopes })
+        Ok(Session {
+            workspace,
+            actor: claims.sub,
+            scopes,
+            id: claims.jti,
+            issued_at: claims.iat.and_then(timestamp),
+            expires_at: Timestamp::from_millis(claims.exp.saturating_mul(1000)),
+        })
     }
 }
 
@@ -201,9 +222,38 @@ fn is_actor(name: &str) -> bool {
     (1..=ACTOR_CHARS_MAX).contains(&name.chars().count()) && !name.contains('\0')
 }
 
-fn in_time(claims: &Claims, now_s: i64) -> Result<()> {
+/// Seconds since 1970, as JWTs count them.
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of this age are exact")]
+fn seconds(at: Timestamp) -> f64 {
+    at.millis() as f64 / 1000.0
+}
+
+/// The moment that a JWT means; none for what no clock shows.
+#[expect(clippy::cast_possible_truncation, reason = "held to the range before")]
+fn timestamp(seconds: f64) -> Option<Timestamp> {
+    let millis = (seconds * 1000.0).round();
+    let is_time = millis.is_finite() && millis.abs() < MILLIS_MAX;
+    is_time.then(|| Timestamp::from_millis(millis as i64))
+}
+
+/// Milliseconds since 1970 beyond which a number is no time: the year 9999.
+const MILLIS_MAX: f64 = 253_402_300_800_000.0;
+
+fn in_time(claims: &Claims, now: Timestamp) -> Result<()> {
+    let now_s = now.millis().div_euclid(1000);
     if now_s > claims.exp.saturating_add(LEEWAY_S) {
         return Err(EXPIRED);
+    }
+    let issued = match claims.iat {
+        None => now,
+        Some(seconds) => timestamp(seconds).ok_or(INVALID)?,
+    };
+    let issued_s = issued.millis().div_euclid(1000);
+    let life_s = i64::try_from(TTL_MAX.as_secs()).unwrap_or(i64::MAX);
+    if issued_s > now_s.saturating_add(LEEWAY_S)
+        || claims.exp.saturating_sub(issued_s) > life_s.saturating_add(LEEWAY_S)
+    {
+        return Err(INVALID);
     }
     match claims.nbf {
         Some(nbf) if now_s < nbf.saturating_sub(LEEWAY_S) => Err(INVALID),

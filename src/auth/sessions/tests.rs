@@ -83,6 +83,43 @@ fn every_claim_needed_must_be_there_and_right() {
 }
 
 #[test]
+fn a_token_lives_at_most_thirty_days_and_has_an_id() {
+    const DAYS_30: i64 = 30 * 86_400;
+    let one = sessions().verify(&sessions().create(NOW, new_session()).unwrap(), NOW).unwrap();
+    let other = sessions().verify(&sessions().create(NOW, new_session()).unwrap(), NOW).unwrap();
+    assert!(one.id.is_some() && one.id != other.id);
+    assert_eq!(one.issued_at, Some(NOW));
+    let longest = NewSession { ttl: TTL_MAX, ..new_session() };
+    assert!(sessions().verify(&sessions().create(NOW, longest).unwrap(), NOW).is_ok());
+    let with = |iat: Value, exp: i64| {
+        let mut claims = claims();
+        claims["iat"] = iat;
+        claims["exp"] = json!(exp);
+        verdict(&claims)
+    };
+    for (iat, exp, is_taken) in [
+        (json!(null), NOW_S + DAYS_30 + 30, true),
+        (json!(null), NOW_S + DAYS_30 + 31, false),
+        (json!(NOW_S), NOW_S + DAYS_30, true),
+        (json!(NOW_S - 100), NOW_S + DAYS_30 - 70, true),
+        (json!(NOW_S - 100), NOW_S + DAYS_30 - 69, false),
+        (json!(NOW_S + 30), NOW_S + 60, true),
+        (json!(NOW_S + 31), NOW_S + 60, false),
+        (json!(0.5), NOW_S + 60, false),
+        (json!(1e300), NOW_S + 60, false),
+        (json!("now"), NOW_S + 60, false),
+        (json!(NOW_S), i64::MAX, false),
+    ] {
+        assert_eq!(with(iat.clone(), exp).is_ok(), is_taken, "{iat} {exp}");
+    }
+    for wrong in [json!(""), json!("x".repeat(256)), json!(7)] {
+        let mut claims = claims();
+        claims["jti"] = wrong;
+        assert!(verdict(&claims).is_err(), "{}", claims["jti"]);
+    }
+}
+
+#[test]
 fn a_role_stands_for_scopes() {
     let with_role = |role: &str| {
         let mut claims = claims();

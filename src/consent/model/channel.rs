@@ -36,6 +36,25 @@ pub enum ChannelStatus {
     Unsubscribed,
 }
 
+/// An opt-in to a whole channel that waits for its contact's word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingChannel {
+    /// Whose.
+    pub user: UserId,
+    /// The channel.
+    pub channel: Channel,
+    /// What the contact will have said.
+    pub status: ChannelStatus,
+    /// Where it came from.
+    pub source: String,
+    /// The words consented to.
+    pub consent_text: Option<String>,
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// When it is too late to confirm.
+    pub expires_at: Timestamp,
+}
+
 impl ChannelStatus {
     /// The names and what they stand for, as readers of bodies take them.
     pub const NAMED: &'static [(&'static str, Self)] = &[

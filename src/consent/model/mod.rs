@@ -10,7 +10,7 @@ mod tests;
 pub use self::{
     channel::{
         AddressChange, Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels,
-        Deliverability,
+        Deliverability, PendingChannel,
     },
     history::HistoryEntry,
     membership::{

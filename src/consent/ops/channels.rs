@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use sqlx::{PgConnection, PgPool};
 
+use super::memberships::reach_of;
 use crate::{
     audit::{self, Action, Entry, Write},
     consent::{
         model::{AddressChange, Bounce, ChannelState, ChannelStatus, Channels, Origin, Tenant},
-        store::{channels, contacts},
+        store::{channels, contacts, pending_channels},
     },
     db,
     kernel::{Channel, Error, Result, Timestamp, UserId},
@@ -81,6 +82,8 @@ pub async fn turn_channel(
     let text = change.consent_text.as_deref();
     let action = state.set(now, status, &origin.source, text);
     channels::save(&mut *tx, tenant.workspace, now, (user, channel), &state).await?;
+    // Whatever was said last holds: what waited for a confirmation does so no more.
+    pending_channels::settle(&mut *tx, tenant.workspace, user, channel).await?;
     let entry = Entry {
         user,
         channel,
@@ -94,7 +97,8 @@ pub async fn turn_channel(
     // Also for a status that was there before: the ledger says what the contact said last.
     if let Some((ledger, identifier)) = addresses.of(channel) {
         if status.is_opt_in() {
-            mirror::opt_in(&mut *tx, tenant, ledger, &identifier).await?;
+            let reach = reach_of(&origin.source);
+            mirror::opt_in(&mut *tx, tenant, reach, (ledger, &identifier)).await?;
         } else {
             let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
             mirror::opt_out(&mut *tx, now, tenant, &[opt_out]).await?;

@@ -1,11 +1,13 @@
 //! What changes and reads consent. Every write is one transaction with its history and its mirror.
 
+mod channel_requests;
 pub mod channels;
 pub mod heard;
 pub mod memberships;
 pub mod read;
 
 pub use self::{
+    channel_requests::{ChannelRequest, confirm_channel, request_channel},
     channels::{
         BounceCleared, ChannelChange, addresses_begun, addresses_changed, clear_bounce,
         set_channel, turn_channel,
@@ -13,7 +15,7 @@ pub use self::{
     heard::{Address, SoftBounce, complained, soft_bounced},
     memberships::{
         Added, Members, SDK_SOURCE, Subscribed, Subscription, add_members, apply_inline, confirm,
-        remove_members, subscribe, unsubscribe,
+        remove_members, request, subscribe, unsubscribe,
     },
     read::{NumberHolder, tenant_of, with_number},
 };

@@ -9,3 +9,4 @@ pub(super) mod contacts;
 pub(super) mod history;
 pub(super) mod memberships;
 pub(super) mod pending;
+pub(super) mod pending_channels;

@@ -92,4 +92,6 @@ pub struct NewDevice {
     pub device: Device,
     /// The app it runs.
     pub app_id: Option<String>,
+    /// Whether it was registered with a user token.
+    pub is_proven: bool,
 }

@@ -4,27 +4,32 @@
 //! Led by rows, not by whoever wrote them: consent knows nothing of delivery, and a crash forgets nobody.
 
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use super::transactional::tell_kept;
 use crate::{
     app::App,
     campaigns::model::{message::MessageChannel, settings::channel_config::ChannelConfig},
+    consent::ops::SDK_SOURCE,
     delivery::{
         model::{
             Context, Said,
             message::{NewMessage, Purpose, Start},
         },
         store::{
-            confirmations::{self, Unasked},
+            confirmations::{self, About, Unasked},
             messages,
         },
     },
-    kernel::{Channel, MessageId, Result},
-    links::{ConfirmSubscription, Link, Signer},
+    kernel::{Channel, MessageId, Result, Timestamp},
+    links::{ConfirmChannel, ConfirmSubscription, Link, Signer},
+    suppressions::model::Ledger,
 };
 
 /// Contacts asked in one transaction.
 const ASKED_AT_ONCE: i64 = 50;
+/// Confirmations to one address on one day (UTC), whatever they are about and whatever asked for them.
+const PER_ADDRESS_AND_DAY_MAX: i32 = 3;
 const SUBJECT: &str = "Please confirm your subscription to {{ list }}";
 const HTML: &str = "<html><body style=\"font-family:sans-serif;line-height:1.5\">\
     <p>Please confirm that you want to hear from us: <b>{{ list }}</b>.</p>\
@@ -34,44 +39,92 @@ const TEXT: &str = "Please confirm that you want to hear from us: {{ list }}.\n\
     If you did not ask for this, there is nothing to do: you will get nothing.";
 const SMS: &str = "Please confirm your subscription to {{ list }}: {{ confirm_url }}";
 
-/// The channels that confirmations are asked on, as far as anybody carries them.
-const CHANNELS: [(&str, MessageChannel); 2] =
-    [("email", MessageChannel::Email), ("sms", MessageChannel::Sms)];
-
 /// Asks some of those who were not asked yet; answers whether there may be more.
 pub(super) async fn ask(app: &App) -> Result<bool> {
-    let carried = CHANNELS.iter().filter(|(_, channel)| app.providers().has(*channel));
-    let channels: Vec<&str> = carried.map(|(name, _)| *name).collect();
-    if channels.is_empty() {
+    let carries = |channel| app.providers().has(channel);
+    let (mut lists, mut whole) = (Vec::new(), Vec::new());
+    if carries(MessageChannel::Sms) {
+        lists.push(Channel::Sms.as_str());
+        whole.push(Channel::Sms.as_str());
+    }
+    if carries(MessageChannel::Email) {
+        lists.push(Channel::Email.as_str());
+        // An opt-in to any other channel is asked about by email: it needs no address of that channel's own.
+        whole.extend(Channel::ALL.iter().filter(|it| **it != Channel::Sms).map(|it| it.as_str()));
+    }
+    if lists.is_empty() {
         return Ok(false);
     }
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let mut tx = app.db().begin().await?;
-    let unasked = confirmations::take(&mut tx, &channels, now, ASKED_AT_ONCE).await?;
+    let mut unasked = confirmations::take(&mut tx, &lists, now, ASKED_AT_ONCE).await?;
+    unasked.extend(confirmations::take_channels(&mut tx, &whole, now, ASKED_AT_ONCE).await?);
+    // In one order, so that two processes that count for the same addresses do not wait for each other.
+    unasked.sort_by_key(|one| (one.workspace.uuid(), *one.user.bytes()));
+    let mut is_asked = false;
     for one in &unasked {
+        if let Some(reason) = withheld(&mut tx, one, now).await? {
+            metrics::counter!("confirmations_withheld_total", "reason" => reason).increment(1);
+            continue;
+        }
         let message = message(one, &signer)?;
         tell_kept(app, one.workspace, &message, now).await?;
         messages::insert(&mut tx, one.workspace, &[message], now).await?;
+        is_asked = true;
     }
+    confirmations::forget_counts(&mut tx, now).await?;
     tx.commit().await?;
-    if !unasked.is_empty() {
+    if is_asked {
         super::wake(app);
     }
-    Ok(i64::try_from(unasked.len()).is_ok_and(|count| count == ASKED_AT_ONCE))
+    Ok(i64::try_from(unasked.len()).is_ok_and(|count| count >= ASKED_AT_ONCE))
+}
+
+/// Why a contact is not asked, where they are not. They may be asked again when it is asked for again.
+async fn withheld(
+    tx: &mut PgConnection,
+    unasked: &Unasked,
+    now: Timestamp,
+) -> Result<Option<&'static str>> {
+    let Unasked { workspace, user, channel, .. } = *unasked;
+    let ledger = if channel == Channel::Sms { Ledger::Sms } else { Ledger::Email };
+    let Some(address) = confirmations::address(tx, workspace, user, ledger).await? else {
+        return Ok(Some("no_address"));
+    };
+    let list = match unasked.about {
+        About::List(list, _) => Some(list),
+        About::Channel(_) => None,
+    };
+    // An app's word proves nothing, and who opted out is not to be written to because of it.
+    let with_opt_outs = unasked.source == SDK_SOURCE;
+    let at = (workspace, ledger, address.as_str());
+    if confirmations::is_suppressed(tx, at, list, with_opt_outs).await? {
+        return Ok(Some("suppressed"));
+    }
+    let is_counted = confirmations::count(tx, at, now, PER_ADDRESS_AND_DAY_MAX).await?;
+    Ok((!is_counted).then_some("limit"))
 }
 
 fn message(unasked: &Unasked, signer: &Signer) -> Result<NewMessage> {
-    let Unasked { workspace, user, list, channel, .. } = *unasked;
-    let link = ConfirmSubscription { workspace, user, list, channel };
-    let url = signer.url(&Link::ConfirmSubscription(link));
+    let Unasked { workspace, user, channel, .. } = *unasked;
+    let (link, name) = match &unasked.about {
+        About::List(list, name) => {
+            let link = ConfirmSubscription { workspace, user, list: *list, channel };
+            (Link::ConfirmSubscription(link), name)
+        }
+        About::Channel(name) => {
+            (Link::ConfirmChannel(ConfirmChannel { workspace, user, channel }), name)
+        }
+    };
+    let url = signer.url(&link);
     let (channel, says): (_, Value) = if channel == Channel::Sms {
         (MessageChannel::Sms, json!({"body": SMS, "shortenLinks": true}))
     } else {
         (MessageChannel::Email, json!({"subject": SUBJECT, "html": HTML, "text": TEXT}))
     };
     let context = Context {
-        variables: json!({"list": unasked.name, "confirm_url": url}).as_object().cloned(),
+        variables: json!({"list": name, "confirm_url": url}).as_object().cloned(),
         said: Some(Box::new(Said {
             channel,
             message: says,

@@ -5,16 +5,19 @@ use sqlx::PgPool;
 use crate::{
     db,
     delivery::{model::NewDevice, store::devices},
-    kernel::{Error, Result, Timestamp, WorkspaceId},
+    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
 };
 
 pub use crate::delivery::store::devices::{forget, of_users};
 
-/// Devices of one user; a further one takes the place of the one that was registered longest ago.
+/// Devices of one user; a further one takes the place of the one that was registered longest ago, of those
+/// without a user token first.
 pub const DEVICES_PER_USER_MAX: i64 = 20;
+/// Whoever is to forget a device is not whose it is.
+const ANOTHER_PERSON: Error = Error::Denied("the device is another person's");
 
-/// Registers a device, or again: it is this user's from now on, whoever had it before. Says whether it
-/// was not known.
+/// Registers a device, or again: it is this user's from now on, whoever had it before, unless that was proven
+/// and this is not. Says whether it was not known.
 ///
 /// # Errors
 /// Not found for a profile that is not there.
@@ -43,13 +46,36 @@ async fn register_once(
     Ok(is_new)
 }
 
-/// Forgets a device.
+/// Forgets a device of this user; of nobody where there is no profile.
 ///
 /// # Errors
-/// Not found where none has that token.
-pub async fn remove(db: &PgPool, workspace: WorkspaceId, token: &str) -> Result<()> {
+/// Denied where the device is another user's, not found where none has that token.
+pub async fn remove(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    user: Option<UserId>,
+    token: &str,
+) -> Result<()> {
     let mut connection = db.acquire().await?;
-    if devices::remove(&mut connection, workspace, token).await? {
+    if let Some(user) = user
+        && devices::remove_of(&mut connection, workspace, user, token).await?
+    {
+        return Ok(());
+    }
+    if devices::exists(&mut connection, workspace, token).await? {
+        Err(ANOTHER_PERSON)
+    } else {
+        Err(Error::NotFound("Device"))
+    }
+}
+
+/// Forgets a device that was registered without a user token.
+///
+/// # Errors
+/// Not found where no such device has that token.
+pub async fn remove_unproven(db: &PgPool, workspace: WorkspaceId, token: &str) -> Result<()> {
+    let mut connection = db.acquire().await?;
+    if devices::remove_unproven(&mut connection, workspace, token).await? {
         Ok(())
     } else {
         Err(Error::NotFound("Device"))

@@ -82,22 +82,25 @@ pub(in crate::delivery) async fn lock_user(
     Ok(row.is_some())
 }
 
-/// Gives a device to a user, whoever had it before; says whether it was not known.
+/// Gives a device to a user, whoever had it before, unless that was proven and this is not; says whether it was
+/// not known.
 pub(in crate::delivery) async fn put(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
     new: &NewDevice,
 ) -> Result<bool> {
-    let NewDevice { user, device, app_id } = new;
+    let NewDevice { user, device, app_id, is_proven } = new;
     let is_new = sqlx::query_scalar!(
         r#"insert into device as known
-             (workspace_id, token, user_id, platform, p256dh, auth, app_id, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+             (workspace_id, token, user_id, platform, p256dh, auth, app_id, proven, created_at,
+              updated_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $9, $8, $8)
          on conflict (workspace_id, token) do update
          set user_id = excluded.user_id, platform = excluded.platform, p256dh = excluded.p256dh,
-             auth = excluded.auth, app_id = excluded.app_id,
+             auth = excluded.auth, app_id = excluded.app_id, proven = excluded.proven,
              updated_at = greatest(known.updated_at, excluded.updated_at)
+         where excluded.proven or not known.proven
          returning (xmax = 0) as "is_new!""#,
         workspace.uuid(),
         device.token,
@@ -107,13 +110,14 @@ pub(in crate::delivery) async fn put(
         device.auth,
         app_id.as_deref(),
         now.utc(),
+        is_proven,
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(is_new)
+    Ok(is_new.unwrap_or(false))
 }
 
-/// Leaves a user so many devices, those registered last; gives how many went.
+/// Leaves a user so many devices, proven ones first, of each kind those registered last; gives how many went.
 pub(in crate::delivery) async fn trim(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -126,7 +130,7 @@ pub(in crate::delivery) async fn trim(
              select token
              from device
              where workspace_id = $1 and user_id = $2
-             order by updated_at desc, created_at desc, token
+             order by proven desc, updated_at desc, created_at desc, token
              offset $3)",
         workspace.uuid(),
         &user.bytes()[..],
@@ -137,18 +141,52 @@ pub(in crate::delivery) async fn trim(
     Ok(done.rows_affected())
 }
 
-/// Forgets a device; false where none has that token.
-pub(in crate::delivery) async fn remove(
+/// Forgets a device of a user; false where none of theirs has that token.
+pub(in crate::delivery) async fn remove_of(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    user: UserId,
+    token: &str,
+) -> Result<bool> {
+    let done = sqlx::query!(
+        "delete from device where workspace_id = $1 and token = $2 and user_id = $3",
+        workspace.uuid(),
+        token,
+        &user.bytes()[..],
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() > 0)
+}
+
+/// Forgets a device that was registered without a user token; false where no such one has that token.
+pub(in crate::delivery) async fn remove_unproven(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     token: &str,
 ) -> Result<bool> {
     let done = sqlx::query!(
-        "delete from device where workspace_id = $1 and token = $2",
+        "delete from device where workspace_id = $1 and token = $2 and not proven",
         workspace.uuid(),
         token,
     )
     .execute(connection)
     .await?;
     Ok(done.rows_affected() > 0)
+}
+
+/// Whether any device has that token.
+pub(in crate::delivery) async fn exists(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    token: &str,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from device where workspace_id = $1 and token = $2) as "found!""#,
+        workspace.uuid(),
+        token,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(found)
 }

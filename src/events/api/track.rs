@@ -1,7 +1,11 @@
 //! `POST /events/track`: one event or an array of them, answered once they are durable.
 
 use axum::{Json, extract::State};
-use ingest::{admit::Rejected as Refused, intake::Answer, model::limits::EVENTS_PER_REQUEST_MAX};
+use ingest::{
+    admit::{Rejected as Refused, Sender},
+    intake::Answer,
+    model::limits::EVENTS_PER_REQUEST_MAX,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -143,6 +147,6 @@ pub(super) async fn track_events(
     caller: Caller<scope::EventsWrite>,
     body: JsonBytes<TRACK_BODY_BYTES_MAX>,
 ) -> Result<Json<Tracked>> {
-    let answer = ops::track::track(&app, caller.workspace(), body).await?;
+    let answer = ops::track::track(&app, Sender::Server, caller.workspace(), body).await?;
     Ok(Json(Tracked::from(answer)))
 }

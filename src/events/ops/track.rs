@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use ingest::intake::{Answer, TrackError};
+use ingest::{
+    admit::Sender,
+    intake::{Answer, TrackError},
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -22,12 +25,13 @@ const SATURATED_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// the write path has no room, with nothing of the request recorded.
 pub async fn track<const MAX_BYTES: usize>(
     app: &App,
+    sender: Sender<'_>,
     workspace: WorkspaceId,
     body: JsonBytes<MAX_BYTES>,
 ) -> Result<Answer> {
     let JsonBytes { bytes, held } = body;
     let received_at_ms = app.clock().now().millis();
-    let answer = app.intake().track(workspace.uuid(), bytes, received_at_ms).await;
+    let answer = app.intake().track_from(sender, workspace.uuid(), bytes, received_at_ms).await;
     // The memory is accounted for until the write path has let go of the body.
     drop(held);
     answer.map_err(refusal)

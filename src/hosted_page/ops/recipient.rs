@@ -19,7 +19,7 @@ use crate::{
     },
     http::Requester,
     kernel::{Channel, Error, MessageId, Result, UserId, WorkspaceId},
-    links::{ConfirmSubscription, Link, Preferences, TEST_TOKEN, Unsubscribe},
+    links::{ConfirmChannel, ConfirmSubscription, Link, Preferences, TEST_TOKEN, Unsubscribe},
     template::{Form, Template},
 };
 
@@ -246,29 +246,47 @@ pub async fn unsubscribe(
     Ok(Answer { html: page::done_unsubscribe(&workspace, &subject), redirect, leads_to: None })
 }
 
-/// Opens a link to confirm a subscription by.
+/// What a link confirms.
+#[derive(Debug, Clone, Copy)]
+pub enum Confirmation {
+    /// A subscription to a list.
+    Subscription(ConfirmSubscription),
+    /// An opt-in to a whole channel.
+    Channel(ConfirmChannel),
+}
+
+/// Opens a link to confirm by.
 ///
 /// # Errors
 /// Not found when it opens no such page.
-pub async fn confirmation(app: &App, token: &str) -> Result<ConfirmSubscription> {
+pub async fn confirmation(app: &App, token: &str) -> Result<Confirmation> {
     match app.links().open(app.clock().now(), token).await? {
-        Some(Link::ConfirmSubscription(link)) => Ok(link),
+        Some(Link::ConfirmSubscription(link)) => Ok(Confirmation::Subscription(link)),
+        Some(Link::ConfirmChannel(link)) => Ok(Confirmation::Channel(link)),
         _ => Err(NO_LINK),
     }
 }
 
-/// The names of the workspace and the list that a subscription is to.
-async fn names(app: &App, link: ConfirmSubscription) -> Result<(String, String)> {
-    let found = store::workspace_and_contact(app.db(), link.workspace, link.user).await?;
-    let (workspace, _) = found.ok_or(NO_LINK)?;
-    let list = store::list_name(app.db(), link.workspace, link.list).await?.ok_or(NO_LINK)?;
-    Ok((workspace, list))
+/// The name of the workspace, and what is confirmed in words of the page.
+async fn named(app: &App, confirmation: Confirmation) -> Result<(String, page::Subject)> {
+    let (workspace, user, list, channel) = match confirmation {
+        Confirmation::Subscription(link) => {
+            (link.workspace, link.user, Some(link.list), link.channel)
+        }
+        Confirmation::Channel(link) => (link.workspace, link.user, None, link.channel),
+    };
+    let found = store::workspace_and_contact(app.db(), workspace, user).await?;
+    let (name, _) = found.ok_or(NO_LINK)?;
+    let list = match list {
+        Some(list) => Some(store::list_name(app.db(), workspace, list).await?.ok_or(NO_LINK)?),
+        None => None,
+    };
+    Ok((name, page::Subject { list, channel }))
 }
 
-/// The page that asks before it confirms a subscription.
-pub async fn ask_to_confirm(app: &App, link: ConfirmSubscription) -> Result<Answer> {
-    let (workspace, list) = names(app, link).await?;
-    let subject = page::Subject { list: Some(list), channel: link.channel };
+/// The page that asks before it confirms.
+pub async fn ask_to_confirm(app: &App, confirmation: Confirmation) -> Result<Answer> {
+    let (workspace, subject) = named(app, confirmation).await?;
     Ok(Answer::page(page::confirm_subscription(&workspace, &subject)))
 }
 
@@ -276,13 +294,26 @@ pub async fn ask_to_confirm(app: &App, link: ConfirmSubscription) -> Result<Answ
 ///
 /// # Errors
 /// Not found when nothing waits: it was withdrawn, or it is too late.
-pub async fn confirm(app: &App, link: ConfirmSubscription, requester: Requester) -> Result<Answer> {
-    let (workspace, list) = names(app, link).await?;
+pub async fn confirm(
+    app: &App,
+    confirmation: Confirmation,
+    requester: Requester,
+) -> Result<Answer> {
+    let (workspace, subject) = named(app, confirmation).await?;
     let now = app.clock().now();
-    let confirmed: Option<Membership> =
-        consent::ops::confirm(app.db(), now, link, &requester).await.map_err(gone)?;
-    confirmed.ok_or(NO_LINK)?;
-    let subject = page::Subject { list: Some(list), channel: link.channel };
+    let is_confirmed = match confirmation {
+        Confirmation::Subscription(link) => {
+            let confirmed: Option<Membership> =
+                consent::ops::confirm(app.db(), now, link, &requester).await.map_err(gone)?;
+            confirmed.is_some()
+        }
+        Confirmation::Channel(link) => {
+            consent::ops::confirm_channel(app.db(), now, link, &requester).await.map_err(gone)?
+        }
+    };
+    if !is_confirmed {
+        return Err(NO_LINK);
+    }
     Ok(Answer::page(page::done_subscription(&workspace, &subject)))
 }
 

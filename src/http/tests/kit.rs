@@ -18,7 +18,7 @@ use tokio::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::{Auth, Caller, scope, sessions::Sessions},
+    auth::{Auth, Caller, Tolerance, scope, sessions::Sessions},
     http::{
         Body, BodyBudget, BodyLimits, BodyOwner, Drained, Fields, FromFields, JsonBytes, Path,
         ServeOptions, TrustedProxies, bind, front,
@@ -188,7 +188,12 @@ pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Ser
         readiness: Readiness::new(),
         go: Arc::default(),
         begun: Arc::default(),
-        auth: Auth::new(pool, clock.clone(), sessions),
+        auth: Auth::new(
+            pool,
+            clock.clone(),
+            sessions,
+            Tolerance { tracking: Duration::from_hours(1), otherwise: Duration::from_mins(5) },
+        ),
     };
     let rate = Rate { per_second: 1, burst: METERED_BURST };
     let limit = RateLimit::new(RateClass::Management, rate);

@@ -20,9 +20,11 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{app::App, sdk::Origins};
 
 /// What a page may send along.
-const HEADERS: HeaderValue = HeaderValue::from_static("x-sdk-key, content-type");
+const HEADERS: HeaderValue = HeaderValue::from_static("x-sdk-key, x-user-token, content-type");
 /// What a page may read of an answer, besides what it always may.
-const EXPOSED: HeaderValue = HeaderValue::from_static("retry-after, x-request-id");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy, x-request-id",
+);
 /// Seconds a browser need not ask again; two hours is the most that browsers heed.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 

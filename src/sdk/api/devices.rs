@@ -9,16 +9,16 @@ use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
 
-use super::person::Person;
+use super::person::{AppUser, Person};
 use crate::{
     app::App,
-    auth::SdkCaller,
     delivery::{
         model::{Device, NewDevice, Platform},
         ops::devices,
     },
     http::{Body, Fields, FromFields, Path, Upserted},
     kernel::{Error, FieldError, Result},
+    sdk::ops::subject::{self, Subject},
 };
 
 /// Characters of a token: what an index of the store has room for, and eight times what FCM gives out.
@@ -201,35 +201,43 @@ pub(super) struct Registered {
 }
 
 /// Registers a device, or again: it is this person's from now on, whoever had it before. A person's 21st
-/// takes the place of the one registered longest ago.
+/// takes the place of the one registered longest ago. Without a user token, where that is allowed, the answer
+/// is 200 whatever becomes of it, and no device that was registered with one is touched.
 #[utoipa::path(
     post,
     path = "/v1/devices",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     request_body = Registration,
     responses(
         (status = 200, body = Registered, description = "known before"),
         (status = 201, body = Registered, description = "new"),
-        (status = 404, description = "no profile has this userId"),
+        (status = 404, description = "the user token's person has no profile"),
     )
 )]
 pub(super) async fn register_device(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     Body(registration): Body<Registration>,
 ) -> Result<Upserted<Registered>> {
     let workspace = caller.workspace();
     let device = registration.device();
-    let user = registration.user_id.find(app.db(), workspace).await?;
+    let subject = caller.subject(&app, &registration.user_id).await?;
     let registered = Registered {
         token: device.token.clone(),
         platform: device.platform,
         app_id: registration.app_id.clone(),
     };
-    let new = NewDevice { user, device, app_id: registration.app_id };
-    let is_new = devices::register(app.db(), workspace, app.clock().now(), &new).await?;
-    Ok(Upserted { value: registered, created: is_new })
+    let is_proven = matches!(subject, Subject::Proven(_));
+    let Some(user) = subject.user() else {
+        return Ok(Upserted { value: registered, created: false });
+    };
+    let new = NewDevice { user, device, app_id: registration.app_id, is_proven };
+    let is_new = match devices::register(app.db(), workspace, app.clock().now(), &new).await {
+        Err(Error::NotFound(_)) if !is_proven => false,
+        registered => registered?,
+    };
+    Ok(Upserted { value: registered, created: is_new && is_proven })
 }
 
 /// It is done.
@@ -240,22 +248,30 @@ pub(super) struct Removed {
     success: bool,
 }
 
-/// Forgets a device: it gets no more push notifications.
+/// Forgets a device of the user token's person: it gets no more push notifications. Without a user token, where
+/// that is allowed, only devices that were registered without one are forgotten.
 #[utoipa::path(
     delete,
     path = "/v1/devices/{token}",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     params(("token" = String, Path, description = "the token, or the endpoint of the subscription; URL-encoded")),
     responses((status = 200, body = Removed), (status = 404, description = "no device has this token"))
 )]
 pub(super) async fn remove_device(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     Path(named): Path<String>,
 ) -> Result<Json<Removed>> {
     let named =
         token(&named).map_err(|problem| Error::Invalid(vec![FieldError::new("token", problem)]))?;
-    devices::remove(app.db(), caller.workspace(), &named).await?;
+    let workspace = caller.workspace();
+    match caller.external_id() {
+        Some(external_id) => {
+            let user = subject::profile(app.db(), workspace, external_id).await?;
+            devices::remove(app.db(), workspace, user, &named).await?;
+        }
+        None => devices::remove_unproven(app.db(), workspace, &named).await?,
+    }
     Ok(Json(Removed { success: true }))
 }

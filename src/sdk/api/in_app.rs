@@ -5,10 +5,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::person::Person;
+use super::person::{AppUser, Person};
 use crate::{
     app::App,
-    auth::SdkCaller,
     campaigns::model::{
         in_app::InAppContent,
         settings::channel_config::{InAppTrigger, InAppTriggerKind, InAppType, Platform, Priority},
@@ -21,8 +20,10 @@ use crate::{
     sdk::{
         model::{self, Kind, Occasion},
         ops::{
-            events::{self, Happened, Which},
+            events::{self, Happened, Sender, Which},
             messages::{self, Offered},
+            public_messages::{self, Viewer},
+            subject::Subject,
         },
     },
 };
@@ -164,12 +165,14 @@ pub(super) struct InAppMessages {
     messages: Vec<InAppMessage>,
 }
 
-/// Lists the in-app messages a person may see now.
+/// Lists the in-app messages a person may see now. Without a user token, where that is allowed, these are the
+/// messages of campaigns for everyone, rendered without attributes and without links of the person's own; the
+/// app keeps `displayFrequency` by itself.
 #[utoipa::path(
     get,
     path = "/v1/in-app/messages",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     params(
         ("userId" = String, Query, min_length = 1, max_length = 255, description = "the caller's own id of a profile, or the internal one"),
         ("platform" = Platform, Query),
@@ -179,17 +182,22 @@ pub(super) struct InAppMessages {
     ),
     responses(
         (status = 200, body = InAppMessages),
-        (status = 404, description = "no profile has this userId"),
+        (status = 404, description = "the user token's person has no profile"),
     )
 )]
 pub(super) async fn list_in_app_messages(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     Query(ask): Query<Ask>,
 ) -> Result<Json<InAppMessages>> {
     let workspace = caller.workspace();
-    let user = ask.person.find(app.db(), workspace).await?;
-    let offered = messages::messages(&app, workspace, user, &ask.app).await?;
+    let offered = match caller.subject(&app, &ask.person).await? {
+        Subject::Proven(user) => messages::messages(&app, workspace, user, &ask.app).await?,
+        Subject::Claimed(user) => {
+            let viewer = Viewer { name: ask.person.name(), user };
+            public_messages::messages(&app, workspace, viewer, &ask.app).await?
+        }
+    };
     Ok(Json(InAppMessages { messages: offered.into_iter().map(InAppMessage::from).collect() }))
 }
 
@@ -326,12 +334,13 @@ pub(super) struct Refused {
     reason: String,
 }
 
-/// Records what people did with in-app messages.
+/// Records what people did with in-app messages. Without a user token, where that is allowed, what cannot be
+/// recorded for its person is dropped, and answered as if it had been.
 #[utoipa::path(
     post,
     path = "/v1/in-app/events",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     request_body = InAppEventsBody,
     responses(
         (status = 200, body = Recorded, description = "durable; displays are counted"),
@@ -340,17 +349,14 @@ pub(super) struct Refused {
 )]
 pub(super) async fn record_in_app_events(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     Body(body): Body<OneOrMany<InAppEvent, EVENTS_MAX>>,
 ) -> Result<Json<Recorded>> {
-    let workspace = caller.workspace();
+    let from = Sender { workspace: caller.workspace(), external_id: caller.external_id() };
     let elements = match body {
         OneOrMany::One(InAppEvent(happened)) => {
             let happened = [happened];
-            events::record(&app, workspace, &happened)
-                .await?
-                .into_iter()
-                .collect::<Result<()>>()?;
+            events::record(&app, from, &happened).await?.into_iter().collect::<Result<()>>()?;
             let [Happened { event_id, .. }] = happened;
             return Ok(Json(Recorded::One { event_id, success: true }));
         }
@@ -367,7 +373,7 @@ pub(super) async fn record_in_app_events(
             Err(problems) => rejected.push(Refused { index, reason: joined(&problems) }),
         }
     }
-    let verdicts = events::record(&app, workspace, &happened).await?;
+    let verdicts = events::record(&app, from, &happened).await?;
     let refused = places
         .into_iter()
         .zip(verdicts)

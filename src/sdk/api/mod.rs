@@ -12,8 +12,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::Origins;
 use crate::app::App;
 
-/// The routes of `/v1`, open to the browsers on these pages.
-pub fn routes(origins: &Origins) -> OpenApiRouter<App> {
+/// The routes of `/v1`, open to the browsers on these pages. `limited` puts them under a rate: its refusals are
+/// readable by these pages, too.
+pub fn routes(
+    origins: &Origins,
+    limited: impl FnOnce(OpenApiRouter<App>) -> OpenApiRouter<App>,
+) -> OpenApiRouter<App> {
     let routes = OpenApiRouter::new()
         .routes(routes!(track::track_from_app))
         .routes(routes!(devices::register_device))
@@ -22,5 +26,5 @@ pub fn routes(origins: &Origins) -> OpenApiRouter<App> {
         .routes(routes!(in_app::record_in_app_events))
         .routes(routes!(subscriptions::set_channel))
         .routes(routes!(subscriptions::set_group));
-    browsers::open(routes, origins)
+    browsers::open(limited(routes), origins)
 }

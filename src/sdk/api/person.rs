@@ -1,11 +1,20 @@
-//! Whom a call is about: the app knows the caller's own id, or was handed the internal one.
+//! Who calls, and whom a call is about: the app knows the caller's own id, or was handed the internal one.
 
-use sqlx::PgPool;
+use axum::extract::FromRequestParts;
+use http::{HeaderMap, request::Parts};
 
 use crate::{
+    app::App,
+    auth::SdkCaller,
     http::{Fields, QueryFields},
-    kernel::{Result, UserId, WorkspaceId},
-    users,
+    kernel::{Result, Tenant, WorkspaceId},
+    sdk::{
+        model::{
+            Identity, X_USER_TOKEN,
+            user_token::{INVALID, REQUIRED},
+        },
+        ops::subject::{self, Subject},
+    },
 };
 
 /// Characters of an id.
@@ -33,11 +42,71 @@ impl Person {
         self.0
     }
 
-    /// Whose profile it is.
+    /// As it was sent.
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+/// An app with an SDK key, and the person whose user token the call carries.
+///
+/// Refuses calls without a token where `[sdk] identity` requires one, and every call with a wrong one.
+#[derive(Debug)]
+pub(super) struct AppUser {
+    app: SdkCaller,
+    external_id: Option<String>,
+}
+
+impl AppUser {
+    /// The workspace everything is done in.
+    pub(super) fn workspace(&self) -> WorkspaceId {
+        self.app.workspace()
+    }
+
+    /// The workspace in its organization.
+    pub(super) fn tenant(&self) -> Tenant {
+        self.app.tenant()
+    }
+
+    /// For audit entries: `sdk_key:<id>`.
+    pub(super) fn actor(&self) -> String {
+        self.app.actor()
+    }
+
+    /// The external id in the user token, where there is one.
+    pub(super) fn external_id(&self) -> Option<&str> {
+        self.external_id.as_deref()
+    }
+
+    /// The person that the call is about.
     ///
     /// # Errors
-    /// Not found.
-    pub(super) async fn find(&self, db: &PgPool, workspace: WorkspaceId) -> Result<UserId> {
-        users::ops::id_of(db, workspace, &self.0).await
+    /// Denied where the user token is another person's; not found where the token's person has no profile.
+    pub(super) async fn subject(&self, app: &App, person: &Person) -> Result<Subject> {
+        subject::subject(app.db(), self.workspace(), self.external_id(), person.name()).await
     }
+}
+
+impl FromRequestParts<App> for AppUser {
+    type Rejection = crate::kernel::Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        let caller = SdkCaller::from_request_parts(parts, app).await?;
+        let external_id = match user_token(&parts.headers)? {
+            Some(token) => Some(app.user_tokens().verify(caller.workspace(), token).await?),
+            None if app.sdk_identity() == Identity::Required => return Err(REQUIRED),
+            None => None,
+        };
+        Ok(Self { app: caller, external_id })
+    }
+}
+
+/// The user token of a request.
+fn user_token(headers: &HeaderMap) -> Result<Option<&str>> {
+    let mut values = headers.get_all(X_USER_TOKEN).iter();
+    let Some(token) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(INVALID);
+    }
+    token.to_str().map(Some).map_err(|_| INVALID)
 }

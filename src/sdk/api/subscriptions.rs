@@ -1,26 +1,28 @@
-//! `/v1/subscriptions/*`: what a person says in the app about being written to.
+//! `/v1/subscriptions/*`: what a person says in the app about being written to. Who does not prove who they are
+//! can only opt out: an opt-in waits for the link that the person gets.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::person::Person;
+use super::person::{AppUser, Person};
 use crate::{
     app::App,
     audit::Origin,
-    auth::SdkCaller,
     consent::{
-        model::{ChannelStatus, Channels, MembershipKey, MembershipStatus},
-        ops::{self, ChannelChange, Subscribed, Subscription},
+        model::{ChannelStatus, MembershipKey, MembershipStatus},
+        ops::{self, ChannelChange, ChannelRequest, Subscribed, Subscription},
     },
     http::{Body, Fields, FromFields, Requester},
     kernel::{Channel, Error, ListId, Result, Timestamp, UserId},
+    lists,
+    sdk::ops::subject::Subject,
 };
 
 /// Characters of the words consented to.
 const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
-/// Where these changes come from. Who holds an SDK key can name anybody, so to a list with double opt-in
-/// this is a source that proves nothing.
+/// Where these changes come from. It proves no address, so a list with double opt-in asks for a confirmation; and
+/// it takes no row out of the suppressions that an operator or another workspace put there.
 const SOURCE: &str = ops::SDK_SOURCE;
 
 /// A status for a channel.
@@ -54,39 +56,101 @@ impl FromFields for ChannelWord {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChannelWordKept {
-    /// The person's internal id.
-    user_id: UserId,
+    /// The person's internal id; without a user token `userId` as it was sent.
+    user_id: String,
     /// The channel.
     channel: Channel,
-    /// What they said.
-    status: ChannelStatus,
+    /// What they said; `pending` for an opt-in without a user token, until the link sent to the person is
+    /// opened.
+    status: ChannelWordStatus,
+    /// Of a pending one: until when the link works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expires_at: Option<Timestamp>,
 }
 
-/// Sets a person's status on a channel.
+/// What holds for a channel.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+enum ChannelWordStatus {
+    /// Agreed explicitly.
+    OptedIn,
+    /// Is subscribed.
+    Subscribed,
+    /// Opted out.
+    Unsubscribed,
+    /// Waits for the person's confirmation.
+    Pending,
+}
+
+impl From<ChannelStatus> for ChannelWordStatus {
+    fn from(status: ChannelStatus) -> Self {
+        match status {
+            ChannelStatus::OptedIn => Self::OptedIn,
+            ChannelStatus::Subscribed => Self::Subscribed,
+            ChannelStatus::Unsubscribed => Self::Unsubscribed,
+        }
+    }
+}
+
+/// Sets a person's status on a channel. Without a user token, where that is allowed, an opt-in waits for a
+/// confirmation, and the answer is the same whether or not the person has a profile.
 #[utoipa::path(
     post,
     path = "/v1/subscriptions/channel",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     request_body = ChannelWord,
     responses(
         (status = 200, body = ChannelWordKept),
-        (status = 404, description = "no profile has this userId"),
+        (status = 404, description = "the user token's person has no profile"),
     )
 )]
 pub(super) async fn set_channel(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     requester: Requester,
     Body(word): Body<ChannelWord>,
 ) -> Result<Json<ChannelWordKept>> {
     let ChannelWord { user_id, channel, status, consent_text } = word;
-    let user = user_id.find(app.db(), caller.workspace()).await?;
-    let change = ChannelChange { user, channel, status, consent_text, reason: None };
+    let (now, tenant) = (app.clock().now(), caller.tenant());
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };
-    let _: Channels =
-        ops::set_channel(app.db(), app.clock().now(), caller.tenant(), &origin, &change).await?;
-    Ok(Json(ChannelWordKept { user_id: user, channel, status }))
+    let subject = caller.subject(&app, &user_id).await?;
+    if let Subject::Claimed(user) = subject
+        && status.is_opt_in()
+    {
+        let request = ChannelRequest { user, channel, status, consent_text };
+        let expires = ops::request_channel(app.db(), now, tenant, &origin, &request).await?;
+        return Ok(Json(ChannelWordKept {
+            user_id: user_id.into_name(),
+            channel,
+            status: ChannelWordStatus::Pending,
+            expires_at: Some(expires),
+        }));
+    }
+    if let Some(user) = subject.user() {
+        let change = ChannelChange { user, channel, status, consent_text, reason: None };
+        let set = ops::set_channel(app.db(), now, tenant, &origin, &change).await;
+        silently(subject, set)?;
+    }
+    let user_id = shown_id(subject, user_id);
+    Ok(Json(ChannelWordKept { user_id, channel, status: status.into(), expires_at: None }))
+}
+
+/// The id that an answer calls a person by: what nobody proved to know is not told.
+fn shown_id(subject: Subject, sent: Person) -> String {
+    match subject {
+        Subject::Proven(user) => user.to_string(),
+        Subject::Claimed(_) => sent.into_name(),
+    }
+}
+
+/// Lets who proved nothing not see that a profile is not there.
+fn silently<T>(subject: Subject, done: Result<T>) -> Result<()> {
+    match (subject, done) {
+        (Subject::Claimed(_), Err(Error::NotFound(_))) | (_, Ok(_)) => Ok(()),
+        (_, Err(fault)) => Err(fault),
+    }
 }
 
 /// A status for a list on a channel.
@@ -108,6 +172,8 @@ pub(super) struct GroupWord {
     consent_text: Option<String>,
 }
 
+/// Stands for a person without a profile; no profile has this id.
+const NO_USER: UserId = UserId::from_bytes([0; 12]);
 /// Characters of a list's id.
 const LIST_ID_CHARS_MAX: usize = 64;
 
@@ -127,14 +193,14 @@ impl FromFields for GroupWord {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GroupWordKept {
-    /// The person's internal id.
-    user_id: UserId,
+    /// The person's internal id; without a user token `userId` as it was sent.
+    user_id: String,
     /// The list.
     list_id: ListId,
     /// The channel.
     channel: Channel,
-    /// `subscribed` or `unsubscribed`; `pending` on a list with double opt-in, until the link sent to the
-    /// person is opened.
+    /// `subscribed` or `unsubscribed`; `pending` on a list with double opt-in, and without a user token, until
+    /// the link sent to the person is opened.
     #[schema(value_type = String)]
     status: &'static str,
     /// Of a pending one: until when the link works.
@@ -143,38 +209,46 @@ pub(super) struct GroupWordKept {
     expires_at: Option<Timestamp>,
 }
 
-/// Subscribes a person to a list on a channel, or unsubscribes them.
+/// Subscribes a person to a list on a channel, or unsubscribes them. Without a user token, where that is allowed,
+/// a subscription waits for a confirmation, and the answer is the same whether or not the person has a profile.
 #[utoipa::path(
     post,
     path = "/v1/subscriptions/group",
     tag = "sdk",
-    security(("sdk_key" = [])),
+    security(("sdk_key" = [], "user_token" = [])),
     request_body = GroupWord,
     responses(
         (status = 200, body = GroupWordKept),
-        (status = 404, description = "no profile has this userId, or no list this id"),
+        (status = 404, description = "the user token's person has no profile, or no list has this id"),
     )
 )]
 pub(super) async fn set_group(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: AppUser,
     requester: Requester,
     Body(word): Body<GroupWord>,
 ) -> Result<Json<GroupWordKept>> {
     let GroupWord { user_id, list_id, channel, status, consent_text } = word;
     let list: ListId = list_id.parse().map_err(|_| Error::NotFound("List"))?;
-    let user = user_id.find(app.db(), caller.workspace()).await?;
-    let key = MembershipKey { user, list, channel };
+    let subject = caller.subject(&app, &user_id).await?;
+    // Before anything that depends on whether there is a profile.
+    lists::ops::get(&app, caller.workspace(), list).await?;
+    let key = MembershipKey { user: subject.user().unwrap_or(NO_USER), list, channel };
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };
     let (now, tenant) = (app.clock().now(), caller.tenant());
+    let user_id = shown_id(subject, user_id);
     let kept = |status, expires_at| {
-        Json(GroupWordKept { user_id: user, list_id: list, channel, status, expires_at })
+        Json(GroupWordKept { user_id, list_id: list, channel, status, expires_at })
     };
     if status == MembershipStatus::Unsubscribed {
-        ops::unsubscribe(app.db(), now, tenant, &origin, key).await?;
+        silently(subject, ops::unsubscribe(app.db(), now, tenant, &origin, key).await)?;
         return Ok(kept(status.as_str(), None));
     }
     let subscription = Subscription { key, consent_text };
+    if let Subject::Claimed(_) = subject {
+        let expires = ops::request(app.db(), now, tenant, &origin, &subscription).await?;
+        return Ok(kept("pending", Some(expires)));
+    }
     Ok(match ops::subscribe(app.db(), now, tenant, &origin, &subscription).await? {
         Subscribed::Now(_) => kept(status.as_str(), None),
         Subscribed::Pending(pending) => kept("pending", Some(pending.expires_at)),

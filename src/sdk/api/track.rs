@@ -1,10 +1,12 @@
-//! `POST /v1/track`: events out of an app, by the rules of `POST /events/track`.
+//! `POST /v1/track`: events out of an app, by the rules of `POST /events/track`; but under ids of their own, and
+//! setting off only what `[sdk] trusted_events` names.
 
 use axum::{Json, extract::State};
+use ingest::admit::Sender;
 
 use crate::{
     app::App,
-    auth::SdkCaller,
+    auth::SdkTracker,
     events::{
         api::{TrackBody, Tracked},
         ops,
@@ -16,7 +18,7 @@ use crate::{
 /// Largest body of `POST /v1/track`, decompressed, in bytes: one device has no more to tell at a time.
 const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
 
-/// Records events of an app: one, or an array of up to 500.
+/// Records events of an app: one, or an array of up to 500. They are stored under `sdk:<clientEventId>`.
 #[utoipa::path(
     post,
     path = "/v1/track",
@@ -27,9 +29,10 @@ const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
 )]
 pub(super) async fn track_from_app(
     State(app): State<App>,
-    caller: SdkCaller,
+    caller: SdkTracker,
     body: JsonBytes<APP_TRACK_BODY_BYTES_MAX>,
 ) -> Result<Json<Tracked>> {
-    let answer = ops::track::track(&app, caller.workspace(), body).await?;
+    let sender = Sender::App { trusted_events: app.sdk_trusted_events() };
+    let answer = ops::track::track(&app, sender, caller.workspace(), body).await?;
     Ok(Json(Tracked::from(answer)))
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{
     live::Ready,
     messages::{CHANNEL, id_of},
+    subject::{ANOTHER_PERSON, subject as subject_of},
 };
 use crate::{
     app::App,
@@ -20,7 +21,6 @@ use crate::{
         model::{Kind, hash_of},
         store::recipients::{self, Held},
     },
-    users,
 };
 
 /// How late an app may tell, in days: it may have been offline.
@@ -69,8 +69,16 @@ pub(super) fn untold(error: TrackError) -> Error {
     }
 }
 
+/// Whose app tells.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sdk) struct Sender<'a> {
+    pub(in crate::sdk) workspace: WorkspaceId,
+    /// The external id in its user token, where it has one.
+    pub(in crate::sdk) external_id: Option<&'a str>,
+}
+
 /// The message something was done with.
-struct Subject {
+struct Target {
     user: UserId,
     message: MessageId,
     campaign: CampaignId,
@@ -79,28 +87,27 @@ struct Subject {
 }
 
 /// Records what people did with messages; says of each whether it could be. Displays are counted, each
-/// once.
+/// once. Of what an app without a user token tells, only what is wrong in itself is said: whether the person
+/// exists, and which messages are theirs, is not.
 ///
 /// # Errors
 /// When a store is away; then nothing was counted, and all of it may be told again.
 pub(in crate::sdk) async fn record(
     app: &App,
-    workspace: WorkspaceId,
+    from: Sender<'_>,
     happened: &[Happened],
 ) -> Result<Vec<Result<()>>> {
-    let now = app.clock().now();
-    let users = users_of(app, workspace, happened).await?;
-    let named: Vec<Option<(UserId, MessageId)>> = happened
+    let (now, workspace) = (app.clock().now(), from.workspace);
+    let people = people_of(app, from, happened).await?;
+    let named: Vec<Result<(UserId, MessageId), Error>> = happened
         .iter()
         .map(|it| {
-            let user = *users.get(it.user.as_str())?;
-            Some((
-                user,
-                match it.which {
-                    Which::Message(message) => message,
-                    Which::Campaign(campaign) => id_of(campaign, user),
-                },
-            ))
+            let user = people.user(&it.user)?;
+            let message = match it.which {
+                Which::Message(message) => message,
+                Which::Campaign(campaign) => id_of(campaign, user),
+            };
+            Ok((user, message))
         })
         .collect();
     let ids: Vec<Uuid> = named.iter().flatten().map(|(_, message)| message.uuid()).collect();
@@ -109,12 +116,12 @@ pub(in crate::sdk) async fn record(
     let mut tx = app.db().begin().await?;
     let mut held = recipients::lock(&mut tx, workspace, &ids).await?;
     let mut subjects = Vec::with_capacity(happened.len());
-    for (it, named) in happened.iter().zip(&named) {
-        let subject = match named {
-            None => Err(Error::NotFound("User")),
-            Some(named) => subject(&mut tx, workspace, *named, &held).await?,
+    for (it, named) in happened.iter().zip(named) {
+        let target = match named {
+            Err(refusal) => Err(refusal),
+            Ok(named) => target_of(&mut tx, from, named, &held).await?,
         };
-        subjects.push(subject.and_then(|subject| judged(it, subject, now)));
+        subjects.push(in_time(it, now).and_then(|()| suited(it, target?)));
     }
     tell(app, (workspace, &live), happened, &subjects, now).await?;
     let mut counted: Vec<MessageId> = Vec::new();
@@ -139,53 +146,82 @@ pub(in crate::sdk) async fn record(
         }
     }
     tx.commit().await?;
-    Ok(subjects.into_iter().map(|subject| subject.map(drop)).collect())
+    let verdicts = happened.iter().zip(subjects).map(|(it, subject)| match from.external_id {
+        Some(_) => subject.map(drop),
+        None => in_time(it, now),
+    });
+    Ok(verdicts.collect())
 }
 
-/// The profiles of those who did something; one app is mostly one person's.
-async fn users_of<'h>(
-    app: &App,
-    workspace: WorkspaceId,
-    happened: &'h [Happened],
-) -> Result<HashMap<&'h str, UserId>> {
-    let mut users = HashMap::new();
-    let mut unknown: Vec<&str> = Vec::new();
-    for it in happened {
-        let name = it.user.as_str();
-        if users.contains_key(name) || unknown.contains(&name) {
-            continue;
-        }
-        match users::ops::id_of(app.db(), workspace, name).await {
-            Ok(user) => drop(users.insert(name, user)),
-            Err(Error::NotFound(_)) => unknown.push(name),
-            Err(fault) => return Err(fault),
+/// The people of one request by the names it calls them; one app is mostly one person's.
+struct People<'h>(HashMap<&'h str, Result<UserId, Refused>>);
+
+/// Why a name is nobody's to tell of.
+#[derive(Debug, Clone, Copy)]
+enum Refused {
+    Unknown,
+    AnotherPerson,
+}
+
+impl People<'_> {
+    /// The profile that a name stands for.
+    fn user(&self, name: &str) -> Result<UserId> {
+        match self.0.get(name) {
+            Some(Ok(user)) => Ok(*user),
+            Some(Err(Refused::AnotherPerson)) => Err(ANOTHER_PERSON),
+            Some(Err(Refused::Unknown)) | None => Err(Error::NotFound("User")),
         }
     }
-    Ok(users)
+}
+
+async fn people_of<'h>(
+    app: &App,
+    from: Sender<'_>,
+    happened: &'h [Happened],
+) -> Result<People<'h>> {
+    let mut people = HashMap::new();
+    for it in happened {
+        let name = it.user.as_str();
+        if people.contains_key(name) {
+            continue;
+        }
+        let found = match subject_of(app.db(), from.workspace, from.external_id, name).await {
+            Ok(subject) => subject.user().ok_or(Refused::Unknown),
+            Err(Error::NotFound(_)) => Err(Refused::Unknown),
+            Err(Error::Denied(_)) => Err(Refused::AnotherPerson),
+            Err(fault) => return Err(fault),
+        };
+        people.insert(name, found);
+    }
+    Ok(People(people))
 }
 
 /// The message of a person by its id: one that was handed over to them, and to nobody else.
-async fn subject(
+async fn target_of(
     tx: &mut sqlx::PgConnection,
-    workspace: WorkspaceId,
+    from: Sender<'_>,
     (user, message): (UserId, MessageId),
     held: &HashMap<MessageId, Held>,
-) -> Result<Result<Subject>> {
+) -> Result<Result<Target>> {
     if let Some(held) = held.get(&message) {
         if held.user != user {
             return Ok(Err(NO_MESSAGE));
         }
         let (campaign, variant) = (held.campaign, held.variant.clone());
-        return Ok(Ok(Subject { user, message, campaign, variant, is_test: false }));
+        return Ok(Ok(Target { user, message, campaign, variant, is_test: false }));
     }
-    let test = find_test(tx, workspace, (user, message)).await?;
+    if from.external_id.is_none() {
+        // Tests are shown to a proven person alone.
+        return Ok(Err(NO_MESSAGE));
+    }
+    let test = find_test(tx, from.workspace, (user, message)).await?;
     Ok(test
-        .map(|(campaign, variant)| Subject { user, message, campaign, variant, is_test: true })
+        .map(|(campaign, variant)| Target { user, message, campaign, variant, is_test: true })
         .ok_or(NO_MESSAGE))
 }
 
 /// Where the button leads that was pressed, as it was written.
-fn target<'l>(live: &'l [Arc<Ready>], subject: &Subject, happened: &Happened) -> Option<&'l str> {
+fn address<'l>(live: &'l [Arc<Ready>], subject: &Target, happened: &Happened) -> Option<&'l str> {
     let button = happened.button.as_ref().filter(|_| happened.kind == Kind::Click)?;
     let ready = live.iter().find(|it| it.campaign.id == subject.campaign)?;
     let mut variants = ready.campaign.definition.variants.iter();
@@ -193,22 +229,26 @@ fn target<'l>(live: &'l [Arc<Ready>], subject: &Subject, happened: &Happened) ->
     content.buttons.iter().flatten().find(|it| it.id == *button)?.url.as_deref()
 }
 
-fn judged(happened: &Happened, subject: Subject, now: Timestamp) -> Result<Subject> {
-    if happened.variant.as_ref().is_some_and(|variant| *variant != subject.variant) {
+fn suited(happened: &Happened, target: Target) -> Result<Target> {
+    if happened.variant.as_ref().is_some_and(|variant| *variant != target.variant) {
         return Err(Error::invalid("variantId", "must be the variant that was handed over"));
     }
+    Ok(target)
+}
+
+fn in_time(happened: &Happened, now: Timestamp) -> Result<()> {
     if happened.at.is_some_and(|at| now.millis() - at.millis() > AGE_DAYS_MAX * DAY_MS) {
         let problem = format!("must be at most {AGE_DAYS_MAX} days ago");
         return Err(Error::invalid("at", problem));
     }
-    Ok(subject)
+    Ok(())
 }
 
 async fn tell(
     app: &App,
     (workspace, live): (WorkspaceId, &[Arc<Ready>]),
     happened: &[Happened],
-    subjects: &[Result<Subject>],
+    subjects: &[Result<Target>],
     now: Timestamp,
 ) -> Result<()> {
     let user_ids: Vec<String> = subjects
@@ -239,7 +279,7 @@ async fn tell(
                 platform: it.platform,
                 app_id: it.app_id.as_deref().unwrap_or_default(),
                 button_id: it.button.as_deref().unwrap_or_default(),
-                url: target(live, subject, it).unwrap_or_default(),
+                url: address(live, subject, it).unwrap_or_default(),
                 ..MessageEvent::default()
             })
         })

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Messages in one answer; those of the greatest priority.
-const MESSAGES_MAX: usize = 20;
+pub(super) const MESSAGES_MAX: usize = 20;
 /// The channel in message events.
 pub(super) const CHANNEL: &str = "in_app";
 /// In-app campaigns go out once, and stay.
@@ -67,7 +67,8 @@ pub(in crate::sdk) async fn messages(
     let profile = users::ops::by_id(app.db(), workspace, user).await?;
     let tests = tests_of(app.db(), workspace, now, user).await?;
     let placed = place(app, workspace, &profile, asking).await?;
-    let rendered = render(app, workspace, profile, placed).await?;
+    let shown_to = ShownTo::Person(Box::new(profile));
+    let rendered = render(app, workspace, (user, shown_to), placed).await?;
     keep(app, workspace, user, &rendered).await?;
     let messages = rendered.into_iter().filter_map(|it| it.into_offered(user));
     Ok(tests.into_iter().map(of_test).chain(messages).take(MESSAGES_MAX).collect())
@@ -86,11 +87,11 @@ fn of_test(test: InAppTest) -> Offered {
 }
 
 /// A campaign that means the person, and their part in it.
-struct Placed {
-    ready: Arc<Ready>,
-    variant: String,
-    is_control: bool,
-    known: Option<Known>,
+pub(super) struct Placed {
+    pub(super) ready: Arc<Ready>,
+    pub(super) variant: String,
+    pub(super) is_control: bool,
+    pub(super) known: Option<Known>,
 }
 
 /// Finds the campaigns that mean a person and suit the app, and draws their variants.
@@ -129,7 +130,7 @@ async fn place(
 }
 
 /// Those of the live campaigns that suit the app and the moment.
-fn suited(live: &[Arc<Ready>], asking: &model::App, now: Timestamp) -> Vec<Arc<Ready>> {
+pub(super) fn suited(live: &[Arc<Ready>], asking: &model::App, now: Timestamp) -> Vec<Arc<Ready>> {
     live.iter().filter(|it| model::suits(&it.config(), asking, now)).cloned().collect()
 }
 
@@ -148,7 +149,7 @@ fn open(
 }
 
 /// The variant of a person, and whether it is the control group's; none where there is nothing to show.
-fn draw(
+pub(super) fn draw(
     ready: &Ready,
     user: UserId,
     known: Option<&Known>,
@@ -169,7 +170,7 @@ fn draw(
 }
 
 /// A message, or why there is none.
-struct Rendered {
+pub(super) struct Rendered {
     placed: Placed,
     /// None for the control group.
     content: Option<Result<InAppContent, RenderFault>>,
@@ -184,7 +185,7 @@ impl Rendered {
         }
     }
 
-    fn into_offered(self, user: UserId) -> Option<Offered> {
+    pub(super) fn into_offered(self, user: UserId) -> Option<Offered> {
         let Placed { ready, variant, known, .. } = self.placed;
         Some(Offered {
             id: id_of(ready.campaign.id, user),
@@ -198,11 +199,20 @@ impl Rendered {
     }
 }
 
+/// Whose attributes and links a message is rendered with.
+#[derive(Debug)]
+pub(super) enum ShownTo {
+    /// Those of a person.
+    Person(Box<User>),
+    /// Nobody's.
+    Anybody,
+}
+
 /// Renders what is to be shown, off the executor's threads. A variant without content is left out.
-async fn render(
+pub(super) async fn render(
     app: &App,
     workspace: WorkspaceId,
-    profile: User,
+    (user, shown_to): (UserId, ShownTo),
     placed: Vec<Placed>,
 ) -> Result<Vec<Rendered>> {
     if placed.is_empty() {
@@ -211,7 +221,13 @@ async fn render(
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let rendered = tokio::task::spawn_blocking(move || {
-        let recipient = recipient(profile)?;
+        let (recipient, preferences) = match shown_to {
+            ShownTo::Person(profile) => {
+                let link = Link::Preferences(Preferences { workspace, user });
+                (recipient(*profile)?, Signer::url(&signer, &link))
+            }
+            ShownTo::Anybody => (Recipient::default(), String::new()),
+        };
         let rendered = placed.into_iter().filter_map(|placed| {
             if placed.is_control {
                 return Some(Rendered { placed, content: None });
@@ -219,15 +235,13 @@ async fn render(
             let content = placed.ready.content(&placed.variant)?;
             let content = match content {
                 Ok(ready) => {
-                    let user = recipient.user?;
                     let message = id_of(placed.ready.campaign.id, user);
                     let campaign = &placed.ready.campaign;
                     let named = Named { id: campaign.id, name: campaign.definition.name.clone() };
-                    let preferences = Link::Preferences(Preferences { workspace, user });
                     let outs = WaysOut {
                         // Nobody gets out of an app by a link.
                         unsubscribe: String::new(),
-                        preferences: Signer::url(&signer, &preferences),
+                        preferences: preferences.clone(),
                     };
                     let context = Context::default();
                     let around =
@@ -258,7 +272,7 @@ fn recipient(profile: User) -> Result<Recipient> {
 }
 
 /// Tells what is new, and then writes it down.
-async fn keep(
+pub(super) async fn keep(
     app: &App,
     workspace: WorkspaceId,
     user: UserId,

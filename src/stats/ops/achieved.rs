@@ -89,9 +89,22 @@ pub(super) async fn credits(
     if questions.primary_only {
         names.retain(|name| *name == own.tracking.primary_conversion.event_name);
     }
+    let triggering = store::trackers::triggering(app.db(), asked.workspace).await?;
+    let is_untrusted = |name: &str| {
+        !app.sdk_trusted_events().contains(name) && triggering.iter().any(|it| it == name)
+    };
     let mut found = Vec::new();
     for name in names {
-        let look = Look { app, asked, own: &own, others: &others, name, currency, questions };
+        let look = Look {
+            app,
+            asked,
+            own: &own,
+            others: &others,
+            name,
+            without_apps: is_untrusted(name),
+            currency,
+            questions,
+        };
         look.through((first, end), &mut found).await?;
     }
     Ok(found)
@@ -114,6 +127,8 @@ struct Look<'a> {
     own: &'a Tracker,
     others: &'a [Tracker],
     name: &'a str,
+    /// Whether events of this name do not count that came with a public key.
+    without_apps: bool,
     currency: Option<&'a str>,
     questions: &'a Questions,
 }
@@ -126,6 +141,7 @@ impl Look<'_> {
             with_properties: std::iter::once(self.own)
                 .chain(self.others)
                 .any(|it| it.asks(self.name)),
+            without_apps: self.without_apps,
             identifiers: identifiers.as_deref(),
             start_ms,
             end_ms,

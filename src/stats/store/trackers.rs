@@ -42,3 +42,21 @@ pub(in crate::stats) async fn beside(
     let tracker = |id, tracking| Tracker { campaign: CampaignId::new(id), tracking };
     Ok(rows.into_iter().map(|row| tracker(row.id, row.tracking.0)).collect())
 }
+
+/// The names of the events that trigger a live campaign of a workspace. Whoever has a public key could set these
+/// off, so from apps they count only where they are trusted.
+pub(in crate::stats) async fn triggering(
+    db: &PgPool,
+    workspace: WorkspaceId,
+) -> Result<Vec<String>> {
+    let names = sqlx::query_scalar!(
+        r#"select distinct definition->'triggerConfig'->>'eventName' as "name!"
+           from campaign
+           where workspace_id = $1 and status = 'active' and definition->>'sendType' = 'triggered'
+               and definition->'triggerConfig'->>'eventName' is not null"#,
+        workspace.uuid(),
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(names)
+}

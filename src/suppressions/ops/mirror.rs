@@ -13,6 +13,15 @@ use crate::{
     },
 };
 
+/// Which consent rows an opt-in takes out of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptInReach {
+    /// Those of reason `unsubscribe` and `manual`, as far as opt-outs of the kind reach.
+    Full,
+    /// What apps may do: those of reason `unsubscribe`, in the workspace alone.
+    OwnUnsubscribe,
+}
+
 /// Writes opt-outs into the ledgers. One that is there already stays as it is.
 ///
 /// # Errors
@@ -32,18 +41,19 @@ pub async fn opt_out(
     store::mirror::insert_opt_outs(connection, tenant, now, opt_outs).await
 }
 
-/// Takes the consent rows (`unsubscribe`, `manual`) of a fresh opt-in out of a ledger, the ones that
-/// block the whole channel; deliverability rows stay.
+/// Takes the consent rows within reach of a fresh opt-in out of a ledger, the ones that block the whole
+/// channel; deliverability rows stay.
 ///
 /// # Errors
 /// When the store fails.
 pub async fn opt_in(
     connection: &mut PgConnection,
     tenant: Tenant,
-    ledger: Ledger,
-    identifier: &Identifier,
+    reach: OptInReach,
+    (ledger, identifier): (Ledger, &Identifier),
 ) -> Result<()> {
-    store::mirror::delete_consent(connection, tenant, ledger, identifier).await
+    let is_full = reach == OptInReach::Full;
+    store::mirror::delete_consent(connection, tenant, is_full, (ledger, identifier)).await
 }
 
 /// Likewise for an opt-in to one list: the consent rows of that list.
@@ -53,8 +63,11 @@ pub async fn opt_in(
 pub async fn opt_in_to_list(
     connection: &mut PgConnection,
     tenant: Tenant,
+    reach: OptInReach,
     list: ListId,
     (ledger, identifier): (Ledger, &Identifier),
 ) -> Result<()> {
-    store::mirror::delete_consent_of_list(connection, tenant, list, (ledger, identifier)).await
+    let is_full = reach == OptInReach::Full;
+    let address = (ledger, identifier);
+    store::mirror::delete_consent_of_list(connection, tenant, is_full, list, address).await
 }

@@ -51,12 +51,13 @@ pub(in crate::suppressions) async fn insert_opt_outs(
     Ok(())
 }
 
-/// Deletes the global consent rows of an identifier, as far as opt-outs of its kind reach.
+/// Deletes the global consent rows of an identifier: all as far as opt-outs of its kind reach, or where that is
+/// not `is_full` the workspace's `unsubscribe` row alone.
 pub(in crate::suppressions) async fn delete_consent(
     connection: &mut PgConnection,
     tenant: Tenant,
-    ledger: Ledger,
-    identifier: &Identifier,
+    is_full: bool,
+    (ledger, identifier): (Ledger, &Identifier),
 ) -> Result<()> {
     sqlx::query!(
         "with cleared as (
@@ -64,9 +65,9 @@ pub(in crate::suppressions) async fn delete_consent(
              from suppression s
              where s.workspace_id in (
                      select w.id from workspace w
-                     where w.organization_id = $2 and (w.id = $1 or $3 <> 'email'))
-                 and s.channel = $3 and s.identifier = $4
-                 and s.scope = 'global' and s.reason in ('unsubscribe', 'manual')
+                     where w.organization_id = $2 and (w.id = $1 or ($3 <> 'email' and $5)))
+                 and s.channel = $3 and s.identifier = $4 and s.scope = 'global'
+                 and (s.reason = 'unsubscribe' or (s.reason = 'manual' and $5))
              order by s.workspace_id, s.channel, s.identifier, s.reason
              for update)
          delete from suppression s
@@ -76,16 +77,19 @@ pub(in crate::suppressions) async fn delete_consent(
         tenant.organization.uuid(),
         ledger.as_str(),
         identifier.as_str(),
+        is_full,
     )
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Deletes the consent rows of an identifier under one list.
+/// Deletes the consent rows of an identifier under one list; where that is not `is_full` the `unsubscribe` row
+/// alone.
 pub(in crate::suppressions) async fn delete_consent_of_list(
     connection: &mut PgConnection,
     tenant: Tenant,
+    is_full: bool,
     list: ListId,
     (ledger, identifier): (Ledger, &Identifier),
 ) -> Result<()> {
@@ -94,7 +98,8 @@ pub(in crate::suppressions) async fn delete_consent_of_list(
              select s.id
              from suppression s
              where s.workspace_id = $1 and s.channel = $2 and s.identifier = $3
-                 and s.scope = 'group' and s.list_id = $4 and s.reason in ('unsubscribe', 'manual')
+                 and s.scope = 'group' and s.list_id = $4
+                 and (s.reason = 'unsubscribe' or (s.reason = 'manual' and $5))
              order by s.reason
              for update)
          delete from suppression s
@@ -104,6 +109,7 @@ pub(in crate::suppressions) async fn delete_consent_of_list(
         ledger.as_str(),
         identifier.as_str(),
         list.uuid(),
+        is_full,
     )
     .execute(connection)
     .await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::{Json, Router, routing};
 use millrace::{
     auth::{
-        Auth, Caller, CallerOrSession, KeyKind, ScopeSet, SdkCaller,
+        Auth, Caller, CallerOrSession, KeyKind, ScopeSet, SdkCaller, SdkTracker, Tolerance,
         keys::{self, CreatedKey, NewKey},
         scope,
         sessions::Sessions,
@@ -67,6 +67,14 @@ async fn person(caller: CallerOrSession<scope::ComplianceRead>) -> Json<Value> {
     Json(json!({ "workspace": caller.workspace(), "actor": caller.actor() }))
 }
 
+async fn track(_: Caller<scope::EventsWrite>) -> Json<Value> {
+    Json(json!({}))
+}
+
+async fn sdk_track(caller: SdkTracker) -> Json<Value> {
+    Json(json!({ "workspace": caller.workspace() }))
+}
+
 async fn sdk(caller: SdkCaller) -> Json<Value> {
     Json(json!({ "workspace": caller.workspace() }))
 }
@@ -74,13 +82,26 @@ async fn sdk(caller: SdkCaller) -> Json<Value> {
 impl Guard {
     /// Routes whose keys are found by `asked`, and made directly in the database `made`.
     pub(crate) fn over(asked: PgConnectOptions, made: PgConnectOptions) -> Self {
+        let tolerance =
+            Tolerance { tracking: Duration::from_hours(1), otherwise: Duration::from_mins(5) };
+        Self::with_tolerance(asked, made, tolerance)
+    }
+
+    /// Likewise, with keys taken so long without being confirmed.
+    pub(crate) fn with_tolerance(
+        asked: PgConnectOptions,
+        made: PgConnectOptions,
+        tolerance: Tolerance,
+    ) -> Self {
         let pool = db::connect(asked, CONNECTIONS, WAIT_MAX);
         let sessions = Sessions::from_secret(&SecretString::from(SECRET)).unwrap();
-        let auth = Auth::new(pool, Clock::system(), sessions.clone());
+        let auth = Auth::new(pool, Clock::system(), sessions.clone(), tolerance);
         let router = Router::new()
             .route("/read", routing::get(read))
             .route("/person", routing::get(person))
             .route("/sdk", routing::get(sdk))
+            .route("/track", routing::get(track))
+            .route("/sdk/track", routing::get(sdk_track))
             .with_state(auth.clone());
         let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use millrace::auth::keys;
+use millrace::auth::{
+    KeyKind, ScopeSet, Tolerance,
+    keys::{self, NewKey},
+};
+use secrecy::ExposeSecret as _;
 
 use super::{
-    guard::{Guard, fresh_database, now},
+    guard::{Guard, fresh_database, new_key, now},
     proxy::Proxy,
 };
 use crate::kit::eventually;
@@ -54,6 +58,63 @@ async fn a_revocation_during_an_outage_takes_effect_after_it() {
     proxy.restore();
     eventually("the key is refused", async || {
         (guard.status(&issued.text).await == 401).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_cannot_be_confirmed_is_taken_for_a_time_and_for_longer_where_events_are_tracked()
+ {
+    let options = fresh_database().await;
+    let (proxy, through) = Proxy::before(&options);
+    let tolerance =
+        Tolerance { tracking: Duration::from_hours(1), otherwise: Duration::from_secs(2) };
+    let guard = Guard::with_tolerance(through, options, tolerance);
+    let _watch = guard.watch();
+    let (key, revoked) = (guard.key("shop", "*").await, guard.key("shop", "*").await);
+    let sdk = NewKey { kind: KeyKind::Sdk, scopes: ScopeSet::NONE, ..new_key("shop", "*") };
+    let sdk = guard.create(sdk).await.token.expose_secret().to_owned();
+    let by_sdk = async |path| guard.get(path, ("x-sdk-key", &sdk)).await;
+    for text in [&key.text, &revoked.text] {
+        assert_eq!(guard.status(text).await, 200);
+    }
+    assert_eq!(by_sdk("/sdk").await.status, 200);
+    proxy.cut();
+    keys::revoke(&guard.db, now(), revoked.created.id).await.unwrap();
+    let refused = eventually("the key is refused", async || {
+        let answer = guard.bearer("/read", &key.text).await;
+        (answer.status != 200).then_some(answer)
+    })
+    .await;
+    refused.refused(503, "The control-plane store is unavailable");
+    assert_eq!(refused.headers["retry-after"], "1");
+    by_sdk("/sdk").await.refused(503, "The control-plane store is unavailable");
+    assert_eq!(guard.bearer("/track", &key.text).await.status, 200, "events are not lost");
+    assert_eq!(by_sdk("/sdk/track").await.status, 200);
+    proxy.restore();
+    eventually("the key is taken again", async || {
+        (guard.status(&key.text).await == 200).then_some(())
+    })
+    .await;
+    eventually("the revoked one is not", async || {
+        (guard.bearer("/track", &revoked.text).await.status == 401).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn tracking_is_refused_too_once_its_own_time_is_over() {
+    let options = fresh_database().await;
+    let (proxy, through) = Proxy::before(&options);
+    let second = Duration::from_secs(1);
+    let guard =
+        Guard::with_tolerance(through, options, Tolerance { tracking: second, otherwise: second });
+    let _watch = guard.watch();
+    let key = guard.key("shop", "*").await;
+    assert_eq!(guard.bearer("/track", &key.text).await.status, 200);
+    proxy.cut();
+    eventually("tracking is refused", async || {
+        (guard.bearer("/track", &key.text).await.status == 503).then_some(())
     })
     .await;
 }

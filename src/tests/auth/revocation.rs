@@ -2,7 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use millrace::auth::keys;
+use millrace::auth::{
+    keys,
+    revoke::{self, Revoked},
+    sessions::NewSession,
+};
+use secrecy::ExposeSecret as _;
 
 use super::guard::{Guard, now};
 use crate::kit::eventually;
@@ -98,4 +103,46 @@ async fn the_last_use_is_written_down_when_the_server_stops() {
     watch.await.unwrap();
     let used = keys::list(&guard.db, "shop").await.unwrap()[0].last_used_at.expect("written down");
     assert!(used >= before && used <= now());
+}
+
+#[tokio::test]
+async fn a_session_is_refused_once_it_is_revoked_and_so_are_all_of_an_actor() {
+    let guard = Guard::fresh().await;
+    let workspace = guard.key("shop", "*").await.created.workspace;
+    let elsewhere = guard.key("other", "*").await.created.workspace;
+    let session = |workspace, actor: &str| {
+        let new = NewSession {
+            workspace,
+            actor: actor.to_owned(),
+            scopes: "*".parse().unwrap(),
+            ttl: Duration::from_hours(1),
+        };
+        guard.sessions.create(now(), new).unwrap().expose_secret().to_owned()
+    };
+    let id =
+        |token: &str| guard.sessions.verify(&token.to_owned().into(), now()).unwrap().id.unwrap();
+    let (first, second) = (session(workspace, "ann"), session(workspace, "ann"));
+    let (bobs, others) = (session(workspace, "bob"), session(elsewhere, "ann"));
+    let status = async |token: &str| guard.bearer("/person", token).await.status;
+    for token in [&first, &second, &bobs, &others] {
+        assert_eq!(status(token).await, 200);
+    }
+    let one = Revoked::Session(id(&first));
+    for _ in 0..2 {
+        revoke::sessions(&guard.db, workspace, now(), &one).await.unwrap();
+    }
+    guard.bearer("/person", &first).await.refused(401, "Invalid session token");
+    assert_eq!(status(&second).await, 200);
+    let all = Revoked::Actor("ann".to_owned());
+    revoke::sessions(&guard.db, workspace, now(), &all).await.unwrap();
+    assert_eq!(status(&second).await, 401);
+    assert_eq!(status(&bobs).await, 200);
+    assert_eq!(status(&others).await, 200, "another workspace's ann");
+    eventually("a session made after that is taken", async || {
+        (status(&session(workspace, "ann")).await == 200).then_some(())
+    })
+    .await;
+    for wrong in [Revoked::Session(String::new()), Revoked::Actor("x".repeat(256))] {
+        assert!(revoke::sessions(&guard.db, workspace, now(), &wrong).await.is_err());
+    }
 }

@@ -9,14 +9,14 @@ use crate::kit::MILLRACE;
 
 /// What a command left.
 #[derive(Debug)]
-pub(super) struct Outcome {
-    pub(super) status: i32,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Outcome {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// Runs `millrace` with these arguments on a data directory.
-pub(super) async fn millrace(data_dir: &Path, arguments: &[&str]) -> Outcome {
+pub(crate) async fn millrace(data_dir: &Path, arguments: &[&str]) -> Outcome {
     let mut command = Command::new(MILLRACE);
     command
         .args(arguments)

@@ -1,6 +1,6 @@
 //! The embedded engines as an operator meets them: killed, started twice, reached by commands.
 
-mod command;
+pub(crate) mod command;
 mod commands;
 mod deaths;
 mod places;

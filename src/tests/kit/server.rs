@@ -62,6 +62,10 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
     data_dir.clone_into(&mut settings.data_dir);
     // Only what is away answers 503, not what a busy machine keeps waiting.
     settings.engines.postgres_wait_seconds = 60;
+    // All tests are one peer, and wait for things by asking again.
+    if !besides.iter().any(|(key, _)| key.starts_with("rate_limits.sdk_peer")) {
+        settings.rate_limits.sdk_peer.per_second = 0;
+    }
     settings.database_url = None;
     settings.clickhouse_url = None;
     settings
@@ -162,6 +166,27 @@ impl Workspace {
         let name = unique("workspace");
         let (token, id) = server().key(&name, "*").await;
         Self { id, api: Client::new(&server().url, Some(&token)), name }
+    }
+
+    /// Likewise one in the organization of this name.
+    pub(crate) async fn in_organization(organization: &str) -> Self {
+        let (name, organization) = (unique("workspace"), organization.to_owned());
+        let (db, workspace) = (server().db(), name.clone());
+        let created = server()
+            .on(async move {
+                let key = NewKey {
+                    workspace,
+                    organization: Some(organization),
+                    scopes: ScopeSet::all(),
+                    label: None,
+                    currency: None,
+                    kind: KeyKind::Api,
+                };
+                keys::create(&db, Clock::system().now(), key).await.unwrap()
+            })
+            .await;
+        let api = Client::new(&server().url, Some(created.token.expose_secret()));
+        Self { id: created.workspace, api, name }
     }
 
     /// A client of this workspace that holds only these scopes.

@@ -29,7 +29,10 @@ async fn every_route_of_apps_answers_what_browsers_ask_first() {
         let answer = client.send(preflight, 204).await;
         assert_eq!(answer.headers[ALLOWED], "*", "{path}");
         assert_eq!(answer.headers["access-control-allow-methods"], methods, "{path}");
-        assert_eq!(answer.headers["access-control-allow-headers"], "x-sdk-key, content-type");
+        assert_eq!(
+            answer.headers["access-control-allow-headers"],
+            "x-sdk-key, x-user-token, content-type"
+        );
         assert!(!answer.headers.contains_key("access-control-allow-credentials"), "{path}");
     }
 }

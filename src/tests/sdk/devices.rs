@@ -27,14 +27,16 @@ async fn a_device_is_whose_it_was_registered_by_last() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, ann_id) = person(&workspace, json!({})).await;
-    let (_, bob_id) = person(&workspace, json!({})).await;
+    let (bob, bob_id) = person(&workspace, json!({})).await;
     let token = unique("fcm:token");
     let body = json!({"userId": ann, "token": token, "platform": "android", "appId": "shop"});
+    let device = device.by(&ann);
     let made = device.post("/v1/devices", &body, 201).await.json();
     assert_eq!(made, json!({"token": token, "platform": "android", "appId": "shop"}));
     device.post("/v1/devices", &body, 200).await;
     assert_eq!(tokens(&workspace, &ann_id).await, std::slice::from_ref(&token));
     let by_internal_id = json!({"userId": bob_id, "token": token, "platform": "android"});
+    let device = device.by(&bob);
     device.post("/v1/devices", &by_internal_id, 200).await;
     assert!(tokens(&workspace, &ann_id).await.is_empty());
     assert_eq!(tokens(&workspace, &bob_id).await, std::slice::from_ref(&token));
@@ -49,6 +51,7 @@ async fn one_device_too_many_takes_the_place_of_the_oldest() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
+    let device = device.by(&ann);
     let most = usize::try_from(DEVICES_PER_USER_MAX).unwrap();
     for number in 0..=most {
         let body = json!({"userId": ann, "token": format!("t{number}"), "platform": "ios"});
@@ -64,6 +67,7 @@ async fn a_browser_is_registered_by_its_subscription() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
+    let device = device.by(&ann);
     let endpoint = format!("https://push.example/send/{}", unique("x"));
     // RFC 8291, appendix A.
     let keys = json!({
@@ -82,6 +86,7 @@ async fn what_is_no_device_is_refused_with_all_that_is_wrong() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
+    let device = device.by(&ann);
     let long = "t".repeat(2_048);
     let fits = json!({"userId": ann, "token": long, "platform": "ios"});
     device.post("/v1/devices", &fits, 201).await;
@@ -113,7 +118,7 @@ async fn what_is_no_device_is_refused_with_all_that_is_wrong() {
         assert_eq!(device.post("/v1/devices", &body, 400).await.errors(), errors, "{body}");
     }
     let nobody = json!({"userId": "nobody-at-all", "token": "t", "platform": "ios"});
-    device.post("/v1/devices", &nobody, 404).await;
+    device.by("nobody-at-all").post("/v1/devices", &nobody, 404).await;
     let nul = json!({"userId": "a\u{0}b", "token": "t\u{0}", "platform": "ios"});
     device.post("/v1/devices", &nul, 400).await;
 }
@@ -125,11 +130,12 @@ async fn a_device_of_another_workspace_is_nobodys() {
     let (ann, ann_id) = person(&here, json!({})).await;
     let token = unique("token");
     let body = json!({"userId": ann, "token": token, "platform": "ios"});
-    device.post("/v1/devices", &body, 201).await;
+    device.by(&ann).post("/v1/devices", &body, 201).await;
+    let other = other.by(&ann);
     other.delete(&format!("/v1/devices/{token}"), 404).await;
-    for user in [&ann, &ann_id] {
+    for (user, status) in [(&ann, 404), (&ann_id, 403)] {
         let stolen = json!({"userId": user, "token": token, "platform": "ios"});
-        other.post("/v1/devices", &stolen, 404).await;
+        other.post("/v1/devices", &stolen, status).await;
     }
     assert_eq!(tokens(&here, &ann_id).await, [token]);
 }

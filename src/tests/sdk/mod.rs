@@ -2,33 +2,49 @@
 
 mod browsers;
 mod devices;
+mod identity;
 mod in_app;
+mod optional;
+mod public_key;
+mod rates;
 mod subscriptions;
 
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use millrace::{
+    app::App,
     auth::{
         KeyKind, ScopeSet,
         keys::{self, NewKey},
     },
-    kernel::Clock,
+    kernel::{Clock, WorkspaceId},
+    sdk::ops::token_keys,
 };
 use reqwest::Method;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use crate::kit::{Answer, Client, Workspace, server, unique};
+use crate::kit::{Answer, Client, TestServer, Workspace, server, unique};
 
-/// An app of a workspace.
+/// An app of a workspace, by one of its users or by nobody in particular.
+#[derive(Clone)]
 pub(crate) struct Device {
     http: Client,
     key: String,
+    /// What the workspace's backend signs user tokens with.
+    secret: String,
+    token: Option<String>,
 }
 
 impl Device {
     pub(crate) async fn of(workspace: &Workspace) -> Self {
-        let (db, name) = (server().db(), workspace.name.clone());
-        let key = server()
-            .on(async move {
+        Self::on(server(), workspace.id, &workspace.name).await
+    }
+
+    /// An app of a workspace of this server.
+    pub(crate) async fn on(server: &TestServer, workspace: WorkspaceId, name: &str) -> Self {
+        let name = name.to_owned();
+        let (key, secret) = server
+            .with(async move |app: App| {
                 let key = NewKey {
                     workspace: name,
                     organization: None,
@@ -37,15 +53,38 @@ impl Device {
                     currency: None,
                     kind: KeyKind::Sdk,
                 };
-                let created = keys::create(&db, Clock::system().now(), key).await.unwrap();
-                created.token.expose_secret().to_owned()
+                let now = Clock::system().now();
+                let created = keys::create(app.db(), now, key).await.unwrap();
+                let secret = token_keys::secret(app.db(), app.vault(), workspace, now).await;
+                let text = |secret: SecretString| secret.expose_secret().to_owned();
+                (text(created.token), text(secret.unwrap()))
             })
             .await;
-        Self { http: Client::anonymous(), key }
+        Self { http: Client::new(&server.url, None), key, secret, token: None }
+    }
+
+    /// The app in the hands of the person with this external id.
+    pub(crate) fn by(&self, external_id: &str) -> Self {
+        let claims = json!({"sub": external_id, "exp": now_s() + 600});
+        self.with_token(&self.signed(&claims))
+    }
+
+    /// The app with this user token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// A token that the workspace's backend signed.
+    pub(crate) fn signed(&self, claims: &Value) -> String {
+        signed(Algorithm::HS256, claims, &EncodingKey::from_secret(self.secret.as_bytes()))
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
-        self.http.request(method, path).header("x-sdk-key", &self.key)
+        let request = self.http.request(method, path).header("x-sdk-key", &self.key);
+        match &self.token {
+            Some(token) => request.header("x-user-token", token),
+            None => request,
+        }
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value, status: u16) -> Answer {
@@ -59,6 +98,15 @@ impl Device {
     pub(crate) async fn delete(&self, path: &str, status: u16) -> Answer {
         self.http.send(self.request(Method::DELETE, path), status).await
     }
+}
+
+pub(crate) fn signed(algorithm: Algorithm, claims: &Value, key: &EncodingKey) -> String {
+    jsonwebtoken::encode(&Header::new(algorithm), claims, key).unwrap()
+}
+
+/// Seconds since 1970.
+pub(crate) fn now_s() -> i64 {
+    Clock::system().now().millis() / 1000
 }
 
 /// A profile: its external and its internal id.
@@ -75,7 +123,7 @@ async fn what_an_app_tracks_is_what_the_api_reads() {
     let device = Device::of(&workspace).await;
     let event = json!({"userId": "ann", "eventName": "Opened", "clientEventId": "e1"});
     let one = device.post("/v1/track", &event, 200).await.json();
-    assert_eq!(one, json!({"eventId": "e1", "success": true}));
+    assert_eq!(one, json!({"eventId": "sdk:e1", "success": true}));
     let many =
         device.post("/v1/track", &json!([event, {"eventName": "Nobody's"}]), 200).await.json();
     assert_eq!((many["accepted"].clone(), many["processed"].clone()), (json!(1), json!(2)));

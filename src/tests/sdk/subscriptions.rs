@@ -10,6 +10,7 @@ async fn what_a_person_says_in_the_app_is_their_consent_and_leaves_an_entry() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
+    let device = device.by(&ann);
     let word =
         json!({"userId": ann, "channel": "push", "status": "optedIn", "consentText": "Yes."});
     let kept = device.post("/v1/subscriptions/channel", &word, 200).await.json();
@@ -24,7 +25,7 @@ async fn what_a_person_says_in_the_app_is_their_consent_and_leaves_an_entry() {
     let wrong = json!({"userId": ann, "channel": "in_app", "status": "maybe"});
     assert_eq!(device.post("/v1/subscriptions/channel", &wrong, 400).await.errors().len(), 2);
     let nobody = json!({"userId": "nobody-at-all", "channel": "push", "status": "optedIn"});
-    device.post("/v1/subscriptions/channel", &nobody, 404).await;
+    device.by("nobody-at-all").post("/v1/subscriptions/channel", &nobody, 404).await;
 }
 
 #[tokio::test]
@@ -32,6 +33,7 @@ async fn a_list_with_double_opt_in_waits_for_the_person_themselves() {
     let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
+    let device = device.by(&ann);
     let list = async |body: serde_json::Value| {
         workspace.api.post("/lists", &body, 201).await.json()["id"].clone()
     };

@@ -91,6 +91,10 @@ impl Catalogue {
         let Ok(batch) = Batch::from_bytes(payload.clone()) else { return };
         let received = Timestamp::from_millis(header.received_at_ms);
         for event in batch.events() {
+            // Anybody can send what comes with a public key: it sets off what is trusted alone.
+            if event.is_untrusted {
+                continue;
+            }
             let Some(waiting) = names.get(event.event_name) else { continue };
             let happened = Timestamp::from_millis(event.timestamp_ms);
             let active = waiting.iter().filter(|one| one.was_active(received, happened));

@@ -5,8 +5,10 @@ mod own;
 
 pub use self::{
     bulk::{Added, Members, add_members, apply_inline, remove_members},
-    own::{SDK_SOURCE, Subscribed, Subscription, confirm, subscribe, unsubscribe},
+    own::{SDK_SOURCE, Subscribed, Subscription, confirm, request, subscribe, unsubscribe},
 };
+
+pub(super) use self::own::{CONFIRMED, RECIPIENT, confirmed_by, reach_of};
 
 use std::collections::{HashMap, HashSet};
 

@@ -17,7 +17,7 @@ use crate::{
     http::Requester,
     kernel::{Error, Result, Timestamp},
     links::{CONFIRMATION_TTL, ConfirmSubscription},
-    suppressions::ops::mirror,
+    suppressions::ops::mirror::{self, OptInReach},
 };
 
 /// Sources that speak for whoever filled in a form, which may have been anybody (DECISIONS C8).
@@ -25,9 +25,15 @@ const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
 /// The source of what an app says: whoever has its key, which is in every copy of it, may say it.
 pub const SDK_SOURCE: &str = "sdk";
 /// The reason in the history of a subscription that was confirmed.
-const CONFIRMED: &str = "confirmed by the link sent to the contact";
+pub(in crate::consent::ops) const CONFIRMED: &str = "confirmed by the link sent to the contact";
 /// Who confirms.
-const RECIPIENT: &str = "recipient";
+pub(in crate::consent::ops) const RECIPIENT: &str = "recipient";
+
+/// What an opt-in of this source takes out of the ledgers: an app's takes nothing that an operator or another
+/// workspace put there.
+pub(in crate::consent::ops) fn reach_of(source: &str) -> OptInReach {
+    if source == SDK_SOURCE { OptInReach::OwnUnsubscribe } else { OptInReach::Full }
+}
 
 /// A contact's own word on one list and channel.
 #[derive(Debug, Clone)]
@@ -66,6 +72,60 @@ pub async fn subscribe(
     Ok(subscribed)
 }
 
+/// Lets a subscription wait for its contact's word, whatever the list asks for: for callers that prove
+/// nothing. Says until when it can be confirmed, the same whether or not there is such a contact.
+///
+/// # Errors
+/// Not found for a list that is not there, or is archived.
+pub async fn request(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    subscription: &Subscription,
+) -> Result<Timestamp> {
+    let pending = pending_of(now, origin, subscription);
+    db::retried(|| request_once(db, now, tenant, &pending)).await?;
+    Ok(pending.expires_at)
+}
+
+async fn request_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    pending: &Pending,
+) -> Result<()> {
+    let (key, to) = (pending.key, MembershipStatus::Subscribed);
+    let mut tx = db.begin().await?;
+    let turn = Turn { now, to, source: &pending.source, consent_text: None };
+    let Known { users, lists, rows } = look(&mut tx, tenant, &[(key, turn)]).await?.known;
+    if lists.get(&key.list).is_none_or(|list| list.archived) {
+        return Err(Error::NotFound("List"));
+    }
+    let is_subscribed = rows.get(&key).is_some_and(|row| row.status == to);
+    if users.contains(&key.user) && !is_subscribed {
+        pending::save(&mut tx, tenant.workspace, pending).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+fn pending_of(now: Timestamp, origin: &Origin, subscription: &Subscription) -> Pending {
+    Pending {
+        key: subscription.key,
+        source: origin.source.clone(),
+        consent_text: subscription.consent_text.clone(),
+        requested_at: now,
+        expires_at: confirmed_by(now),
+    }
+}
+
+/// Until when what is asked for now can be confirmed.
+pub(in crate::consent::ops) fn confirmed_by(now: Timestamp) -> Timestamp {
+    let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.millis().saturating_add(ttl_ms))
+}
+
 async fn subscribe_once(
     db: &PgPool,
     now: Timestamp,
@@ -83,14 +143,7 @@ async fn subscribe_once(
     };
     let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
     if waits(&seen.known, &key, &origin.source) {
-        let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
-        let pending = Pending {
-            key,
-            source: origin.source.clone(),
-            consent_text: subscription.consent_text.clone(),
-            requested_at: now,
-            expires_at: Timestamp::from_millis(now.millis().saturating_add(ttl_ms)),
-        };
+        let pending = pending_of(now, origin, subscription);
         pending::save(&mut tx, tenant.workspace, &pending).await?;
         tx.commit().await?;
         return Ok((Subscribed::Pending(pending), Vec::new()));
@@ -224,7 +277,9 @@ async fn own_word(
     if turn.to == MembershipStatus::Subscribed {
         let address = seen.addresses.get(&key.user).and_then(|all| all.of(key.channel));
         if let Some((ledger, identifier)) = address {
-            mirror::opt_in_to_list(tx, tenant, key.list, (ledger, &identifier)).await?;
+            let reach = reach_of(turn.source);
+            let address = (ledger, &identifier);
+            mirror::opt_in_to_list(tx, tenant, reach, key.list, address).await?;
         }
     }
     // A row that was so already is not among those to be written.

@@ -1,0 +1,71 @@
+//! The person a call is about, and what is proven of that.
+
+use sqlx::PgPool;
+
+use crate::{
+    kernel::{Error, Result, UserId, WorkspaceId},
+    users,
+};
+
+/// A call names another person than its user token.
+pub(super) const ANOTHER_PERSON: Error = Error::Denied("the user token is another person's");
+
+/// The person a call is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sdk) enum Subject {
+    /// The person of the call's user token.
+    Proven(UserId),
+    /// The person with the id that the call names, if there is one. The answer must not depend on that.
+    Claimed(Option<UserId>),
+}
+
+impl Subject {
+    /// The profile, where there is one.
+    pub(in crate::sdk) const fn user(self) -> Option<UserId> {
+        match self {
+            Self::Proven(user) => Some(user),
+            Self::Claimed(user) => user,
+        }
+    }
+}
+
+/// The profile with the external id of a user token, where there is one. By the external id alone: a token
+/// never stands for the person with that internal id.
+pub(in crate::sdk) async fn profile(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    external_id: &str,
+) -> Result<Option<UserId>> {
+    match users::ops::by_external_id(db, workspace, external_id).await {
+        Ok(user) => Ok(Some(user.id)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The person that `name` stands for: an external id, or an internal one. `proven` is the external id in the
+/// call's user token, where it carries one.
+///
+/// # Errors
+/// Denied where the token is another person's, whether or not `name` is anybody's; not found where the
+/// person of the token has no profile.
+pub(in crate::sdk) async fn subject(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    proven: Option<&str>,
+    name: &str,
+) -> Result<Subject> {
+    let Some(proven) = proven else {
+        let found = users::ops::id_of(db, workspace, name).await;
+        return match found {
+            Ok(user) => Ok(Subject::Claimed(Some(user))),
+            Err(Error::NotFound(_)) => Ok(Subject::Claimed(None)),
+            Err(fault) => Err(fault),
+        };
+    };
+    match profile(db, workspace, proven).await? {
+        Some(user) if name == proven || name == user.to_string() => Ok(Subject::Proven(user)),
+        None if name == proven => Err(Error::NotFound("User")),
+        _ => Err(ANOTHER_PERSON),
+    }
+}

@@ -1,0 +1,82 @@
+//! Checks user tokens with the keys of their workspace, which are read again after a second.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use sqlx::PgPool;
+
+use super::token_keys;
+use crate::{
+    kernel::{Clock, Result, Timestamp, WorkspaceId},
+    sdk::{model::TokenKeys, store::token_keys as store},
+    vault::Vault,
+};
+
+/// How long keys that were read are good for, in milliseconds: a removed key is refused within a second.
+const AGE_MAX_MS: i64 = 1000;
+/// Workspaces whose keys are kept.
+const WORKSPACES_MAX: usize = 1000;
+
+/// Checks user tokens. Cloned freely; clones share the keys.
+#[derive(Debug, Clone)]
+pub struct UserTokens(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    db: PgPool,
+    vault: Vault,
+    clock: Clock,
+    read: Mutex<HashMap<WorkspaceId, Read>>,
+}
+
+#[derive(Debug, Clone)]
+struct Read {
+    at: Timestamp,
+    keys: Arc<TokenKeys>,
+}
+
+impl Read {
+    fn is_good(&self, now: Timestamp) -> bool {
+        (0..AGE_MAX_MS).contains(&(now.millis() - self.at.millis()))
+    }
+}
+
+impl UserTokens {
+    /// Keys come from `db`; secrets are opened by `vault`.
+    pub fn new(db: PgPool, vault: Vault, clock: Clock) -> Self {
+        Self(Arc::new(Inner { db, vault, clock, read: Mutex::default() }))
+    }
+
+    /// The external id of the person whose token this is.
+    ///
+    /// # Errors
+    /// Unauthenticated for a token that is not taken.
+    pub async fn verify(&self, workspace: WorkspaceId, token: &str) -> Result<String> {
+        let now = self.0.clock.now();
+        self.keys(workspace, now).await?.verify(token, now)
+    }
+
+    async fn keys(&self, workspace: WorkspaceId, now: Timestamp) -> Result<Arc<TokenKeys>> {
+        let inner = &self.0;
+        let known = inner.read.lock().get(&workspace).cloned();
+        if let Some(read) = known.filter(|read| read.is_good(now)) {
+            return Ok(read.keys);
+        }
+        let secrets = store::secrets(&inner.db, workspace, now)
+            .await?
+            .iter()
+            .map(|sealed| token_keys::opened(&inner.vault, workspace, sealed))
+            .collect::<Result<Vec<_>>>()?;
+        let public = store::public_keys(&inner.db, workspace).await?;
+        let public = public.into_iter().map(|registered| registered.key).collect();
+        let keys = Arc::new(TokenKeys::new(&secrets, public));
+        let mut all = inner.read.lock();
+        if all.len() >= WORKSPACES_MAX {
+            all.retain(|_, read| read.is_good(now));
+        }
+        if all.len() < WORKSPACES_MAX {
+            all.insert(workspace, Read { at: now, keys: Arc::clone(&keys) });
+        }
+        Ok(keys)
+    }
+}

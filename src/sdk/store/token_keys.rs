@@ -1,0 +1,153 @@
+//! The secrets and public keys that user tokens are checked with.
+
+use sqlx::{PgConnection, PgExecutor};
+use uuid::Uuid;
+
+use crate::{
+    kernel::{Error, Result, Timestamp, WorkspaceId},
+    sdk::model::{KeyAlgorithm, PublicKey},
+};
+
+/// Makes callers that change the keys of one workspace wait for each other, until the transaction ends.
+pub(in crate::sdk) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<()> {
+    sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
+        .fetch_optional(tx)
+        .await?;
+    Ok(())
+}
+
+/// The sealed secrets of a workspace that are taken at a time, the current one first.
+pub(in crate::sdk) async fn secrets(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    now: Timestamp,
+) -> Result<Vec<String>> {
+    let sealed = sqlx::query_scalar!(
+        "select sealed
+         from sdk_secret
+         where workspace_id = $1 and (retires_at is null or retires_at > $2)
+         order by retires_at desc nulls first",
+        workspace.uuid(),
+        now.utc(),
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(sealed)
+}
+
+/// The current secret of a workspace, sealed.
+pub(in crate::sdk) async fn current_secret(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+) -> Result<Option<String>> {
+    let sealed = sqlx::query_scalar!(
+        "select sealed from sdk_secret where workspace_id = $1 and retires_at is null",
+        workspace.uuid(),
+    )
+    .fetch_optional(tx)
+    .await?;
+    Ok(sealed)
+}
+
+/// Lets the current secret hold until `until`, and removes those whose time is over.
+pub(in crate::sdk) async fn retire_secrets(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "delete from sdk_secret where workspace_id = $1 and retires_at <= $2",
+        workspace.uuid(),
+        now.utc(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query!(
+        "update sdk_secret set retires_at = $2 where workspace_id = $1 and retires_at is null",
+        workspace.uuid(),
+        until.utc(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+pub(in crate::sdk) async fn insert_secret(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    sealed: &str,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into sdk_secret (workspace_id, id, sealed, created_at) values ($1, $2, $3, $4)",
+        workspace.uuid(),
+        Uuid::now_v7(),
+        sealed,
+        now.utc(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A public key with the time it was registered.
+#[derive(Debug, Clone)]
+pub struct RegisteredKey {
+    /// The key.
+    pub key: PublicKey,
+    /// When it was registered.
+    pub created_at: Timestamp,
+}
+
+/// The public keys of a workspace, the oldest first.
+pub(in crate::sdk) async fn public_keys(
+    db: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+) -> Result<Vec<RegisteredKey>> {
+    let rows = sqlx::query!(
+        "select id, algorithm, pem, created_at
+         from sdk_public_key
+         where workspace_id = $1
+         order by created_at, id",
+        workspace.uuid(),
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let algorithm = KeyAlgorithm::named(&row.algorithm)
+                .ok_or_else(|| Error::internal("a public key of no known algorithm"))?;
+            let key = PublicKey { id: row.id, algorithm, pem: row.pem };
+            Ok(RegisteredKey { key, created_at: row.created_at.into() })
+        })
+        .collect()
+}
+
+/// Registers a public key; one that is registered already stays as it is.
+pub(in crate::sdk) async fn insert_public_key(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    key: &PublicKey,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into sdk_public_key (workspace_id, id, algorithm, pem, created_at)
+         values ($1, $2, $3, $4, $5)
+         on conflict do nothing",
+        workspace.uuid(),
+        key.id,
+        key.algorithm.as_str(),
+        key.pem,
+        now.utc(),
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Removes a public key; false where there is none of this id.
+pub(in crate::sdk) async fn delete_public_key(db: impl PgExecutor<'_>, id: &str) -> Result<bool> {
+    let done = sqlx::query!("delete from sdk_public_key where id = $1", id).execute(db).await?;
+    Ok(done.rows_affected() > 0)
+}

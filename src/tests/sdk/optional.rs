@@ -1,0 +1,393 @@
+//! `[sdk] identity = "optional"`: what an app may do for a person without their token, and that its answers tell
+//! nothing of anybody.
+
+use std::sync::LazyLock;
+
+use millrace::kernel::{Clock, WorkspaceId};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Device, now_s};
+use crate::{
+    campaigns::{call, made},
+    kit::{Client, MailServer, TestServer, data_dir, eventually, run, settings, unique},
+};
+
+struct Open {
+    server: TestServer,
+    mail: MailServer,
+}
+
+/// A mail server for as long as the process lives.
+fn mail_server() -> MailServer {
+    let (send, receive) = std::sync::mpsc::sync_channel(1);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            send.send(MailServer::start().await).unwrap();
+            std::future::pending::<()>().await;
+        });
+    });
+    receive.recv().unwrap()
+}
+
+static OPEN: LazyLock<Open> = LazyLock::new(|| {
+    let mail = mail_server();
+    let settings = settings(
+        &data_dir("sdk-optional"),
+        &[
+            ("sdk.identity", "optional".to_owned()),
+            ("sdk.trusted_events", "Signed Up".to_owned()),
+            ("channels.email.provider", "smtp".to_owned()),
+            ("channels.email.url", format!("smtp://{}", mail.address)),
+            ("channels.email.from", "Shop <hello@example.test>".to_owned()),
+        ],
+    );
+    Open { server: run(settings, Clock::system()), mail }
+});
+
+/// A workspace of that server, and an app of it.
+struct Shop {
+    open: &'static Open,
+    id: WorkspaceId,
+    api: Client,
+    app: Device,
+}
+
+impl Shop {
+    async fn new() -> Self {
+        // Its start blocks.
+        let open = tokio::task::spawn_blocking(|| &*OPEN).await.unwrap();
+        let name = unique("open");
+        let (token, id) = open.server.key(&name, "*").await;
+        let app = Device::on(&open.server, id, &name).await;
+        Self { open, id, api: Client::new(&open.server.url, Some(&token)), app }
+    }
+
+    /// A profile: its external and its internal id.
+    async fn person(&self, attributes: Value) -> (String, String) {
+        let external = unique("ann");
+        let email = format!("{external}@example.test");
+        let body = json!({"externalId": external, "email": email, "attributes": attributes});
+        let user = self.api.post("/users", &body, 201).await.json();
+        (external, user["id"].as_str().unwrap().to_owned())
+    }
+
+    async fn status(&self, id: &str, channel: &str) -> Value {
+        let contact = self.api.get(format!("/subscriptions/contacts/{id}"), 200).await.json();
+        contact["channels"][channel]["status"].clone()
+    }
+
+    /// The links of the confirmations that a person got.
+    fn confirmations(&self, external: &str) -> Vec<String> {
+        let to = format!("{external}@example.test");
+        let taken = self.open.mail.taken();
+        let mails = taken.iter().filter(|it| it.to.contains(&to));
+        mails.filter_map(|it| link(&it.mail)).collect()
+    }
+
+    async fn confirmation(&self, external: &str) -> String {
+        eventually("the confirmation is in the mail", || async {
+            self.confirmations(external).pop()
+        })
+        .await
+    }
+}
+
+/// The path of the link to `/c/` in a mail.
+fn link(mail: &str) -> Option<String> {
+    let plain = mail.replace("=\r\n", "").replace("=\n", "").replace("=3D", "=");
+    let (_, rest) = plain.split_once("/c/")?;
+    let end = |c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    Some(format!("/c/{}", rest.split(end).next()?))
+}
+
+#[tokio::test]
+async fn a_wrong_token_is_refused_here_too_and_a_right_one_proves_as_much() {
+    let shop = Shop::new().await;
+    let (ann, id) = shop.person(json!({})).await;
+    let (bob, _) = shop.person(json!({})).await;
+    let word = |user: &str| json!({"userId": user, "channel": "push", "status": "optedIn"});
+    let path = "/v1/subscriptions/channel";
+    let expired = shop.app.signed(&json!({"sub": ann, "exp": now_s() - 60}));
+    shop.app.with_token(&expired).post(path, &word(&ann), 401).await;
+    shop.app.with_token("").post(path, &word(&ann), 401).await;
+    shop.app.by(&ann).post(path, &word(&bob), 403).await;
+    let kept = shop.app.by(&ann).post(path, &word(&ann), 200).await.json();
+    assert_eq!(kept, json!({"userId": id, "channel": "push", "status": "optedIn"}));
+    assert_eq!(shop.status(&id, "push").await, "optedIn");
+}
+
+#[tokio::test]
+async fn only_opt_outs_act_and_an_opt_in_waits_for_its_confirmation() {
+    let shop = Shop::new().await;
+    let (ann, id) = shop.person(json!({})).await;
+    let path = "/v1/subscriptions/channel";
+    let word = |status: &str| json!({"userId": ann, "channel": "email", "status": status, "consentText": "Yes."});
+    let waits = shop.app.post(path, &word("optedIn"), 200).await;
+    assert_eq!(
+        (&waits.json()["status"], &waits.json()["userId"]),
+        (&json!("pending"), &json!(ann))
+    );
+    assert!(!waits.text.contains("/c/") && !waits.text.contains(&id), "{}", waits.text);
+    assert_eq!(shop.status(&id, "email").await, Value::Null);
+    let link = shop.confirmation(&ann).await;
+    let page = shop.api.get(&link, 200).await.text;
+    assert!(page.contains("Confirm your subscription") && page.contains("emails"), "{page}");
+    assert_eq!(shop.status(&id, "email").await, Value::Null, "nothing before the click");
+    for _ in 0..2 {
+        shop.api.send(shop.api.request(Method::POST, &link), 200).await;
+        assert_eq!(shop.status(&id, "email").await, "optedIn");
+    }
+    let history = shop.api.get(format!("/subscriptions/contacts/{id}/history"), 200).await.text;
+    assert!(history.contains("confirmed by the link"), "{history}");
+    let out = shop.app.post(path, &word("unsubscribed"), 200).await.json();
+    assert_eq!(out, json!({"userId": ann, "channel": "email", "status": "unsubscribed"}));
+    assert_eq!(shop.status(&id, "email").await, "unsubscribed");
+    shop.api.send(shop.api.request(Method::POST, &link), 404).await;
+    assert_eq!(shop.status(&id, "email").await, "unsubscribed", "an old link brings nobody back");
+}
+
+#[tokio::test]
+async fn a_list_is_joined_by_a_confirmation_and_left_at_once() {
+    let shop = Shop::new().await;
+    let (ann, id) = shop.person(json!({})).await;
+    let list = shop.api.post("/lists", &json!({"name": "Open"}), 201).await.json()["id"].clone();
+    let group = "/v1/subscriptions/group";
+    let word =
+        |status: &str| json!({"userId": ann, "listId": list, "channel": "email", "status": status});
+    let waits = shop.app.post(group, &word("subscribed"), 200).await.json();
+    assert_eq!((&waits["status"], &waits["userId"]), (&json!("pending"), &json!(ann)));
+    let lists = async || {
+        let path = format!("/subscriptions/contacts/{id}/lists");
+        let lists = shop.api.get(path, 200).await.json();
+        lists.as_array().unwrap().iter().map(|it| it["status"].clone()).collect::<Vec<_>>()
+    };
+    assert!(lists().await.is_empty());
+    let link = shop.confirmation(&ann).await;
+    shop.api.send(shop.api.request(Method::POST, &link), 200).await;
+    assert_eq!(lists().await, ["subscribed"]);
+    // Who is subscribed gets the same answer: it tells nothing.
+    let again = shop.app.post(group, &word("subscribed"), 200).await.json();
+    assert_eq!(again["status"], "pending");
+    shop.app.post(group, &word("unsubscribed"), 200).await;
+    assert_eq!(lists().await, ["unsubscribed"]);
+}
+
+#[tokio::test]
+async fn an_address_gets_three_confirmations_a_day_and_one_that_is_suppressed_none() {
+    let shop = Shop::new().await;
+    let (ann, _) = shop.person(json!({})).await;
+    let (bob, _) = shop.person(json!({})).await;
+    let row = json!({"channel": "email", "identifier": format!("{bob}@example.test"), "reason": "manual"});
+    shop.api.post("/suppressions", &row, 201).await;
+    let (cid, cid_id) = shop.person(json!({})).await;
+    let out = json!({"userId": cid, "channel": "email", "status": "unsubscribed"});
+    shop.app.by(&cid).post("/v1/subscriptions/channel", &out, 200).await;
+    assert_eq!(shop.status(&cid_id, "email").await, "unsubscribed");
+    for number in 0..5 {
+        let list = json!({"name": format!("List {number}")});
+        let list = shop.api.post("/lists", &list, 201).await.json()["id"].clone();
+        for user in [&bob, &cid, &ann] {
+            let word =
+                json!({"userId": user, "listId": list, "channel": "email", "status": "subscribed"});
+            shop.app.post("/v1/subscriptions/group", &word, 200).await;
+        }
+    }
+    // All that is to be asked has been looked at once nothing waits to be.
+    eventually("everybody was looked at", || async {
+        let (db, workspace) = (shop.open.server.db(), shop.id.uuid());
+        let work = async move {
+            sqlx::query_scalar::<_, i64>(
+                "select count(*) from pending_membership where workspace_id = $1 and asked_at is null",
+            )
+            .bind(workspace)
+            .fetch_one(&db)
+            .await
+            .unwrap()
+        };
+        (shop.open.server.on(work).await == 0).then_some(())
+    })
+    .await;
+    eventually("three are in the mail", || async {
+        (shop.confirmations(&ann).len() == 3).then_some(())
+    })
+    .await;
+    let (db, workspace) = (shop.open.server.db(), shop.id.uuid());
+    let work = async move {
+        sqlx::query_scalar::<_, i64>(
+            "select count(*) from message where workspace_id = $1 and purpose = 'confirmation'",
+        )
+        .bind(workspace)
+        .fetch_one(&db)
+        .await
+        .unwrap()
+    };
+    assert_eq!(shop.open.server.on(work).await, 3);
+    assert!(shop.confirmations(&bob).is_empty() && shop.confirmations(&cid).is_empty());
+}
+
+/// An answer without what the caller sent itself.
+fn shape(text: &str, names: &[&String]) -> String {
+    let text = names.iter().fold(text.to_owned(), |text, name| text.replace(*name, "?"));
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    for field in ["expiresAt", "timestamp", "eventId", "token"] {
+        if let Some(field) = value.get_mut(field) {
+            *field = json!("?");
+        }
+    }
+    for message in value["messages"].as_array_mut().into_iter().flatten() {
+        for field in ["messageId", "cssScope"] {
+            message[field] = json!("?");
+        }
+    }
+    value.to_string()
+}
+
+/// A live in-app campaign for everyone, and one for those with a plan.
+async fn two_campaigns(shop: &Shop) {
+    for targeting in [
+        json!(null),
+        json!({"filterGroups": [{"filters": [
+            {"type": "attribute", "field": "plan", "operator": "equals", "value": "pro"}]}]}),
+    ] {
+        let body = json!({
+            "name": unique("in-app"), "channel": "in_app", "targeting": targeting,
+            "channelConfig": {"displayFrequency": {"maxPerUser": 1}},
+            "variants": [{"id": "a", "name": "A", "weight": 100, "customContent": {
+                "mode": "native", "title": "Hi {{ user.firstName | default: 'you' }} {{ user.id }}{{ email }}",
+                "body": "{{ preferences_url }}{{ unsubscribe_url }}"}}]});
+        let campaign = made(&shop.api, &body).await;
+        call(&shop.api, &campaign, "send", 200).await;
+    }
+}
+
+#[tokio::test]
+async fn answers_about_a_person_and_about_nobody_are_alike() {
+    let shop = Shop::new().await;
+    let (ann, _) = shop.person(json!({"firstName": "Ann", "plan": "pro"})).await;
+    let (ben, _) = shop.person(json!({})).await;
+    let nobody = unique("nobody");
+    let list = shop.api.post("/lists", &json!({"name": "L"}), 201).await.json()["id"].clone();
+    two_campaigns(&shop).await;
+    let messages = async |app: &Device, user: &str| {
+        let path = format!("/v1/in-app/messages?userId={user}&platform=web");
+        app.get(&path, 200).await
+    };
+    let proven = eventually("a person's messages are there", || async {
+        let found = messages(&shop.app.by(&ann), &ann).await.json()["messages"].clone();
+        (found.as_array().unwrap().len() == 2).then_some(found)
+    })
+    .await;
+    assert!(proven.to_string().contains("Hi Ann"), "{proven}");
+    let shown = messages(&shop.app, &ann).await.json()["messages"].clone();
+    assert_eq!(shown.as_array().unwrap().len(), 1, "what is for some is shown to the proven alone");
+    assert_eq!(shown[0]["content"]["title"], "Hi you ");
+    assert!(!shown.to_string().contains("/p/"), "{shown}");
+    let group = |status: &str| json!({"listId": list, "channel": "email", "status": status});
+    let absent = json!({"listId": "00000000-0000-7000-8000-00000000dead", "channel": "email", "status": "unsubscribed"});
+    let told = |event: Value| {
+        let mut event = event;
+        event["platform"] = json!("web");
+        event["messageId"] = shown[0]["messageId"].clone();
+        event
+    };
+    let bodies = [
+        ("/v1/subscriptions/channel", json!({"channel": "email", "status": "optedIn"})),
+        ("/v1/subscriptions/channel", json!({"channel": "email", "status": "unsubscribed"})),
+        ("/v1/subscriptions/group", group("subscribed")),
+        ("/v1/subscriptions/group", group("unsubscribed")),
+        ("/v1/subscriptions/group", absent),
+        ("/v1/devices", json!({"token": "t1", "platform": "ios"})),
+        ("/v1/devices", json!({"token": "t1", "platform": "ios"})),
+        ("/v1/in-app/events", told(json!({"type": "impression", "eventId": "e1"}))),
+        ("/v1/in-app/events", told(json!({"type": "impression", "variantId": "z"}))),
+        ("/v1/in-app/events", told(json!({"type": "dismiss", "at": "2020-01-01"}))),
+    ];
+    let names = [&ann, &ben, &nobody];
+    for (path, body) in &bodies {
+        let mut answers = Vec::new();
+        for name in names {
+            let mut body = body.clone();
+            body["userId"] = json!(name);
+            let request = shop.app.request(Method::POST, path).json(&body);
+            let answer = request.send().await.unwrap();
+            let status = answer.status().as_u16();
+            answers.push((status, shape(&answer.text().await.unwrap(), &names)));
+        }
+        answers.dedup();
+        assert_eq!(answers.len(), 1, "{path} {body}: {answers:?}");
+        assert!(answers[0].0 < 500, "{answers:?}");
+    }
+    // Also after she saw it as often as she may.
+    let mut answers = Vec::new();
+    for name in names {
+        answers.push(shape(&messages(&shop.app, name).await.text, &names));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_device_without_a_proof_never_takes_the_place_of_a_proven_one() {
+    let shop = Shop::new().await;
+    let (ann, id) = shop.person(json!({})).await;
+    let (bob, _) = shop.person(json!({})).await;
+    let body = |user: &str, token: &str| json!({"userId": user, "token": token, "platform": "ios"});
+    let tokens = async || {
+        let (workspace, id) = (shop.id, id.parse().unwrap());
+        let work = async move |app: millrace::app::App| {
+            let mut connection = app.db().acquire().await.unwrap();
+            let mut found =
+                millrace::delivery::ops::devices::of_users(&mut connection, workspace, &[id])
+                    .await
+                    .unwrap();
+            let found = found.remove(&id).unwrap_or_default();
+            found.into_iter().map(|it| it.token).collect::<Vec<_>>()
+        };
+        let mut tokens = shop.open.server.with(work).await;
+        tokens.sort();
+        tokens
+    };
+    shop.app.by(&ann).post("/v1/devices", &body(&ann, "hers"), 201).await;
+    for number in 0..25 {
+        shop.app.post("/v1/devices", &body(&ann, &format!("foreign-{number}")), 200).await;
+    }
+    let held = tokens().await;
+    assert!(held.contains(&"hers".to_owned()), "{held:?}");
+    assert_eq!(held.len(), 20, "those without a proof are bounded");
+    // Nor is it taken over, or removed.
+    shop.app.post("/v1/devices", &body(&bob, "hers"), 200).await;
+    shop.app.delete("/v1/devices/hers", 404).await;
+    shop.app.delete("/v1/devices/foreign-24", 200).await;
+    let held = tokens().await;
+    assert!(held.contains(&"hers".to_owned()) && held.len() == 19, "{held:?}");
+    for number in 0..19 {
+        let token = format!("own-{number}");
+        shop.app.by(&ann).post("/v1/devices", &body(&ann, &token), 201).await;
+    }
+    let held = tokens().await;
+    assert!(held.len() == 20 && held.iter().all(|it| !it.starts_with("foreign")), "{held:?}");
+    shop.app.post("/v1/devices", &body(&ann, "one-more"), 200).await;
+    assert_eq!(tokens().await, held, "there is no place for it");
+}
+
+#[tokio::test]
+async fn a_trusted_event_of_an_app_sets_campaigns_off() {
+    let shop = Shop::new().await;
+    let (ann, _) = shop.person(json!({})).await;
+    let body = json!({
+        "name": "Welcome", "channel": "email", "sendType": "triggered",
+        "triggerConfig": {"type": "event", "eventName": "Signed Up", "reEntry": "always"},
+        "variants": [{"id": "a", "name": "A", "weight": 100,
+            "message": {"subject": "Hi", "html": "<p>Hi <a href=\"{{ unsubscribe_url }}\">no more</a></p>"}}]});
+    let campaign = made(&shop.api, &body).await;
+    call(&shop.api, &campaign, "send", 200).await;
+    let event = json!({"userId": ann, "eventName": "Signed Up", "clientEventId": "e1"});
+    shop.app.post("/v1/track", &event, 200).await;
+    eventually("it has set the campaign off", || async {
+        let to = format!("{ann}@example.test");
+        shop.open.mail.taken().iter().any(|it| it.to.contains(&to)).then_some(())
+    })
+    .await;
+}

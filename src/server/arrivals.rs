@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use analytics::events;
+use analytics::{AnalyticsError, events};
 use anyhow::bail;
 use ingest::record::Sequence;
 
@@ -62,7 +62,7 @@ impl Clocks {
         let ahead_ms = look(app).await?;
         let now = app.clock().now();
         self.check(now, now.millis() + ahead_ms, "that of ClickHouse")?;
-        let newest = events::newest_arrival(app.analytics()).await?;
+        let newest = newest_arrival(app).await?;
         self.check(now, Sequence::time_ms(newest), "the newest event that is stored")?;
         app.intake().sequence().raise(newest);
         app.intake().sequence().set_ahead_ms(ahead_ms);
@@ -87,6 +87,18 @@ impl Clocks {
             Ok(Ok(())) => {}
         }
         Ok(())
+    }
+}
+
+/// The largest number that is stored; 0 where there are too many events to find it in time: then
+/// ClickHouse's clock alone counts, which is right as long as it was right before.
+async fn newest_arrival(app: &App) -> Result<u64, AnalyticsError> {
+    match events::newest_arrival(app.analytics()).await {
+        Err(error @ (AnalyticsError::Timeout(_) | AnalyticsError::TooMuch(_))) => {
+            tracing::warn!(%error, "the newest stored event is not known, arrivals are counted by ClickHouse's clock alone");
+            Ok(0)
+        }
+        newest => newest,
     }
 }
 

@@ -1,4 +1,4 @@
--- How many inserts run that began so long ago?
+-- How many inserts of this database run that began so long ago?
 SELECT count() AS inserts
 FROM system.processes
-WHERE query_kind = 'Insert' AND elapsed > {seconds:Float64}
+WHERE query_kind = 'Insert' AND current_database = currentDatabase() AND elapsed > {seconds:Float64}

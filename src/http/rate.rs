@@ -326,7 +326,7 @@ async fn answer_app(
     let gates = peer.into_iter().map(|(_, gate)| gate).chain(key);
     let standings = gates.filter_map(|gate| Some((*gate.standing.get()?, gate.class)));
     if let Some((standing, class)) = standings.min_by_key(|(standing, _)| standing.remaining) {
-        class.describe(standing, response.headers_mut());
+        describe((class.name, class.per_second, WINDOW), standing, response.headers_mut());
     }
     response
 }

@@ -315,8 +315,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn peer(text: &str) -> Option<PeerKey> {
-        Some(PeerKey::of(text.parse().unwrap()))
+    fn peer(text: &str) -> PeerKey {
+        PeerKey::of(text.parse().unwrap())
     }
 
     fn workspace(number: u128) -> WorkspaceId {
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn the_public_takes_nothing_from_callers_with_a_credential() {
         let budget = BodyBudget::new(BodyLimits::of_bytes(100));
-        let mut public = budget.hold_for_public(peer("192.0.2.1"));
+        let mut public = budget.hold_for_public(Some(peer("192.0.2.1")));
         public.grow(100).unwrap();
         assert!(public.grow(1).is_err());
         let mut verified = budget.hold_for_workspace(workspace(1));
@@ -358,17 +358,17 @@ mod tests {
     fn a_peer_has_a_share_of_what_is_for_the_public() {
         let limits = BodyLimits { peer_bytes: 30, ..BodyLimits::of_bytes(100) };
         let budget = BodyBudget::new(limits);
-        let mut first = budget.hold_for_public(peer("2001:db8::1"));
+        let mut first = budget.hold_for_public(Some(peer("2001:db8::1")));
         first.grow(20).unwrap();
-        let mut same_network = budget.hold_for_public(peer("2001:db8::2"));
+        let mut same_network = budget.hold_for_public(Some(peer("2001:db8::2")));
         let message = "Too many request bodies of this address are in flight";
         assert_eq!(refusal(same_network.grow(11)), message);
         same_network.grow(10).unwrap();
-        let mut other = budget.hold_for_public(peer("2001:db8:0:1::1"));
+        let mut other = budget.hold_for_public(Some(peer("2001:db8:0:1::1")));
         other.grow(30).unwrap();
         drop((first, same_network));
         assert_eq!(budget.used_bytes(), 30);
-        budget.hold_for_public(peer("2001:db8::1")).grow(30).unwrap();
+        budget.hold_for_public(Some(peer("2001:db8::1"))).grow(30).unwrap();
         drop(other);
         assert!(budget.0.peers.lock().is_empty(), "peers that hold nothing are forgotten");
     }
@@ -404,7 +404,7 @@ mod tests {
                 scope.spawn(move || {
                     let from = if thread % 2 == 0 { "192.0.2.1" } else { "192.0.2.2" };
                     for _ in 0..2_000 {
-                        let mut held = budget.hold_for_public(peer(from));
+                        let mut held = budget.hold_for_public(Some(peer(from)));
                         let _ = held.grow(400);
                         assert!(budget.used_bytes() <= 1_000);
                     }

@@ -23,10 +23,11 @@ async fn answered(path: &str, headers: &[(&str, &str)]) -> u16 {
 async fn answered_by(url: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let headers: String =
-        headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-    let head =
-        format!("POST {path} HTTP/1.1\r\nhost: x\r\n{headers}content-length: 1000000\r\n\r\n");
+    let mut head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n");
+    for (name, value) in headers {
+        head.extend([*name, ": ", *value, "\r\n"]);
+    }
+    head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);

@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use sqlx::PgConnection;
 
-use super::scene::{Scene, channel_of};
+use super::{
+    scene::{Scene, channel_of},
+    senders::{NOT_VERIFIED, Senders},
+};
 use crate::{
     app::App,
     audience::model::SubscriptionPreference,
@@ -303,9 +306,18 @@ impl Judge<'_> {
                 each.collect()
             });
         let (mut unsaid, mut links) = (Vec::new(), Vec::new());
+        let mut senders = Senders::default();
         for (Admitted { message, facts, to }, rendered) in rendered {
             match rendered {
-                Ok(rendered) => {
+                Ok(mut rendered) => {
+                    let stores = (self.app, &mut *self.connection);
+                    let content = &mut rendered.content;
+                    if let Some(problem) = senders.check(stores, self.workspace, content).await? {
+                        unsaid.extend(message.user);
+                        let (code, reason) = (NOT_VERIFIED.to_owned(), format!("from {problem}"));
+                        judged.settled.push((message, Standing::Failed { code, reason }));
+                        continue;
+                    }
                     let short = rendered.short_links.into_iter();
                     links.extend(short.map(|link| (message.id, link)));
                     let outgoing = outgoing(&message, (facts, to), rendered.content);

@@ -37,7 +37,7 @@ static OPEN: LazyLock<Open> = LazyLock::new(|| {
         &data_dir("sdk-optional"),
         &[
             ("sdk.identity", "optional".to_owned()),
-            ("sdk.trusted_events", "Signed Up".to_owned()),
+            ("sdk.trusted_events", "Signed Up,Order Completed".to_owned()),
             ("channels.email.provider", "smtp".to_owned()),
             ("channels.email.url", format!("smtp://{}", mail.address)),
             ("channels.email.from", "Shop <hello@example.test>".to_owned()),
@@ -388,6 +388,77 @@ async fn a_trusted_event_of_an_app_sets_campaigns_off() {
     eventually("it has set the campaign off", || async {
         let to = format!("{ann}@example.test");
         shop.open.mail.taken().iter().any(|it| it.to.contains(&to)).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_trusted_order_of_an_app_is_one_where_it_names_an_order_or_an_amount() {
+    let shop = Shop::new().await;
+    let order = |id: &str, properties: Value| json!({"userId": "ann", "eventName": "Order Completed", "clientEventId": id, "properties": properties});
+    let events = json!([
+        order("e1", json!({"orderId": "1001", "total": 49.90})),
+        order("e2", json!({"total": 10})),
+        order("e3", json!({"note": "nothing about money"})),
+        {"userId": "ann", "eventName": "Last"},
+    ]);
+    shop.app.post("/v1/track", &events, 200).await;
+    eventually("the last one is read", || async {
+        let events = shop.api.get("/events/query?userId=ann", 200).await.json();
+        (events.as_array().unwrap().len() == 4).then_some(())
+    })
+    .await;
+    let asked = json!({"eventName": "Order Completed", "groupBy": "month", "metrics": ["count", "sum"], "sumField": "total"});
+    let found = shop.api.post("/events/aggregate", &asked, 200).await.json();
+    let results = &found["data"]["results"];
+    assert_eq!(
+        (&results[0]["count"], &results[0]["sum_value"]),
+        (&json!(2), &json!(59.9)),
+        "{found}"
+    );
+}
+
+#[tokio::test]
+async fn an_event_of_an_app_is_no_conversion_while_its_name_triggers_a_live_campaign() {
+    let shop = Shop::new().await;
+    let (ann, _) = shop.person(json!({})).await;
+    let variants = json!([{"id": "a", "name": "A", "weight": 100,
+        "message": {"subject": "Hi", "html": "<p>Hi <a href=\"{{ unsubscribe_url }}\">no more</a></p>"}}]);
+    let sent = json!({
+        "name": "News", "channel": "email", "variants": variants, "targeting": {"userIds": [ann]},
+        "conversionTracking": {"primaryConversion": {"eventName": "Joined"}}});
+    let sent = made(&shop.api, &sent).await;
+    call(&shop.api, &sent, "send", 200).await;
+    eventually("the mail has left", || async {
+        let to = format!("{ann}@example.test");
+        shop.open.mail.taken().iter().any(|it| it.to.contains(&to)).then_some(())
+    })
+    .await;
+    let triggered = json!({
+        "name": "Welcome", "channel": "email", "sendType": "triggered", "variants": variants,
+        "triggerConfig": {"type": "event", "eventName": "Joined", "reEntry": "once"}});
+    let triggered = made(&shop.api, &triggered).await;
+    call(&shop.api, &triggered, "send", 200).await;
+    let event = |id: &str| json!({"userId": ann, "eventName": "Joined", "clientEventId": id});
+    shop.app.post("/v1/track", &event("app"), 200).await;
+    shop.api.post("/events/track", &event("server"), 200).await;
+    let path = format!("/campaigns/{}/stats", sent["id"].as_str().unwrap());
+    let conversions = async || {
+        let stats = shop.api.get(&path, 200).await.json();
+        stats["conversionStats"]["primary"]["conversions"].clone()
+    };
+    eventually("both events are read", || async {
+        let events = shop.api.get(format!("/events/query?userId={ann}"), 200).await.json();
+        (events.as_array().unwrap().len() == 2).then_some(())
+    })
+    .await;
+    eventually("the server's event counts", || async {
+        (conversions().await == json!(1)).then_some(())
+    })
+    .await;
+    call(&shop.api, &triggered, "pause", 200).await;
+    eventually("the app's counts, too", || async {
+        (conversions().await == json!(2)).then_some(())
     })
     .await;
 }

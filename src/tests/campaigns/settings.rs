@@ -70,6 +70,7 @@ async fn every_complaint_has_the_path_of_its_field() {
         "stoConfig": {"windowHours": 0},
         "abTestConfig": {"confidenceLevel": 1},
         "resendPolicy": "cooldown",
+        "resendCooldownDays": 0,
     });
     let refused = workspace.api.post("/campaigns", &email_with("Wrong", wrong), 400).await;
     let errors = refused.errors();

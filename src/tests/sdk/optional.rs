@@ -445,7 +445,7 @@ async fn an_event_of_an_app_is_no_conversion_while_its_name_triggers_a_live_camp
     let path = format!("/campaigns/{}/stats", sent["id"].as_str().unwrap());
     let conversions = async || {
         let stats = shop.api.get(&path, 200).await.json();
-        stats["conversionStats"]["primary"]["conversions"].clone()
+        stats["conversionStats"]["primary"]["conversions"].as_f64().map(f64::round)
     };
     eventually("both events are read", || async {
         let events = shop.api.get(format!("/events/query?userId={ann}"), 200).await.json();
@@ -453,12 +453,12 @@ async fn an_event_of_an_app_is_no_conversion_while_its_name_triggers_a_live_camp
     })
     .await;
     eventually("the server's event counts", || async {
-        (conversions().await == json!(1)).then_some(())
+        (conversions().await == Some(1.0)).then_some(())
     })
     .await;
     call(&shop.api, &triggered, "pause", 200).await;
     eventually("the app's counts, too", || async {
-        (conversions().await == json!(2)).then_some(())
+        (conversions().await == Some(2.0)).then_some(())
     })
     .await;
 }

@@ -15,6 +15,8 @@ pub const DRAIN_MAX: Duration = Duration::from_secs(10);
 pub const SENDING_MAX: Duration = Duration::from_secs(12);
 /// Of it, for landing what is in the spool.
 pub const LANDING_MAX: Duration = Duration::from_secs(8);
+/// Of it, for the connections to PostgreSQL: one whose server does not answer is cut off.
+pub const DISCONNECT_MAX: Duration = Duration::from_secs(2);
 
 /// Waits until the process is told to stop, by SIGTERM or SIGINT.
 ///

@@ -8,7 +8,7 @@ pub use self::retry::retried;
 use std::time::Duration;
 
 use sqlx::{
-    PgPool,
+    Connection as _, PgPool,
     migrate::{Migrate as _, MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -34,10 +34,17 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
 
 /// Brings the schema up to this program's version. Several programs may try at once: one does it.
 ///
+/// The connection is closed afterwards: a failed try leaves its lock with the connection, and the next try
+/// would wait for that lock without end.
+///
 /// # Errors
 /// When the store is out of reach, or its schema was made by a newer program.
 pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
-    MIGRATIONS.run(pool).await
+    let mut connection = pool.acquire().await?.detach();
+    let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await;
+    // What became of the schema is known; how the connection ends changes nothing.
+    drop(connection.close().await);
+    outcome
 }
 
 /// Whether every step of this program's schema has been taken.
@@ -57,7 +64,6 @@ pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
 /// # Errors
 /// When it does not, or when no connection is free for it.
 pub async fn ping(pool: &PgPool) -> Result<(), sqlx::Error> {
-    use sqlx::Connection as _;
     pool.acquire().await?.as_mut().ping().await
 }
 

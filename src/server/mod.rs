@@ -292,7 +292,9 @@ impl Server {
             pipeline.stop(shutdown::LANDING_MAX).await;
         }
         self.spool.close().await;
-        self.app.db().close().await;
+        if tokio::time::timeout(shutdown::DISCONNECT_MAX, self.app.db().close()).await.is_err() {
+            tracing::warn!("connections to PostgreSQL are cut off");
+        }
         self.engines.stop().await;
         tracing::info!("stopped");
         Ok(())

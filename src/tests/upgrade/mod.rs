@@ -153,3 +153,34 @@ async fn rows_the_previous_release_inserts_need_no_column_it_does_not_know() {
     let gone: Vec<_> = known.difference(&columns(false).await).cloned().collect();
     assert!(gone.is_empty(), "the previous release may name these: {gone:?}");
 }
+
+#[tokio::test]
+async fn a_schema_of_a_newer_release_is_refused_each_time_and_stays_unlocked() {
+    // A lock that stayed would make the next try wait without end, and with it the stop of the server.
+    let previous = Previous::restore().await;
+    let mut connection = previous.connect().await;
+    let newer =
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+        values (9999, 'of a newer release', true, '\\x00', 0)";
+    connection.execute(newer).await.unwrap();
+    connection.close().await.unwrap();
+    let pool = previous.pool();
+    for _ in 0..2 {
+        let refusal = millrace::db::migrate(&pool).await.unwrap_err().to_string();
+        assert!(refusal.contains("9999"), "{refusal}");
+    }
+    eventually("the schema is unlocked", || async {
+        let mut connection = previous.connect().await;
+        let locks: i64 = sqlx::query_scalar(
+            "select count(*) from pg_locks where locktype = 'advisory'
+             and database = (select oid from pg_database where datname = current_database())",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        connection.close().await.unwrap();
+        (locks == 0).then_some(())
+    })
+    .await;
+    pool.close().await;
+}

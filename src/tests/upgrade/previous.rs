@@ -94,9 +94,14 @@ impl Previous {
         self.options().connect().await.unwrap()
     }
 
+    /// A pool as a server has one.
+    pub(super) fn pool(&self) -> sqlx::PgPool {
+        millrace::db::connect(self.options(), 2, std::time::Duration::from_mins(1))
+    }
+
     /// Brings its PostgreSQL to this release's schema.
     pub(super) async fn migrate(&self) {
-        let pool = millrace::db::connect(self.options(), 1, std::time::Duration::from_mins(1));
+        let pool = self.pool();
         millrace::db::migrate(&pool).await.unwrap();
         pool.close().await;
     }

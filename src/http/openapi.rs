@@ -200,6 +200,7 @@ mod tests {
         post,
         path = "/things/{id}",
         tag = "things",
+        params(("id" = String, Path, description = "Its id")),
         request_body = String,
         responses((status = 200, description = "made"))
     )]

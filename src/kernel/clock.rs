@@ -12,6 +12,8 @@ use super::Timestamp;
 pub struct Clock {
     /// Milliseconds since 1970 shared with a [`ClockHand`]; the system's clock when absent.
     fixed_ms: Option<Arc<AtomicI64>>,
+    /// Milliseconds by which this clock is ahead of the system's; negative when behind.
+    ahead_ms: i64,
 }
 
 impl Clock {
@@ -20,20 +22,26 @@ impl Clock {
         Self::default()
     }
 
+    /// The system's clock, wrong by a constant: for tests of nodes whose clocks differ.
+    pub fn system_ahead_by_ms(ahead_ms: i64) -> Self {
+        Self { fixed_ms: None, ahead_ms }
+    }
+
     /// A clock that stands at `at` until its hand is moved.
     pub fn fixed(at: Timestamp) -> (Self, ClockHand) {
         let shared = Arc::new(AtomicI64::new(at.millis()));
         let hand = ClockHand(Arc::clone(&shared));
-        (Self { fixed_ms: Some(shared) }, hand)
+        (Self { fixed_ms: Some(shared), ahead_ms: 0 }, hand)
     }
 
     /// The present moment.
     #[expect(clippy::disallowed_methods, reason = "this is the place that may read the time")]
     pub fn now(&self) -> Timestamp {
-        match &self.fixed_ms {
-            Some(shared) => Timestamp::from_millis(shared.load(Ordering::Acquire)),
-            None => Timestamp::from(chrono::Utc::now()),
+        if let Some(shared) = &self.fixed_ms {
+            return Timestamp::from_millis(shared.load(Ordering::Acquire));
         }
+        let now = Timestamp::from(chrono::Utc::now());
+        Timestamp::from_millis(now.millis() + self.ahead_ms)
     }
 }
 

@@ -256,7 +256,7 @@ mod tests {
                     let repeatable = (code.starts_with("CREATE TABLE IF NOT EXISTS")
                         || code.starts_with("CREATE MATERIALIZED VIEW IF NOT EXISTS"))
                         || (code.starts_with("ALTER TABLE")
-                            && ["IF NOT EXISTS", "IF EXISTS", " MODIFY SETTING "]
+                            && ["IF NOT EXISTS", "IF EXISTS", " MODIFY SETTING ", " MODIFY QUERY"]
                                 .iter()
                                 .any(|again| code.contains(again)));
                     assert!(repeatable, "{}: {statement}", migration.name);

@@ -2,7 +2,7 @@
 
 use millrace::{
     config::{Role, Settings},
-    kernel::{Clock, Timestamp},
+    kernel::Clock,
     server::{Server, ServerOptions},
 };
 use serde_json::{Value, json};
@@ -26,14 +26,11 @@ fn on_shared_stores(name: &str, database: &str) -> Settings {
     settings
 }
 
-fn clock(ahead_ms: i64) -> Clock {
-    Clock::fixed(Timestamp::from_millis(Clock::system().now().millis() + ahead_ms)).0
-}
-
 async fn node(name: &'static str, database: &str, ahead_ms: i64) -> TestServer {
     let mut settings = on_shared_stores(name, database);
     settings.ingest.clock_behind_max_seconds = 7_200;
-    tokio::task::spawn_blocking(move || kit::run(settings, clock(ahead_ms))).await.unwrap()
+    let clock = Clock::system_ahead_by_ms(ahead_ms);
+    tokio::task::spawn_blocking(move || kit::run(settings, clock)).await.unwrap()
 }
 
 /// Tracks an event and another one after it, and awaits both.
@@ -82,7 +79,11 @@ async fn refusal(settings: Settings, clock: Clock) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_far_behind_refuses_to_start() {
     let database = unique("behind").replace('-', "_");
-    let refusal = refusal(on_shared_stores("clock-behind", &database), clock(-2 * HOUR_MS)).await;
+    let refusal = refusal(
+        on_shared_stores("clock-behind", &database),
+        Clock::system_ahead_by_ms(-2 * HOUR_MS),
+    )
+    .await;
     assert!(
         refusal.contains("the clock of this machine says")
             && refusal.contains("seconds before that of ClickHouse"),

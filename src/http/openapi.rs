@@ -18,7 +18,7 @@ use utoipa::{
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use super::envelope::Envelope;
+use super::{envelope::Envelope, schema::QueryMoment};
 
 /// Where the description is.
 const DESCRIPTION_PATH: &str = "/openapi.json";
@@ -87,6 +87,8 @@ fn completed(mut document: OpenApi) -> OpenApi {
     );
     components.add_security_scheme(USER_TOKEN, SecurityScheme::ApiKey(ApiKey::Header(user_token)));
     components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
+    // Named by parameters alone, whose schemas are not collected.
+    components.schemas.insert(QueryMoment::name().into_owned(), QueryMoment::schema());
     for item in document.paths.paths.values_mut() {
         // A `POST` without fields takes a body all the same, and reads nothing of it.
         if let Some(post) = &mut item.post {

@@ -255,7 +255,7 @@ pub(super) struct Removed {
     path = "/v1/devices/{token}",
     tag = "sdk",
     security(("sdk_key" = [], "user_token" = [])),
-    params(("token" = String, Path, description = "the token, or the endpoint of the subscription; URL-encoded")),
+    params(("token" = String, Path, min_length = 1, max_length = 2048, pattern = "^[!-~]+$", description = "the token, or the endpoint of the subscription; URL-encoded")),
     responses((status = 200, body = Removed), (status = 404, description = "no device has this token"))
 )]
 pub(super) async fn remove_device(

@@ -1,5 +1,9 @@
 //! The description of the API: made of the mounted routes, readable without a network.
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use crate::kit::Client;
 
 #[tokio::test]
@@ -31,6 +35,30 @@ async fn the_description_lists_the_mounted_routes_and_no_others() {
         assert!(track["responses"].get(status).is_some(), "{status}: {track}");
     }
     assert!(answer["components"]["securitySchemes"].is_object());
+}
+
+/// Collects the names that references to schemas lead to.
+fn references(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            let name = map.get("$ref").and_then(Value::as_str);
+            let schema = name.and_then(|it| it.strip_prefix("#/components/schemas/"));
+            names.extend(schema.map(str::to_owned));
+            map.values().for_each(|inside| references(inside, names));
+        }
+        Value::Array(items) => items.iter().for_each(|inside| references(inside, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_schema_that_is_referred_to_is_there() {
+    let document = serde_json::to_value(millrace::router::description()).unwrap();
+    let mut names = BTreeSet::new();
+    references(&document, &mut names);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let missing: Vec<&String> = names.iter().filter(|name| !schemas.contains_key(*name)).collect();
+    assert!(names.len() > 100 && missing.is_empty(), "{missing:?} of {}", names.len());
 }
 
 #[tokio::test]

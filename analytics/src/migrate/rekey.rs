@@ -251,6 +251,12 @@ impl<'a> Rekey<'a> {
                 (false, true, true) => (name, before),
                 (true, false, true) => (fresh, name),
                 (true, true, _) => return Ok(()),
+                // The list of tables may miss one that another process is renaming.
+                _ if tries < TRIES_MAX => {
+                    tries += 1;
+                    tokio::time::sleep(LOOK_PAUSE).await;
+                    continue;
+                }
                 _ => {
                     return Err(AnalyticsError::Schema(format!(
                         "neither {name} nor {fresh} can be found"

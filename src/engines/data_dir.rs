@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use rand::RngCore as _;
 use secrecy::SecretString;
 
@@ -15,6 +16,8 @@ use super::{Error, permissions};
 
 /// Held by the one program that uses the directory; says who it is.
 const LOCK_FILE: &str = "millrace.lock";
+/// Where the server that runs the embedded ClickHouse publishes its address, password included.
+pub(super) const CLICKHOUSE_URL_FILE: &str = "clickhouse.url";
 /// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
 /// How long one program waits for a short-lived command to finish.
@@ -113,6 +116,9 @@ impl DataDir {
             }
             Err(TryLockError::Error(reason)) => return Err(Error::file("lock", &path)(reason)),
         }
+        // A server that was killed left its address, and its port may be another program's by now. It goes
+        // before this holder is known, so that no command sends the password there.
+        self.withdraw_address()?;
         let word = match holder {
             Holder::Server => "server",
             Holder::Command => "command",
@@ -122,6 +128,16 @@ impl DataDir {
             .and_then(|()| writeln!(file, "{} {word}", std::process::id()))
             .map_err(Error::file("write", &path))?;
         Ok(Attempt::Taken(DataDirLock { _file: file }))
+    }
+
+    fn withdraw_address(&self) -> Result<(), Error> {
+        let path = self.path.join(CLICKHOUSE_URL_FILE);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::file("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A secret of this directory: 32 random bytes as hex, made when first asked for.
@@ -151,16 +167,21 @@ enum Attempt {
     Held { by: Option<Holder>, pid: u32 },
 }
 
-/// Reads `<pid> <holder>`; a holder that has not written yet is unknown.
+/// Reads `<pid> <holder>`; a holder that has not written yet, over what the one before left, is unknown.
 fn held(text: &str) -> Attempt {
     let mut words = text.split_whitespace();
     let pid = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
     let by = match words.next() {
-        Some("server") => Some(Holder::Server),
-        Some("command") => Some(Holder::Command),
+        Some("server") if is_alive(pid) => Some(Holder::Server),
+        Some("command") if is_alive(pid) => Some(Holder::Command),
         _ => None,
     };
     Attempt::Held { by, pid }
+}
+
+fn is_alive(pid: u32) -> bool {
+    // Another user's process may not be signalled, but is there.
+    i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
 }
 
 /// Makes a folder, and those above it, for this user alone; leaves an existing one as it is.
@@ -234,5 +255,23 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&dir.path().join("secrets/clickhouse")), 0o600);
         assert_eq!(mode(dir.path()), 0o700);
+    }
+
+    #[tokio::test]
+    async fn an_address_that_a_killed_server_left_goes_before_the_next_holder_is_known() {
+        let (dir, _folder) = open();
+        let address = dir.path().join(CLICKHOUSE_URL_FILE);
+        // What a server that was killed left: no process has this number.
+        fs::write(dir.path().join(LOCK_FILE), format!("{} server", i32::MAX)).unwrap();
+        fs::write(&address, "http://millrace:secret@127.0.0.1:1/millrace").unwrap();
+        let file = private_file(&dir.path().join(LOCK_FILE)).unwrap();
+        file.try_lock().unwrap();
+        let met = dir.try_lock(Holder::Command).unwrap();
+        assert!(matches!(met, Attempt::Held { by: None, .. }), "the holder has not written yet");
+        drop(file);
+        let server = dir.lock().await.unwrap();
+        assert!(!address.exists());
+        assert!(dir.lock_for_command().await.unwrap().is_none());
+        drop(server);
     }
 }

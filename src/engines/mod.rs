@@ -206,6 +206,8 @@ impl Engines {
                 && needs.clickhouse
                 && let Some(address) = clickhouse::published(data)
                 && clickhouse::answers(&address).await
+                // Still there: then the server still held the port when it was called.
+                && clickhouse::published(data).is_some_and(|again| again.url == address.url)
             {
                 self.clickhouse = Some(address);
             }

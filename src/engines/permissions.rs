@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use super::data_dir::CLICKHOUSE_URL_FILE;
+
 /// The rights of the group and of everybody else.
 const OTHERS: u32 = 0o077;
 /// The bit of a folder that is shared by design, such as `/tmp`.
@@ -17,7 +19,7 @@ const FOLDERS: [&str; 3] = ["dead-letters", "secrets", "spool"];
 /// is wider, nobody else gets to it.
 const ENGINES: [&str; 2] = ["clickhouse", "postgres"];
 /// Files beside the folders.
-const FILES: [&str; 2] = ["clickhouse.url", "millrace.lock"];
+const FILES: [&str; 2] = [CLICKHOUSE_URL_FILE, "millrace.lock"];
 
 /// Takes the rights of other users away from the data directory and from what Millrace keeps in it. Other
 /// files stay as they are, and so does a folder that is shared by design or that belongs to another user:

@@ -28,7 +28,7 @@ use url::Url;
 
 use super::{
     DataDir, Error,
-    data_dir::{make_private, private_file, write_private},
+    data_dir::{CLICKHOUSE_URL_FILE, make_private, private_file, write_private},
     install::{CLICKHOUSE, Installer},
     process::{self, Engine as _, Launch, Running, Supervised},
 };
@@ -37,9 +37,7 @@ use crate::config;
 /// The one user of the embedded engine, and its database.
 const USER: &str = "millrace";
 const DATABASE: &str = "millrace";
-/// Holds the address with its secret, for programs of the same user.
-const URL_FILE: &str = "clickhouse.url";
-/// Holds the port of the last run, below the engine's folder: the address in [`URL_FILE`] goes with its server.
+/// Holds the port of the last run, below the engine's folder: the published address goes with its server.
 const PORT_FILE: &str = "port";
 /// Connections that wait while the child starts, or starts again.
 const BACKLOG: i32 = 1024;
@@ -133,7 +131,7 @@ fn has_port(text: &str) -> bool {
 
 /// The address a running server left in the data directory.
 pub(super) fn published(data: &DataDir) -> Option<ClickHouseAddress> {
-    let text = fs::read_to_string(data.path().join(URL_FILE)).ok()?;
+    let text = fs::read_to_string(data.path().join(CLICKHOUSE_URL_FILE)).ok()?;
     ClickHouseAddress::parse(text.trim()).ok()
 }
 
@@ -183,10 +181,7 @@ pub(super) async fn start(
     };
     let folder = data.path().join("clickhouse");
     make_private(&folder)?;
-    // A server that was killed left its address: the port may be another program's by now, and a command
-    // would send that program the password.
-    let published = Published { path: data.path().join(URL_FILE) };
-    published.withdraw()?;
+    let published = Published { path: data.path().join(CLICKHOUSE_URL_FILE) };
     // The process of an earlier run may hold the port.
     end_orphan(&folder.join(LOCK_FILE)).await?;
     let port_file = folder.join(PORT_FILE);
@@ -225,26 +220,19 @@ pub(super) async fn start(
     Ok((supervised, address))
 }
 
-/// The file with the address. It exists only while a server holds the port.
+/// The file with the address. It exists only while a server holds the port; what a killed one leaves goes with
+/// the lock of the data directory that is taken next.
 struct Published {
     path: PathBuf,
 }
 
-impl Published {
-    fn withdraw(&self) -> Result<(), Error> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(Error::file("remove", &self.path)(error))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
 impl Drop for Published {
     fn drop(&mut self) {
-        if let Err(error) = self.withdraw() {
-            tracing::warn!("{error}");
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, path = %self.path.display(), "an address stays published");
+            }
+            _ => {}
         }
     }
 }

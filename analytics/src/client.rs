@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use clickhouse::{Client, Compression, query::Query};
+use clickhouse::{Client, Compression};
 
-use crate::error::AnalyticsError;
+use crate::{Analytics, error::AnalyticsError, reads::Read};
 
 /// Longest time a read may run in ClickHouse, in seconds.
 pub const READ_SECONDS_MAX: u32 = 10;
@@ -74,10 +74,18 @@ fn is_on_this_machine(url: &str) -> bool {
 
 /// A question with its limits. Text comes from a file of `sql/` and from closed enums only;
 /// whatever a caller said goes in as a server-side parameter.
-pub(crate) fn read(client: &Client, sql: &str) -> Query {
+pub(crate) fn read(analytics: &Analytics, sql: &str) -> Read {
+    read_by(&analytics.client, analytics, sql)
+}
+
+/// The same without a database.
+pub(crate) fn read_outside(analytics: &Analytics, sql: &str) -> Read {
+    read_by(&analytics.outside, analytics, sql)
+}
+
+fn read_by(client: &Client, analytics: &Analytics, sql: &str) -> Read {
     // `final = 1` is not used: FINAL stands in the statements, where a reader sees it.
-    client
-        .query_raw(sql)
+    Read::new(client.query_raw(sql), analytics.reads.clone())
         .with_setting("max_execution_time", READ_SECONDS_MAX.to_string())
         .with_setting("timeout_overflow_mode", "throw")
         .with_setting("max_rows_to_read", READ_ROWS_MAX.to_string())

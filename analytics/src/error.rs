@@ -29,6 +29,12 @@ pub enum AnalyticsError {
     /// ClickHouse cannot be reached, or says that it cannot serve now. Trying again may help.
     #[error("clickhouse is unavailable")]
     Unavailable(#[source] clickhouse::error::Error),
+    /// ClickHouse did not answer in time ([`crate::ReadLimits::time_max`]): it hangs, or is slow. Trying again may help.
+    #[error("clickhouse did not answer in time")]
+    Late,
+    /// More questions wait for their turn than may ([`crate::ReadLimits::waiting_max`]). Trying again may help.
+    #[error("too many questions wait for clickhouse")]
+    Busy,
     /// The question ran longer than [`crate::client::READ_SECONDS_MAX`].
     #[error("the question took longer than it may")]
     Timeout(#[source] clickhouse::error::Error),
@@ -57,6 +63,8 @@ impl AnalyticsError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",
+            Self::Late => "late",
+            Self::Busy => "busy",
             Self::Timeout(_) => "timeout",
             Self::TooMuch(_) => "too_much",
             Self::Address(_)

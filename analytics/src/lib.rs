@@ -4,7 +4,7 @@
 //! EventFilter, Aggregate ─▶ sql/*.sql + server-side parameters ─▶ ClickHouse ─▶ EventRow, Bucket
 //! ```
 //!
-//! Suggested reading order: [`client`] (the connection and the limits of every read), [`error`],
+//! Suggested reading order: [`client`] (the connection and the limits of every read), [`ReadLimits`], [`error`],
 //! [`events`] (the questions), and the schema in `migrations/clickhouse`. Why the tables look as
 //! they do, with figures, is in this crate's README.
 //!
@@ -16,10 +16,12 @@ pub mod error;
 pub mod events;
 pub mod messages;
 mod migrate;
+mod reads;
 
 use clickhouse::Client;
 
-pub use crate::{client::ClickHouseAddress, error::AnalyticsError};
+use crate::reads::Reads;
+pub use crate::{client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits};
 
 const PING: &str = "SELECT 1";
 
@@ -27,6 +29,9 @@ const PING: &str = "SELECT 1";
 #[derive(Clone)]
 pub struct Analytics {
     client: Client,
+    /// Without a database, and for pings alone.
+    outside: Client,
+    reads: Reads,
     address: ClickHouseAddress,
 }
 
@@ -46,7 +51,18 @@ impl Analytics {
         if let Some(cluster) = &address.cluster {
             client::checked_name("cluster", cluster)?;
         }
-        Ok(Self { client: client::client(address, true), address: address.clone() })
+        Ok(Self {
+            client: client::client(address, true),
+            outside: client::client(address, false),
+            reads: Reads::new(ReadLimits::default()),
+            address: address.clone(),
+        })
+    }
+
+    /// The same with other bounds of its questions than the defaults.
+    #[must_use]
+    pub fn with_limits(self, limits: ReadLimits) -> Self {
+        Self { reads: Reads::new(limits), ..self }
     }
 
     /// The client under it, for inserts and for questions of other crates.
@@ -59,11 +75,21 @@ impl Analytics {
         &self.address
     }
 
-    /// Asks for nothing, to know whether ClickHouse answers.
+    /// Asks for nothing, to know whether ClickHouse answers. Takes no place of a question, and has no deadline of its
+    /// own.
     pub async fn ping(&self) -> Result<(), AnalyticsError> {
-        let _one: u8 =
-            client::read(&client::client(&self.address, false), PING).fetch_one().await?;
+        let _one: u8 = self.outside.query_raw(PING).fetch_one().await?;
         Ok(())
+    }
+
+    /// How long ago ClickHouse last answered a question; none when it never did.
+    pub fn since_answer(&self) -> Option<std::time::Duration> {
+        self.reads.since_answer()
+    }
+
+    /// Questions in flight, and questions waiting for their turn.
+    pub fn in_flight_and_waiting(&self) -> (usize, usize) {
+        self.reads.in_flight_and_waiting()
     }
 
     /// Brings the database to the schema of this program; makes it when missing.

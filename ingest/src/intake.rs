@@ -118,7 +118,9 @@ impl Counters {
 
     fn refuse(&self, error: &AppendError) {
         match error {
-            AppendError::QueueFull | AppendError::Closed => self.refused_queue.increment(1),
+            AppendError::QueueFull | AppendError::Closed | AppendError::Restarting => {
+                self.refused_queue.increment(1);
+            }
             AppendError::Full { .. } => self.refused_disk.increment(1),
             AppendError::TooLarge { .. } | AppendError::Io(_) => self.refused_storage.increment(1),
         }
@@ -278,9 +280,10 @@ pub fn last_arrival_number(spool: &Spool) -> std::io::Result<u64> {
 
 fn saturated_or_broken(error: AppendError) -> TrackError {
     match error {
-        AppendError::Full { .. } | AppendError::QueueFull | AppendError::Closed => {
-            TrackError::Saturated(error)
-        }
+        AppendError::Full { .. }
+        | AppendError::QueueFull
+        | AppendError::Restarting
+        | AppendError::Closed => TrackError::Saturated(error),
         AppendError::TooLarge { .. } | AppendError::Io(_) => TrackError::Storage(error),
     }
 }

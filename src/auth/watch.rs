@@ -3,6 +3,7 @@
 use std::{pin::pin, time::Duration};
 
 use sqlx::postgres::PgListener;
+use supervisor::Heartbeat;
 use tokio::{
     sync::Notify,
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
@@ -25,13 +26,13 @@ const CHANNEL: &str = "millrace_auth";
 
 impl Auth {
     /// Follows changes of keys until `shutdown` resolves. To be spawned once.
-    pub async fn watch(self, shutdown: impl Future<Output = ()> + Send) {
+    pub async fn watch(self, heartbeat: Heartbeat, shutdown: impl Future<Output = ()> + Send) {
         let changed = Notify::new();
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             () = &mut shutdown => {}
             () = self.listen(&changed) => {}
-            () = self.follow(&changed) => {}
+            () = self.follow(&changed, &heartbeat) => {}
         }
         self.note_uses().await;
     }
@@ -58,13 +59,14 @@ impl Auth {
     }
 
     /// Asks for the counter of changes, and for the keys again when it has moved.
-    async fn follow(&self, changed: &Notify) {
+    async fn follow(&self, changed: &Notify, heartbeat: &Heartbeat) {
         let mut polls = interval(POLL_EVERY);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut seen = None;
         let mut is_lost = false;
         let mut noted = Instant::now();
         loop {
+            heartbeat.beat();
             tokio::select! {
                 _ = polls.tick() => {}
                 () = changed.notified() => {}

@@ -106,6 +106,8 @@ pub struct Settings {
     /// Who judges what emails look like to spam filters.
     #[serde(default)]
     pub spam: Spam,
+    /// What events set off.
+    pub triggers: Triggers,
     /// How messages are sent, and what holds them back.
     pub delivery: Delivery,
     /// What transactional messages may do that others may not.
@@ -298,6 +300,16 @@ pub struct Engines {
     pub postgres_connections: u32,
     /// Seconds a call waits for one of them before the store counts as unavailable.
     pub postgres_wait_seconds: u64,
+    /// Seconds a statement may run in PostgreSQL.
+    pub postgres_statement_seconds: u64,
+    /// Seconds a statement waits for a lock in PostgreSQL.
+    pub postgres_lock_seconds: u64,
+    /// Seconds a question to ClickHouse may take, its wait for its turn included.
+    pub clickhouse_query_seconds: u64,
+    /// Questions to ClickHouse in flight at one time.
+    pub clickhouse_queries: usize,
+    /// Questions to ClickHouse that wait for their turn at most.
+    pub clickhouse_queries_waiting: usize,
     /// Where engines are installed.
     pub cache_dir: Option<PathBuf>,
     /// A `libchdb` to use instead of an installed one.
@@ -306,6 +318,14 @@ pub struct Engines {
     pub postgres_bin: Option<PathBuf>,
     /// Who runs PostgreSQL when Millrace runs as root.
     pub postgres_user: Option<String>,
+}
+
+/// `[triggers]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Triggers {
+    /// Bytes of the spool that events not judged yet may keep from being freed.
+    pub backlog_bytes: u64,
 }
 
 /// `[auth]`
@@ -472,11 +492,12 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 16] {
+    fn counts(&self) -> [(&'static str, u64); 17] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
             ("ingest.batch_rows", wide(self.ingest.batch_rows)),
+            ("triggers.backlog_bytes", self.triggers.backlog_bytes),
             ("http.connections_max", wide(self.http.connections_max)),
             ("http.peer_connections_max", wide(self.http.peer_connections_max)),
             ("http.header_timeout_seconds", self.http.header_timeout_seconds),
@@ -494,6 +515,11 @@ impl Settings {
             ("engines.clickhouse_connections", wide(self.engines.clickhouse_connections)),
             ("engines.postgres_connections", u64::from(self.engines.postgres_connections)),
             ("engines.postgres_wait_seconds", self.engines.postgres_wait_seconds),
+            ("engines.postgres_statement_seconds", self.engines.postgres_statement_seconds),
+            ("engines.postgres_lock_seconds", self.engines.postgres_lock_seconds),
+            ("engines.clickhouse_query_seconds", self.engines.clickhouse_query_seconds),
+            ("engines.clickhouse_queries", wide(self.engines.clickhouse_queries)),
+            ("engines.clickhouse_queries_waiting", wide(self.engines.clickhouse_queries_waiting)),
         ]
     }
 }

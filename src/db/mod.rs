@@ -1,14 +1,15 @@
 //! The PostgreSQL pool and its migrations, and how a store's fault reads as an error.
 
 mod fault;
+mod outage;
 mod retry;
 
 pub use self::retry::retried;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sqlx::{
-    Connection as _, PgPool,
+    ConnectOptions as _, Connection as _, PgConnection, PgPool,
     migrate::{Migrate as _, MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -22,6 +23,22 @@ const IDLE_MAX: Duration = Duration::from_mins(10);
 /// Shown beside our sessions in `pg_stat_activity`.
 const APPLICATION: &str = "millrace";
 
+/// How long a statement may run, and how long it may wait for a lock.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementLimits {
+    /// `statement_timeout`.
+    pub run_max: Duration,
+    /// `lock_timeout`.
+    pub lock_max: Duration,
+}
+
+/// The options with these limits for every statement of a connection.
+pub fn limited(options: PgConnectOptions, limits: StatementLimits) -> PgConnectOptions {
+    let ms = |limit: Duration| format!("{}ms", limit.as_millis());
+    options
+        .options([("statement_timeout", ms(limits.run_max)), ("lock_timeout", ms(limits.lock_max))])
+}
+
 /// A pool that connects when it is first used, so that a server can start before its store. Who waits longer
 /// than `wait_max` for a connection is told that the store is unavailable.
 pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Duration) -> PgPool {
@@ -29,6 +46,10 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
         .max_connections(connections_max)
         .acquire_timeout(wait_max)
         .idle_timeout(IDLE_MAX)
+        .before_acquire(|_, connection| {
+            let is_usable = !outage::is_older_than_last(connection.age);
+            Box::pin(async move { Ok(is_usable) })
+        })
         .connect_lazy_with(options.application_name(APPLICATION))
 }
 
@@ -41,6 +62,8 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
 /// When the store is out of reach, or its schema was made by a newer program.
 pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
     let mut connection = pool.acquire().await?.detach();
+    // A step may take as long as it takes, and wait for another program's.
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0").execute(&mut connection).await?;
     let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await;
     // What became of the schema is known; how the connection ends changes nothing.
     drop(connection.close().await);
@@ -59,12 +82,50 @@ pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
     }))
 }
 
-/// Whether the store answers.
-///
-/// # Errors
-/// When it does not, or when no connection is free for it.
-pub async fn ping(pool: &PgPool) -> Result<(), sqlx::Error> {
-    pool.acquire().await?.as_mut().ping().await
+/// Asks whether the store answers and takes writes, on a connection of its own, so that a pool that is used up does
+/// not make it look away.
+#[derive(Debug)]
+pub struct Pinger {
+    options: Arc<PgConnectOptions>,
+    connection: Option<PgConnection>,
+}
+
+/// What a ping found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pinged {
+    /// It takes writes.
+    Writable,
+    /// It answers and is a standby, or read-only otherwise.
+    ReadOnly,
+}
+
+impl Pinger {
+    /// Pings the store of a pool.
+    pub fn of(pool: &PgPool) -> Self {
+        Self { options: pool.connect_options(), connection: None }
+    }
+
+    /// Asks once. May be given up at any moment; the next call connects anew then.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn ping(&mut self) -> Result<Pinged, sqlx::Error> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.options.connect().await?,
+        };
+        let is_read_only: bool = sqlx::query_scalar(
+            "select pg_is_in_recovery() or current_setting('transaction_read_only')::boolean",
+        )
+        .fetch_one(&mut connection)
+        .await?;
+        if is_read_only {
+            // The address may lead to another server by now.
+            return Ok(Pinged::ReadOnly);
+        }
+        self.connection = Some(connection);
+        Ok(Pinged::Writable)
+    }
 }
 
 /// Records how many connections are open, by what they do; called when metrics are read.

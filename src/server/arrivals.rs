@@ -9,6 +9,7 @@ use std::time::Duration;
 use analytics::{AnalyticsError, events};
 use anyhow::bail;
 use ingest::record::Sequence;
+use supervisor::Heartbeat;
 
 use crate::{app::App, kernel::Timestamp};
 
@@ -105,9 +106,9 @@ async fn newest_arrival(app: &App) -> Result<u64, AnalyticsError> {
 }
 
 /// Keeps counting by ClickHouse's clock.
-pub(super) async fn watch(app: App) {
+pub(super) async fn watch(app: App, heartbeat: Heartbeat) {
     loop {
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        heartbeat.waiting(tokio::time::sleep(LOOK_INTERVAL)).await;
         // Whether ClickHouse can be reached is somebody else's business; the last look holds.
         if let Ok(ahead_ms) = look(&app).await {
             app.intake().sequence().set_ahead_ms(ahead_ms);

@@ -11,7 +11,7 @@ mod welcome;
 
 use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-use analytics::Analytics;
+use analytics::{Analytics, ReadLimits};
 use anyhow::Context as _;
 use ingest::{
     intake::{self, Intake, IntakeOptions},
@@ -20,6 +20,7 @@ use ingest::{
     spool::{Spool, SpoolOptions},
 };
 use parking_lot::Mutex;
+use supervisor::{Heartbeat, Panicked, Workers};
 use tokio::{
     net::TcpListener,
     sync::watch,
@@ -33,6 +34,7 @@ use crate::{
     callbacks::{self, Tellers},
     campaigns,
     config::{self, Role, Settings},
+    db::{self, StatementLimits},
     delivery::{
         self,
         ops::{bell::Bell, worker},
@@ -41,7 +43,7 @@ use crate::{
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
-        health::Readiness,
+        health::{KEY_WATCH, Readiness},
         quota::WorkspaceQuota,
         rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit, RateLimits},
     },
@@ -67,6 +69,9 @@ const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
 
 /// Longest silence within a request body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+
+/// How long a task may not beat before it counts as hung.
+const TASK_SILENCE_MAX: Duration = Duration::from_mins(1);
 
 /// How often a start looks whether the stores are ready.
 const READY_LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -101,7 +106,7 @@ pub struct Server {
     triggers: Option<Triggers>,
     engines: Engines,
     stopping: watch::Sender<bool>,
-    listeners: Vec<JoinHandle<http::Drained>>,
+    listeners: Vec<JoinHandle<Result<http::Drained, Panicked>>>,
     /// Those who send, where this process does.
     senders: Option<JoinHandle<()>>,
     background: JoinSet<()>,
@@ -145,7 +150,8 @@ impl Server {
         let recorder = Recorder::install()?;
         let data_dir = DataDir::open(&settings.data_dir)?;
         let lock = data_dir.lock().await?;
-        let (spool, recovery) = Spool::open(spool_options(&settings, &data_dir))?;
+        let workers = Workers::default();
+        let (spool, recovery) = Spool::open_with(spool_options(&settings, &data_dir), &workers)?;
         tracing::info!(?recovery, "spool opened");
         let clocks = Clocks { behind_max_seconds: settings.ingest.clock_behind_max_seconds };
         let last_arrival_number = intake::last_arrival_number(&spool)?;
@@ -168,8 +174,13 @@ impl Server {
         let engines = Engines::start(&engine_options, &data_dir).await?;
         // With port 0 the system chose the port, and links have to lead there.
         let settings = Settings { listen: api.local_addr()?, ..settings };
-        let app =
-            assemble(&settings, options.clock, &data_dir, &engines, (spool.clone(), recorder))?;
+        let app = assemble(
+            &settings,
+            options.clock,
+            &data_dir,
+            &engines,
+            (spool.clone(), workers, recorder),
+        )?;
         app.intake().sequence().raise(last_arrival_number);
         stores::check_cluster(&app).await?;
         clocks.follow_at_start(&app).await?;
@@ -191,10 +202,17 @@ impl Server {
         };
         server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir, options.show_key);
-        server.triggers = Some(Triggers::start(server.app.clone(), &server.spool)?);
+        server.triggers = Some(Triggers::start(
+            server.app.clone(),
+            &server.spool,
+            settings.triggers.backlog_bytes,
+        )?);
         if let Some(mail) = mail {
             server.mail = Some(mail.local_addr()?);
-            server.background.spawn(callbacks::inbound::serve(server.app.clone(), mail));
+            let (app, mail) = (server.app.clone(), Arc::new(mail));
+            server.keep("mail-inbound", move |heartbeat| {
+                callbacks::inbound::serve(app.clone(), Arc::clone(&mail), heartbeat)
+            });
         }
         Ok(server)
     }
@@ -229,12 +247,21 @@ impl Server {
 
     fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &Settings) {
         let front = if settings.has_role(Role::Api) { router::api } else { router::health };
-        let routers = [(api, front(self.app.clone())), (admin, router::admin(self.app.clone()))];
-        for (listener, router) in routers {
+        let routers = [
+            ("listener-api", api, front(self.app.clone())),
+            ("listener-admin", admin, router::admin(self.app.clone())),
+        ];
+        for (name, listener, router) in routers {
             let front = http::front(router, self.app.clock().clone());
             let stop = stopped(self.stopping.subscribe());
             let serve = http::serve(listener, front, serve_options(&settings.http), stop);
-            self.listeners.push(tokio::spawn(serve));
+            // It is not run again, since its socket is gone; but it is noticed. Nothing to do is no silence.
+            let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
+            self.listeners.push(tokio::spawn(async move {
+                let drained = heartbeat.attempt_async(serve).await?;
+                heartbeat.ended();
+                Ok(drained)
+            }));
         }
     }
 
@@ -247,24 +274,50 @@ impl Server {
             clocks: Clocks { behind_max_seconds: settings.ingest.clock_behind_max_seconds },
             demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api, show_key)),
         };
-        self.background.spawn(stores.bring_up());
-        self.background.spawn(self.app.auth().clone().watch(stopped(self.stopping.subscribe())));
-        self.background.spawn(arrivals::watch(self.app.clone()));
-        self.background.spawn(census::watch(self.app.db().clone()));
+        stores.watch(&mut self.background);
+        let (app, stopping) = (self.app.clone(), self.stopping.clone());
+        self.keep(KEY_WATCH, move |heartbeat| {
+            app.auth().clone().watch(heartbeat, stopped(stopping.subscribe()))
+        });
+        let app = self.app.clone();
+        self.keep("suppression-census", move |heartbeat| {
+            census::watch(app.db().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
         if settings.has_role(Role::Delivery) {
-            self.background.spawn(campaigns::ops::due::watch(self.app.clone()));
+            let app = self.app.clone();
+            self.keep("campaigns-due", move |heartbeat| {
+                campaigns::ops::due::watch(app.clone(), heartbeat)
+            });
             let senders = worker::run(self.app.clone(), self.stopping.subscribe());
             self.senders = Some(tokio::spawn(senders));
-            self.background.spawn(delivery::ops::feedback::watch(self.app.clone()));
+            let app = self.app.clone();
+            self.keep("feedback-forget", move |heartbeat| {
+                delivery::ops::feedback::watch(app.clone(), heartbeat)
+            });
         }
         let recorder = self.app.recorder().clone();
-        self.background.spawn(async move {
-            let mut tick = tokio::time::interval(UPKEEP_INTERVAL);
-            loop {
-                tick.tick().await;
-                recorder.upkeep();
+        self.keep("metrics-upkeep", move |heartbeat| {
+            let recorder = recorder.clone();
+            async move {
+                let mut tick = tokio::time::interval(UPKEEP_INTERVAL);
+                loop {
+                    tick.tick().await;
+                    heartbeat.beat();
+                    recorder.upkeep();
+                }
             }
         });
+    }
+
+    /// Keeps a task running in the background under this name.
+    fn keep<F>(&mut self, name: &'static str, work: impl FnMut(Heartbeat) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let heartbeat = self.app.readiness().workers().register(name, TASK_SILENCE_MAX);
+        self.background.spawn(heartbeat.run(work));
     }
 
     /// Stops in order: requests under way, the spool's way into ClickHouse, the spool, the engines.
@@ -274,8 +327,10 @@ impl Server {
         self.stopping.send_replace(true);
         let sent_by = tokio::time::Instant::now() + shutdown::SENDING_MAX;
         for listener in self.listeners {
-            let drained = listener.await.context("a listener failed")?;
-            tracing::info!(?drained, "listener closed");
+            match listener.await.context("a listener failed")? {
+                Ok(drained) => tracing::info!(?drained, "listener closed"),
+                Err(Panicked { text }) => tracing::error!(panic = text, "a listener had failed"),
+            }
         }
         if let Some(mut senders) = self.senders
             && tokio::time::timeout_at(sent_by, &mut senders).await.is_err()
@@ -341,11 +396,16 @@ fn assemble(
     clock: Clock,
     data_dir: &DataDir,
     engines: &Engines,
-    (spool, recorder): (Spool, Recorder),
+    (spool, workers, recorder): (Spool, Workers, Recorder),
 ) -> anyhow::Result<App> {
     let pool = &settings.engines;
     let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
-    let db = crate::db::connect(engines.postgres_options(), pool.postgres_connections, wait_max);
+    let limits = StatementLimits {
+        run_max: Duration::from_secs(pool.postgres_statement_seconds),
+        lock_max: Duration::from_secs(pool.postgres_lock_seconds),
+    };
+    let postgres = db::limited(engines.postgres_options(), limits);
+    let db = db::connect(postgres, pool.postgres_connections, wait_max);
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
@@ -357,7 +417,9 @@ fn assemble(
     };
     Ok(App::new(Parts {
         auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance),
-        analytics: Analytics::connect(&engines.clickhouse().for_analytics())?,
+        analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
+            .with_limits(read_limits(pool)),
+        readiness: Readiness::new().of(spool.clone(), workers),
         intake: Intake::new(
             spool,
             IntakeOptions {
@@ -365,7 +427,6 @@ fn assemble(
                 last_arrival_number: 0,
             },
         ),
-        readiness: Readiness::new(),
         body_budget: BodyBudget::new(body_limits(&settings.http)),
         rate_limits: rate_limits(&settings.rate_limits),
         stored_engagements: StoredRate::new(settings.limits.message_engagements_per_minute),
@@ -403,6 +464,14 @@ fn body_limits(settings: &config::Http) -> BodyLimits {
         arrival_max: Duration::from_secs(settings.body_timeout_seconds),
         grace: Duration::from_secs(settings.body_grace_seconds),
         rate_min: settings.body_rate_bytes,
+    }
+}
+
+fn read_limits(settings: &config::Engines) -> ReadLimits {
+    ReadLimits {
+        time_max: Duration::from_secs(settings.clickhouse_query_seconds),
+        queries_max: settings.clickhouse_queries,
+        waiting_max: settings.clickhouse_queries_waiting,
     }
 }
 

@@ -9,19 +9,28 @@ use ingest::{
     window::EventKey,
 };
 use parking_lot::Mutex;
+use supervisor::Heartbeat;
+use tokio::{task::JoinSet, time::timeout};
 
 use super::{arrivals::Clocks, welcome::Demo};
 use crate::{
     app::App,
     config::Settings,
+    db::{Pinged, Pinger},
     engines::DataDir,
     http::health::{Condition, Store},
 };
 
 /// Pause between two tries to reach a store.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// How often a store that was ready is looked at again.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// Pause between two looks at a store that was ready.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// Longest wait for its answer.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+/// Looks in a row without an answer after which it counts as down: a store that is frozen is known to be within 3 s.
+const SILENT_LOOKS_MAX: u32 = 2;
+/// How long a watching task may not beat before it counts as hung.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Days of server-stamped ids that the door remembers (DECISIONS E2).
 const WINDOW_DAYS: i64 = 7;
 /// Milliseconds of a day.
@@ -53,18 +62,34 @@ pub(super) fn pipeline_options(
             ..Limits::default()
         },
         now_ms: Arc::new(move || clock.now().millis().unsigned_abs()),
+        workers: app.readiness().workers().clone(),
     }
 }
 
 impl Stores {
-    /// Brings both stores up, each as soon as it can be reached, then keeps an eye on them.
-    pub(super) async fn bring_up(self) {
+    /// Brings both stores up, each as soon as it can be reached, then keeps an eye on each: one task a store, so that
+    /// one that hangs does not hide the other.
+    pub(super) fn watch(self, tasks: &mut JoinSet<()>) {
         let Self { app, spool, pipeline, pipeline_options, clocks, demo } = self;
-        tokio::join!(
-            bring_up_postgres(&app, demo),
-            bring_up_clickhouse(&app, clocks, &spool, pipeline_options, &pipeline),
-        );
-        watch(&app).await;
+        let workers = app.readiness().workers().clone();
+        let of_postgres = app.clone();
+        let demo = Arc::new(demo);
+        tasks.spawn(workers.register("postgres-watch", SILENCE_MAX).run(move |heartbeat| {
+            let (app, demo) = (of_postgres.clone(), Arc::clone(&demo));
+            async move {
+                heartbeat.waiting(bring_up_postgres(&app, demo.as_ref().as_ref())).await;
+                watch_postgres(&app, &heartbeat).await;
+            }
+        }));
+        tasks.spawn(workers.register("clickhouse-watch", SILENCE_MAX).run(move |heartbeat| {
+            let (app, spool, pipeline) = (app.clone(), spool.clone(), Arc::clone(&pipeline));
+            let options = pipeline_options.clone();
+            async move {
+                let up = bring_up_clickhouse(&app, clocks, (&spool, &options), &pipeline);
+                heartbeat.waiting(up).await;
+                watch_clickhouse(&app, &heartbeat).await;
+            }
+        }));
     }
 }
 
@@ -81,9 +106,9 @@ pub(super) async fn check_cluster(app: &App) -> anyhow::Result<()> {
     }
 }
 
-async fn bring_up_postgres(app: &App, demo: Option<Demo>) {
+async fn bring_up_postgres(app: &App, demo: Option<&Demo>) {
     let mut tries = Tries::of(Store::Postgres);
-    while let Err(error) = prepare_postgres(app, demo.as_ref()).await {
+    while let Err(error) = prepare_postgres(app, demo).await {
         tries.failed(app, &error).await;
     }
     app.readiness().set(Store::Postgres, Condition::Ready);
@@ -92,24 +117,24 @@ async fn bring_up_postgres(app: &App, demo: Option<Demo>) {
 async fn bring_up_clickhouse(
     app: &App,
     clocks: Clocks,
-    spool: &Spool,
-    options: PipelineOptions,
+    (spool, options): (&Spool, &PipelineOptions),
     pipeline: &Mutex<Option<Pipeline>>,
 ) {
     let mut tries = Tries::of(Store::Clickhouse);
     while let Err(error) = prepare_clickhouse(app, clocks).await {
         tries.failed(app, &error).await;
     }
-    match Pipeline::start(spool, options) {
-        Ok(started) => {
-            *pipeline.lock() = Some(started);
-            app.readiness().set(Store::Clickhouse, Condition::Ready);
-        }
-        Err(error) => {
-            tracing::error!(%error, "the ClickHouse writer cannot start");
-            app.readiness().set(Store::Clickhouse, down("the ClickHouse writer cannot start"));
+    // After a panic of this task it runs already.
+    while pipeline.lock().is_none() {
+        match Pipeline::start(spool, options.clone()) {
+            Ok(started) => *pipeline.lock() = Some(started),
+            Err(error) => {
+                let error = anyhow::Error::new(error).context("the ClickHouse writer cannot start");
+                tries.failed(app, &error).await;
+            }
         }
     }
+    app.readiness().set(Store::Clickhouse, Condition::Ready);
 }
 
 async fn prepare_postgres(app: &App, demo: Option<&Demo>) -> anyhow::Result<()> {
@@ -171,16 +196,71 @@ impl Tries {
     }
 }
 
-async fn watch(app: &App) {
+async fn watch_postgres(app: &App, heartbeat: &Heartbeat) {
+    let mut pinger = Pinger::of(app.db());
+    let mut watched = Watched::of(Store::Postgres);
     loop {
+        heartbeat.beat();
+        let seen = match timeout(LOOK_MAX, pinger.ping()).await {
+            Ok(Ok(Pinged::Writable)) => Seen::Ready,
+            Ok(Ok(Pinged::ReadOnly)) => Seen::Down("read-only"),
+            Ok(Err(_)) => Seen::Down("not reachable"),
+            Err(_) => Seen::Silent,
+        };
+        watched.note(app, seen);
         tokio::time::sleep(LOOK_INTERVAL).await;
-        let (postgres, clickhouse) =
-            tokio::join!(crate::db::ping(app.db()), app.analytics().ping());
-        for (store, reachable) in
-            [(Store::Postgres, postgres.is_ok()), (Store::Clickhouse, clickhouse.is_ok())]
-        {
-            let condition = if reachable { Condition::Ready } else { down("not reachable") };
-            app.readiness().set(store, condition);
-        }
+    }
+}
+
+async fn watch_clickhouse(app: &App, heartbeat: &Heartbeat) {
+    let mut watched = Watched::of(Store::Clickhouse);
+    loop {
+        heartbeat.beat();
+        let seen = match timeout(LOOK_MAX, app.analytics().ping()).await {
+            Ok(Ok(())) => Seen::Ready,
+            Ok(Err(_)) => Seen::Down("not reachable"),
+            // It is busy, and answers others.
+            Err(_) if app.analytics().since_answer().is_some_and(|age| age < LOOK_MAX) => {
+                Seen::Ready
+            }
+            Err(_) => Seen::Silent,
+        };
+        watched.note(app, seen);
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// What one look at a store showed.
+#[derive(Debug, Clone, Copy)]
+enum Seen {
+    Ready,
+    Down(&'static str),
+    /// No answer within [`LOOK_MAX`].
+    Silent,
+}
+
+/// A store that is being watched.
+#[derive(Debug)]
+struct Watched {
+    store: Store,
+    /// Looks in a row without an answer.
+    silent: u32,
+}
+
+impl Watched {
+    fn of(store: Store) -> Self {
+        Self { store, silent: 0 }
+    }
+
+    /// Notes what a look showed. One look without an answer may be a machine that is busy.
+    fn note(&mut self, app: &App, seen: Seen) {
+        self.silent = if matches!(seen, Seen::Silent) { self.silent + 1 } else { 0 };
+        let condition = match seen {
+            Seen::Ready => Condition::Ready,
+            Seen::Down(reason) => down(reason),
+            Seen::Silent if self.silent < SILENT_LOOKS_MAX => return,
+            Seen::Silent => down("does not answer"),
+        };
+        app.readiness().set(self.store, condition);
     }
 }

@@ -12,5 +12,11 @@ const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[utoipa::path(get, path = "/metrics", tag = "health", responses((status = 200, body = String)))]
 pub(crate) async fn render_metrics(State(app): State<App>) -> impl IntoResponse {
     crate::db::observe_pool(app.db());
+    app.readiness().workers().observe();
+    let (in_flight, waiting) = app.analytics().in_flight_and_waiting();
+    for (state, count) in [("in_flight", in_flight), ("waiting", waiting)] {
+        let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        metrics::gauge!("clickhouse_queries", "state" => state).set(count);
+    }
     ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], app.recorder().render())
 }

@@ -279,7 +279,31 @@ pub const METRICS: &[Metric] = &[
         Count,
         "times events could not set a campaign off, by kind: store is tried again",
     ),
+    metric(
+        "trigger_shed_events_total",
+        Counter,
+        Count,
+        "events that set nothing off because triggers held more of the spool than they may",
+    ),
     metric("postgres_connections", Gauge, Count, "pooled connections, by state"),
+    metric(
+        "clickhouse_queries",
+        Gauge,
+        Count,
+        "questions to ClickHouse, by state: in flight, or waiting for their turn",
+    ),
+    metric(
+        "worker_alive",
+        Gauge,
+        Count,
+        "1 while every thread or task of that name runs and beats, 0 while one does not",
+    ),
+    metric(
+        "worker_restarts_total",
+        Counter,
+        Count,
+        "threads and tasks that panicked and were run again, by name",
+    ),
 ];
 
 /// Tells the recorder the unit and help of every metric.

@@ -25,6 +25,7 @@ mod events;
 mod hosted_page;
 mod lists;
 mod operability;
+mod outages;
 mod sdk;
 mod sender_domains;
 mod sending;

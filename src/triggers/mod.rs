@@ -13,8 +13,8 @@
 //! 3. Events that come in after a campaign's launch was answered find it, however soon: who waits is looked
 //!    up after the events were taken from the spool, not before.
 //! 4. Every process that takes events in judges them, whatever its roles; sending is anybody's work.
-//! 5. A PostgreSQL that is slow or away is waited for; the way into ClickHouse is another consumer's, and the
-//!    spool keeps what either has yet to see.
+//! 5. A PostgreSQL that is slow or away is waited for, within a budget of the spool (see `ops::feed`); the way into
+//!    ClickHouse is another consumer's, and the spool keeps what either has yet to see.
 
 mod model;
 mod ops;

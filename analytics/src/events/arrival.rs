@@ -11,8 +11,7 @@ const CLOCK: &str = include_str!("../sql/clock.sql");
 /// # Errors
 /// When ClickHouse is away.
 pub async fn newest_arrival(analytics: &Analytics) -> Result<u64, AnalyticsError> {
-    let newest = client::read(&analytics.client, NEWEST_ARRIVAL).fetch_one::<u64>().await;
-    match newest.map_err(AnalyticsError::from) {
+    match client::read(analytics, NEWEST_ARRIVAL).fetch_one::<u64>().await {
         Err(error) if error.is_missing_table() => Ok(0),
         newest => newest,
     }
@@ -24,6 +23,5 @@ pub async fn newest_arrival(analytics: &Analytics) -> Result<u64, AnalyticsError
 /// When ClickHouse is away.
 pub async fn clock_ms(analytics: &Analytics) -> Result<i64, AnalyticsError> {
     // Needs no database, which may not have been made yet.
-    let client = client::client(&analytics.address, false);
-    Ok(client::read(&client, CLOCK).fetch_one().await?)
+    client::read_outside(analytics, CLOCK).fetch_one().await
 }

@@ -6,7 +6,7 @@
 //! the timeline at its own time. When repeats, rows that lost, or many events of one instant used up
 //! the candidates and the page is short, the question is asked again with more of them.
 
-use clickhouse::{Row, query::Query};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use super::{
     filter::{EventFilter, Range},
     people::PeopleFilter,
 };
-use crate::{Analytics, client, error::AnalyticsError};
+use crate::{Analytics, client, error::AnalyticsError, reads::Read};
 
 const NEWEST_ENTRIES: &str = include_str!("../sql/newest_entries.sql");
 const NEWEST_EVENTS: &str = include_str!("../sql/newest_events.sql");
@@ -121,7 +121,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    fn bind(&self, query: Query) -> Query {
+    fn bind(&self, query: Read) -> Read {
         query
             .param("workspace", self.workspace.to_string())
             .param("identifiers", &self.identifiers)
@@ -137,7 +137,7 @@ impl<'a> Asked<'a> {
         filter: &EventFilter,
         wanted: u64,
     ) -> Result<Newest, AnalyticsError> {
-        let query = client::read(&analytics.client, &newest_events(self.identifiers.len()))
+        let query = client::read(analytics, &newest_events(self.identifiers.len()))
             .param("wanted", wanted)
             .param("any_user", self.identifiers == [EVERYONE])
             .param("limit", filter.limit)
@@ -146,7 +146,7 @@ impl<'a> Asked<'a> {
         for (place, identifier) in self.identifiers.iter().enumerate() {
             query = query.param(&format!("identifier_{place}"), identifier);
         }
-        Ok(query.fetch_one().await?)
+        query.fetch_one().await
     }
 
     async fn page(
@@ -205,7 +205,7 @@ pub async fn of_user(
     if page.is_all_looked_at && (1..u64::from(filter.limit)).contains(&shown) {
         return Ok((page.rows, filter.offset + shown));
     }
-    let counted = client::read(&analytics.client, USER_EVENTS_TOTAL);
+    let counted = client::read(analytics, USER_EVENTS_TOTAL);
     let total: Total = asked.bind(counted).fetch_one().await?;
     Ok((page.rows, total.total))
 }
@@ -235,7 +235,7 @@ pub async fn times_of(
         .enumerate()
         .map(|(number, property)| format!("    AND {}\n", property.condition(number)));
     let sql: String = [USER_EVENTS_TOTAL.to_owned()].into_iter().chain(conditions).collect();
-    let mut query = asked.bind(client::read(&analytics.client, &sql));
+    let mut query = asked.bind(client::read(analytics, &sql));
     for (number, property) in filter.properties.iter().enumerate() {
         query = property.bind(number, query);
     }

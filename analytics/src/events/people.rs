@@ -1,11 +1,11 @@
 //! Who did something: the identifiers under which an event was tracked, streamed, since they may be many.
 
-use clickhouse::{Row, query::RowCursor};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{filter::Range, property::PropertyFilter};
-use crate::{Analytics, client, error::AnalyticsError};
+use crate::{Analytics, client, error::AnalyticsError, reads::RowStream};
 
 /// Narrows [`EVENT_PEOPLE`] to some people.
 const AMONG: &str =
@@ -65,7 +65,7 @@ impl From<TrackedRow> for Tracked {
 /// The answer, row by row.
 pub struct People {
     /// None where nothing can match.
-    cursor: Option<RowCursor<TrackedRow>>,
+    cursor: Option<RowStream<TrackedRow>>,
 }
 
 impl std::fmt::Debug for People {
@@ -104,7 +104,7 @@ pub async fn people(
     let among = filter.among.as_ref().map(|_| AMONG.to_owned());
     let conditions: Vec<String> = properties.chain(among).collect();
     let ask = |sql: &str| {
-        client::read(&analytics.client, sql)
+        client::read(analytics, sql)
             .param("workspace", workspace.to_string())
             .param("event_name", &filter.event_name)
             .param("start_ms", range.start_ms)

@@ -30,7 +30,7 @@ pub async fn recent_client_ids(
     since_ms: i64,
     limit: u32,
 ) -> Result<Vec<RecentId>, AnalyticsError> {
-    let rows = client::read(&analytics.client, RECENT_CLIENT_IDS)
+    let rows = client::read(analytics, RECENT_CLIENT_IDS)
         .param("since_ms", since_ms.max(0))
         .param("limit", limit)
         .fetch_all()

@@ -1,11 +1,11 @@
 //! When people came: the beginnings of their sessions, streamed, since they may be many.
 
-use clickhouse::{Row, query::RowCursor};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::filter::Range;
-use crate::{Analytics, client, error::AnalyticsError};
+use crate::{Analytics, client, error::AnalyticsError, reads::RowStream};
 
 const VISITS: &str = include_str!("../sql/visits.sql");
 const LOOKS: &str = include_str!("../sql/looks.sql");
@@ -37,7 +37,7 @@ pub struct Visitor {
 /// The answer, row by row.
 pub struct Visitors {
     /// None where nothing can match.
-    cursor: Option<RowCursor<Visitor>>,
+    cursor: Option<RowStream<Visitor>>,
 }
 
 impl std::fmt::Debug for Visitors {
@@ -89,7 +89,7 @@ fn ask(
     let Some(range) = Range::new(Some(filter.start_ms), Some(filter.end_ms)) else {
         return Ok(Visitors { cursor: None });
     };
-    let query = client::read(&analytics.client, sql)
+    let query = client::read(analytics, sql)
         .with_setting("max_result_rows", filter.people_max.to_string())
         .param("workspace", workspace.to_string())
         .param("start_ms", range.start_ms)

@@ -1,6 +1,6 @@
 //! Events that may be the success of a message, streamed, since they may be many.
 
-use clickhouse::{Row, query::RowCursor};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -8,6 +8,7 @@ use crate::{
     Analytics, client,
     error::AnalyticsError,
     events::{FIRST_OF_ORDERS, ORDER_COMPLETED, Range},
+    reads::RowStream,
 };
 
 const CONVERSIONS: &str = include_str!("../sql/message_conversions.sql");
@@ -58,7 +59,7 @@ pub struct Conversion {
 /// The answer, row by row.
 pub struct Conversions {
     /// None where nothing can match.
-    cursor: Option<RowCursor<Conversion>>,
+    cursor: Option<RowStream<Conversion>>,
 }
 
 impl std::fmt::Debug for Conversions {
@@ -94,7 +95,7 @@ pub fn conversions(
     };
     let is_order = filter.event_name == ORDER_COMPLETED;
     let first = if is_order { format!("AND {FIRST_OF_ORDERS}") } else { String::new() };
-    let query = client::read(&analytics.client, &CONVERSIONS.replace("$and$", &first))
+    let query = client::read(analytics, &CONVERSIONS.replace("$and$", &first))
         .with_setting("max_result_rows", filter.events_max.to_string())
         .param("workspace", workspace.to_string())
         .param("event_name", filter.event_name)

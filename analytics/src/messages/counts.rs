@@ -1,13 +1,13 @@
 //! How many messages got how far.
 
-use clickhouse::{Row, query::Query};
+use clickhouse::Row;
 use serde::Deserialize;
 
 use super::{
     Cohort,
     judged::{Among, happened},
 };
-use crate::{Analytics, error::AnalyticsError};
+use crate::{Analytics, error::AnalyticsError, reads::Read};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
 const COUNTED: &str = include_str!("../sql/message_counted.sql");
@@ -100,7 +100,7 @@ async fn ask(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
     sql: &str,
-) -> Result<Option<Query>, AnalyticsError> {
+) -> Result<Option<Read>, AnalyticsError> {
     let sql = sql.replace("$counted$", COUNTED);
     if !cohort.is_scattered(analytics).await? {
         return Ok(cohort.ask(analytics, &sql.replace("$plain$", ""), Among::All));

@@ -1,10 +1,10 @@
 //! What people saw in apps and did with it.
 
-use clickhouse::{Row, query::Query};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::{Analytics, client, error::AnalyticsError, events::Range};
+use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::Read};
 
 const COUNTS: &str = include_str!("../sql/in_app_counts.sql");
 const PLACES: &str = include_str!("../sql/in_app_places.sql");
@@ -26,8 +26,8 @@ pub struct InAppCampaign {
 }
 
 impl InAppCampaign {
-    fn ask(&self, analytics: &Analytics, sql: &str) -> Query {
-        client::read(&analytics.client, sql)
+    fn ask(&self, analytics: &Analytics, sql: &str) -> Read {
+        client::read(analytics, sql)
             .param("workspace", self.workspace.to_string())
             .param("campaign", self.campaign.to_string())
     }
@@ -61,7 +61,7 @@ pub async fn in_app_counts(
     analytics: &Analytics,
     campaign: &InAppCampaign,
 ) -> Result<Vec<InAppCount>, AnalyticsError> {
-    Ok(campaign.ask(analytics, COUNTS).param("tail", TAIL_DISPLAYS).fetch_all().await?)
+    campaign.ask(analytics, COUNTS).param("tail", TAIL_DISPLAYS).fetch_all().await
 }
 
 /// What was done on a platform with a button, or, the button being empty, without one.
@@ -85,7 +85,7 @@ pub async fn in_app_places(
     analytics: &Analytics,
     campaign: &InAppCampaign,
 ) -> Result<Vec<InAppPlace>, AnalyticsError> {
-    Ok(campaign.ask(analytics, PLACES).param("places_max", PLACES_MAX).fetch_all().await?)
+    campaign.ask(analytics, PLACES).param("places_max", PLACES_MAX).fetch_all().await
 }
 
 /// One time a message was shown.

@@ -1,9 +1,8 @@
 //! Whose outcomes are asked about, and the part of each question that judges them.
 
-use clickhouse::query::Query;
 use uuid::Uuid;
 
-use crate::{Analytics, client, error::AnalyticsError, events::Range};
+use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::Read};
 
 const JUDGED: &str = include_str!("../sql/message_judged.sql");
 const IN_RANGE: &str = include_str!("../sql/message_in_range.sql");
@@ -90,7 +89,7 @@ impl Cohort<'_> {
         if self.is_ranged() {
             return Ok(false);
         }
-        let parts: u64 = client::read(&analytics.client, PARTS)
+        let parts: u64 = client::read(analytics, PARTS)
             .param("workspace", self.workspace.to_string())
             .param("campaign", self.campaign.to_string())
             .fetch_one()
@@ -105,7 +104,7 @@ impl Cohort<'_> {
         analytics: &Analytics,
         sql: &str,
         any: u32,
-    ) -> Result<Option<Query>, AnalyticsError> {
+    ) -> Result<Option<Read>, AnalyticsError> {
         if self.is_scattered(analytics).await? {
             return Ok(self.ask(analytics, &sql.replace("$judged$", SEEN), Among::All));
         }
@@ -113,7 +112,7 @@ impl Cohort<'_> {
     }
 
     /// A question about these messages. `None` where nothing can match.
-    pub(super) fn ask(&self, analytics: &Analytics, sql: &str, among: Among) -> Option<Query> {
+    pub(super) fn ask(&self, analytics: &Analytics, sql: &str, among: Among) -> Option<Read> {
         self.ask_further(analytics, sql, "", among)
     }
 
@@ -124,7 +123,7 @@ impl Cohort<'_> {
         sql: &str,
         condition: &str,
         among: Among,
-    ) -> Option<Query> {
+    ) -> Option<Read> {
         let range = Range::new(self.start_ms, self.end_ms)?;
         let in_range = if self.is_ranged() { IN_RANGE } else { "" };
         let query = judge(analytics, sql, &format!("{in_range}\n{condition}"), among);
@@ -141,11 +140,11 @@ impl Cohort<'_> {
 }
 
 /// A question with its holes filled: what judges messages, and which of them.
-pub(super) fn judge(analytics: &Analytics, sql: &str, conditions: &str, among: Among) -> Query {
+pub(super) fn judge(analytics: &Analytics, sql: &str, conditions: &str, among: Among) -> Read {
     let (prewhere, any) = among.condition();
     let judged = JUDGED.replace("$and_judged$", conditions).replace("$among$", &prewhere);
     let sql = sql.replace("$status$", STATUS).replace("$judged$", &judged);
-    client::read(&analytics.client, &sql)
+    client::read(analytics, &sql)
         .with_setting("max_query_size", STATEMENT_BYTES_MAX.to_string())
         .param("among", any)
 }

@@ -1,10 +1,10 @@
 //! Who was sent, opened or clicked messages, streamed, since they may be many.
 
-use clickhouse::{Row, query::RowCursor};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::{Analytics, client, error::AnalyticsError, events::Range};
+use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::RowStream};
 
 const MESSAGE_PEOPLE: &str = include_str!("../sql/message_people.sql");
 const MESSAGE_PERSON: &str = include_str!("../sql/message_person.sql");
@@ -58,7 +58,7 @@ struct Engaged {
 /// The internal ids of people, one by one.
 pub struct EngagedPeople {
     /// None where nothing can match.
-    cursor: Option<RowCursor<Engaged>>,
+    cursor: Option<RowStream<Engaged>>,
 }
 
 impl std::fmt::Debug for EngagedPeople {
@@ -93,7 +93,7 @@ pub async fn includes(
     filter: &EngagementFilter,
 ) -> Result<bool, AnalyticsError> {
     let Some(range) = Range::new(filter.start_ms, filter.end_ms) else { return Ok(false) };
-    let query = client::read(&analytics.client, MESSAGE_PERSON)
+    let query = client::read(analytics, MESSAGE_PERSON)
         .param("workspace", workspace.to_string())
         .param("any_campaign", filter.campaign.is_none())
         .param("campaign", filter.campaign.unwrap_or_default().to_string())
@@ -119,7 +119,7 @@ pub fn people(
     let Some(range) = Range::new(filter.start_ms, filter.end_ms) else {
         return Ok(EngagedPeople { cursor: None });
     };
-    let query = client::read(&analytics.client, MESSAGE_PEOPLE)
+    let query = client::read(analytics, MESSAGE_PEOPLE)
         .with_setting("max_result_rows", filter.people_max.to_string())
         .param("workspace", workspace.to_string())
         .param("any_campaign", filter.campaign.is_none())

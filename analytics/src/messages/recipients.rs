@@ -192,7 +192,7 @@ async fn everyone(
     filter: &RecipientFilter,
 ) -> Result<(Vec<String>, u64), AnalyticsError> {
     let ask = |sql| {
-        crate::client::read(&analytics.client, sql)
+        crate::client::read(analytics, sql)
             .param("workspace", cohort.workspace.to_string())
             .param("campaign", cohort.campaign.to_string())
     };
@@ -295,7 +295,7 @@ async fn failings(
     cohort: &Cohort<'_>,
     users: &[&str],
 ) -> Result<Whys, AnalyticsError> {
-    let rows: Vec<FailingRow> = crate::client::read(&analytics.client, FAILINGS)
+    let rows: Vec<FailingRow> = crate::client::read(analytics, FAILINGS)
         .param("workspace", cohort.workspace.to_string())
         .param("campaign", cohort.campaign.to_string())
         .param("users", users)

@@ -44,5 +44,5 @@ pub async fn rewards(
         .param("clicks", filter.by_clicks)
         .param("window_ms", filter.window_ms)
         .param("settled_ms", filter.settled_ms);
-    Ok(query.fetch_all().await?)
+    query.fetch_all().await
 }

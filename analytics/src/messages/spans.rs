@@ -27,7 +27,7 @@ pub async fn spans(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Vec<Span>, AnalyticsError> {
-    let query = client::read(&analytics.client, SPANS)
+    let query = client::read(analytics, SPANS)
         .param("workspace", cohort.workspace.to_string())
         .param("campaign", cohort.campaign.to_string());
     let mut spans: Vec<Span> = query.fetch_all().await?;

@@ -49,10 +49,10 @@ pub async fn timeline(
     campaign: Uuid,
     user: &str,
 ) -> Result<Vec<Happening>, AnalyticsError> {
-    let query = client::read(&analytics.client, TIMELINE)
+    let query = client::read(analytics, TIMELINE)
         .param("workspace", workspace.to_string())
         .param("campaign", campaign.to_string())
         .param("user", user)
         .param("events_max", EVENTS_MAX);
-    Ok(query.fetch_all().await?)
+    query.fetch_all().await
 }

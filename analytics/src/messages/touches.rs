@@ -81,5 +81,5 @@ pub async fn touches(
         .param("start_ms", range.start_ms)
         .param("end_ms", range.end_ms)
         .param("touches_max", filter.touches_max);
-    Ok(query.fetch_all().await?)
+    query.fetch_all().await
 }

@@ -20,6 +20,8 @@ pub(super) struct Chunk {
     pub first: Position,
     /// The place after the last frame.
     pub end: Mark,
+    /// Frames in it.
+    pub frames: u64,
     /// The frames' batches, in order, until everything is in: refused rows are looked for in them.
     pub batches: Arc<Vec<Batch>>,
     /// One block per partition of each table, ascending.

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use supervisor::Heartbeat;
 use tokio::sync::mpsc;
 
 use super::{
@@ -22,6 +23,8 @@ use crate::{
 
 /// How long a wait may last before the flags are looked at again.
 const WAIT_MAX: Duration = Duration::from_millis(100);
+/// Why a frame that could be read is a dead letter.
+const LEFT_OUT: &str = "the pipeline panicked at this frame each time it was tried";
 /// Pause after the log could not be read.
 const READ_PAUSE: Duration = Duration::from_secs(1);
 
@@ -29,6 +32,7 @@ pub(super) struct Gather {
     pub consumer: Consumer,
     pub limits: Limits,
     pub flow: Arc<Flow>,
+    pub heartbeat: Heartbeat,
     pub permits: Permits,
     pub chunks: mpsc::Sender<Chunk>,
     pub encoder: Encoder,
@@ -45,6 +49,7 @@ struct Open {
     end: Mark,
     batches: Vec<Batch>,
     unreadable: Vec<DeadLetter>,
+    frames: u64,
     rows: usize,
     bytes: usize,
     events: u64,
@@ -69,7 +74,8 @@ impl Gather {
     }
 
     fn permit(&self) -> Option<Permit> {
-        while !self.flow.aborted.load(Ordering::Acquire) {
+        while !self.flow.is_over() {
+            self.heartbeat.beat();
             if let Some(permit) = self.permits.take(WAIT_MAX) {
                 return Some(permit);
             }
@@ -105,9 +111,10 @@ impl Gather {
     }
 
     fn receive(&mut self, timeout: Duration) -> Result<Received, Finished> {
-        if self.flow.aborted.load(Ordering::Acquire) {
+        if self.flow.is_over() {
             return Err(Finished);
         }
+        self.heartbeat.beat();
         match self.consumer.receive(timeout) {
             Ok(Some(frame)) => Ok(Received::Frame(frame)),
             Ok(None) => Ok(Received::Nothing),
@@ -126,9 +133,18 @@ impl Gather {
             self.flow.in_flight.lock().push_back(frame.at_ms);
             Open::new(frame)
         });
+        open.frames += 1;
+        self.flow.gathering.set(open.first.get(), open.frames);
         open.end = frame.end();
         open.events += u64::from(frame.events);
         open.bytes += frame.payload.len();
+        if self.flow.suspects.lock().is_left_out(frame.position.get()) {
+            let at_ms = (self.flow.now_ms)();
+            open.unreadable.push(unreadable(frame, LEFT_OUT, at_ms));
+            return open.fill();
+        }
+        #[cfg(test)]
+        super::tests::panic_at_poison(frame);
         match Batch::from_bytes(frame.payload.clone()) {
             Ok(batch) => {
                 open.rows += batch.header().count as usize;
@@ -139,7 +155,7 @@ impl Gather {
                 open.unreadable.push(unreadable(frame, &reason.to_string(), at_ms));
             }
         }
-        Fill { rows: open.rows, bytes: open.bytes, end: open.end.position }
+        open.fill()
     }
 
     fn is_full(&mut self, fill: &Fill) -> bool {
@@ -152,6 +168,9 @@ impl Gather {
             if exact {
                 return true;
             }
+        }
+        if fill.frames >= self.flow.suspects.lock().together(fill.first) {
+            return true;
         }
         if !self.noted.is_empty() {
             // The chunk of the earlier run that ends there was within the limits, theirs or ours.
@@ -183,6 +202,7 @@ impl Gather {
         Chunk {
             first: open.first,
             end: open.end,
+            frames: open.frames,
             partitions: self.encoder.partitions(&open.batches),
             batches: Arc::new(open.batches),
             unreadable: open.unreadable,
@@ -200,6 +220,8 @@ enum Received {
 }
 
 struct Fill {
+    first: u64,
+    frames: u64,
     rows: usize,
     bytes: usize,
     end: Position,
@@ -212,11 +234,22 @@ impl Open {
             end: frame.end(),
             batches: Vec::new(),
             unreadable: Vec::new(),
+            frames: 0,
             rows: 0,
             bytes: 0,
             events: 0,
             oldest_at_ms: frame.at_ms,
             since: Instant::now(),
+        }
+    }
+
+    fn fill(&self) -> Fill {
+        Fill {
+            first: self.first.get(),
+            frames: self.frames,
+            rows: self.rows,
+            bytes: self.bytes,
+            end: self.end.position,
         }
     }
 }

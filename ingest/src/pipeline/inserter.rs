@@ -3,6 +3,7 @@
 use std::{ops::Range, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
+use supervisor::Heartbeat;
 use tokio::sync::mpsc;
 
 use super::{
@@ -27,6 +28,7 @@ pub(super) struct Inserter {
     pub cursor: Cursor,
     pub dead_letters_dir: PathBuf,
     pub flow: Arc<Flow>,
+    pub heartbeat: Heartbeat,
     pub metrics: PipelineMetrics,
     /// First part of every token: the spool's id in hexadecimal.
     pub spool: String,
@@ -42,15 +44,11 @@ struct Refused {
 impl Inserter {
     /// Runs until the gathering thread ends.
     pub(super) async fn run(self, mut chunks: mpsc::Receiver<Chunk>) {
-        while let Some(chunk) = chunks.recv().await {
-            for partition in &chunk.partitions {
-                self.insert_partition(&chunk, partition).await;
-            }
-            if !chunk.unreadable.is_empty() {
-                let name = format!("{:020}-unreadable", chunk.first.get());
-                self.keep(name, chunk.unreadable.clone()).await;
-            }
-            self.commit(chunk.end).await;
+        while let Some(chunk) = self.heartbeat.waiting(chunks.recv()).await {
+            self.flow.inserting.set(chunk.first.get(), chunk.frames);
+            // ClickHouse may be away for long: each call of it has a deadline of its own.
+            self.heartbeat.waiting(self.settle(&chunk)).await;
+            self.flow.suspects.lock().passed(chunk.end.position.get());
             self.flow.in_flight.lock().pop_front();
             self.metrics.events_drained.increment(chunk.events);
             #[expect(clippy::cast_precision_loss, reason = "milliseconds of a lag")]
@@ -58,6 +56,18 @@ impl Inserter {
             self.metrics.visible_lag_seconds.record(lag_ms / 1000.0);
             drop(chunk.permit);
         }
+    }
+
+    /// Brings a chunk in, and moves the cursor behind it.
+    async fn settle(&self, chunk: &Chunk) {
+        for partition in &chunk.partitions {
+            self.insert_partition(chunk, partition).await;
+        }
+        if !chunk.unreadable.is_empty() {
+            let name = format!("{:020}-unreadable", chunk.first.get());
+            self.keep(name, chunk.unreadable.clone()).await;
+        }
+        self.commit(chunk.end).await;
     }
 
     /// Brings the rows of one partition in, whatever it takes; those that can never go in become

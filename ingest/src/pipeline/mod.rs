@@ -26,6 +26,12 @@
 //! back, needs an unclean start of *ClickHouse's* machine to be noticed here, and repeats minutes of
 //! inserts at the worst moment. Measured figures: `benches/README.md`.
 //!
+//! # After a panic
+//!
+//! Its two parts are workers (see the crate `supervisor`). When one panics, both end and begin again at the cursor. The
+//! frames that were being worked on are suspected: they are tried again in halves, and a frame that panicked three
+//! times alone becomes a dead letter, whole, so that what comes after it lands.
+//!
 //! Suggested reading order: `gather`, `chunk`, `encode`, `inserter`, `refusal`, [`dead_letters`].
 
 mod backoff;
@@ -47,25 +53,33 @@ use std::{
     path::PathBuf,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    thread::JoinHandle,
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::mpsc, task::AbortHandle};
+use supervisor::{Heartbeat, Suspects, Workers};
+use tokio::sync::{Notify, mpsc};
 
 use self::{
     chunk::Permits, encode::Encoder, gather::Gather, inserter::Inserter, metrics::PipelineMetrics,
 };
 use crate::{
     record::Batch,
-    spool::{self, Cursor, Entry, Spool, SpoolError},
+    spool::{self, Consumer, Cursor, Entry, Position, Spool, SpoolError},
 };
 
 /// The pipeline's name among the spool's consumers.
 pub const CONSUMER: &str = "clickhouse";
+/// Its parts' names among the workers: what both begin with.
+pub const WORKER: &str = "pipeline";
+/// The thread that reads the spool and encodes.
+const GATHERING: &str = "pipeline-gather";
+/// The task that inserts.
+const INSERTING: &str = "pipeline-insert";
+/// How long a part may not beat before it counts as hung. A store that is away is waited for, and is no silence.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Chunks in memory at once.
 const CHUNKS_MAX: usize = 2;
 /// Rows of a chunk, unless set otherwise.
@@ -116,6 +130,8 @@ pub struct PipelineOptions {
     pub limits: Limits,
     /// The clock.
     pub now_ms: NowMs,
+    /// Where its parts are watched.
+    pub workers: Workers,
 }
 
 impl fmt::Debug for PipelineOptions {
@@ -157,18 +173,70 @@ struct Flow {
     stopping: AtomicBool,
     /// Give up now.
     aborted: AtomicBool,
+    /// One part panicked: the other is to end, so that both begin again.
+    broken: AtomicBool,
+    /// Rung when `aborted` is set.
+    abort: Notify,
     /// Receive times of the oldest frames of the chunks on their way, in order.
     in_flight: Mutex<VecDeque<u64>>,
+    /// The frames being gathered and encoded.
+    gathering: Frames,
+    /// The frames being inserted.
+    inserting: Frames,
+    suspects: Mutex<Suspects>,
     now_ms: NowMs,
 }
 
-/// The running pipeline.
+impl Flow {
+    fn new(now_ms: NowMs) -> Self {
+        Self {
+            stopping: AtomicBool::new(false),
+            aborted: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+            abort: Notify::new(),
+            in_flight: Mutex::default(),
+            gathering: Frames::default(),
+            inserting: Frames::default(),
+            suspects: Mutex::default(),
+            now_ms,
+        }
+    }
+
+    /// Whether the gathering thread of this run is to end.
+    fn is_over(&self) -> bool {
+        self.aborted.load(Ordering::Acquire) || self.broken.load(Ordering::Acquire)
+    }
+
+    fn abort(&self) {
+        self.aborted.store(true, Ordering::Release);
+        self.abort.notify_one();
+    }
+}
+
+/// A range of frames that is being worked on.
+#[derive(Debug, Default)]
+struct Frames {
+    first: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Frames {
+    fn set(&self, first: u64, count: u64) {
+        self.first.store(first, Ordering::Relaxed);
+        self.count.store(count, Ordering::Release);
+    }
+
+    fn get(&self) -> (u64, u64) {
+        let count = self.count.load(Ordering::Acquire);
+        (self.first.load(Ordering::Relaxed), count)
+    }
+}
+
+/// The running pipeline. Its parts are run again from the cursor on when one of them panics.
 pub struct Pipeline {
     flow: Arc<Flow>,
     cursor: Cursor,
-    gather: Option<JoinHandle<()>>,
-    inserter: tokio::task::JoinHandle<()>,
-    abort_inserter: AbortHandle,
+    running: tokio::task::JoinHandle<()>,
 }
 
 impl fmt::Debug for Pipeline {
@@ -177,43 +245,120 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-impl Pipeline {
-    /// Starts reading the spool and inserting. Call it inside a tokio runtime.
-    pub fn start(spool: &Spool, options: PipelineOptions) -> Result<Self, PipelineError> {
-        let consumer = spool.consumer(CONSUMER)?;
-        let cursor = consumer.cursor();
-        let flow = Arc::new(Flow {
-            stopping: AtomicBool::new(false),
-            aborted: AtomicBool::new(false),
-            in_flight: Mutex::default(),
-            now_ms: Arc::clone(&options.now_ms),
-        });
+/// The spool's consumer, and where it cut its batches before.
+struct Source {
+    consumer: Consumer,
+    noted: VecDeque<Position>,
+}
+
+impl Source {
+    fn of(consumer: Consumer) -> Result<Self, PipelineError> {
+        Ok(Self { noted: consumer.noted_cuts()?.into(), consumer })
+    }
+}
+
+/// What both parts are made of, for each run.
+struct Parts {
+    options: PipelineOptions,
+    flow: Arc<Flow>,
+    gathering: Heartbeat,
+    inserting: Heartbeat,
+}
+
+impl Parts {
+    /// Runs until stopped and drained, aborted, or the spool is closed and drained; again after a panic.
+    async fn keep_running(self, first: Source) {
+        let reopener = first.consumer.reopener();
+        let mut source = Some(first);
+        while !self.flow.aborted.load(Ordering::Acquire) {
+            let opened = match source.take() {
+                Some(source) => Ok(source),
+                None => reopener.open().map_err(PipelineError::from).and_then(Source::of),
+            };
+            let outcome = match opened {
+                Ok(source) => self.run_once(source).await,
+                Err(error) => Err(error),
+            };
+            match outcome {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the pipeline cannot start, trying again");
+                    self.gathering.failed();
+                }
+            }
+            tokio::time::sleep(self.gathering.pause().max(self.inserting.pause())).await;
+        }
+        self.gathering.ended();
+        self.inserting.ended();
+    }
+
+    /// One run; false when a part of it panicked.
+    async fn run_once(&self, source: Source) -> Result<bool, PipelineError> {
+        let flow = &self.flow;
+        flow.in_flight.lock().clear();
+        flow.gathering.set(0, 0);
+        flow.inserting.set(0, 0);
+        flow.broken.store(false, Ordering::Release);
+        let cursor = source.consumer.cursor();
         let (sender, receiver) = mpsc::channel(1);
         let gather = Gather {
-            noted: consumer.noted_cuts()?.into(),
-            consumer,
-            limits: options.limits,
-            flow: Arc::clone(&flow),
+            noted: source.noted,
+            consumer: source.consumer,
+            limits: self.options.limits,
+            flow: Arc::clone(flow),
+            heartbeat: self.gathering.clone(),
             permits: Permits::new(CHUNKS_MAX),
             chunks: sender,
             encoder: Encoder::default(),
             cuts: Vec::new(),
         };
-        let spool_id = cursor.spool_id();
         let inserter = Inserter {
-            client: options.clickhouse,
-            cursor: cursor.clone(),
-            dead_letters_dir: options.dead_letters_dir,
-            flow: Arc::clone(&flow),
+            client: self.options.clickhouse.clone(),
+            spool: uuid::Uuid::from_bytes(cursor.spool_id()).simple().to_string(),
+            cursor,
+            dead_letters_dir: self.options.dead_letters_dir.clone(),
+            flow: Arc::clone(flow),
+            heartbeat: self.inserting.clone(),
             metrics: PipelineMetrics::new(),
-            spool: uuid::Uuid::from_bytes(spool_id).simple().to_string(),
         };
-        let gather = std::thread::Builder::new()
+        let gathering = self.gathering.clone();
+        let thread = std::thread::Builder::new()
             .name("pipeline-gather".to_owned())
-            .spawn(move || gather.run())?;
-        let inserter = tokio::spawn(inserter.run(receiver));
-        let abort_inserter = inserter.abort_handle();
-        Ok(Self { flow, cursor, gather: Some(gather), inserter, abort_inserter })
+            .spawn(move || gathering.attempt(|| gather.run()))?;
+        let inserted = tokio::select! {
+            inserted = self.inserting.attempt_async(inserter.run(receiver)) => inserted,
+            () = flow.abort.notified() => Ok(()),
+        };
+        if inserted.is_err() {
+            let (first, count) = flow.inserting.get();
+            flow.suspects.lock().panicked(first, count);
+            flow.broken.store(true, Ordering::Release);
+        }
+        let gathered = tokio::task::spawn_blocking(move || thread.join()).await;
+        let gathered = matches!(gathered, Ok(Ok(Ok(()))));
+        if !gathered && inserted.is_ok() {
+            let (first, count) = flow.gathering.get();
+            flow.suspects.lock().panicked(first, count);
+        }
+        Ok(gathered && inserted.is_ok())
+    }
+}
+
+impl Pipeline {
+    /// Starts reading the spool and inserting. Call it inside a tokio runtime.
+    pub fn start(spool: &Spool, options: PipelineOptions) -> Result<Self, PipelineError> {
+        let source = Source::of(spool.consumer(CONSUMER)?)?;
+        let cursor = source.consumer.cursor();
+        let flow = Arc::new(Flow::new(Arc::clone(&options.now_ms)));
+        let parts = Parts {
+            flow: Arc::clone(&flow),
+            gathering: options.workers.register(GATHERING, SILENCE_MAX),
+            inserting: options.workers.register(INSERTING, SILENCE_MAX),
+            options,
+        };
+        let running = tokio::spawn(parts.keep_running(source));
+        Ok(Self { flow, cursor, running })
     }
 
     /// What is acknowledged and not in ClickHouse yet.
@@ -234,31 +379,23 @@ impl Pipeline {
     /// is inserted after the next start.
     pub async fn stop(mut self, deadline: Duration) {
         self.flow.stopping.store(true, Ordering::Release);
-        if tokio::time::timeout(deadline, &mut self.inserter).await.is_err() {
+        if tokio::time::timeout(deadline, &mut self.running).await.is_err() {
             let Backlog { events, .. } = self.backlog();
             tracing::warn!(
                 events,
                 "stopped before everything was inserted, the rest waits in the spool"
             );
-        }
-        self.give_up();
-        if let Some(gather) = self.gather.take() {
-            let joined = tokio::task::spawn_blocking(move || gather.join()).await;
-            if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the pipeline's gathering thread failed");
+            self.flow.abort();
+            if let Err(error) = (&mut self.running).await {
+                tracing::error!(%error, "the pipeline failed");
             }
         }
-    }
-
-    fn give_up(&self) {
-        self.flow.aborted.store(true, Ordering::Release);
-        self.abort_inserter.abort();
     }
 }
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
-        self.give_up();
+        self.flow.abort();
     }
 }
 

@@ -57,6 +57,23 @@ pub struct Behind {
     pub bytes: u64,
 }
 
+/// Opens a consumer again by its name, once the one before is gone: after a panic of its reader.
+#[derive(Debug, Clone)]
+pub struct Reopener {
+    shared: Arc<Shared>,
+    name: String,
+}
+
+impl Reopener {
+    /// The consumer, from what it committed on.
+    ///
+    /// # Errors
+    /// [`SpoolError::ConsumerBusy`] while the one before is still open.
+    pub fn open(&self) -> Result<Consumer, SpoolError> {
+        Consumer::open(Arc::clone(&self.shared), &self.name)
+    }
+}
+
 /// A reader of the log. Delivers every frame from its cursor on, in order, again after a restart
 /// when it was not committed.
 #[derive(Debug)]
@@ -128,6 +145,12 @@ impl Consumer {
             }
             self.go_live()?;
         }
+    }
+
+    /// What opens this consumer again when it is gone.
+    pub fn reopener(&self) -> Reopener {
+        let name = self.shared.state.lock().slots[self.cursor.slot].name.clone();
+        Reopener { shared: Arc::clone(&self.shared), name }
     }
 
     /// Where the next frame to be delivered is.
@@ -349,6 +372,15 @@ impl Cursor {
             events: state.head.events.saturating_sub(committed.events),
             bytes: state.bytes_after(committed),
         }
+    }
+
+    /// Bytes of log that only this consumer keeps from being freed, counted from `mark`: those behind it that every
+    /// other consumer has committed past.
+    pub fn held_alone_bytes(&self, mark: &Mark) -> u64 {
+        let state = self.shared.state.lock();
+        let others = state.slots.iter().enumerate().filter(|(slot, _)| *slot != self.slot);
+        let held_by_others = others.map(|(_, slot)| state.bytes_after(&slot.committed)).max();
+        state.bytes_after(mark).saturating_sub(held_by_others.unwrap_or(0))
     }
 
     /// The spool's id: part of what makes a position unique in the world.

@@ -23,6 +23,8 @@
 //! 10. The log never takes more than `limit_bytes` on disk (cursors and lock apart), and opens no
 //!     new segment that would leave the file system less than `reserve_bytes`.
 //! 11. One process at a time: the directory is locked.
+//! 12. A panic of the writer is like a failed write: the group under way is refused, its segment is not written again,
+//!     and the writer goes on in a new one. Until then appends are refused ([`AppendError::Restarting`]).
 //!
 //! # On disk
 //!
@@ -61,15 +63,17 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use bytes::Bytes;
 use crossbeam_channel::{Sender, TrySendError};
 use parking_lot::Mutex;
+use supervisor::Workers;
 use tokio::sync::oneshot;
 
 pub use self::{
-    consumer::{Behind, ConsumeError, Consumer, Cursor},
+    consumer::{Behind, ConsumeError, Consumer, Cursor, Reopener},
     files::{Disk, Files, SpoolFile, create_private_dir},
     frame::{Frame, Mark, Position},
     recovery::Recovery,
@@ -85,6 +89,12 @@ use self::{
 /// Size of a segment unless set otherwise: large enough that opening one is rare, small enough that
 /// little waits to be freed.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
+/// The writer's name among the workers.
+pub const WRITER: &str = "spool-writer";
+/// How long the writer may not beat before it counts as hung: longer than a slow disk takes for one sync.
+const WRITER_SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Bytes of frames for which there must be room, for the spool to have any.
+const ROOM_BYTES_MIN: u64 = 64 << 10;
 /// Appends waiting at once; the byte limit of the queue usually strikes first.
 const QUEUE_ITEMS_MAX: usize = 16_384;
 /// The smallest segment that makes sense: a header, a frame, and room to spare.
@@ -207,6 +217,9 @@ pub enum AppendError {
         /// The most a segment takes.
         limit_bytes: u64,
     },
+    /// The writer failed and is started again; come back in a moment.
+    #[error("spool writer is being started again")]
+    Restarting,
     /// The spool is shutting down.
     #[error("spool is closed")]
     Closed,
@@ -242,15 +255,32 @@ impl Spool {
         Self::open_on(Arc::new(Disk), options)
     }
 
+    /// [`Spool::open`], with its writer as [`WRITER`] among `workers`.
+    pub fn open_with(
+        options: SpoolOptions,
+        workers: &Workers,
+    ) -> Result<(Self, Recovery), SpoolError> {
+        Self::start(Arc::new(Disk), options, workers)
+    }
+
     /// [`Spool::open`] on other files than the disk's.
     pub fn open_on(
         files: Arc<dyn Files>,
         options: SpoolOptions,
     ) -> Result<(Self, Recovery), SpoolError> {
+        Self::start(files, options, &Workers::default())
+    }
+
+    fn start(
+        files: Arc<dyn Files>,
+        options: SpoolOptions,
+        workers: &Workers,
+    ) -> Result<(Self, Recovery), SpoolError> {
         let dir = options.dir.clone();
         let (shared, recovery) = recovery::open(files, options)?;
         let (queue, receiver) = crossbeam_channel::bounded(QUEUE_ITEMS_MAX);
-        let writer = Writer::new(Arc::clone(&shared), receiver);
+        let heartbeat = workers.register(WRITER, WRITER_SILENCE_MAX);
+        let writer = Writer::new(Arc::clone(&shared), receiver, heartbeat);
         let thread = std::thread::Builder::new()
             .name("spool-writer".to_owned())
             .spawn(move || writer.run())
@@ -293,6 +323,9 @@ impl Spool {
         }
         if self.inner.closing.load(Ordering::Acquire) {
             return Err(AppendError::Closed);
+        }
+        if shared.is_writer_down.load(Ordering::Acquire) {
+            return Err(AppendError::Restarting);
         }
         let before = shared.queued_bytes.fetch_add(bytes, Ordering::AcqRel);
         let give_back = |error| {
@@ -356,6 +389,24 @@ impl Spool {
     pub fn used_and_limit_bytes(&self) -> (u64, u64) {
         let used = self.inner.shared.state.lock().used_bytes();
         (used, self.inner.shared.options.limit_bytes)
+    }
+
+    /// Whether an append of some size would be taken now: the limit and the file system leave room for it.
+    pub fn has_room(&self) -> bool {
+        let shared = &self.inner.shared;
+        let options = &shared.options;
+        let (in_active, may_open) = {
+            let state = shared.state.lock();
+            let active = state.segments.iter().find(|segment| Some(segment.id) == state.active);
+            let in_active = active.map_or(0, |it| options.segment_bytes.saturating_sub(it.bytes));
+            let fits = state.file_bytes() + options.segment_bytes <= options.limit_bytes;
+            (in_active, fits.then_some(!state.free.is_empty()))
+        };
+        match may_open {
+            _ if in_active >= ROOM_BYTES_MIN => true,
+            Some(is_recycled) => is_recycled || shared.reserve_allows(),
+            None => false,
+        }
     }
 
     /// Takes no more appends, makes durable and answers what is queued, and stops the writer.

@@ -79,6 +79,7 @@ pub(super) fn open(
         spool_id,
         state: state.into(),
         queued_bytes: 0.into(),
+        is_writer_down: false.into(),
         room_bytes: 0.into(),
         metrics: SpoolMetrics::new(),
         _lock: lock,

@@ -7,7 +7,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -36,6 +36,8 @@ pub(super) struct Shared {
     pub queued_bytes: AtomicUsize,
     /// Bytes of frames that still fit under the limit; an estimate that the writer corrects.
     pub room_bytes: AtomicU64,
+    /// The writer panicked and was not started again yet.
+    pub is_writer_down: AtomicBool,
     pub metrics: SpoolMetrics,
     pub _lock: Box<dyn Debug + Send + Sync>,
 }

@@ -3,10 +3,11 @@
 use std::{
     io,
     sync::{Arc, atomic::Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use supervisor::Heartbeat;
 use tokio::sync::oneshot;
 
 use super::{
@@ -20,6 +21,9 @@ use super::{
 /// Bytes of frames written and synced together, a single larger frame apart. Bounds how long one
 /// sync can take, and the write buffer.
 const GROUP_BYTES_MAX: u64 = 4 << 20;
+
+/// Longest wait for an append before the writer beats again.
+const IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// Payload bytes a consumer's channel holds before the consumer is sent to the log.
 const LIVE_BYTES_MAX: usize = 8 << 20;
@@ -55,6 +59,7 @@ struct Active {
 pub(super) struct Writer {
     shared: Arc<Shared>,
     queue: Receiver<Message>,
+    heartbeat: Heartbeat,
     /// `None` at the start and after a failure: the next group opens a segment.
     active: Option<Active>,
     /// Taken from the queue, but did not fit the last group.
@@ -66,10 +71,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, queue: Receiver<Message>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, queue: Receiver<Message>, heartbeat: Heartbeat) -> Self {
         Self {
             shared,
             queue,
+            heartbeat,
             active: None,
             carried: None,
             group: Vec::new(),
@@ -80,11 +86,12 @@ impl Writer {
     }
 
     pub(super) fn run(mut self) {
-        while let Some(first) = self.first() {
-            self.gather(first);
-            let outcome = self.write();
-            self.answer(&outcome);
+        let heartbeat = self.heartbeat.clone();
+        while heartbeat.attempt(|| self.write_until_closed()).is_err() {
+            self.give_up_group();
+            self.refuse_for(heartbeat.pause());
         }
+        heartbeat.ended();
         let mut state = self.shared.state.lock();
         state.closed = true;
         for slot in &mut state.slots {
@@ -92,14 +99,68 @@ impl Writer {
         }
     }
 
+    fn write_until_closed(&mut self) {
+        while let Some(first) = self.first() {
+            self.gather(first);
+            let outcome = self.write();
+            self.answer(&outcome);
+        }
+    }
+
+    /// After a panic: refuses the group that was under way, and writes no more to its segment. What of the group was
+    /// made known to consumers before the panic is durable and stays readable.
+    fn give_up_group(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        if let Some(active) = self.active.take() {
+            let mut state = shared.state.lock();
+            let head = state.head;
+            state.active = None;
+            if let Some(segment) = state.segments.iter_mut().find(|it| it.id == active.id) {
+                segment.is_abandoned = true;
+                if head.segment == active.id {
+                    segment.bytes = segment.bytes.max(head.offset);
+                }
+            }
+        }
+        self.answer(&Err(AppendError::Restarting));
+    }
+
+    /// Refuses appends for a while, so that nobody waits for a writer that is down.
+    fn refuse_for(&mut self, pause: Duration) {
+        self.shared.is_writer_down.store(true, Ordering::Release);
+        let deadline = Instant::now() + pause;
+        while let Ok(message) = self.queue.recv_deadline(deadline) {
+            match message {
+                Message::Append(item) => {
+                    self.group.push(item);
+                    self.answer(&Err(AppendError::Restarting));
+                }
+                Message::Close => {
+                    self.closing = true;
+                    break;
+                }
+            }
+        }
+        self.shared.is_writer_down.store(false, Ordering::Release);
+    }
+
     /// Waits for the first item of a group; `None` when closed and drained.
     fn first(&mut self) -> Option<Item> {
         if let Some(item) = self.carried.take() {
+            self.heartbeat.beat();
             return Some(item);
         }
         loop {
-            let message =
-                if self.closing { self.queue.try_recv().ok() } else { self.queue.recv().ok() };
+            self.heartbeat.beat();
+            let message = if self.closing {
+                self.queue.try_recv().ok()
+            } else {
+                match self.queue.recv_timeout(IDLE_MAX) {
+                    Ok(message) => Some(message),
+                    Err(RecvTimeoutError::Timeout) => continue,
+                    Err(RecvTimeoutError::Disconnected) => None,
+                }
+            };
             match message {
                 Some(Message::Append(item)) => return Some(item),
                 Some(Message::Close) => self.closing = true,

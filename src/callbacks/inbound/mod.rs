@@ -8,6 +8,7 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
+use supervisor::Heartbeat;
 use tokio::{
     io::{AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
@@ -37,12 +38,12 @@ const BUSY: &[u8] = b"421 4.3.2 too many connections\r\n";
 const GREETING: &[u8] = b"220 millrace ESMTP for bounces\r\n";
 
 /// Takes mail until it is dropped.
-pub async fn serve(app: App, listener: TcpListener) {
+pub async fn serve(app: App, listener: Arc<TcpListener>, heartbeat: Heartbeat) {
     let room = Arc::new(Semaphore::new(CONVERSATIONS_MAX));
     let mut conversations = tokio::task::JoinSet::new();
     loop {
         while conversations.try_join_next().is_some() {}
-        let stream = match listener.accept().await {
+        let stream = match heartbeat.waiting(listener.accept()).await {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "cannot take a connection for mail");

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use supervisor::Heartbeat;
+
 use crate::{
     app::App,
     campaigns::{
@@ -33,12 +35,13 @@ const PUT_OFF: Duration = Duration::from_mins(10);
 const MISSED: &str = "missed_schedule";
 
 /// Takes up what is due until it is dropped.
-pub async fn watch(app: App) {
+pub async fn watch(app: App, heartbeat: Heartbeat) {
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         look.tick().await;
         loop {
+            heartbeat.beat();
             match take_up(&app).await {
                 Ok(taken) if taken == BATCH => {}
                 Ok(_) => break,

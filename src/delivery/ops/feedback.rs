@@ -8,6 +8,7 @@ use std::{collections::HashMap, time::Duration};
 
 use ingest::{intake::TrackError, record::MessageEvent};
 use sqlx::PgConnection;
+use supervisor::Heartbeat;
 use uuid::Uuid;
 
 use crate::{
@@ -295,12 +296,13 @@ fn words(heard: &Heard) -> Option<String> {
 }
 
 /// Forgets what was acted on long ago, until it is dropped.
-pub async fn watch(app: App) {
+pub async fn watch(app: App, heartbeat: Heartbeat) {
     let mut tick = tokio::time::interval(FORGET_EVERY);
     loop {
-        tick.tick().await;
+        heartbeat.waiting(tick.tick()).await;
         let before = before(&app, REMEMBERED_MAX);
         loop {
+            heartbeat.beat();
             match feedback::forget(app.db(), before, FORGET_ROWS_MAX).await {
                 Ok(rows) if rows == u64::from(FORGET_ROWS_MAX) => {}
                 Ok(_) => break,

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use supervisor::Heartbeat;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
@@ -42,6 +43,10 @@ const SENDERS: usize = 6;
 const WRITERS: usize = 2;
 /// Time between two looks whether the schema is there.
 const SCHEMA_LOOK: Duration = Duration::from_millis(100);
+/// How long one that looks, clears up or writes may not beat before it counts as hung.
+const SILENCE_MAX: Duration = Duration::from_mins(2);
+/// Likewise one that sends: its batch waits for a provider, message by message in the worst case.
+const SENDING_SILENCE_MAX: Duration = Duration::from_mins(10);
 /// Rest after a store was away.
 const REST: Duration = Duration::from_secs(1);
 
@@ -54,15 +59,42 @@ pub async fn run(app: App, stop: watch::Receiver<bool>) {
     }
     let (lanes, scenes) = (Arc::new(Lanes::default()), Arc::new(Scenes::default()));
     let mut tasks = JoinSet::new();
-    tasks.spawn(look(app.clone(), Arc::clone(&lanes), stop.clone()));
-    tasks.spawn(sweep(app.clone(), stop.clone()));
-    tasks.spawn(evaluate(app.clone(), stop.clone()));
-    tasks.spawn(confirm(app.clone(), stop.clone()));
+    let workers = app.readiness().workers().clone();
+    let register = |name| workers.register(name, SILENCE_MAX);
+    let shared = (app, lanes, stop);
+    let keep = shared.clone();
+    tasks.spawn(register("delivery-look").run(move |heartbeat| {
+        let (app, lanes, stop) = keep.clone();
+        look(app, lanes, stop, heartbeat)
+    }));
+    let keep = shared.clone();
+    tasks.spawn(register("delivery-sweep").run(move |heartbeat| {
+        let (app, _, stop) = keep.clone();
+        sweep(app, stop, heartbeat)
+    }));
+    let keep = shared.clone();
+    tasks.spawn(register("delivery-evaluate").run(move |heartbeat| {
+        let (app, _, stop) = keep.clone();
+        evaluate(app, stop, heartbeat)
+    }));
+    let keep = shared.clone();
+    tasks.spawn(register("delivery-confirm").run(move |heartbeat| {
+        let (app, _, stop) = keep.clone();
+        confirm(app, stop, heartbeat)
+    }));
     for _ in 0..WRITERS {
-        tasks.spawn(write(app.clone(), Arc::clone(&lanes), stop.clone()));
+        let keep = shared.clone();
+        tasks.spawn(register("delivery-write").run(move |heartbeat| {
+            let (app, lanes, stop) = keep.clone();
+            write(app, lanes, stop, heartbeat)
+        }));
     }
     for _ in 0..SENDERS {
-        tasks.spawn(send(app.clone(), Arc::clone(&lanes), Arc::clone(&scenes), stop.clone()));
+        let (keep, scenes) = (shared.clone(), Arc::clone(&scenes));
+        let heartbeat = workers.register("delivery-send", SENDING_SILENCE_MAX);
+        tasks.spawn(
+            heartbeat.run(move |heartbeat| send(keep.clone(), Arc::clone(&scenes), heartbeat)),
+        );
     }
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
@@ -97,9 +129,10 @@ fn complain(what: &str, result: Result<()>) -> bool {
 }
 
 /// Looks for what is due.
-async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>) {
+async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let mut bell = app.bell().listen();
     while !is_over(&stop) {
+        heartbeat.beat();
         let looked = look_once(&app, &lanes).await;
         if complain("cannot look for what is due", looked) {
             rest(&mut stop, tokio::time::sleep(REST)).await;
@@ -128,9 +161,10 @@ async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
 }
 
 /// Clears up.
-async fn sweep(app: App, mut stop: watch::Receiver<bool>) {
+async fn sweep(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let (mut measured, mut forgot) = (None::<Instant>, None::<Timestamp>);
     while !is_over(&stop) {
+        heartbeat.beat();
         complain("cannot settle what lapsed", sweeping::lapse(&app).await);
         complain("cannot end what is over", sweeping::complete(&app).await);
         if measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
@@ -157,8 +191,9 @@ async fn measure(app: &App) -> Result<()> {
 }
 
 /// Looks at what was tried, and at what was learnt.
-async fn evaluate(app: App, mut stop: watch::Receiver<bool>) {
+async fn evaluate(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
+        heartbeat.beat();
         complain("cannot look at trials", evaluating::end_trials(&app).await);
         complain("cannot look at what is learnt", evaluating::learn(&app).await);
         rest(&mut stop, tokio::time::sleep(EVALUATE_EVERY)).await;
@@ -166,8 +201,9 @@ async fn evaluate(app: App, mut stop: watch::Receiver<bool>) {
 }
 
 /// Asks who waits to be asked whether they mean it.
-async fn confirm(app: App, mut stop: watch::Receiver<bool>) {
+async fn confirm(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
+        heartbeat.beat();
         match confirming::ask(&app).await {
             Ok(true) => {}
             asked => {
@@ -179,10 +215,11 @@ async fn confirm(app: App, mut stop: watch::Receiver<bool>) {
 }
 
 /// Writes audiences down.
-async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>) {
+async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let mut bell = app.bell().listen();
     while !is_over(&stop) {
-        match writing::write_one(&app, &lanes).await {
+        // An audience of millions takes minutes.
+        match heartbeat.waiting(writing::write_one(&app, &lanes)).await {
             Ok(true) => {}
             Ok(false) => rest(&mut stop, bell.wait(LOOK_EVERY)).await,
             Err(error) => {
@@ -194,19 +231,38 @@ async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>) {
 }
 
 /// Sends batch after batch, of whichever lane has its turn.
-async fn send(app: App, lanes: Arc<Lanes>, scenes: Arc<Scenes>, mut stop: watch::Receiver<bool>) {
+async fn send(
+    (app, lanes, mut stop): (App, Arc<Lanes>, watch::Receiver<bool>),
+    scenes: Arc<Scenes>,
+    heartbeat: Heartbeat,
+) {
     while !is_over(&stop) {
+        heartbeat.beat();
         let Some((lane, size)) = lanes.pick(app.clock().now()) else {
             rest(&mut stop, lanes.changed(LOOK_EVERY)).await;
             continue;
         };
+        let mut turn = Turn { lanes: &lanes, lane, round: Round::default() };
         match dispatch::round(&app, &scenes, lane, size).await {
-            Ok(round) => lanes.end(lane, &round),
+            Ok(round) => turn.round = round,
             Err(error) => {
                 complain("cannot send a batch", Err(error));
-                lanes.end(lane, &Round::default());
+                drop(turn);
                 rest(&mut stop, tokio::time::sleep(REST)).await;
             }
         }
+    }
+}
+
+/// A lane's turn; it ends however the batch ends, a panic included.
+struct Turn<'l> {
+    lanes: &'l Lanes,
+    lane: Lane,
+    round: Round,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.lanes.end(self.lane, &self.round);
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use sqlx::PgPool;
+use supervisor::Heartbeat;
 
 use crate::suppressions::{
     model::{Ledger, Reason},
@@ -15,8 +16,9 @@ const COUNT_EVERY: Duration = Duration::from_mins(1);
 const COUNT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Counts the ledgers until it is dropped.
-pub async fn watch(db: PgPool) {
+pub async fn watch(db: PgPool, heartbeat: Heartbeat) {
     loop {
+        heartbeat.beat();
         let rest = match store::entries::count(&db).await {
             Ok(sizes) => {
                 tell(&sizes);
@@ -27,7 +29,7 @@ pub async fn watch(db: PgPool) {
                 COUNT_AGAIN
             }
         };
-        tokio::time::sleep(rest).await;
+        heartbeat.waiting(tokio::time::sleep(rest)).await;
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Catalogue {
     read: HashMap<Key, i64>,
     waiting: HashMap<Key, Arc<Waiting>>,
     by_event: HashMap<Uuid, HashMap<String, Vec<Arc<Waiting>>>>,
+    /// It was read at least once.
+    is_known: bool,
 }
 
 impl Catalogue {
@@ -47,6 +49,7 @@ impl Catalogue {
             .map(|(key, _)| *key)
             .collect();
         if changed.is_empty() && standing.len() == self.read.len() {
+            self.is_known = true;
             return Ok(());
         }
         let mut fresh = Vec::new();
@@ -67,7 +70,18 @@ impl Catalogue {
             }
         }
         self.index();
+        self.is_known = true;
         Ok(())
+    }
+
+    /// Whether it was read at least once.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// Whether nobody waited for an event when it was last read.
+    pub(super) fn is_known_empty(&self) -> bool {
+        self.is_known && self.waiting.is_empty()
     }
 
     fn index(&mut self) {

@@ -1,38 +1,51 @@
-//! Reads the spool and has what comes in judged, on a thread of its own.
+//! Has what comes in judged, on a thread of its own.
+//!
+//! What holds while PostgreSQL is away: without a triggered campaign that is known to be live, rounds pass unjudged, so
+//! that the spool is not kept full by this consumer. With one, or while it is not known, rounds wait; but this consumer
+//! alone may keep no more than its budget of the spool. Beyond it the oldest events are passed over (shed): taking
+//! events goes before judging them.
 
 use std::{
     io,
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use ingest::{
-    record::{Batch, BatchKind},
-    spool::{ConsumeError, Consumer, Mark, Spool, SpoolError},
-};
-use tokio::{runtime::Handle, sync::watch};
+use ingest::spool::{ConsumeError, Cursor, Mark, Reopener, Spool, SpoolError};
+use supervisor::{Heartbeat, Suspects};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
     catalogue::{Catalogue, SetOff},
-    entering, telling,
+    entering,
+    rounds::{Round, Rounds},
+    telling,
 };
-use crate::app::App;
+use crate::{
+    app::App,
+    kernel::{Error, Result},
+};
 
 /// The name among the spool's consumers.
 const CONSUMER: &str = "triggers";
-/// How long a wait for events may last before the flag is looked at again.
-const WAIT_MAX: Duration = Duration::from_millis(100);
-/// How long a round waits for more events after its first: as often PostgreSQL is asked who waits.
-const LINGER: Duration = Duration::from_millis(50);
-/// Bytes of events after which a round ends.
-const ROUND_BYTES_MAX: usize = 4 << 20;
+/// The name among the workers.
+const WORKER: &str = "triggers";
+/// How long it may not beat before it counts as hung. PostgreSQL being away is waited for, and is no silence.
+const SILENCE_MAX: Duration = Duration::from_mins(1);
 /// How often the cursor is written. What was judged since is judged again after a crash, and has its
 /// entries then.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// How often entries are looked for that nobody could be told of.
 const RETELL_EVERY: Duration = Duration::from_secs(5);
+/// Longest time for telling of them: a store that hangs must not hold up the events.
+const RETELL_MAX: Duration = Duration::from_secs(10);
+/// Longest time for asking who waits, for the same reason.
+const REFRESH_MAX: Duration = Duration::from_secs(30);
 /// Pause after a failure, of PostgreSQL or of the spool.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long PostgreSQL is not asked again after it was away, where nobody is known to wait for events.
+const AWAY_REST: Duration = Duration::from_secs(1);
+/// How long a round is tried before the budget is looked at: what is merely slow is not shed.
+const TRIED_MIN: Duration = Duration::from_secs(5);
 
 /// The running consumer.
 #[derive(Debug)]
@@ -53,27 +66,37 @@ pub enum TriggersError {
 }
 
 impl Triggers {
-    /// Starts judging what comes in. Call it inside a tokio runtime.
+    /// Starts judging what comes in. Call it inside a tokio runtime. Alone it keeps at most `backlog_bytes` of the
+    /// spool from being freed, and never more than half of its limit.
     ///
     /// # Errors
     /// When the spool or the system refuse.
-    pub fn start(app: App, spool: &Spool) -> Result<Self, TriggersError> {
+    pub fn start(app: App, spool: &Spool, backlog_bytes: u64) -> Result<Self, TriggersError> {
         let consumer = spool.consumer(CONSUMER)?;
         let (stopping, stopped) = watch::channel(false);
-        let judged = consumer.next();
+        let (_, limit_bytes) = spool.used_and_limit_bytes();
+        let heartbeat = app.readiness().workers().register(WORKER, SILENCE_MAX);
         let feed = Feed {
             app,
-            consumer,
+            judged: consumer.next(),
+            cursor: consumer.cursor(),
+            reopener: consumer.reopener(),
+            rounds: Some(Rounds::of(consumer)),
             catalogue: Catalogue::default(),
             stopped,
-            judged,
+            heartbeat,
+            suspects: Suspects::default(),
+            judging: (0, 0),
+            backlog_bytes: backlog_bytes.min(limit_bytes / 2),
+            shed: None,
+            away_until: None,
             committed: Instant::now(),
             retold: Instant::now(),
         };
         let runtime = Handle::current();
         let thread = std::thread::Builder::new()
-            .name("triggers".to_owned())
-            .spawn(move || feed.run(&runtime))?;
+            .name(WORKER.to_owned())
+            .spawn(move || feed.keep_running(&runtime))?;
         Ok(Self { stopping, thread: Some(thread) })
     }
 
@@ -96,32 +119,68 @@ impl Drop for Triggers {
 
 struct Feed {
     app: App,
-    consumer: Consumer,
+    cursor: Cursor,
+    reopener: Reopener,
+    /// None between a panic and the next run.
+    rounds: Option<Rounds>,
     catalogue: Catalogue,
     stopped: watch::Receiver<bool>,
+    heartbeat: Heartbeat,
+    /// Frames at which it panicked.
+    suspects: Suspects,
+    /// The first frame of the round being judged, and how many there are.
+    judging: (u64, u64),
+    /// Bytes of the spool that this consumer alone may keep.
+    backlog_bytes: u64,
+    /// While the oldest events are passed over: how many were.
+    shed: Option<u64>,
+    /// PostgreSQL is not asked before, unless somebody is known to wait.
+    away_until: Option<Instant>,
     /// Everything before it was judged.
     judged: Mark,
     committed: Instant,
     retold: Instant,
 }
 
-/// Events that are judged together.
-struct Round {
-    payloads: Vec<Bytes>,
-    bytes: usize,
-    end: Mark,
+/// What became of a round.
+enum Judged {
+    /// Everything that it sets off is kept.
+    Kept,
+    /// PostgreSQL is away, and nobody waited for events when it was last asked.
+    Passed,
+    /// It was told to stop before.
+    Stopped,
+    /// It was tried long enough, and too much waits behind it.
+    OverBudget,
 }
 
 impl Feed {
-    fn run(mut self, runtime: &Handle) {
+    /// Runs until it is told to stop, or the spool is closed and read; again after a panic.
+    fn keep_running(mut self, runtime: &Handle) {
+        let heartbeat = self.heartbeat.clone();
+        while heartbeat.attempt(|| self.run(runtime)).is_err() {
+            let (first, count) = std::mem::take(&mut self.judging);
+            self.suspects.panicked(first, count);
+            self.commit();
+            self.rounds = None;
+            // It may have been left half read.
+            self.catalogue = Catalogue::default();
+            std::thread::sleep(heartbeat.pause());
+        }
+        heartbeat.ended();
+    }
+
+    fn run(&mut self, runtime: &Handle) {
         while !*self.stopped.borrow() {
+            self.heartbeat.beat();
             match self.gather() {
                 Ok(Some(round)) => {
-                    let end = round.end;
-                    if !runtime.block_on(self.judge(round)) {
+                    if !self.take(runtime, &round) {
                         break;
                     }
-                    self.judged = end;
+                    self.judged = round.end;
+                    self.suspects.passed(round.end.position.get());
+                    self.judging = (0, 0);
                 }
                 Ok(None) => {}
                 Err(ConsumeError::Closed) => break,
@@ -136,64 +195,142 @@ impl Feed {
             if self.retold.elapsed() >= RETELL_EVERY {
                 self.retold = Instant::now();
                 // A store that is away is asked again before long.
-                drop(runtime.block_on(telling::untold(&self.app)));
+                let retelling = timeout(RETELL_MAX, telling::untold(&self.app));
+                drop(runtime.block_on(self.heartbeat.waiting(retelling)));
             }
         }
         self.commit();
     }
 
-    /// What came in since the last round, soon after the first of it; none where nothing did.
     fn gather(&mut self) -> Result<Option<Round>, ConsumeError> {
-        let mut round: Option<Round> = None;
-        let mut timeout = WAIT_MAX;
-        let mut since = None;
-        while let Some(frame) = self.consumer.receive(timeout)? {
-            let end = frame.end();
-            let round = round.get_or_insert_with(|| Round { payloads: Vec::new(), bytes: 0, end });
-            round.end = end;
-            // What happened to messages sets nothing off.
-            let header = Batch::header_of(&frame.payload);
-            if header.is_ok_and(|header| header.kind == BatchKind::Events) {
-                round.bytes += frame.payload.len();
-                round.payloads.push(frame.payload);
+        let rounds = match &mut self.rounds {
+            Some(rounds) => rounds,
+            none => {
+                let consumer = self.reopener.open().map_err(io::Error::other)?;
+                self.judged = consumer.next();
+                none.insert(Rounds::of(consumer))
             }
-            let since: &Instant = since.get_or_insert_with(Instant::now);
-            timeout = LINGER.saturating_sub(since.elapsed());
-            if round.bytes >= ROUND_BYTES_MAX || timeout.is_zero() {
-                break;
+        };
+        let round = rounds.next(&self.suspects)?;
+        if let Some(round) = &round {
+            self.judging = (round.first, round.frames);
+            if round.left_out > 0 {
+                tracing::error!(
+                    position = round.first,
+                    frames = round.left_out,
+                    "triggers panicked at a frame each time, its events set nothing off"
+                );
+                metrics::counter!("trigger_faults_total", "kind" => "panic")
+                    .increment(round.left_out);
             }
         }
         Ok(round)
     }
 
-    /// Judges a round; false when it was told to stop before all was kept.
-    async fn judge(&mut self, round: Round) -> bool {
+    /// Judges a round or sheds it; false when it was told to stop before.
+    fn take(&mut self, runtime: &Handle, round: &Round) -> bool {
         if round.payloads.is_empty() {
             return true;
         }
+        if self.shed.is_some() {
+            if self.is_over_budget() {
+                self.shed(round);
+                return true;
+            }
+            self.end_shedding();
+        }
+        let is_resting = self.away_until.is_some_and(|until| Instant::now() < until);
+        if is_resting && self.catalogue.is_known_empty() {
+            return true;
+        }
+        match runtime.block_on(self.judge(round)) {
+            Judged::Kept => true,
+            Judged::Passed => {
+                self.away_until = Some(Instant::now() + AWAY_REST);
+                true
+            }
+            Judged::Stopped => false,
+            Judged::OverBudget => {
+                tracing::error!(
+                    backlog_bytes = self.backlog_bytes,
+                    "triggers keep more of the spool than they may, their oldest events are passed over"
+                );
+                self.shed(round);
+                true
+            }
+        }
+    }
+
+    async fn judge(&mut self, round: &Round) -> Judged {
         let mut stopped = self.stopped.clone();
+        let over_budget = over_budget(&self.cursor, self.judged, self.backlog_bytes);
+        let judging = judge(&self.app, &mut self.catalogue, round);
         tokio::select! {
             biased;
             // An error means that the server is gone, which is a stop as well.
-            _ = stopped.wait_for(|stopped| *stopped) => false,
-            () = judge(&self.app, &mut self.catalogue, round) => true,
+            _ = stopped.wait_for(|stopped| *stopped) => Judged::Stopped,
+            judged = self.heartbeat.waiting(judging) => judged,
+            () = over_budget => Judged::OverBudget,
+        }
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.cursor.held_alone_bytes(&self.judged) > self.backlog_bytes
+    }
+
+    /// Passes over a round. Counts the events that would have set off a campaign known to be live; all of them, where
+    /// none could be asked for yet.
+    fn shed(&mut self, round: &Round) {
+        let events = if self.catalogue.is_known() {
+            let mut set_off = SetOff::new();
+            round.payloads.iter().for_each(|it| self.catalogue.look_into(it, &mut set_off));
+            set_off.values().map(|(_, events)| events.len() as u64).sum()
+        } else {
+            round.events
+        };
+        metrics::counter!("trigger_shed_events_total").increment(events);
+        *self.shed.get_or_insert(0) += events;
+    }
+
+    fn end_shedding(&mut self) {
+        if let Some(events) = self.shed.take() {
+            tracing::warn!(
+                events,
+                "triggers keep within their part of the spool again; these events set nothing off"
+            );
         }
     }
 
     fn commit(&mut self) {
         self.committed = Instant::now();
-        let cursor = self.consumer.cursor();
-        if let Err(error) = cursor.commit(self.judged) {
+        if let Err(error) = self.cursor.commit(self.judged) {
             tracing::warn!(%error, "the cursor of triggers could not be written");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-        metrics::gauge!("trigger_backlog_events").set(cursor.behind().events as f64);
+        metrics::gauge!("trigger_backlog_events").set(self.cursor.behind().events as f64);
     }
 }
 
-async fn judge(app: &App, catalogue: &mut Catalogue, round: Round) {
+/// Returns when a round was tried long enough and more waits than may.
+async fn over_budget(cursor: &Cursor, judged: Mark, backlog_bytes: u64) {
+    tokio::time::sleep(TRIED_MIN).await;
+    while cursor.held_alone_bytes(&judged) <= backlog_bytes {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn refresh(app: &App, catalogue: &mut Catalogue) -> Result<()> {
+    let refreshed = timeout(REFRESH_MAX, catalogue.refresh(app)).await;
+    refreshed.unwrap_or_else(|_| Err(Error::store_unavailable()))
+}
+
+async fn judge(app: &App, catalogue: &mut Catalogue, round: &Round) -> Judged {
     let mut said = false;
-    while let Err(error) = catalogue.refresh(app).await {
+    while let Err(error) = refresh(app, catalogue).await {
+        if matches!(error, Error::Unavailable { .. }) && catalogue.is_known_empty() {
+            tracing::debug!(%error, "nobody waited for events when PostgreSQL was last asked: they pass");
+            return Judged::Passed;
+        }
         // As before the schema is there, or while the store is away.
         if !std::mem::replace(&mut said, true) {
             tracing::warn!(%error, "it cannot be asked which campaigns wait for events, trying on");
@@ -204,8 +341,8 @@ async fn judge(app: &App, catalogue: &mut Catalogue, round: Round) {
     for payload in &round.payloads {
         catalogue.look_into(payload, &mut set_off);
     }
-    drop(round);
     for (waiting, events) in set_off.into_values() {
         entering::enter(app, &waiting, &events).await;
     }
+    Judged::Kept
 }

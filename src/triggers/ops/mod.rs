@@ -3,6 +3,7 @@
 mod catalogue;
 mod entering;
 mod feed;
+mod rounds;
 mod telling;
 
 pub use self::feed::{Triggers, TriggersError};

@@ -1,11 +1,11 @@
 //! The statement of an aggregate: fixed fragments by closed enums, values as parameters.
 
-use clickhouse::{Row, query::Query};
+use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Aggregate, Metric, Unit};
-use crate::{Analytics, client, error::AnalyticsError, events::filter::Range};
+use crate::{Analytics, client, error::AnalyticsError, events::filter::Range, reads::Read};
 
 const AGGREGATE: &str = include_str!("../../sql/aggregate.sql");
 pub(crate) const FIRST_OF_ORDERS: &str = include_str!("../../sql/first_of_orders.sql");
@@ -69,8 +69,8 @@ impl<'a> Question<'a> {
         analytics: &Analytics,
         source: Source,
     ) -> Result<Vec<PeriodRow>, AnalyticsError> {
-        let query = client::read(&analytics.client, &self.sql(source));
-        Ok(self.bind(query).fetch_all().await?)
+        let query = client::read(analytics, &self.sql(source));
+        self.bind(query).fetch_all().await
     }
 
     fn sql(&self, source: Source) -> String {
@@ -156,7 +156,7 @@ impl<'a> Question<'a> {
         conditions.join("\n")
     }
 
-    fn bind(&self, query: Query) -> Query {
+    fn bind(&self, query: Read) -> Read {
         let mut query = query
             .param("workspace", self.workspace.to_string())
             .param("event_name", &self.asked.event_name)

@@ -3,9 +3,10 @@
 //! A key is a dot path. Because a key of a property may itself hold dots, `a.b` matches the
 //! property `b` within `a` and also a top-level property that is called `a.b`.
 
-use clickhouse::query::Query;
 use serde_json::{Map, Value};
 use thiserror::Error;
+
+use crate::reads::Read;
 
 /// Most filters in one question, nested ones counted one by one.
 pub const PROPERTY_FILTERS_MAX: usize = 32;
@@ -142,7 +143,7 @@ impl PropertyFilter {
     }
 
     /// Hands over the parameters that [`Self::condition`] names.
-    pub(super) fn bind(&self, number: usize, mut query: Query) -> Query {
+    pub(super) fn bind(&self, number: usize, mut query: Read) -> Read {
         let (mut numbers, mut texts, mut words) = (Vec::new(), Vec::new(), Vec::new());
         for value in &self.any_of {
             match value {

@@ -3,6 +3,7 @@
 mod clickhouse;
 mod flow;
 mod messages;
+mod panics;
 mod refusals;
 
 use std::{
@@ -11,13 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use supervisor::Workers;
 use uuid::Uuid;
 
 use self::clickhouse::EVENT_MARK;
 use super::{Limits, Pipeline, PipelineOptions};
 use crate::{
     record::{Batch, BatchBuilder, EventView},
-    spool::{Durability, Entry, Spool, SpoolOptions},
+    spool::{Durability, Entry, Frame, Spool, SpoolOptions},
 };
 
 /// Long enough that only a hang reaches it.
@@ -42,6 +44,7 @@ fn start(spool: &Spool, dir: &Path, client: ::clickhouse::Client, limits: Limits
         dead_letters_dir: dir.join("dead-letters"),
         limits,
         now_ms: Arc::new(|| 1_700_000_001_000),
+        workers: Workers::default(),
     };
     Pipeline::start(spool, options).unwrap()
 }
@@ -69,6 +72,14 @@ fn batch(first: u64, count: u64, day: impl Fn(u64) -> u16) -> Batch {
 
 async fn append(spool: &Spool, first: u64, count: u64) {
     spool.append(Entry::from(&batch(first, count, |_| DAY))).await.unwrap();
+}
+
+/// The payload of a frame that panics where it is read: what a fault of decoding would do.
+const POISON: &[u8] = b"poison";
+
+/// Called by the gathering thread of test builds for every frame.
+pub(super) fn panic_at_poison(frame: &Frame) {
+    assert_ne!(&frame.payload[..], POISON, "poisoned");
 }
 
 /// Waits for `reached`, which something else brings about.

@@ -56,6 +56,8 @@ struct Disk {
     names: BTreeMap<PathBuf, usize>,
     changes: Vec<NameChange>,
     fault: Option<Fault>,
+    /// Calls until one panics.
+    panic_in: Option<usize>,
     capacity_bytes: Option<u64>,
     calls: usize,
     locked: Vec<PathBuf>,
@@ -69,6 +71,15 @@ pub(super) struct FakeFiles {
 impl FakeFiles {
     pub(super) fn fail(&self, fault: Fault) {
         self.disk.lock().fault = Some(fault);
+    }
+
+    /// The call after so many panics, and none after it.
+    pub(super) fn panic_after(&self, calls: usize) {
+        self.disk.lock().panic_in = Some(calls);
+    }
+
+    pub(super) fn has_panicked(&self) -> bool {
+        self.disk.lock().panic_in.is_none()
     }
 
     pub(super) fn heal(&self) {
@@ -135,6 +146,14 @@ impl FakeFiles {
     fn call(&self, is_sync: bool) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.calls += 1;
+        match disk.panic_in.as_mut() {
+            Some(0) => {
+                disk.panic_in = None;
+                panic!("a call of the disk panics");
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
         match &mut disk.fault {
             Some(fault) if is_sync || !fault.only_sync => {
                 if fault.after > 0 {

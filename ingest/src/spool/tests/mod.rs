@@ -6,6 +6,7 @@ mod damage;
 mod disk;
 mod fake;
 mod faults;
+mod panics;
 
 use std::{path::Path, time::Duration};
 

@@ -1,0 +1,244 @@
+//! Every question to ClickHouse passes here: so many at one time, and each ends in time.
+//!
+//! A question first waits for one of [`ReadLimits::queries_max`] places. What it waits there and what it waits for
+//! ClickHouse come out of the same [`ReadLimits::time_max`]; then it fails with [`AnalyticsError::Late`]. A store that
+//! is frozen so costs its callers that time, and not a connection each for ever.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use clickhouse::{
+    Row, RowOwned, RowRead,
+    query::{Query, RowCursor},
+};
+use serde::Serialize;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use crate::error::AnalyticsError;
+
+/// Bounds of all questions together.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadLimits {
+    /// Longest time from asking a question to the end of its answer. Of an answer that is read row by row, only the
+    /// time spent waiting for rows counts, since its reader may be slow.
+    pub time_max: Duration,
+    /// Questions in flight at one time.
+    pub queries_max: usize,
+    /// Questions waiting for their turn at one time; more are refused at once with [`AnalyticsError::Busy`].
+    pub waiting_max: usize,
+}
+
+impl Default for ReadLimits {
+    /// 15 seconds, 32 in flight, 256 waiting.
+    fn default() -> Self {
+        Self { time_max: Duration::from_secs(15), queries_max: 32, waiting_max: 256 }
+    }
+}
+
+/// The places questions are asked from; clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Reads(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    limits: ReadLimits,
+    places: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    began: Instant,
+    /// Milliseconds from `began` to the last answer; 0 when there was none.
+    answered_at_ms: AtomicU64,
+}
+
+/// Held while a question waits for its place.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Reads {
+    pub(crate) fn new(limits: ReadLimits) -> Self {
+        Self(Arc::new(Inner {
+            limits,
+            places: Arc::new(Semaphore::new(limits.queries_max.max(1))),
+            waiting: AtomicUsize::new(0),
+            began: Instant::now(),
+            answered_at_ms: AtomicU64::new(0),
+        }))
+    }
+
+    /// Questions in flight, and questions waiting.
+    pub(crate) fn in_flight_and_waiting(&self) -> (usize, usize) {
+        let free = self.0.places.available_permits();
+        let used = self.0.limits.queries_max.max(1).saturating_sub(free);
+        (used, self.0.waiting.load(Ordering::Acquire))
+    }
+
+    /// How long ago ClickHouse last answered a question; none when it never did.
+    pub(crate) fn since_answer(&self) -> Option<Duration> {
+        match self.0.answered_at_ms.load(Ordering::Relaxed) {
+            0 => None,
+            at_ms => Some(self.0.began.elapsed().saturating_sub(Duration::from_millis(at_ms))),
+        }
+    }
+
+    fn answered(&self) {
+        let at_ms = u64::try_from(self.0.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.answered_at_ms.store(at_ms.max(1), Ordering::Relaxed);
+    }
+
+    async fn place(&self, left: &mut Duration) -> Result<OwnedSemaphorePermit, AnalyticsError> {
+        if let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        let before = self.0.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waiting = Waiting(&self.0.waiting);
+        if before >= self.0.limits.waiting_max {
+            return Err(AnalyticsError::Busy);
+        }
+        let place = Arc::clone(&self.0.places).acquire_owned();
+        let place = in_time(left, place).await?;
+        Ok(place.expect("the places are never closed"))
+    }
+}
+
+/// Awaits `future` and takes the time it took from `left`; late when nothing is left of it.
+async fn in_time<T>(
+    left: &mut Duration,
+    future: impl Future<Output = T>,
+) -> Result<T, AnalyticsError> {
+    let began = Instant::now();
+    let done = timeout(*left, future).await.map_err(|_| AnalyticsError::Late)?;
+    *left = left.saturating_sub(began.elapsed());
+    Ok(done)
+}
+
+/// One question, being put together.
+#[must_use]
+#[derive(Clone)]
+pub(crate) struct Read {
+    query: Query,
+    reads: Reads,
+}
+
+impl Read {
+    pub(crate) fn new(query: Query, reads: Reads) -> Self {
+        Self { query, reads }
+    }
+
+    /// Gives the server-side parameter `name` a value.
+    pub(crate) fn param(self, name: &str, value: impl Serialize) -> Self {
+        Self { query: self.query.param(name, value), ..self }
+    }
+
+    /// Sets a setting of ClickHouse for this question.
+    pub(crate) fn with_setting(self, name: &str, value: impl Into<String>) -> Self {
+        Self { query: self.query.with_setting(name, value), ..self }
+    }
+
+    /// The one row of the answer.
+    pub(crate) async fn fetch_one<T: RowOwned + RowRead>(self) -> Result<T, AnalyticsError> {
+        self.whole(async |query| query.fetch_one::<T>().await).await
+    }
+
+    /// All rows of the answer.
+    pub(crate) async fn fetch_all<T: RowOwned + RowRead>(self) -> Result<Vec<T>, AnalyticsError> {
+        self.whole(async |query| query.fetch_all::<T>().await).await
+    }
+
+    async fn whole<T>(
+        self,
+        ask: impl AsyncFnOnce(Query) -> clickhouse::error::Result<T>,
+    ) -> Result<T, AnalyticsError> {
+        let mut left = self.reads.0.limits.time_max;
+        let _place = self.reads.place(&mut left).await?;
+        let answer = in_time(&mut left, ask(self.query)).await??;
+        self.reads.answered();
+        Ok(answer)
+    }
+
+    /// The answer, to be read row by row; asked when the first row is wanted.
+    pub(crate) fn fetch<T: Row>(self) -> Result<RowStream<T>, AnalyticsError> {
+        let left = self.reads.0.limits.time_max;
+        Ok(RowStream { cursor: self.query.fetch()?, reads: self.reads, place: None, left })
+    }
+}
+
+/// An answer that is read row by row. Holds its place until it is dropped.
+pub(crate) struct RowStream<T> {
+    cursor: RowCursor<T>,
+    reads: Reads,
+    place: Option<OwnedSemaphorePermit>,
+    /// What is left of the time that may be spent waiting.
+    left: Duration,
+}
+
+impl<T> std::fmt::Debug for RowStream<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowStream").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl<T> RowStream<T> {
+    /// The next row; none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<T::Value<'_>>, AnalyticsError>
+    where
+        T: RowRead,
+    {
+        let Self { cursor, reads, place, left } = self;
+        if place.is_none() {
+            *place = Some(reads.place(left).await?);
+            let first = in_time(left, cursor.next()).await??;
+            reads.answered();
+            return Ok(first);
+        }
+        Ok(in_time(left, cursor.next()).await??)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(queries_max: usize, waiting_max: usize) -> Reads {
+        Reads::new(ReadLimits { time_max: Duration::from_secs(15), queries_max, waiting_max })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_beyond_those_in_flight_and_waiting_is_refused_at_once() {
+        let reads = reads(2, 1);
+        let mut left = [Duration::from_secs(15); 4];
+        let [first, second, third, fourth] = &mut left;
+        let held = (reads.place(first).await.unwrap(), reads.place(second).await.unwrap());
+        let mut waits = std::pin::pin!(reads.place(third));
+        let polled = timeout(Duration::ZERO, waits.as_mut()).await;
+        assert!(polled.is_err(), "the third waits");
+        assert_eq!(reads.in_flight_and_waiting(), (2, 1));
+        assert!(matches!(reads.place(fourth).await, Err(AnalyticsError::Busy)));
+        drop(held.0);
+        drop(waits.await.unwrap());
+        assert_eq!(reads.in_flight_and_waiting().1, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_for_a_place_ends_when_the_time_is_over() {
+        let reads = reads(1, 1);
+        let mut left = Duration::from_secs(15);
+        let _held = reads.place(&mut left).await.unwrap();
+        let began = tokio::time::Instant::now();
+        let refused = reads.place(&mut left).await;
+        assert!(matches!(refused, Err(AnalyticsError::Late)));
+        assert_eq!(began.elapsed(), Duration::from_secs(15));
+        assert_eq!(reads.in_flight_and_waiting(), (1, 0), "who gave up does not wait any more");
+    }
+}

@@ -1,0 +1,237 @@
+//! Reads the spool in rounds: what came in since the last one, soon after the first of it.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use ingest::{
+    record::{Batch, BatchKind},
+    spool::{ConsumeError, Consumer, Mark},
+};
+use supervisor::Suspects;
+
+/// How long a wait for events may last before its caller looks at its flags again.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+/// How long a round waits for more events after its first: as often PostgreSQL is asked who waits.
+const LINGER: Duration = Duration::from_millis(50);
+/// Bytes of events after which a round ends.
+const ROUND_BYTES_MAX: usize = 4 << 20;
+
+/// Events that are judged together.
+#[derive(Debug)]
+pub(super) struct Round {
+    pub(super) payloads: Vec<Bytes>,
+    /// Events in the payloads.
+    pub(super) events: u64,
+    /// The position of its first frame.
+    pub(super) first: u64,
+    /// Its frames, those without events included.
+    pub(super) frames: u64,
+    /// Frames of it that were left out as suspect.
+    pub(super) left_out: u64,
+    pub(super) end: Mark,
+    bytes: usize,
+}
+
+/// The spool, round by round.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    consumer: Consumer,
+}
+
+impl Rounds {
+    pub(super) fn of(consumer: Consumer) -> Self {
+        Self { consumer }
+    }
+
+    /// The next round; none where nothing came in. What was read before the log could not be read on is a round, too:
+    /// the consumer does not give it again.
+    ///
+    /// # Errors
+    /// When the spool is closed and read, or could not be read; then the same call may be tried again.
+    pub(super) fn next(&mut self, suspects: &Suspects) -> Result<Option<Round>, ConsumeError> {
+        let mut round: Option<Round> = None;
+        let mut timeout = WAIT_MAX;
+        let mut since = None;
+        loop {
+            let frame = match self.consumer.receive(timeout) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(round),
+                Err(error) if round.is_none() => return Err(error),
+                Err(error) => {
+                    // Comes again with the next call, unless it was of the moment.
+                    tracing::warn!(%error, "triggers could not read on in the spool, trying again");
+                    return Ok(round);
+                }
+            };
+            let (first, end) = (frame.position.get(), frame.end());
+            let round = round.get_or_insert_with(|| Round::new(first, end));
+            round.frames += 1;
+            round.end = end;
+            // What happened to messages sets nothing off.
+            let header = Batch::header_of(&frame.payload);
+            if header.is_ok_and(|header| header.kind == BatchKind::Events) {
+                if suspects.is_left_out(first) {
+                    round.left_out += 1;
+                } else {
+                    round.bytes += frame.payload.len();
+                    round.events += u64::from(frame.events);
+                    round.payloads.push(frame.payload);
+                }
+            }
+            let since: &Instant = since.get_or_insert_with(Instant::now);
+            timeout = LINGER.saturating_sub(since.elapsed());
+            let is_full =
+                round.bytes >= ROUND_BYTES_MAX || round.frames >= suspects.together(round.first);
+            if is_full || timeout.is_zero() {
+                break;
+            }
+        }
+        Ok(round)
+    }
+}
+
+impl Round {
+    fn new(first: u64, end: Mark) -> Self {
+        Self { payloads: Vec::new(), events: 0, first, frames: 0, left_out: 0, end, bytes: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fmt::Debug,
+        io,
+        path::Path,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, AtomicU32, Ordering},
+        },
+    };
+
+    use ingest::{
+        record::{BatchBuilder, EventView},
+        spool::{Disk, Durability, Entry, Files, Spool, SpoolFile, SpoolOptions},
+    };
+    use uuid::Uuid;
+
+    use super::*;
+
+    /// A disk whose reads fail every other time, once that is asked for.
+    #[derive(Debug, Default)]
+    struct Flaky {
+        fails: Arc<AtomicBool>,
+        reads: Arc<AtomicU32>,
+    }
+
+    #[derive(Debug)]
+    struct FlakyFile {
+        file: Box<dyn SpoolFile>,
+        fails: Arc<AtomicBool>,
+        reads: Arc<AtomicU32>,
+    }
+
+    impl SpoolFile for FlakyFile {
+        fn length(&self) -> io::Result<u64> {
+            self.file.length()
+        }
+        fn allocate(&self, bytes: u64) -> io::Result<()> {
+            self.file.allocate(bytes)
+        }
+        fn truncate(&self, bytes: u64) -> io::Result<()> {
+            self.file.truncate(bytes)
+        }
+        fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
+            self.file.write_at(data, offset)
+        }
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let fails = self.fails.load(Ordering::Relaxed);
+            if fails && self.reads.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) {
+                return Err(io::Error::other("this read fails"));
+            }
+            self.file.read_at(buffer, offset)
+        }
+        fn sync(&self) -> io::Result<()> {
+            self.file.sync()
+        }
+    }
+
+    impl Files for Flaky {
+        fn create_dir(&self, dir: &Path) -> io::Result<()> {
+            Disk.create_dir(dir)
+        }
+        fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+            Disk.list(dir)
+        }
+        fn lock(&self, path: &Path) -> io::Result<Box<dyn Debug + Send + Sync>> {
+            Disk.lock(path)
+        }
+        fn open(&self, path: &Path) -> io::Result<Box<dyn SpoolFile>> {
+            let (fails, reads) = (Arc::clone(&self.fails), Arc::clone(&self.reads));
+            Ok(Box::new(FlakyFile { file: Disk.open(path)?, fails, reads }))
+        }
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            Disk.rename(from, to)
+        }
+        fn remove(&self, path: &Path) -> io::Result<()> {
+            Disk.remove(path)
+        }
+        fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+            Disk.sync_dir(dir)
+        }
+        fn available_bytes(&self, dir: &Path) -> io::Result<u64> {
+            Disk.available_bytes(dir)
+        }
+    }
+
+    fn batch(number: u64) -> Batch {
+        let mut builder = BatchBuilder::with_capacity(0);
+        let properties = format!("{{\"a\":\"{}\"}}", "x".repeat(20_000));
+        builder.push(&EventView {
+            event_name: "Page Viewed",
+            user_id: "ann",
+            event_id: &number.to_string(),
+            properties: &properties,
+            ..EventView::default()
+        });
+        builder.finish(Uuid::from_u128(7), 1_700_000_000_000, number << 12).unwrap()
+    }
+
+    #[tokio::test]
+    async fn no_event_is_lost_when_each_read_of_the_spool_fails_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = Arc::new(Flaky::default());
+        let (fails, reads) = (Arc::clone(&files.fails), Arc::clone(&files.reads));
+        let options = SpoolOptions {
+            dir: dir.path().to_owned(),
+            segment_bytes: 1 << 20,
+            limit_bytes: 64 << 20,
+            reserve_bytes: 0,
+            queue_bytes: 16 << 20,
+            durability: Durability::Os,
+        };
+        let (spool, _) = Spool::open_on(files, options).unwrap();
+        let consumer = spool.consumer("test").unwrap();
+        for number in 0..150 {
+            spool.append(Entry::from(&batch(number))).await.unwrap();
+        }
+        spool.close().await;
+        fails.store(true, Ordering::Relaxed);
+
+        let mut rounds = Rounds::of(consumer);
+        let mut read = Vec::new();
+        loop {
+            match rounds.next(&Suspects::default()) {
+                Ok(Some(round)) => {
+                    for payload in round.payloads {
+                        let batch = Batch::from_bytes(payload).unwrap();
+                        read.extend(batch.events().map(|event| event.event_id.to_owned()));
+                    }
+                }
+                Ok(None) | Err(ConsumeError::Io(_)) => {}
+                Err(ConsumeError::Closed) => break,
+            }
+        }
+        assert!(reads.load(Ordering::Relaxed) > 10, "several reads failed");
+        assert_eq!(read, (0..150).map(|number| number.to_string()).collect::<Vec<_>>());
+    }
+}

@@ -118,7 +118,7 @@ pub async fn sole_base_currency(
     analytics: &Analytics,
     workspace: Uuid,
 ) -> Result<Option<String>, AnalyticsError> {
-    let query = client::read(&analytics.client, BASE_CURRENCIES);
+    let query = client::read(analytics, BASE_CURRENCIES);
     let found: Vec<String> = query.param("workspace", workspace.to_string()).fetch_all().await?;
     Ok(<[String; 1]>::try_from(found).ok().map(|[only]| only))
 }

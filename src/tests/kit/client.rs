@@ -69,7 +69,7 @@ impl Client {
     }
 
     /// Asks until the stores are back that the answer needs. That the server is ready does not say so of one that
-    /// died just now: readiness is looked at every two seconds.
+    /// died just now: a store is looked at every half second.
     pub(crate) async fn get_when_back(&self, path: &str) -> Answer {
         eventually("the stores are back", || async {
             let (status, answer) = answered(self.request(Method::GET, path)).await;

@@ -492,7 +492,7 @@ impl Settings {
     }
 
     /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 17] {
+    fn counts(&self) -> [(&'static str, u64); 22] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),

@@ -219,7 +219,7 @@ async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, hea
     let mut bell = app.bell().listen();
     while !is_over(&stop) {
         // An audience of millions takes minutes.
-        match heartbeat.waiting(writing::write_one(&app, &lanes)).await {
+        match heartbeat.waiting(Box::pin(writing::write_one(&app, &lanes))).await {
             Ok(true) => {}
             Ok(false) => rest(&mut stop, bell.wait(LOOK_EVERY)).await,
             Err(error) => {

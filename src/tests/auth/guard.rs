@@ -11,13 +11,14 @@ use millrace::{
         sessions::Sessions,
     },
     db,
-    http::{ServeOptions, bind, front, serve},
+    http::{ServeOptions, bind, front, health::KEY_WATCH, serve},
     kernel::{Clock, Timestamp},
 };
 use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, postgres::PgConnectOptions};
+use supervisor::Workers;
 use tokio::task::JoinHandle;
 
 use crate::kit::{server, unique};
@@ -124,7 +125,16 @@ impl Guard {
 
     /// Starts following changes of keys.
     pub(crate) fn watch(&self) -> JoinHandle<()> {
-        tokio::spawn(self.auth.clone().watch(std::future::pending()))
+        self.watch_until(std::future::pending())
+    }
+
+    /// Follows changes of keys until `shutdown` resolves.
+    pub(crate) fn watch_until(
+        &self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        let heartbeat = Workers::default().register(KEY_WATCH, Duration::from_mins(1));
+        tokio::spawn(self.auth.clone().watch(heartbeat, shutdown))
     }
 
     pub(crate) async fn create(&self, new: NewKey) -> CreatedKey {

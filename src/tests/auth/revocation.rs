@@ -94,9 +94,9 @@ async fn the_last_use_is_written_down_when_the_server_stops() {
     let guard = Guard::fresh().await;
     let issued = guard.key("shop", "*").await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let watch = tokio::spawn(guard.auth.clone().watch(async {
+    let watch = guard.watch_until(async {
         let _ = stopped.await;
-    }));
+    });
     let before = now();
     assert_eq!(guard.status(&issued.text).await, 200);
     stop.send(()).unwrap();

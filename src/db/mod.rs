@@ -63,7 +63,9 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
 pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
     let mut connection = pool.acquire().await?.detach();
     // A step may take as long as it takes, and wait for another program's.
-    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0").execute(&mut connection).await?;
+    sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
+        .execute(&mut connection)
+        .await?;
     let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await;
     // What became of the schema is known; how the connection ends changes nothing.
     drop(connection.close().await);

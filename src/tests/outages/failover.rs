@@ -136,7 +136,7 @@ impl Drop for Postgres {
         self.reaper.kill().unwrap();
         self.reaper.wait().unwrap();
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap());
-        drop(kill(pid, Signal::SIGQUIT));
+        let _ = kill(pid, Signal::SIGQUIT);
         self.child.wait().unwrap();
     }
 }

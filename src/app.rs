@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use crate::{
     auth::Auth,
     callbacks::Tellers,
-    config::{Callbacks, Delivery, Transactional},
+    config::{Callbacks, Delivery, Retention, Transactional},
     delivery::{ops::bell::Bell, providers::Providers},
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     kernel::{ChannelSet, Clock},
@@ -72,6 +72,8 @@ pub struct Parts {
     pub delivery: Delivery,
     /// What transactional messages may do.
     pub transactional: Transactional,
+    /// What is deleted after how many days.
+    pub retention: Retention,
     /// The channels that somebody carries messages of.
     pub carried: ChannelSet,
     /// Who carries them.
@@ -157,6 +159,11 @@ impl App {
     /// How messages are sent.
     pub fn delivery(&self) -> &Delivery {
         &self.0.delivery
+    }
+
+    /// What is deleted after how many days.
+    pub fn retention(&self) -> Retention {
+        self.0.retention
     }
 
     /// What transactional messages may do.

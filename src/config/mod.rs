@@ -7,6 +7,7 @@
 mod callbacks;
 mod channels;
 mod delivery;
+mod retention;
 mod source;
 
 use std::{
@@ -30,6 +31,7 @@ pub use self::{
         WebPush, Whatsapp,
     },
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
+    retention::Retention,
     source::{Environment, Flags},
 };
 
@@ -112,6 +114,8 @@ pub struct Settings {
     pub delivery: Delivery,
     /// What transactional messages may do that others may not.
     pub transactional: Transactional,
+    /// What is deleted after how many days.
+    pub retention: Retention,
     /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
@@ -464,6 +468,9 @@ impl Settings {
         }
         if let Some((key, reason)) = self.delivery.fault() {
             return refuse(&key, &reason);
+        }
+        if let Some((key, reason)) = self.retention.fault() {
+            return refuse(key, &reason);
         }
         for (key, value) in self.counts() {
             if value == 0 {

@@ -441,6 +441,7 @@ fn assemble(
         bell: Bell::default(),
         delivery: settings.delivery.clone(),
         transactional: settings.transactional,
+        retention: settings.retention,
         carried: settings.channels.set(),
         providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
         sender_setup: sender_setup(settings)?,

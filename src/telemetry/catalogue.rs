@@ -231,6 +231,12 @@ pub const METRICS: &[Metric] = &[
     ),
     metric("delivery_oldest_due_seconds", Gauge, Seconds, "how long the oldest of them waits"),
     metric(
+        "retention_deleted_total",
+        Counter,
+        Count,
+        "rows deleted in PostgreSQL because they were kept long enough, by table",
+    ),
+    metric(
         "spam_checks_total",
         Counter,
         Count,

@@ -19,6 +19,7 @@ use crate::{
 
 use super::{
     Step, Who,
+    carried::Carried,
     change::commit,
     consent,
     lifecycle::{ended, failed, refuse_unfit_again},
@@ -144,8 +145,7 @@ async fn judge(
     if campaign.state.status == Status::Scheduled {
         return launched(app, workspace, campaign, now).await.map(step);
     }
-    if let Some(channel) = without_provider(app, campaign) {
-        let reason = format!("no provider is set for channel {channel}");
+    if let Some(reason) = without_provider(app, campaign).await? {
         return failed(campaign, &reason, now).map(step);
     }
     gone_out(campaign, lateness_max(app), now)
@@ -180,8 +180,8 @@ fn gone_out(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Resu
     Ok(Made::Begun(Box::new(to)))
 }
 
-/// The channel of a campaign that nobody carries messages of.
-fn without_provider(app: &App, campaign: &Campaign) -> Option<Channel> {
+/// Why messages of a campaign cannot be sent, where no process carries one of its channels.
+async fn without_provider(app: &App, campaign: &Campaign) -> Result<Option<String>> {
     let definition = &campaign.definition;
     let of_variant = |variant: &Variant| match variant.message.as_ref()?.content.channel() {
         MessageChannel::Email => Some(Channel::Email),
@@ -195,7 +195,13 @@ fn without_provider(app: &App, campaign: &Campaign) -> Option<Channel> {
         CampaignChannel::AiOptimized => definition.variants.iter().filter_map(of_variant).collect(),
         channel => channel.delivers().into_iter().collect(),
     };
-    channels.into_iter().find(|channel| !app.carried().contains(*channel))
+    let is_lacking = |channel: &Channel| !app.carried().contains(*channel);
+    let lacking: Vec<Channel> = channels.into_iter().filter(is_lacking).collect();
+    if lacking.is_empty() {
+        return Ok(None);
+    }
+    let carried = Carried::read(app).await?;
+    Ok(lacking.into_iter().find_map(|channel| carried.fault(channel.as_str())))
 }
 
 fn lateness_max(app: &App) -> Duration {

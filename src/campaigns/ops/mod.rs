@@ -1,6 +1,7 @@
 //! What callers do to campaigns.
 
 mod bulk;
+mod carried;
 mod change;
 mod consent;
 mod create;
@@ -23,6 +24,7 @@ mod versions;
 
 pub use self::{
     bulk::{Bulk, Work, each},
+    carried::{Carried as CarriedChannels, note_carried},
     change::{Step, Who, change},
     consent::fault as consent_fault,
     create::{create, duplicate},

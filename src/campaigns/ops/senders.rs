@@ -1,5 +1,6 @@
 //! Whether a campaign's emails leave from domains that are its workspace's.
 
+use super::carried;
 use crate::{
     app::App,
     campaigns::model::{
@@ -29,7 +30,8 @@ fn named(definition: &Definition) -> Vec<(usize, EmailAddress)> {
     variants.filter_map(|(at, variant)| Some((at, of(variant)?))).collect()
 }
 
-/// What is known of each sender. None where email has no provider: then nothing leaves.
+/// What is known of each sender. None where this process has no provider for email: the one that has checks the sender
+/// when a message leaves.
 async fn senders(
     app: &App,
     workspace: WorkspaceId,
@@ -67,7 +69,7 @@ pub(super) async fn fault(
 /// # Errors
 /// When the store fails.
 pub async fn check(app: &App, workspace: WorkspaceId, definition: &Definition) -> Result<Check> {
-    let provider = checks::sender(definition, app.carried());
+    let provider = checks::sender(definition, carried::anywhere(app).await?);
     if provider.status != CheckStatus::Pass {
         return Ok(provider);
     }

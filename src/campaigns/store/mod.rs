@@ -1,6 +1,7 @@
 //! Campaigns, their versions and their history in PostgreSQL.
 
 mod campaigns;
+mod carried;
 mod due;
 mod filter;
 mod in_app;
@@ -11,6 +12,7 @@ mod triggered;
 
 pub(in crate::campaigns) use self::{
     campaigns::{Saved, delete, find, find_newest, insert, save},
+    carried::{carried, note_carried, resume_carried},
     due::{due, postpone},
     filter::list,
     in_app::live_in_app,

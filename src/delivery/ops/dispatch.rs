@@ -11,12 +11,14 @@
 use std::collections::BTreeMap;
 
 use super::{
+    carriers::{self, Carried},
     channel_fault,
     handover::{self, Terms},
     judging::{Judge, Judged},
     lanes::{Lane, Round},
     note,
     scene::{Scene, Scenes, channels_of},
+    volume::{self, Turn},
 };
 use crate::{
     app::App,
@@ -25,10 +27,10 @@ use crate::{
         model::{
             Outgoing,
             claimed::{Claimed, Standing},
-            message::channel_name,
         },
         store::{
-            claims::{self, Mark},
+            self,
+            claims::{self, Mark, Wanted},
             limits, runs,
         },
     },
@@ -64,12 +66,20 @@ struct Prepared {
     waits: Option<Timestamp>,
 }
 
+impl Prepared {
+    /// Nothing is to be sent now, and not before this time where there is one.
+    const fn nothing(waits: Option<Timestamp>) -> Self {
+        Self { ready: Vec::new(), claimed: 0, waits }
+    }
+}
+
 async fn outbox(app: &App, size: usize) -> Result<Round> {
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let limit = (now, i64::try_from(size).unwrap_or(i64::MAX));
+    let channels = carriers::of_outbox(app).await?;
     let mut tx = app.db().begin().await?;
-    let claimed = claims::of_outbox(&mut tx, limit).await?;
+    let claimed = claims::of_outbox(&mut tx, &channels, limit).await?;
     let count = claimed.len();
     let mut by_workspace = BTreeMap::<WorkspaceId, Vec<Claimed>>::new();
     for message in claimed {
@@ -98,12 +108,22 @@ async fn campaign_batch(
 ) -> Result<Round> {
     let Some(revision) = sending(app, workspace, id).await? else { return Ok(Round::default()) };
     let scene = scenes.of(app, (workspace, id), revision).await?;
-    if let Some(fault) = unsendable(app, &scene) {
+    let channels = match carriers::of(app, &channels_of(&scene.campaign)).await? {
+        Carried::Here => None,
+        Carried::Partly(channels) => Some(channels),
+        Carried::Elsewhere => return Ok(Round::default()),
+        Carried::Nowhere(fault) => {
+            campaigns::ops::give_up(app, workspace, id, &fault).await?;
+            return Ok(Round::default());
+        }
+    };
+    if let Some(fault) = scene.fault() {
         campaigns::ops::give_up(app, workspace, id, &fault).await?;
         return Ok(Round::default());
     }
     let signer = app.links().signer(app.clock().now()).await?;
-    let prepared = prepare(app, (workspace, &scene), &signer, size).await?;
+    let batch = (channels.as_deref(), size);
+    let prepared = prepare(app, (workspace, &scene), &signer, batch).await?;
     let round = Round {
         claimed: prepared.claimed,
         asked: size,
@@ -126,54 +146,59 @@ async fn sending(app: &App, workspace: WorkspaceId, id: CampaignId) -> Result<Op
     campaigns::ops::sending(&mut connection, workspace, id).await
 }
 
-/// Why nothing of a campaign can be sent.
-fn unsendable(app: &App, scene: &Scene) -> Option<String> {
-    let lacks = |channel| !app.providers().has(channel);
-    let channel = channels_of(&scene.campaign).into_iter().find(|channel| lacks(*channel));
-    channel
-        .map(|channel| format!("no provider is set for channel {}", channel_name(channel)))
-        .or_else(|| scene.fault())
-}
-
 async fn prepare(
     app: &App,
     (workspace, scene): (WorkspaceId, &Scene),
     signer: &Signer,
-    size: usize,
+    (channels, size): (Option<&[&'static str]>, usize),
 ) -> Result<Prepared> {
     let now = app.clock().now();
     let id = scene.campaign.id;
-    let nothing = |waits| Prepared { ready: Vec::new(), claimed: 0, waits };
+    let size = i64::try_from(size).unwrap_or(i64::MAX);
     let mut tx = app.db().begin().await?;
-    if scene.volume().is_some() && runs::is_being_written(&mut *tx, workspace, id).await? {
-        // Whom the limit leaves out is known when everyone is written down.
-        return Ok(nothing(None));
-    }
-    let mut limit = i64::try_from(size).unwrap_or(i64::MAX);
+    let (occurrence, mut limit, is_counted) =
+        match volume::turn(&mut tx, (workspace, scene), (now, size)).await? {
+            Turn::Send { occurrence, max, is_counted } => (occurrence, max, is_counted),
+            Turn::Wait => return Ok(Prepared::nothing(None)),
+            Turn::Refilled => {
+                if may_send(&mut tx, (workspace, id)).await? {
+                    tx.commit().await?;
+                }
+                return Ok(Prepared::nothing(None));
+            }
+            Turn::UsedUp(beyond) => {
+                return leave_out(app, tx, (workspace, scene), (beyond, now)).await;
+            }
+        };
     let mut pace = None;
     if let Some(per_minute) = scene.rate {
         let asked = (id, per_minute);
         let taken = limits::take_pace(&mut tx, workspace, asked, (now, limit)).await?;
         if taken.taken < 1 {
-            return Ok(nothing(Some(taken.next(now))));
+            return Ok(Prepared::nothing(Some(taken.next(now))));
         }
         limit = taken.taken;
         pace = Some(taken);
     }
-    let claimed = claims::of_campaign(&mut tx, workspace, id, (now, limit)).await?;
-    // Asked once more behind the claim: who halted it before this is heeded.
-    if campaigns::ops::sending(&mut tx, workspace, id).await?.is_none() {
-        return Ok(nothing(None));
+    let wanted = Wanted { campaign: id, occurrence, channels };
+    let claimed = claims::of_campaign(&mut tx, workspace, wanted, (now, limit)).await?;
+    if !may_send(&mut tx, (workspace, id)).await? {
+        return Ok(Prepared::nothing(None));
     }
-    if runs::is_retried(&mut *tx, workspace, id).await? {
-        // What failed is put in line again first, when nothing is in flight any more.
-        return Ok(nothing(None));
+    if claimed.is_empty() {
+        if volume::release(&mut tx, (workspace, scene)).await? {
+            tx.commit().await?;
+        }
+        return Ok(Prepared::nothing(None));
     }
     let count = claimed.len();
     let connection = &mut *tx;
     let judge = Judge { app, connection, workspace, scene: Some(scene), signer, now };
-    let Judged { mut ready, mut settled, waits } = judge.judge(claimed).await?;
-    cut_to_volume(&mut tx, (workspace, scene), (&mut ready, &mut settled)).await?;
+    let Judged { ready, settled, waits } = judge.judge(claimed).await?;
+    if is_counted {
+        let sent: Vec<i32> = ready.iter().map(|(message, _)| message.occurrence).collect();
+        store::volume::reserve(&mut tx, workspace, id, &sent).await?;
+    }
     put_down(app, &mut tx, (&ready, &settled), now).await?;
     if let Some(pace) = pace {
         limits::use_pace(&mut tx, workspace, id, (pace, ready.len())).await?;
@@ -184,29 +209,31 @@ async fn prepare(
     Ok(Prepared { ready, claimed: count, waits })
 }
 
-/// A triggered campaign has no audience that could be cut to its limit beforehand.
-async fn cut_to_volume(
+/// Asked once more behind the claim, so that who halted the campaign before this is heeded. Of one that is tried
+/// again, what failed is put in line first, when nothing is in flight any more.
+async fn may_send(
     tx: &mut sqlx::PgConnection,
+    (workspace, id): (WorkspaceId, CampaignId),
+) -> Result<bool> {
+    Ok(campaigns::ops::sending(tx, workspace, id).await?.is_some()
+        && !runs::is_retried(&mut *tx, workspace, id).await?)
+}
+
+/// Skips messages beyond the volume limit.
+async fn leave_out(
+    app: &App,
+    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
     (workspace, scene): (WorkspaceId, &Scene),
-    (ready, settled): (&mut Ready, &mut Settled),
-) -> Result<()> {
-    use campaigns::model::{Kind, settings::limits::Cadence};
-    let Some(limit) = scene.volume() else { return Ok(()) };
-    let Some(max) = limit.max_sends() else { return Ok(()) };
-    let is_triggered = scene.campaign.definition.kind() == Kind::Triggered;
-    if !is_triggered || limit.cadence() != Cadence::Lifetime {
-        return Ok(());
+    (beyond, now): (Vec<Claimed>, Timestamp),
+) -> Result<Prepared> {
+    if beyond.is_empty() || !may_send(&mut tx, (workspace, scene.campaign.id)).await? {
+        return Ok(Prepared::nothing(None));
     }
-    let used = limits::used_volume(tx, workspace, (scene.campaign.id, None)).await?;
-    let left = usize::try_from(i64::from(max) - used).unwrap_or(0);
-    for (message, _) in ready.split_off(left.min(ready.len())) {
-        let standing = Standing::Skipped {
-            code: "volume_limit".to_owned(),
-            reason: format!("the campaign may send {max} messages"),
-        };
-        settled.push((message, standing));
-    }
-    Ok(())
+    let claimed = beyond.len();
+    let settled = beyond.into_iter().map(|message| (message, volume::beyond(scene))).collect();
+    put_down(app, &mut tx, (&Vec::new(), &settled), now).await?;
+    tx.commit().await?;
+    Ok(Prepared { ready: Vec::new(), claimed, waits: None })
 }
 
 /// Marks a batch: what stays behind is told of first, the rest is in its sender's hands from the commit on.

@@ -66,6 +66,7 @@ impl Judge<'_> {
         let mut judged = Judged::default();
         let batch = self.in_time(batch, &mut judged);
         let batch = self.draw(batch, &mut judged).await?;
+        let batch = self.carried(batch, &mut judged);
         let mut by_channel = Vec::<(MessageChannel, Vec<Claimed>)>::new();
         for message in batch {
             match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
@@ -150,6 +151,18 @@ impl Judge<'_> {
             recipients::expose(self.connection, self.workspace, id, &given).await?;
         }
         Ok(left)
+    }
+
+    /// Leaves those to other processes whose variant is on a channel that this one does not carry.
+    fn carried(&self, batch: Vec<Claimed>, judged: &mut Judged) -> Vec<Claimed> {
+        if self.scene.is_none() {
+            return batch;
+        }
+        let (here, elsewhere): (Vec<Claimed>, Vec<Claimed>) =
+            batch.into_iter().partition(|message| self.app.providers().has(message.channel));
+        let back = |message| (message, Standing::Back { due: self.now });
+        judged.settled.extend(elsewhere.into_iter().map(back));
+        here
     }
 
     /// Asks the gate of each.

@@ -1,6 +1,7 @@
 //! What is done to make messages leave.
 
 pub mod bell;
+mod carriers;
 mod channel_fault;
 mod confirming;
 pub mod devices;
@@ -15,12 +16,14 @@ mod lanes;
 mod note;
 mod preview_launch;
 mod recheck;
+mod retention;
 mod scene;
 mod senders;
 mod sweeping;
 pub mod test_send;
 mod timing;
 pub mod transactional;
+mod volume;
 pub mod worker;
 mod writing;
 

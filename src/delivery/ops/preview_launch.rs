@@ -36,7 +36,7 @@ use crate::{
         store::{
             claims,
             limits::{self, Counted},
-            recipients,
+            recipients, volume,
         },
     },
     kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
@@ -186,8 +186,9 @@ impl<'a> Launch<'a> {
             Cadence::PerSend => 0,
             Cadence::Lifetime => {
                 let mut connection = self.app.db().acquire().await?;
-                let all = (self.campaign.id, None);
-                limits::used_volume(&mut connection, self.workspace, all).await?
+                let (workspace, campaign) = (self.workspace, self.campaign.id);
+                let scope = volume::Scope { workspace, campaign, occurrence: None };
+                volume::used(&mut connection, scope).await?
             }
         };
         Ok(Some(u64::from(max).saturating_sub(used.unsigned_abs())))

@@ -51,7 +51,7 @@ pub(super) async fn cancel(app: &App, workspace: WorkspaceId, campaign: Campaign
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
-        let waiting = claims::waiting(&mut tx, workspace, campaign, PAGE).await?;
+        let waiting = claims::waiting(&mut tx, workspace, (campaign, None), PAGE).await?;
         if waiting.is_empty() {
             return Ok(());
         }

@@ -86,7 +86,7 @@ pub async fn send(
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = campaign.pending_draft.map_or(campaign.definition, |it| it.definition);
     let said = said(app, workspace, (id, &definition, channel), &wish).await?;
-    must_have_provider(app, channel)?;
+    must_have_provider(app, channel).await?;
     let said = readable(said).await?;
     let (user, facts) = recipient(app, workspace, channel, &wish).await?;
     let now = app.clock().now();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::carriers;
 use super::{
     bell, devices,
     note::{self, Note},
@@ -106,7 +107,7 @@ pub async fn send(app: &App, workspace: WorkspaceId, wish: Wish) -> Result<Done>
         return again(&kept, &fingerprint);
     }
     let user = find_user(app, workspace, &wish.user).await?;
-    must_have_provider(app, wish.channel)?;
+    must_have_provider(app, wish.channel).await?;
     if wish.channel == MessageChannel::Email {
         refuse_unknown_sender(app, workspace, &wish.message).await?;
     }
@@ -228,9 +229,9 @@ pub(super) async fn find_user(app: &App, workspace: WorkspaceId, text: &str) -> 
     })
 }
 
-/// Refuses what nobody would carry.
-pub(super) fn must_have_provider(app: &App, channel: MessageChannel) -> Result<()> {
-    if app.providers().has(channel) {
+/// Refuses a channel that neither this process carries nor another.
+pub(super) async fn must_have_provider(app: &App, channel: MessageChannel) -> Result<()> {
+    if carriers::is_carried(app, channel).await? {
         return Ok(());
     }
     let name = channel_name(channel);

@@ -11,8 +11,10 @@ use supervisor::Heartbeat;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
+    carriers::CarrierNotes,
     confirming, dispatch, evaluating,
     lanes::{Lane, Lanes, Round},
+    retention,
     scene::Scenes,
     sweeping, writing,
 };
@@ -33,6 +35,8 @@ const SWEEP_EVERY: Duration = Duration::from_millis(500);
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
 /// Time between two looks at what was tried and learnt.
 const EVALUATE_EVERY: Duration = Duration::from_secs(2);
+/// Milliseconds between two looks whether it is time to delete what is kept no longer.
+const RETAIN_EVERY_MS: i64 = 60_000;
 /// Milliseconds between two times of forgetting.
 const FORGET_EVERY_MS: i64 = 3_600_000;
 /// Messages counted as waiting at most.
@@ -81,6 +85,11 @@ pub async fn run(app: App, stop: watch::Receiver<bool>) {
     tasks.spawn(register("delivery-confirm").run(move |heartbeat| {
         let (app, _, stop) = keep.clone();
         confirm(app, stop, heartbeat)
+    }));
+    let keep = shared.clone();
+    tasks.spawn(register("delivery-retain").run(move |heartbeat| {
+        let (app, _, stop) = keep.clone();
+        retain(app, stop, heartbeat)
     }));
     for _ in 0..WRITERS {
         let keep = shared.clone();
@@ -131,8 +140,11 @@ fn complain(what: &str, result: Result<()>) -> bool {
 /// Looks for what is due.
 async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let mut bell = app.bell().listen();
+    let mut carried = CarrierNotes::default();
     while !is_over(&stop) {
         heartbeat.beat();
+        let noted = carried.note_if_due(&app).await;
+        complain("cannot say which channels are carried", noted);
         let looked = look_once(&app, &lanes).await;
         if complain("cannot look for what is due", looked) {
             rest(&mut stop, tokio::time::sleep(REST)).await;
@@ -153,7 +165,7 @@ async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
     for unsettled in lanes::unsettled(app.db()).await? {
         if unsettled.is_cancelled {
             sweeping::cancel(app, unsettled.workspace, unsettled.campaign).await?;
-        } else if unsettled.due <= now {
+        } else if unsettled.due <= now || unsettled.are_reserved {
             lanes.open(Lane::Campaign(unsettled.workspace, unsettled.campaign));
         }
     }
@@ -211,6 +223,24 @@ async fn confirm(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat
                 rest(&mut stop, tokio::time::sleep(REST)).await;
             }
         }
+    }
+}
+
+/// Deletes what is kept no longer.
+async fn retain(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+    let mut looked = None::<Timestamp>;
+    while !is_over(&stop) {
+        heartbeat.beat();
+        let now = app.clock().now();
+        if looked.is_some_and(|at| now.millis() - at.millis() < RETAIN_EVERY_MS) {
+            rest(&mut stop, tokio::time::sleep(REST)).await;
+            continue;
+        }
+        let done = retention::page(&app).await;
+        if !matches!(done, Ok(true)) {
+            looked = Some(now);
+        }
+        complain("cannot delete what is kept no longer", done.map(drop));
     }
 }
 

@@ -28,15 +28,15 @@ use crate::{
     },
     delivery::{
         model::{
-            claimed::Standing,
             gate::{self, Refusal, Rules},
             message::{NewMessage, Purpose, Start, message_id},
             plan::{Candidate, LeftOut, Placement, Plan},
         },
         store::{
-            claims::{self, Mark},
-            limits, messages, recipients, runs,
+            claims, messages, recipients, runs,
             runs::{Hold, Run},
+            volume,
+            volume::Scope,
         },
     },
     kernel::{Error, Result, Timestamp, UserId},
@@ -193,7 +193,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Leaves out who is beyond the volume limit.
+    /// Keeps those in reserve who are beyond the volume limit.
     async fn cut_to_volume(&self, campaign: &Campaign) -> Result<()> {
         let (app, run) = (self.app, &self.run);
         let limit = campaign.definition.send_volume_limit.as_ref();
@@ -202,37 +202,17 @@ impl Writer<'_> {
         };
         let place = (run.campaign, run.occurrence);
         let mut connection = app.db().acquire().await?;
-        let used = match limit.cadence() {
-            Cadence::PerSend => 0,
-            Cadence::Lifetime => {
-                let others = (run.campaign, Some(run.occurrence));
-                limits::used_volume(&mut connection, run.workspace, others).await?
-            }
+        let scope = Scope {
+            workspace: run.workspace,
+            campaign: run.campaign,
+            occurrence: (limit.cadence() == Cadence::PerSend).then_some(run.occurrence),
         };
-        let left = i64::from(max) - used;
-        let first = limits::first_beyond(&mut connection, run.workspace, place, left).await?;
-        drop(connection);
+        let room = i64::from(max) - volume::used(&mut connection, scope).await?;
+        let first = volume::first_beyond(&mut connection, run.workspace, place, room).await?;
         let Some(first) = first else { return Ok(()) };
-        let standing = Standing::Skipped {
-            code: "volume_limit".to_owned(),
-            reason: format!("the campaign may send {max} messages"),
-        };
-        loop {
-            let now = app.clock().now();
-            let mut tx = app.db().begin().await?;
-            let page = (first, i64::from(PAGE));
-            let cut = claims::from_id(&mut tx, run.workspace, place, page).await?;
-            if cut.is_empty() {
-                return Ok(());
-            }
-            let notes: Vec<Note> =
-                cut.iter().filter_map(|message| note::of_standing(message, &standing)).collect();
-            note::tell(app, run.workspace, &notes, now).await?;
-            let marks: Vec<Mark<'_>> =
-                cut.iter().map(|message| Mark { message, standing: &standing }).collect();
-            claims::put_down(&mut tx, &marks).await?;
-            tx.commit().await?;
-        }
+        let page = (first, i64::from(PAGE));
+        while volume::keep_in_reserve(&mut connection, run.workspace, place, page).await? > 0 {}
+        Ok(())
     }
 }
 

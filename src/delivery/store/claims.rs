@@ -1,5 +1,7 @@
 //! Messages taken into a sender's hands, and put down again.
 
+use std::collections::BTreeMap;
+
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -52,12 +54,23 @@ fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
     rows.into_iter().map(Claimed::try_from).collect()
 }
 
-/// Takes hold of messages of a campaign that are due, until the transaction ends. Those that another
-/// sender holds are left to it.
+/// Which messages of a campaign are taken up.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::delivery) struct Wanted<'a> {
+    /// The campaign.
+    pub(in crate::delivery) campaign: CampaignId,
+    /// Only those of this occurrence.
+    pub(in crate::delivery) occurrence: Option<i32>,
+    /// Only those on these channels, and those whose channel is not drawn yet.
+    pub(in crate::delivery) channels: Option<&'a [&'static str]>,
+}
+
+/// Takes hold of messages of a campaign that are due, until the transaction ends. Those that another sender holds
+/// are left to it.
 pub(in crate::delivery) async fn of_campaign(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    campaign: CampaignId,
+    Wanted { campaign, occurrence, channels }: Wanted<'_>,
     (now, limit): (Timestamp, i64),
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
@@ -66,6 +79,8 @@ pub(in crate::delivery) async fn of_campaign(
              context, expires_at, attempts
          from message
          where workspace_id = $1 and campaign_id = $2 and due_at <= $3 and status = 'queued'
+             and ($5::integer is null or occurrence = $5)
+             and ($6::text[] is null or variant_id is null or channel = any($6))
          order by due_at
          limit $4
          for update skip locked",
@@ -73,15 +88,18 @@ pub(in crate::delivery) async fn of_campaign(
         campaign.uuid(),
         now.utc(),
         limit,
+        occurrence,
+        channels as _,
     )
     .fetch_all(connection)
     .await?;
     claimed(rows)
 }
 
-/// Likewise, of whichever workspace, messages that belong to no campaign.
+/// Likewise, of whichever workspace, messages on these channels that belong to no campaign.
 pub(in crate::delivery) async fn of_outbox(
     connection: &mut PgConnection,
+    channels: &[&'static str],
     (now, limit): (Timestamp, i64),
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
@@ -89,12 +107,13 @@ pub(in crate::delivery) async fn of_outbox(
         "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
              context, expires_at, attempts
          from message
-         where due_at <= $1 and campaign_id is null and status = 'queued'
+         where due_at <= $1 and campaign_id is null and status = 'queued' and channel = any($3)
          order by due_at
          limit $2
          for update skip locked",
         now.utc(),
         limit,
+        channels as _,
     )
     .fetch_all(connection)
     .await?;
@@ -127,7 +146,7 @@ pub(in crate::delivery) async fn lapsed(
 pub(in crate::delivery) async fn waiting(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    campaign: CampaignId,
+    (campaign, occurrence): (CampaignId, Option<i32>),
     limit: i64,
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
@@ -136,38 +155,13 @@ pub(in crate::delivery) async fn waiting(
              context, expires_at, attempts
          from message
          where workspace_id = $1 and campaign_id = $2 and due_at is not null and status = 'queued'
+             and ($4::integer is null or occurrence = $4)
          limit $3
          for update skip locked",
         workspace.uuid(),
         campaign.uuid(),
         limit,
-    )
-    .fetch_all(connection)
-    .await?;
-    claimed(rows)
-}
-
-/// Likewise, messages of an occurrence that wait and come no earlier than this one in the order of ids.
-pub(in crate::delivery) async fn from_id(
-    connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
-    (first, limit): (Uuid, i64),
-) -> Result<Vec<Claimed>> {
-    let rows = sqlx::query_as!(
-        Row,
-        "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
-             context, expires_at, attempts
-         from message
-         where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and id >= $4
-             and purpose = 'campaign' and status = 'queued'
-         limit $5
-         for update skip locked",
-        workspace.uuid(),
-        campaign.uuid(),
         occurrence,
-        first,
-        limit,
     )
     .fetch_all(connection)
     .await?;
@@ -257,16 +251,16 @@ pub(in crate::delivery) async fn put_down(
     Ok(())
 }
 
-/// Keeps what became of messages that were handed over. Of one that was given up meanwhile a certain
-/// outcome is kept all the same; whether to try it again is not asked any more. Those that are put back were
-/// not tried.
+/// Keeps what became of messages that were handed over, and gives back what those took of a volume limit that were
+/// not sent. Of one that was given up meanwhile a certain outcome is kept all the same; whether to try it again is
+/// not asked any more. Those that are put back were not tried.
 pub(in crate::delivery) async fn come_back(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
     now: Timestamp,
 ) -> Result<()> {
     let column = Columns::of(marks);
-    sqlx::query!(
+    let kept = sqlx::query!(
         "update message m
          set status = n.status, due_at = n.due_at, code = n.code, reason = n.reason,
              provider_id = coalesce(n.provider_id, m.provider_id),
@@ -276,7 +270,8 @@ pub(in crate::delivery) async fn come_back(
                  $7::text[], $9::boolean[])
              as n (workspace_id, id, status, due_at, code, reason, provider_id, is_untried)
          where m.workspace_id = n.workspace_id and m.id = n.id
-             and (m.status = 'sending' or m.status = 'unknown' and n.status in ('sent', 'failed'))",
+             and (m.status = 'sending' or m.status = 'unknown' and n.status in ('sent', 'failed'))
+         returning m.workspace_id, m.campaign_id, m.occurrence, m.status",
         &column.workspaces,
         &column.ids,
         &column.statuses as _,
@@ -287,8 +282,17 @@ pub(in crate::delivery) async fn come_back(
         now.utc(),
         &column.untried,
     )
-    .execute(connection)
+    .fetch_all(&mut *connection)
     .await?;
+    let mut unsent = BTreeMap::<(WorkspaceId, CampaignId), Vec<i32>>::new();
+    for row in kept.into_iter().filter(|row| !matches!(&*row.status, "sent" | "unknown")) {
+        let Some(campaign) = row.campaign_id.map(CampaignId::new) else { continue };
+        let place = (WorkspaceId::new(row.workspace_id), campaign);
+        unsent.entry(place).or_default().push(row.occurrence);
+    }
+    for ((workspace, campaign), occurrences) in unsent {
+        super::volume::give_back(connection, workspace, campaign, &occurrences).await?;
+    }
     Ok(())
 }
 
@@ -319,7 +323,7 @@ pub(in crate::delivery) async fn try_anew(
     Ok(done.rows_affected())
 }
 
-/// Who of these was sent a message of a campaign, since then or ever.
+/// Who of these was sent a message of a campaign, since then or ever, deleted messages included.
 pub(in crate::delivery) async fn sent_before(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -331,7 +335,11 @@ pub(in crate::delivery) async fn sent_before(
         r#"select distinct user_id as "user_id!" from message
            where workspace_id = $1 and campaign_id = $2 and user_id = any($4) and occurrence <> $3
                and purpose = 'campaign' and status in ('sent', 'sending', 'unknown')
-               and ($5::timestamptz is null or coalesce(sent_at, created_at) >= $5)"#,
+               and ($5::timestamptz is null or coalesce(sent_at, created_at) >= $5)
+           union
+           select user_id from campaign_received
+           where workspace_id = $1 and campaign_id = $2 and user_id = any($4)
+               and ($5::timestamptz is null or last_sent_at >= $5)"#,
         workspace.uuid(),
         campaign.uuid(),
         occurrence,

@@ -16,6 +16,8 @@ pub(in crate::delivery) struct Unsettled {
     pub(in crate::delivery) is_cancelled: bool,
     /// When the first of them is due.
     pub(in crate::delivery) due: Timestamp,
+    /// Whether all of them are kept in reserve behind a volume limit.
+    pub(in crate::delivery) are_reserved: bool,
 }
 
 /// Campaigns that send, or were called off, with messages that are not settled.
@@ -39,11 +41,11 @@ pub(in crate::delivery) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Ve
                    limit 1) next
            )
            select lane.workspace_id as "workspace_id!", lane.campaign_id as "campaign_id!", c.status,
-               first.due_at as "due_at!"
+               first.due_at as "due_at!", first.is_reserved as "is_reserved!"
            from lane
            join campaign c on c.workspace_id = lane.workspace_id and c.id = lane.campaign_id
            cross join lateral (
-               select m.due_at
+               select m.due_at, m.reserved_from is not null as is_reserved
                from message m
                where m.workspace_id = lane.workspace_id and m.campaign_id = lane.campaign_id
                    and m.due_at is not null
@@ -53,14 +55,14 @@ pub(in crate::delivery) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Ve
     )
     .fetch_all(db)
     .await?;
-    let lane = |row: (uuid::Uuid, uuid::Uuid, String, chrono::DateTime<chrono::Utc>)| Unsettled {
-        workspace: WorkspaceId::new(row.0),
-        campaign: CampaignId::new(row.1),
-        is_cancelled: row.2 == "cancelled",
-        due: row.3.into(),
-    };
-    let rows = rows.into_iter();
-    Ok(rows.map(|row| lane((row.workspace_id, row.campaign_id, row.status, row.due_at))).collect())
+    let unsettled = rows.into_iter().map(|row| Unsettled {
+        workspace: WorkspaceId::new(row.workspace_id),
+        campaign: CampaignId::new(row.campaign_id),
+        is_cancelled: row.status == "cancelled",
+        due: row.due_at.into(),
+        are_reserved: row.is_reserved,
+    });
+    Ok(unsettled.collect())
 }
 
 /// When the first message is due that belongs to no campaign.

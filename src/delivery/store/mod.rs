@@ -10,6 +10,8 @@ pub(in crate::delivery) mod lanes;
 pub(in crate::delivery) mod limits;
 pub mod messages;
 pub(in crate::delivery) mod recipients;
+pub(in crate::delivery) mod retention;
 pub(in crate::delivery) mod runs;
 pub mod short_links;
+pub(in crate::delivery) mod volume;
 pub(in crate::delivery) mod written;

@@ -94,6 +94,11 @@ impl Log {
         }
     }
 
+    /// How many messages of a campaign were taken.
+    pub(super) fn taken_count(&self, campaign: &str) -> usize {
+        self.of(campaign).iter().filter(|call| call.is_taken).count()
+    }
+
     /// Whose messages of a campaign were taken; fails where somebody had two.
     pub(super) fn taken(&self, campaign: &str) -> BTreeSet<String> {
         let mut all = BTreeSet::new();

@@ -3,6 +3,7 @@
 
 mod bounces;
 mod caps;
+mod carriers;
 mod clocked;
 mod fixture;
 mod late_opt_outs;
@@ -11,9 +12,11 @@ mod occurrences;
 mod processes;
 mod put_back;
 mod quiet;
+mod retention;
 mod retries;
 mod send;
 mod short_links;
 mod steps;
 mod trials;
+mod volume;
 mod webhooks;

@@ -1,0 +1,52 @@
+//! Channels that some process has a provider for.
+
+use std::collections::HashMap;
+
+use sqlx::PgExecutor;
+
+use crate::kernel::{Result, Timestamp};
+
+/// Notes that a process carries these channels now.
+pub(in crate::campaigns) async fn note_carried(
+    db: impl PgExecutor<'_>,
+    channels: &[&str],
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into carried_channel as c (channel, carried_at)
+         select channel, $2 from unnest($1::text[]) as t (channel)
+         order by channel
+         on conflict (channel) do update
+             set carried_at = greatest(c.carried_at, excluded.carried_at)",
+        channels as _,
+        now.utc(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// Takes every channel for carried now that ever was, if no process carried anything since that time.
+pub(in crate::campaigns) async fn resume_carried(
+    db: impl PgExecutor<'_>,
+    (since, now): (Timestamp, Timestamp),
+) -> Result<()> {
+    sqlx::query!(
+        "update carried_channel set carried_at = $2
+         where (select max(carried_at) from carried_channel) <= $1",
+        since.utc(),
+        now.utc(),
+    )
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// When each channel was last carried; a channel that never was is absent.
+pub(in crate::campaigns) async fn carried(
+    db: impl PgExecutor<'_>,
+) -> Result<HashMap<String, Timestamp>> {
+    let rows =
+        sqlx::query!("select channel, carried_at from carried_channel").fetch_all(db).await?;
+    Ok(rows.into_iter().map(|row| (row.channel, row.carried_at.into())).collect())
+}

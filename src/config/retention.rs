@@ -1,0 +1,62 @@
+//! `[retention]`: what is deleted after how many days.
+
+use serde::Deserialize;
+
+/// Fewest days anything is kept: the keys of transactional messages count for thirty, and no frequency cap looks back
+/// further.
+const DAYS_MIN: u32 = 31;
+
+/// `[retention]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retention {
+    /// Minutes between two times of deleting.
+    pub every_minutes: u32,
+    /// Days a settled message is kept in PostgreSQL; 0 keeps it for ever.
+    pub messages_days: u32,
+    /// Days an entry into a triggered campaign is kept that is not its person's last; 0 keeps it for ever.
+    pub campaign_entries_days: u32,
+    /// Days a line of a campaign's history is kept; 0 keeps it for ever.
+    pub campaign_history_days: u32,
+}
+
+impl Retention {
+    /// The first fault: the key and what is wrong with it.
+    pub(super) fn fault(&self) -> Option<(&'static str, String)> {
+        if self.every_minutes == 0 {
+            return Some(("retention.every_minutes", "must be at least 1".to_owned()));
+        }
+        let days = [
+            ("retention.messages_days", self.messages_days),
+            ("retention.campaign_entries_days", self.campaign_entries_days),
+            ("retention.campaign_history_days", self.campaign_history_days),
+        ];
+        let (key, _) = days.into_iter().find(|(_, days)| (1..DAYS_MIN).contains(days))?;
+        Some((key, format!("must be 0 or at least {DAYS_MIN}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_none_or_enough() {
+        let all = |days: u32| Retention {
+            every_minutes: 1,
+            messages_days: days,
+            campaign_entries_days: days,
+            campaign_history_days: days,
+        };
+        for (days, is_fit) in [(0, true), (1, false), (30, false), (31, true), (400, true)] {
+            assert_eq!(all(days).fault().is_none(), is_fit, "{days}");
+        }
+        let never = Retention { every_minutes: 0, ..all(0) };
+        assert_eq!(never.fault().unwrap().0, "retention.every_minutes");
+        let history = Retention { campaign_history_days: 30, ..all(0) };
+        assert_eq!(
+            history.fault().unwrap(),
+            ("retention.campaign_history_days", "must be 0 or at least 31".to_owned())
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! Volume limits, while a campaign is sent. The limit is checked where messages are taken up, under a lock that all
+//! senders of the campaign share; campaigns without a limit take no lock.
+//!
+//! An audience larger than the limit is split when it is written: those who come first in the order of chance are
+//! sent to, the others are kept in reserve. When everyone else is settled and part of the limit is left, because the
+//! gate or the provider refused some, messages are taken out of the reserve. When the limit is used up and nothing is
+//! in flight that could fail, the rest is skipped.
+
+use sqlx::PgConnection;
+
+use super::scene::Scene;
+use crate::{
+    campaigns::model::{
+        Kind,
+        settings::limits::{Cadence, SendVolumeLimit},
+    },
+    delivery::{
+        model::claimed::{Claimed, Standing},
+        store::{
+            claims::{self, Wanted},
+            runs, volume,
+            volume::Scope,
+        },
+    },
+    kernel::{Result, Timestamp, WorkspaceId},
+};
+
+/// Messages skipped in one transaction.
+const PAGE: i64 = 2_000;
+/// Messages taken out of the reserve together at least.
+const RESERVE_MIN: i64 = 64;
+
+/// What is to be done for a campaign in this transaction.
+pub(super) enum Turn {
+    /// Messages may be sent.
+    Send {
+        /// Only those of this occurrence, where one is named.
+        occurrence: Option<i32>,
+        /// So many at most.
+        max: i64,
+        /// Whether what is sent has to be counted.
+        is_counted: bool,
+    },
+    /// Nothing may be sent now.
+    Wait,
+    /// Messages were taken out of the reserve.
+    Refilled,
+    /// The limit is used up: these messages are skipped.
+    UsedUp(Vec<Claimed>),
+}
+
+/// The limit of a campaign, where one holds. The events of a triggered campaign are each a send of their own, so that
+/// a limit for each send never cuts anything off.
+fn limit_of(scene: &Scene) -> Option<(Cadence, u32)> {
+    let (limit, max) = scene.volume().and_then(|limit| Some((limit, limit.max_sends()?)))?;
+    let cadence = SendVolumeLimit::cadence(limit);
+    let is_triggered = scene.campaign.definition.kind() == Kind::Triggered;
+    (!is_triggered || cadence == Cadence::Lifetime).then_some((cadence, max))
+}
+
+/// Decides whose turn it is in a campaign, `size` messages at most.
+pub(super) async fn turn(
+    connection: &mut PgConnection,
+    (workspace, scene): (WorkspaceId, &Scene),
+    (now, size): (Timestamp, i64),
+) -> Result<Turn> {
+    let campaign = scene.campaign.id;
+    let Some((cadence, max)) = limit_of(scene) else {
+        let is_counted = volume::lock_kept(connection, workspace, campaign).await?;
+        return Ok(Turn::Send { occurrence: None, max: size, is_counted });
+    };
+    if runs::is_being_written(&mut *connection, workspace, campaign).await? {
+        // Who is kept in reserve is known when everyone is written down.
+        return Ok(Turn::Wait);
+    }
+    let mut scope = Scope { workspace, campaign, occurrence: None };
+    if cadence == Cadence::PerSend {
+        let Some(first) = volume::first(connection, scope).await? else { return Ok(Turn::Wait) };
+        scope.occurrence = Some(first.occurrence);
+    }
+    let Some(used) = volume::lock(connection, scope).await? else { return Ok(Turn::Wait) };
+    let Some(first) = volume::first(connection, scope).await? else { return Ok(Turn::Wait) };
+    let left = i64::from(max) - used;
+    if left <= 0 {
+        if volume::is_in_flight(connection, scope).await? {
+            // What fails leaves room for another.
+            return Ok(Turn::Wait);
+        }
+        return skipped(connection, scope, (scene, now)).await.map(Turn::UsedUp);
+    }
+    if first.is_reserved {
+        volume::use_reserve(connection, scope, left.max(RESERVE_MIN)).await?;
+        return Ok(Turn::Refilled);
+    }
+    if first.due > now {
+        return Ok(Turn::Wait);
+    }
+    Ok(Turn::Send { occurrence: scope.occurrence, max: left.min(size), is_counted: true })
+}
+
+/// Those who get nothing, since the limit is used up. Of a triggered campaign only whose message is due: it may get a
+/// higher limit.
+async fn skipped(
+    connection: &mut PgConnection,
+    Scope { workspace, campaign, occurrence }: Scope,
+    (scene, now): (&Scene, Timestamp),
+) -> Result<Vec<Claimed>> {
+    if scene.campaign.definition.kind() == Kind::Triggered {
+        let wanted = Wanted { campaign, occurrence, channels: None };
+        return claims::of_campaign(connection, workspace, wanted, (now, PAGE)).await;
+    }
+    claims::waiting(connection, workspace, (campaign, occurrence), PAGE).await
+}
+
+/// Where a message stands that a limit leaves out.
+pub(super) fn beyond(scene: &Scene) -> Standing {
+    let max = limit_of(scene).map_or(0, |(_, max)| max);
+    Standing::Skipped {
+        code: "volume_limit".to_owned(),
+        reason: format!("the campaign may send {max} messages"),
+    }
+}
+
+/// Takes messages out of the reserve of a campaign that has no limit any more; answers whether there were any.
+pub(super) async fn release(
+    connection: &mut PgConnection,
+    (workspace, scene): (WorkspaceId, &Scene),
+) -> Result<bool> {
+    if limit_of(scene).is_some() {
+        return Ok(false);
+    }
+    let scope = Scope { workspace, campaign: scene.campaign.id, occurrence: None };
+    Ok(volume::use_reserve(connection, scope, PAGE).await? > 0)
+}

@@ -1,0 +1,270 @@
+//! What is deleted after a time, page by page.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::kernel::{Result, Timestamp};
+
+/// What is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::delivery) enum Task {
+    /// Settled messages.
+    Messages,
+    /// Entries of triggered campaigns.
+    CampaignEntries,
+    /// Histories of campaigns.
+    CampaignHistory,
+}
+
+impl Task {
+    /// All of them.
+    pub(in crate::delivery) const ALL: [Self; 3] =
+        [Self::Messages, Self::CampaignEntries, Self::CampaignHistory];
+
+    /// The task as the store and metrics name it.
+    pub(in crate::delivery) const fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::CampaignEntries => "campaign_entries",
+            Self::CampaignHistory => "campaign_history",
+        }
+    }
+}
+
+/// Takes hold of a task until the transaction ends, unless another process has it, or everything was gone through
+/// after that time.
+pub(in crate::delivery) async fn take(
+    connection: &mut PgConnection,
+    task: Task,
+    not_after: Timestamp,
+) -> Result<bool> {
+    let taken = sqlx::query_scalar!(
+        "select name from retention_task
+         where name = $1 and (ended_at is null or ended_at <= $2)
+         for update skip locked",
+        task.name(),
+        not_after.utc(),
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(taken.is_some())
+}
+
+/// Notes that everything was gone through; the next time it begins anew.
+pub(in crate::delivery) async fn end(
+    connection: &mut PgConnection,
+    task: Task,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "update retention_task
+         set ended_at = $2, workspace_id = null, campaign_id = null, user_id = null, entry = null
+         where name = $1",
+        task.name(),
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Deletes settled messages from before a time, so many at most; answers how many. What rules still ask of them is
+/// kept: to whom a campaign was sent, and how many messages it sent. Messages of a run that is not over stay.
+pub(in crate::delivery) async fn delete_messages(
+    connection: &mut PgConnection,
+    (before, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let deleted = sqlx::query_scalar!(
+        r#"with old as (
+               select m.workspace_id, m.id
+               from message m
+               where m.created_at < $1 and m.due_at is null and coalesce(m.sent_at, m.created_at) < $1
+                   and not exists (
+                       select from campaign_run r
+                       where r.workspace_id = m.workspace_id and r.campaign_id = m.campaign_id
+                           and r.occurrence = m.occurrence and r.completed_at is null)
+               limit $2
+               for update of m skip locked),
+           gone as (
+               delete from message m using old
+               where m.workspace_id = old.workspace_id and m.id = old.id
+               returning m.workspace_id, m.campaign_id, m.user_id, m.purpose, m.status,
+                   coalesce(m.sent_at, m.created_at) as sent_at),
+           sent as (
+               select g.workspace_id, g.campaign_id, g.user_id, g.sent_at,
+                   c.definition->>'sendType' = 'triggered' as is_triggered
+               from gone g
+               join campaign c on c.workspace_id = g.workspace_id and c.id = g.campaign_id
+               where g.purpose = 'campaign' and g.status in ('sent', 'unknown')),
+           received as (
+               insert into campaign_received as r (workspace_id, campaign_id, user_id, last_sent_at)
+               select workspace_id, campaign_id, user_id, max(sent_at)
+               from sent
+               where not coalesce(is_triggered, false) and user_id is not null
+               group by workspace_id, campaign_id, user_id
+               on conflict (workspace_id, campaign_id, user_id) do update
+                   set last_sent_at = greatest(r.last_sent_at, excluded.last_sent_at)),
+           counted as (
+               insert into campaign_deleted_sends as d (workspace_id, campaign_id, sends)
+               select workspace_id, campaign_id, count(*)
+               from sent
+               group by workspace_id, campaign_id
+               on conflict (workspace_id, campaign_id) do update set sends = d.sends + excluded.sends)
+           select count(*) as "deleted!" from gone"#,
+        before.utc(),
+        limit,
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(deleted.unsigned_abs())
+}
+
+/// What became of a page of entries.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::delivery) struct Page {
+    /// How many were deleted.
+    pub(in crate::delivery) deleted: u64,
+    /// Whether there are more to look at.
+    pub(in crate::delivery) has_more: bool,
+}
+
+/// Looks at the next entries of triggered campaigns, so many at most, and deletes those from before a time that
+/// somebody entered a campaign again after. The last entry of each person stays: it says whether they may enter again.
+/// Of campaigns that were cancelled before that time all go.
+pub(in crate::delivery) async fn delete_entries(
+    connection: &mut PgConnection,
+    (before, limit): (Timestamp, i64),
+) -> Result<Page> {
+    let rows = sqlx::query!(
+        r#"select e.workspace_id, e.campaign_id, e.user_id, e.entry, e.entered_at < $1 as "is_old!"
+           from campaign_entry e
+           join retention_task t on t.name = 'campaign_entries'
+           where t.entry is null
+               or (e.workspace_id, e.campaign_id, e.user_id, e.entry)
+                   >= (t.workspace_id, t.campaign_id, t.user_id, t.entry)
+           order by e.workspace_id, e.campaign_id, e.user_id, e.entry
+           limit $2"#,
+        before.utc(),
+        limit,
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let entries: Vec<Listed> = rows
+        .into_iter()
+        .map(|row| Listed {
+            workspace: row.workspace_id,
+            campaign: row.campaign_id,
+            user: row.user_id,
+            entry: row.entry,
+            is_old: row.is_old,
+        })
+        .collect();
+    let over = cancelled(connection, &entries, before).await?;
+    let gone = entries.iter().enumerate().filter(|(at, entry)| {
+        let is_followed = entries.get(at + 1).is_some_and(|next| next.is_of_same(entry));
+        entry.is_old && (is_followed || over.contains(&entry.campaign))
+    });
+    let gone: Vec<&Listed> = gone.map(|(_, entry)| entry).collect();
+    let deleted = delete_listed(connection, &gone).await?;
+    // The last of a page is the first of the next: only then it is known whether another follows it.
+    let last = entries.last().filter(|_| entries.len() as u64 >= limit.unsigned_abs());
+    if let Some(last) = last {
+        sqlx::query!(
+            "update retention_task
+             set workspace_id = $1, campaign_id = $2, user_id = $3, entry = $4
+             where name = 'campaign_entries'",
+            last.workspace,
+            last.campaign,
+            last.user,
+            last.entry,
+        )
+        .execute(connection)
+        .await?;
+    }
+    Ok(Page { deleted, has_more: last.is_some() })
+}
+
+/// An entry of a page.
+struct Listed {
+    workspace: Uuid,
+    campaign: Uuid,
+    user: Vec<u8>,
+    entry: i32,
+    is_old: bool,
+}
+
+impl Listed {
+    /// Whether both are entries of one person into one campaign.
+    fn is_of_same(&self, other: &Self) -> bool {
+        self.workspace == other.workspace
+            && self.campaign == other.campaign
+            && self.user == other.user
+    }
+}
+
+/// The campaigns of these entries that were cancelled before a time.
+async fn cancelled(
+    connection: &mut PgConnection,
+    entries: &[Listed],
+    before: Timestamp,
+) -> Result<Vec<Uuid>> {
+    let mut campaigns: Vec<(Uuid, Uuid)> =
+        entries.iter().map(|entry| (entry.workspace, entry.campaign)).collect();
+    campaigns.dedup();
+    let (workspaces, ids): (Vec<Uuid>, Vec<Uuid>) = campaigns.into_iter().unzip();
+    let found = sqlx::query_scalar!(
+        "select c.id from unnest($1::uuid[], $2::uuid[]) as k (workspace_id, id)
+         join campaign c on c.workspace_id = k.workspace_id and c.id = k.id
+         where c.status = 'cancelled' and c.cancelled_at < $3",
+        &workspaces,
+        &ids,
+        before.utc(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(found)
+}
+
+/// Deletes entries of which was told that their message is queued; answers how many.
+async fn delete_listed(connection: &mut PgConnection, entries: &[&Listed]) -> Result<u64> {
+    let workspaces: Vec<Uuid> = entries.iter().map(|entry| entry.workspace).collect();
+    let campaigns: Vec<Uuid> = entries.iter().map(|entry| entry.campaign).collect();
+    let users: Vec<&[u8]> = entries.iter().map(|entry| entry.user.as_slice()).collect();
+    let numbers: Vec<i32> = entries.iter().map(|entry| entry.entry).collect();
+    let done = sqlx::query!(
+        "delete from campaign_entry e
+         using unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::integer[])
+             as k (workspace_id, campaign_id, user_id, entry)
+         where e.workspace_id = k.workspace_id and e.campaign_id = k.campaign_id
+             and e.user_id = k.user_id and e.entry = k.entry and e.told",
+        &workspaces,
+        &campaigns,
+        &users as _,
+        &numbers,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes what is in histories of campaigns from before a time, so many lines at most; answers how many.
+pub(in crate::delivery) async fn delete_history(
+    connection: &mut PgConnection,
+    (before, limit): (Timestamp, i64),
+) -> Result<u64> {
+    let done = sqlx::query!(
+        "delete from campaign_history h
+         using (
+             select workspace_id, campaign_id, seq from campaign_history
+             where created_at < $1
+             limit $2
+             for update skip locked) old
+         where h.workspace_id = old.workspace_id and h.campaign_id = old.campaign_id
+             and h.seq = old.seq",
+        before.utc(),
+        limit,
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}

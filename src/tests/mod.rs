@@ -23,6 +23,7 @@ mod durability;
 mod engines;
 mod events;
 mod hosted_page;
+mod hostile;
 mod lists;
 mod operability;
 mod outages;

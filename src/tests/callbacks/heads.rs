@@ -20,7 +20,7 @@ async fn answered(path: &str, headers: &[(&str, &str)]) -> u16 {
 }
 
 /// Likewise of any server's.
-async fn answered_by(url: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
+pub(crate) async fn answered_by(url: &str, path: &str, headers: &[(&str, &str)]) -> u16 {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n");

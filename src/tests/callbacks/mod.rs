@@ -3,6 +3,6 @@
 mod email;
 pub(crate) mod fixture;
 mod generic;
-mod heads;
+pub(crate) mod heads;
 mod mail;
 mod phone;

@@ -15,9 +15,12 @@ struct Log(Arc<Mutex<Vec<Value>>>);
 
 /// A running server and its gateway.
 #[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) api: Client,
-    pub(super) url: String,
+pub(crate) struct Sender {
+    pub(crate) api: Client,
+    pub(crate) url: String,
+    pub(crate) admin_url: String,
+    /// The key that `api` speaks with.
+    pub(crate) key: String,
     log: Log,
     /// Goes with the process of the tests.
     _process: Process,
@@ -45,49 +48,51 @@ fn gateway(log: Log) -> String {
 }
 
 /// The server the tests of this folder share. It has no provider for Viber.
-pub(super) async fn sender() -> &'static Sender {
+pub(crate) async fn sender() -> &'static Sender {
     static SENDER: OnceCell<Sender> = OnceCell::const_new();
-    SENDER
-        .get_or_init(|| async {
-            let log = Log::default();
-            let gateway = gateway(log.clone());
-            let mut environment = Vec::new();
-            for (provider, url, channel) in [
-                ("MILLRACE_CHANNELS__EMAIL__PROVIDER", "MILLRACE_CHANNELS__EMAIL__URL", "email"),
-                ("MILLRACE_CHANNELS__SMS__PROVIDER", "MILLRACE_CHANNELS__SMS__URL", "sms"),
-                ("MILLRACE_CHANNELS__PUSH__PROVIDER", "MILLRACE_CHANNELS__PUSH__URL", "push"),
-            ] {
-                environment.push((provider, "http".to_owned()));
-                environment.push((url, format!("{gateway}/{channel}")));
-            }
-            // The tests of this folder share one workspace.
-            environment.push(("MILLRACE_RATE_LIMITS__TEST_SENDS__PER_MINUTE", "0".to_owned()));
-            let (process, key) = Process::start(&data_dir("single"), &environment).await;
-            let api = process.client(&key.unwrap());
-            Sender { api, url: process.url.clone(), log, _process: process }
-        })
-        .await
+    SENDER.get_or_init(|| start("single", &[])).await
+}
+
+/// Starts a server with its data in a folder of this name, and with these settings by their variables.
+pub(crate) async fn start(folder: &str, settings: &[(&'static str, String)]) -> Sender {
+    let log = Log::default();
+    let gateway = gateway(log.clone());
+    let mut environment = settings.to_vec();
+    for (provider, url, channel) in [
+        ("MILLRACE_CHANNELS__EMAIL__PROVIDER", "MILLRACE_CHANNELS__EMAIL__URL", "email"),
+        ("MILLRACE_CHANNELS__SMS__PROVIDER", "MILLRACE_CHANNELS__SMS__URL", "sms"),
+        ("MILLRACE_CHANNELS__PUSH__PROVIDER", "MILLRACE_CHANNELS__PUSH__URL", "push"),
+    ] {
+        environment.push((provider, "http".to_owned()));
+        environment.push((url, format!("{gateway}/{channel}")));
+    }
+    // The tests of a folder share one workspace.
+    environment.push(("MILLRACE_RATE_LIMITS__TEST_SENDS__PER_MINUTE", "0".to_owned()));
+    let (process, key) = Process::start(&data_dir(folder), &environment).await;
+    let key = key.unwrap();
+    let (url, admin_url) = (process.url.clone(), process.admin_url.clone());
+    Sender { api: process.client(&key), url, admin_url, key, log, _process: process }
 }
 
 impl Sender {
     /// What the gateway was handed of a message.
-    pub(super) fn handed(&self, message: &str) -> Vec<Value> {
+    pub(crate) fn handed(&self, message: &str) -> Vec<Value> {
         let log = self.log.0.lock();
         log.iter().filter(|call| call["messageId"] == message).cloned().collect()
     }
 
     /// What it was handed to an address.
-    pub(super) fn handed_to(&self, to: &str) -> Vec<Value> {
+    pub(crate) fn handed_to(&self, to: &str) -> Vec<Value> {
         self.log.0.lock().iter().filter(|call| call["to"] == to).cloned().collect()
     }
 
     /// Waits for a message.
-    pub(super) async fn arrived(&self, message: &str) -> Value {
+    pub(crate) async fn arrived(&self, message: &str) -> Value {
         eventually("the message arrives", async || self.handed(message).pop()).await
     }
 
     /// Somebody new, with an address and a number of their own.
-    pub(super) async fn person(&self) -> Person {
+    pub(crate) async fn person(&self) -> Person {
         let external_id = unique("person");
         let email = format!("{external_id}@example.test");
         let number = uuid::Uuid::now_v7().as_u128() % 10_000_000_000;
@@ -104,9 +109,9 @@ impl Sender {
 
 /// Somebody.
 #[derive(Debug, Clone)]
-pub(super) struct Person {
-    pub(super) external_id: String,
-    pub(super) id: String,
-    pub(super) email: String,
-    pub(super) phone: String,
+pub(crate) struct Person {
+    pub(crate) external_id: String,
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) phone: String,
 }

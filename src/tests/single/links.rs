@@ -12,16 +12,16 @@ fn browser(agent: &str) -> Client {
 }
 
 /// The first address in a text that begins so.
-fn address(text: &str, begin: &str) -> String {
+pub(crate) fn address(text: &str, begin: &str) -> String {
     let at = text.find(begin).unwrap_or_else(|| panic!("no {begin} in {text}"));
     let ends = |c: char| matches!(c, '"' | '\'' | '<' | ' ');
     text[at..].split(ends).next().unwrap().replace("&amp;", "&")
 }
 
 /// A campaign of one recipient that has arrived: its id, and the HTML.
-async fn arrived() -> (String, String) {
-    let Sender { api, .. } = sender().await;
-    let person = sender().await.person().await;
+pub(crate) async fn arrived(sender: &Sender) -> (String, String) {
+    let Sender { api, .. } = sender;
+    let person = sender.person().await;
     let body = json!({
         "name": unique("campaign"), "channel": "email", "targeting": {"userIds": [person.external_id]},
         "utmSettings": {"source": "news"},
@@ -31,9 +31,7 @@ async fn arrived() -> (String, String) {
     let campaign = api.post("/campaigns", &body, 201).await.json();
     let id = campaign["id"].as_str().unwrap().to_owned();
     api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
-    let mail =
-        eventually("the mail arrives", async || sender().await.handed_to(&person.email).pop())
-            .await;
+    let mail = eventually("the mail arrives", async || sender.handed_to(&person.email).pop()).await;
     (id, mail["message"]["html"].as_str().unwrap().to_owned())
 }
 
@@ -44,7 +42,7 @@ async fn stats(id: &str) -> Value {
 #[tokio::test]
 async fn opens_and_clicks_are_counted_and_machines_apart() {
     let Sender { url, .. } = sender().await;
-    let (id, html) = arrived().await;
+    let (id, html) = arrived(sender().await).await;
     let (pixel, link) =
         (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
     let person = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
@@ -79,7 +77,7 @@ async fn opens_and_clicks_are_counted_and_machines_apart() {
 #[tokio::test]
 async fn what_we_did_not_sign_leads_nowhere() {
     let Sender { url, .. } = sender().await;
-    let (_, html) = arrived().await;
+    let (_, html) = arrived(sender().await).await;
     let browser = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
     let (pixel, link) =
         (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));

@@ -1,0 +1,212 @@
+//! A thousand hostile connections of each kind against a server, beside a good caller who tracks events: none of
+//! its events is refused, and they take no more than twice as long as in quiet.
+//!
+//! What a machine under load needs for an event may be more than twice what it needed a second ago for reasons
+//! of its own. So times below [`FLOOR`] pass whatever quiet was, and a measurement that fails is taken again, up to
+//! [`TRIES`] times; a refusal fails at once.
+
+mod attack;
+mod good;
+
+use std::{net::SocketAddr, time::Duration};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+
+use self::attack::{Attack, Kind};
+use crate::{
+    callbacks::{fixture::SECRET, heads::answered_by},
+    kit::{Client, eventually},
+    single::{
+        fixture::{Sender, start},
+        links::{address, arrived},
+    },
+};
+
+/// Hostile connections at a time.
+const CONNECTIONS: usize = 1_000;
+/// Connections the server lets in, and of one peer.
+const CONNECTIONS_MAX: usize = 1_500;
+const PEER_CONNECTIONS_MAX: usize = 600;
+/// A 99th percentile that passes however quiet it was before.
+const FLOOR: Duration = Duration::from_millis(750);
+const TRIES: usize = 3;
+/// Files this process needs besides hostile connections.
+const OTHER_FILES: u64 = 300;
+
+/// Two peers, each with fewer connections than it may have.
+const TWO: &[&str] = &["127.0.0.2", "127.0.0.3"];
+const ONE: &[&str] = &["127.0.0.2"];
+const FOUR: &[&str] = &["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"];
+
+/// The server under attack, and the turn to attack it: one kind at a time.
+async fn server() -> (&'static Sender, MutexGuard<'static, ()>) {
+    static SERVER: OnceCell<Sender> = OnceCell::const_new();
+    static TURN: Mutex<()> = Mutex::const_new(());
+    let turn = TURN.lock().await;
+    let settings = [
+        ("MILLRACE_HTTP__CONNECTIONS_MAX", CONNECTIONS_MAX.to_string()),
+        ("MILLRACE_HTTP__PEER_CONNECTIONS_MAX", PEER_CONNECTIONS_MAX.to_string()),
+        ("MILLRACE_CALLBACKS__GENERIC__SECRET", SECRET.to_owned()),
+    ];
+    let server = SERVER.get_or_init(async || start("hostile", &settings).await).await;
+    (server, turn)
+}
+
+/// Whether this process may open as many files; says so where it may not.
+fn may_open(connections: usize) -> bool {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    let wanted = connections as u64 + OTHER_FILES;
+    if soft < wanted {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard);
+    }
+    let may = hard >= wanted;
+    if !may {
+        println!("SKIPPED: {wanted} open files are needed, ulimit -n allows {hard}");
+    }
+    may
+}
+
+/// Attacks, and holds what the good caller measures then against what it measured before.
+async fn good_caller_is_served(server: &Sender, kind: &Kind, connections: usize, sources: &[&str]) {
+    let target: SocketAddr = server.url.strip_prefix("http://").unwrap().parse().unwrap();
+    let mut measured = Vec::new();
+    for _ in 0..TRIES {
+        let quiet = good::p99(server).await;
+        let attack = Attack::begin(kind, target, connections, sources).await;
+        let attacked = good::p99(server).await;
+        drop(attack);
+        if attacked <= FLOOR.max(2 * quiet) {
+            return;
+        }
+        measured.push((quiet, attacked));
+    }
+    panic!("{kind:?}: quiet and attacked p99: {measured:?}");
+}
+
+/// The sum of a metric's lines that contain a text.
+async fn metric(server: &Sender, name: &str, containing: &str) -> f64 {
+    let text = Client::new(&server.admin_url, None).get("/metrics", 200).await.text;
+    let of_name = |line: &&str| {
+        let rest = line.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with(['{', ' '])) && line.contains(containing)
+    };
+    text.lines()
+        .filter(of_name)
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+        .sum()
+}
+
+async fn withstands(kind: Kind, connections: usize, sources: &[&str]) {
+    let (server, _turn) = server().await;
+    if may_open(connections) {
+        good_caller_is_served(server, &kind, connections, sources).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_promised() {
+    withstands(Kind::Promise, CONNECTIONS, TWO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_stop_half_way() {
+    withstands(Kind::HalfBody, CONNECTIONS, TWO).await;
+    let (server, _turn) = server().await;
+    eventually("the memory was given back", async || {
+        let used = metric(server, "http_body_used_bytes", "public").await;
+        (used < 1.0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_dribble() {
+    withstands(Kind::Dribble, CONNECTIONS, TWO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_say_nothing_up_to_the_cap_of_one_peer() {
+    withstands(Kind::Silent, CONNECTIONS, ONE).await;
+    let (server, _turn) = server().await;
+    if may_open(CONNECTIONS) {
+        assert!(metric(server, "http_connections_closed_total", "peer_cap").await > 0.0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_say_nothing_up_to_the_cap_of_the_server() {
+    withstands(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
+    let (server, _turn) = server().await;
+    if may_open(2 * CONNECTIONS) {
+        assert!(metric(server, "http_connections_closed_total", "\"cap\"").await > 0.0);
+        assert!(metric(server, "http_connections", "").await <= (CONNECTIONS_MAX + 10) as f64);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_begin_http2_and_ask_for_nothing() {
+    withstands(Kind::Preface, 2 * CONNECTIONS, FOUR).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn request_heads_that_dribble() {
+    withstands(Kind::SlowHead, 2 * CONNECTIONS, FOUR).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_do_not_exist() {
+    withstands(Kind::BadKeys, CONNECTIONS, TWO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_that_nobody_signed() {
+    withstands(Kind::BadTokens, CONNECTIONS, TWO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
+    let (server, _turn) = server().await;
+    if !may_open(CONNECTIONS) {
+        return;
+    }
+    let (_, html) = arrived(server).await;
+    let pixel = address(&html, &format!("{}/o/", server.url));
+    let path = pixel.strip_prefix(&server.url).unwrap().to_owned();
+    // What became of the message itself is told first.
+    let stored = async || metric(server, "ingest_message_events_total", "").await;
+    let before = eventually("the sending was recorded", async || {
+        let first = stored().await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        (first > 0.0 && (stored().await - first).abs() < 0.5).then_some(first)
+    })
+    .await;
+    let begun = std::time::Instant::now();
+    good_caller_is_served(server, &Kind::Pixel(path), CONNECTIONS, TWO).await;
+    let minutes = begun.elapsed().as_secs() / 60 + 2;
+    let opens = stored().await - before;
+    assert!((1.0..=(20 * minutes) as f64).contains(&opens), "{opens} opens in {minutes} minutes");
+    assert!(metric(server, "tracking_repeats_total", "").await > 0.0);
+    assert!(metric(server, "http_requests_throttled_total", "links").await > 0.0);
+}
+
+#[tokio::test]
+async fn a_callback_of_a_provider_that_is_not_set_up_is_not_there() {
+    let (server, _turn) = server().await;
+    let client = Client::new(&server.url, None);
+    for path in [
+        "/callbacks/sms/twilio",
+        "/callbacks/whatsapp",
+        "/callbacks/viber/infobip",
+        "/callbacks/email/ses",
+        "/callbacks/email/sendgrid",
+        "/callbacks/email/postmark",
+        "/callbacks/email/mailgun",
+        "/callbacks/email/resend",
+    ] {
+        assert_eq!(answered_by(&server.url, path, &[]).await, 404, "{path}");
+    }
+    client
+        .get("/callbacks/whatsapp?hub.mode=subscribe&hub.verify_token=&hub.challenge=x", 404)
+        .await;
+}

@@ -20,15 +20,18 @@ static LAST_MS: AtomicU64 = AtomicU64::new(0);
 /// Notes an outage now.
 pub(super) fn note() {
     let ms = u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX);
-    LAST_MS.store(ms.max(1), Ordering::Relaxed);
+    // Rounded up: what was made in the same millisecond counts as made before.
+    LAST_MS.store(ms.saturating_add(1), Ordering::Relaxed);
 }
 
 /// Whether something of this age was there at the last outage.
 pub(super) fn is_older_than_last(age: Duration) -> bool {
-    match LAST_MS.load(Ordering::Relaxed) {
-        0 => false,
-        ms => age >= BEGAN.elapsed().saturating_sub(Duration::from_millis(ms)),
-    }
+    was_there(age, BEGAN.elapsed(), LAST_MS.load(Ordering::Relaxed))
+}
+
+/// Whether something of this age at `now` was there at `outage_ms`; both since `BEGAN`, 0 is no outage.
+fn was_there(age: Duration, now: Duration, outage_ms: u64) -> bool {
+    outage_ms > 0 && age >= now.saturating_sub(Duration::from_millis(outage_ms))
 }
 
 #[cfg(test)]
@@ -37,13 +40,26 @@ mod tests {
 
     #[test]
     fn what_was_there_at_an_outage_is_older_than_it() {
+        let ms = Duration::from_millis;
+        for (age, now, outage_ms, expected) in [
+            (10, 100, 0, false),
+            (10, 100, 95, true),
+            (10, 100, 90, true),
+            (10, 100, 89, false),
+            // Made before the process looked at the clock for the first time.
+            (500, 100, 1, true),
+            // Noted by another thread after `now` was read.
+            (0, 100, 101, true),
+        ] {
+            assert_eq!(was_there(ms(age), ms(now), outage_ms), expected, "{age} {now} {outage_ms}");
+        }
+    }
+
+    #[test]
+    fn an_outage_that_was_noted_is_later_than_what_was_there_before() {
         let before = Instant::now();
         LazyLock::force(&BEGAN);
-        std::thread::sleep(Duration::from_millis(5));
         note();
-        std::thread::sleep(Duration::from_millis(5));
-        let after = Instant::now();
         assert!(is_older_than_last(before.elapsed()));
-        assert!(!is_older_than_last(after.elapsed().min(Duration::from_millis(1))));
     }
 }

@@ -57,10 +57,10 @@ struct Worker {
 }
 
 impl Worker {
-    fn is_alive(&self) -> bool {
+    fn is_alive(&self, now: Instant) -> bool {
         let beat = Duration::from_millis(self.beat_ms.load(Ordering::Relaxed));
-        self.is_running.load(Ordering::Acquire)
-            && self.registered.elapsed().saturating_sub(beat) <= self.silence_max
+        let silence = now.saturating_duration_since(self.registered).saturating_sub(beat);
+        self.is_running.load(Ordering::Acquire) && silence <= self.silence_max
     }
 }
 
@@ -87,20 +87,26 @@ impl Workers {
 
     /// The name of a worker that should be alive and is not, among those `is_asked` names.
     pub fn find_dead(&self, is_asked: impl Fn(&str) -> bool) -> Option<&'static str> {
+        self.find_dead_at(Instant::now(), is_asked)
+    }
+
+    fn find_dead_at(&self, now: Instant, is_asked: impl Fn(&str) -> bool) -> Option<&'static str> {
         let workers = self.0.lock();
         let dead = workers.iter().find(|worker| {
-            is_asked(worker.name) && !worker.has_ended.load(Ordering::Acquire) && !worker.is_alive()
+            is_asked(worker.name)
+                && !worker.has_ended.load(Ordering::Acquire)
+                && !worker.is_alive(now)
         });
         dead.map(|worker| worker.name)
     }
 
     /// Sets `worker_alive{name}` for every worker; to be called when metrics are read.
     pub fn observe(&self) {
-        let mut alive = BTreeMap::new();
+        let (now, mut alive) = (Instant::now(), BTreeMap::new());
         for worker in self.0.lock().iter() {
             let has_ended = worker.has_ended.load(Ordering::Acquire);
             let all = alive.entry(worker.name).or_insert(true);
-            *all &= worker.is_alive() && !has_ended;
+            *all &= worker.is_alive(now) && !has_ended;
         }
         for (name, is_alive) in alive {
             metrics::gauge!("worker_alive", "name" => name).set(f64::from(u8::from(is_alive)));
@@ -226,16 +232,21 @@ mod tests {
     #[test]
     fn a_worker_is_alive_while_it_runs_and_beats() {
         let workers = Workers::default();
-        let heartbeat = workers.register("one", Duration::from_millis(50));
-        assert_eq!(workers.find_dead(|_| true), Some("one"), "it did not run yet");
+        let heartbeat = workers.register("one", Duration::from_mins(2));
+        let dead_in = |minutes, name: &'static str| {
+            let then = Instant::now() + Duration::from_mins(minutes);
+            workers.find_dead_at(then, |asked| name == "all" || asked == name)
+        };
+        assert_eq!(dead_in(0, "all"), Some("one"), "it did not run yet");
         heartbeat
             .attempt(|| {
-                assert_eq!(workers.find_dead(|_| true), None);
-                std::thread::sleep(Duration::from_millis(80));
-                assert_eq!(workers.find_dead(|_| true), Some("one"), "it hangs");
-                assert_eq!(workers.find_dead(|name| name == "two"), None, "another was asked for");
+                assert_eq!(dead_in(0, "all"), None);
+                assert_eq!(dead_in(1, "all"), None);
+                assert_eq!(dead_in(3, "all"), Some("one"), "it hangs");
+                assert_eq!(dead_in(3, "two"), None, "another was asked for");
+                let beat = heartbeat.0.beat_ms.swap(0, Ordering::Relaxed);
                 heartbeat.beat();
-                assert_eq!(workers.find_dead(|_| true), None, "it goes on");
+                assert!(heartbeat.0.beat_ms.load(Ordering::Relaxed) >= beat, "it goes on");
             })
             .unwrap();
         heartbeat.ended();
@@ -255,7 +266,7 @@ mod tests {
         assert_eq!(workers.find_dead(|_| true), None);
         let refused = heartbeat.attempt(|| panic!("said {}", 7)).unwrap_err();
         assert_eq!(refused.text, "said 7");
-        assert!(!heartbeat.0.is_alive(), "between two runs it is not alive");
+        assert!(!heartbeat.0.is_alive(Instant::now()), "between two runs it is not alive");
     }
 
     #[tokio::test]

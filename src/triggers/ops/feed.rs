@@ -39,7 +39,7 @@ const RETELL_EVERY: Duration = Duration::from_secs(5);
 /// Longest time for telling of them: a store that hangs must not hold up the events.
 const RETELL_MAX: Duration = Duration::from_secs(10);
 /// Longest time for asking who waits, for the same reason.
-const REFRESH_MAX: Duration = Duration::from_secs(30);
+const REFRESH_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failure, of PostgreSQL or of the spool.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long PostgreSQL is not asked again after it was away, where nobody is known to wait for events.
@@ -195,8 +195,9 @@ impl Feed {
             if self.retold.elapsed() >= RETELL_EVERY {
                 self.retold = Instant::now();
                 // A store that is away is asked again before long.
-                let retelling = timeout(RETELL_MAX, telling::untold(&self.app));
-                drop(runtime.block_on(self.heartbeat.waiting(retelling)));
+                let retelling = self.heartbeat.waiting(telling::untold(&self.app));
+                // Made inside the runtime: a timer needs it.
+                drop(runtime.block_on(async { timeout(RETELL_MAX, retelling).await }));
             }
         }
         self.commit();

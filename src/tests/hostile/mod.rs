@@ -62,7 +62,7 @@ fn may_open(connections: usize) -> bool {
     }
     let may = hard >= wanted;
     if !may {
-        println!("SKIPPED: {wanted} open files are needed, ulimit -n allows {hard}");
+        eprintln!("SKIPPED: {wanted} open files are needed, ulimit -n allows {hard}");
     }
     may
 }

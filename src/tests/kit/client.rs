@@ -41,7 +41,10 @@ impl Answer {
 impl Client {
     pub(crate) fn new(base: &str, token: Option<&str>) -> Self {
         let token = token.map(str::to_owned);
-        Self { http: reqwest::Client::new(), base: base.to_owned(), token }
+        // A connection lives on the runtime of the test that made it: kept for the next request, it would end with
+        // that test under another one that shares the client.
+        let http = reqwest::Client::builder().pool_max_idle_per_host(0).build().unwrap();
+        Self { http, base: base.to_owned(), token }
     }
 
     /// Speaks to the shared server without a credential.

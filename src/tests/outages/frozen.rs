@@ -114,7 +114,7 @@ async fn with_one_the_oldest_events_are_shed_before_tracking_stops_and_later_one
     ]);
     let (process, key) = Process::start(&folder, &environment).await;
     let client = process.client(&key.unwrap());
-    client.post("/users", &json!({"externalId": "ann", "email": "ann@example.test"}), 200).await;
+    client.post("/users", &json!({"externalId": "ann", "email": "ann@example.test"}), 201).await;
     let campaign = json!({
         "name": "Much", "channel": "email", "sendType": "triggered",
         "triggerConfig": {"type": "event", "eventName": "Much", "reEntry": "always", "delayMinutes": 600},

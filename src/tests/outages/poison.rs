@@ -58,7 +58,7 @@ async fn triggers_leave_out_an_event_at_which_they_panic_and_judge_those_after_i
     ];
     let (process, key) = Process::start(&folder, &environment).await;
     let client = process.client(&key.unwrap());
-    client.post("/users", &json!({"externalId": "ann", "email": "ann@example.test"}), 200).await;
+    client.post("/users", &json!({"externalId": "ann", "email": "ann@example.test"}), 201).await;
     client.post("/events/track", &json!({"userId": "ann", "eventName": "Before"}), 200).await;
     let campaign = json!({
         "name": "Poisoned", "channel": "email", "sendType": "triggered",

@@ -15,6 +15,9 @@
 //!   copied after the renames, with what the views make of them.
 //! - A view does not follow a table through a rename before the server starts again, so the views are made
 //!   anew after the renames. For rows that came in between, what they would have made is made afterwards.
+//!   What a view selects stands once, in the migrations' files; the statements here take it from there.
+//! - Orders are selected as migration 11 has it, from the start: it changes the view to leave out what an app
+//!   may not call an order, and what had become an order before would stay one.
 //!
 //! While a table has no name, for some milliseconds, inserts and questions of other processes fail;
 //! inserts are tried again. Questions are answered all the time besides, and the process that migrates
@@ -27,6 +30,14 @@ use serde::Deserialize;
 
 use super::statements;
 use crate::error::AnalyticsError;
+
+/// Says anew what orders are selected of; runs after this migration.
+const ORDERS_OF_APPS: &str = include_str!("../../../migrations/clickhouse/0011_orders_of_apps.sql");
+/// The views of this migration.
+const TIMELINE_VIEW: &str = "timeline_entries_from_events";
+const ORDERS_VIEW: &str = "order_entries_from_events";
+/// Where a statement takes what a view selects.
+const VIEW_SELECTS: &str = "$view$";
 
 /// The migration's number.
 pub(super) const VERSION: u32 = 10;
@@ -140,7 +151,7 @@ impl<'a> Rekey<'a> {
         let tables = self.tables().await?;
         if !has(&tables, EVENTS_TABLE.before) {
             if !has(&tables, TIMELINE_TABLE.before) {
-                self.make("CREATE TABLE").await?;
+                self.make_tables().await?;
                 self.copy_days().await?;
             }
             for view in ["timeline_from_events", "orders_from_events"] {
@@ -151,7 +162,7 @@ impl<'a> Rekey<'a> {
             self.record(NO_DAY, EVENTS_TABLE.fresh, copied).await?;
         }
         self.succeed(&EVENTS_TABLE).await?;
-        self.make("CREATE MATERIALIZED VIEW").await?;
+        self.make_views().await?;
         self.show_unseen_to_views().await?;
         self.copy_late_parts().await?;
         self.check().await?;
@@ -166,15 +177,54 @@ impl<'a> Rekey<'a> {
         Ok(self.client.query_raw(TABLES).fetch_all().await?)
     }
 
-    /// Runs those statements of the migration's file that begin so.
-    async fn make(&self, what: &str) -> Result<(), AnalyticsError> {
-        for statement in statements::split(&statements::render(self.text, self.cluster)?) {
-            let code = statement.lines().find(|line| !line.trim_start().starts_with("--"));
-            if code.is_some_and(|line| line.starts_with(what)) {
-                self.client.query_raw(&statement).execute().await?;
-            }
+    /// Makes the tables of the migration's file.
+    async fn make_tables(&self) -> Result<(), AnalyticsError> {
+        for statement in self.statements("CREATE TABLE")? {
+            self.client.query_raw(&statement).execute().await?;
         }
         Ok(())
+    }
+
+    /// Makes the views of the migration's file; that of orders as migration 11 leaves it.
+    async fn make_views(&self) -> Result<(), AnalyticsError> {
+        for statement in self.statements("CREATE MATERIALIZED VIEW")? {
+            let statement = match cut(&statement)? {
+                (view, _) if view.contains(ORDERS_VIEW) => {
+                    format!("{view}{}", self.selected(ORDERS_VIEW)?)
+                }
+                _ => statement,
+            };
+            self.client.query_raw(&statement).execute().await?;
+        }
+        Ok(())
+    }
+
+    /// What a view selects in the end.
+    fn selected(&self, view: &str) -> Result<String, AnalyticsError> {
+        let text = if view == ORDERS_VIEW { ORDERS_OF_APPS } else { self.text };
+        for statement in statements::split(&statements::render(text, self.cluster)?) {
+            if let Ok((head, selected)) = cut(&statement)
+                && head.contains(view)
+            {
+                return Ok(selected.to_owned());
+            }
+        }
+        Err(AnalyticsError::Schema(format!("no migration says what {view} selects")))
+    }
+
+    /// A statement that makes what a view would have made.
+    fn as_view(&self, statement: &str, view: &str) -> Result<String, AnalyticsError> {
+        Ok(statement.replace(VIEW_SELECTS, &self.selected(view)?))
+    }
+
+    /// Those statements of the migration's file that begin so.
+    fn statements(&self, what: &str) -> Result<Vec<String>, AnalyticsError> {
+        let mut statements = statements::split(&statements::render(self.text, self.cluster)?);
+        statements.retain(|statement| {
+            let code = statement.lines().find(|line| !line.trim_start().starts_with("--"));
+            code.is_some_and(|line| line.starts_with(what))
+        });
+        Ok(statements)
     }
 
     async fn ddl(&self, text: &str) -> Result<(), AnalyticsError> {
@@ -205,11 +255,12 @@ impl<'a> Rekey<'a> {
             rows = all,
             "copying events into a table with another key"
         );
+        let copy_timeline = self.as_view(COPY_TIMELINE, TIMELINE_VIEW)?;
         let mut copied = 0;
         for (number, day) in (1..).zip(&days) {
             let start = Instant::now();
             let noted = blocks.iter().find(|known| known.partition_id == day.partition_id);
-            for copy in [COPY_EVENTS, COPY_TIMELINE] {
+            for copy in [COPY_EVENTS, &copy_timeline] {
                 copying(self.client.query_raw(copy)).param("day", &day.day).execute().await?;
             }
             // A partition that was not there yet: all of it is late.
@@ -285,6 +336,10 @@ impl<'a> Rekey<'a> {
         let marks: Vec<i64> =
             self.client.query_raw(MARKS).param("version", VERSION).fetch_all().await?;
         let after = marks.first().copied().unwrap_or(-1);
+        let unseen = [
+            self.as_view(UNSEEN_TIMELINE, TIMELINE_VIEW)?,
+            self.as_view(UNSEEN_ORDERS, ORDERS_VIEW)?,
+        ];
         let mut done: Vec<String> = Vec::new();
         loop {
             let parts: Vec<Part> = self
@@ -298,7 +353,7 @@ impl<'a> Rekey<'a> {
             let Some(part) = parts.into_iter().find(|part| !done.contains(&part.name)) else {
                 return Ok(());
             };
-            for make in [UNSEEN_TIMELINE, UNSEEN_ORDERS] {
+            for make in &unseen {
                 copying(self.client.query_raw(make)).param("part", &part.name).execute().await?;
             }
             done.push(part.name);
@@ -370,6 +425,13 @@ impl<'a> Rekey<'a> {
     }
 }
 
+/// A view's statement before and from its `SELECT` on.
+fn cut(statement: &str) -> Result<(&str, &str), AnalyticsError> {
+    let at = statement.find("\nSELECT\n").map(|at| at + 1);
+    at.and_then(|at| statement.split_at_checked(at))
+        .ok_or_else(|| AnalyticsError::Schema("a view of a migration selects nothing".to_owned()))
+}
+
 /// A statement that copies many rows, in blocks of a bounded size.
 fn copying(query: Query) -> Query {
     query
@@ -380,4 +442,33 @@ fn copying(query: Query) -> Query {
         .with_setting("max_insert_threads", "1")
         .with_setting("min_insert_block_size_rows", BLOCK_ROWS)
         .with_setting("min_insert_block_size_bytes", BLOCK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_views_select_is_taken_from_the_migrations() {
+        let text = include_str!("../../../migrations/clickhouse/0010_event_id_key.sql");
+        let client = Client::default();
+        let rekey = Rekey::new(&client, None, text);
+        for (statement, view) in [
+            (COPY_TIMELINE, TIMELINE_VIEW),
+            (UNSEEN_TIMELINE, TIMELINE_VIEW),
+            (UNSEEN_ORDERS, ORDERS_VIEW),
+        ] {
+            let selected = rekey.selected(view).unwrap();
+            assert!(selected.starts_with("SELECT\n    workspace_id,\n"), "{selected}");
+            let made = rekey.as_view(statement, view).unwrap();
+            assert!(made.contains(&selected) && !made.contains('$'), "{made}");
+            assert_eq!(made.matches("WHERE").count(), 1, "{made}");
+        }
+        // Beside the condition, migration 11 selects what migration 10 does.
+        let orders = rekey.selected(ORDERS_VIEW).unwrap();
+        let views = rekey.statements("CREATE MATERIALIZED VIEW").unwrap();
+        let before = views.iter().find(|view| view.contains(ORDERS_VIEW)).unwrap();
+        let condition = orders.strip_prefix(cut(before).unwrap().1).unwrap();
+        assert!(condition.trim_start().starts_with("AND NOT (startsWith(event_id, 'sdk:')"));
+    }
 }

@@ -1,15 +1,5 @@
 -- Makes the timeline's entries for a day of events: what the view timeline_entries_from_events makes of an insert.
+-- What stands between dollars is what that view selects: see migrate/rekey.rs.
 INSERT INTO timeline_0010 (workspace_id, identifier, timestamp, event_name, day, event_id)
-SELECT
-    workspace_id,
-    arrayJoin(multiIf(
-        service_user_id = '' AND user_id = '', [toUInt64(0)],
-        service_user_id = '' OR service_user_id = user_id, [toUInt64(0), cityHash64(user_id)],
-        user_id = '', [toUInt64(0), cityHash64(service_user_id)],
-        [toUInt64(0), cityHash64(user_id), cityHash64(service_user_id)])) AS identifier,
-    timestamp,
-    event_name,
-    day,
-    event_id
-FROM events
+$view$
 WHERE day = {day:Date}

@@ -209,6 +209,21 @@ async fn assert_exact(analytics: &Analytics, workspace: Uuid, late: &[String]) {
     assert_eq!(recent, [("Seen", "stamped")]);
 }
 
+/// Whether the view is gone that made orders of whatever an app called one.
+async fn is_without_old_view(analytics: &Analytics) -> bool {
+    let ask = "SELECT count() = 0 FROM system.tables WHERE database = currentDatabase() AND name = 'orders_from_events'";
+    analytics.client().query_raw(ask).fetch_one().await.unwrap()
+}
+
+/// What an app sends with a public key: one that is no order, and one under a name that is trusted.
+fn of_app(workspace: Uuid, number: usize) -> [Event; 2] {
+    let order = |id: String| event(workspace, "Order Completed", &id, "2024-02-10T10:00:00Z");
+    [
+        order(format!("sdk:forged-{number}")),
+        order(format!("sdk:paid-{number}")).with(json!({"orderId": format!("app-{number}")})),
+    ]
+}
+
 /// Every statement of the migration is the last one once; between the tries another process inserts.
 async fn interrupted_everywhere(cut: Cut) {
     let direct = old_database().await;
@@ -216,13 +231,18 @@ async fn interrupted_everywhere(cut: Cut) {
     fill(&direct, workspace).await;
     let (gate, through) = Gate::open(direct.address(), cut).await;
     let (mut late, mut unsent) = (Vec::new(), Vec::new());
+    let mut paid = Vec::new();
     let mut allowed = 0;
     loop {
         gate.left.store(allowed, Ordering::Release);
         let migrated = Analytics::connect(&through).unwrap().migrate().await;
         let id = format!("late-{allowed}");
-        let row = event(workspace, "Seen", &id, "2024-02-04T10:00:00Z").of("ann");
-        unsent.push((id, batch(&[row])));
+        let mut rows = vec![event(workspace, "Seen", &id, "2024-02-04T10:00:00Z").of("ann")];
+        if is_without_old_view(&direct).await {
+            rows.extend(of_app(workspace, allowed));
+            paid.push(format!("sdk:paid-{allowed}"));
+        }
+        unsent.push((id, batch(&rows)));
         // Refused while a table has no name. Its sender tries again, as the batch writer does.
         let mut refused = Vec::new();
         for (id, rows) in unsent {
@@ -245,6 +265,12 @@ async fn interrupted_everywhere(cut: Cut) {
     assert_exact(&direct, workspace, &late).await;
     direct.migrate().await.unwrap();
     assert_exact(&direct, workspace, &late).await;
+    assert!(paid.len() > 5, "apps sent orders {} times only", paid.len());
+    paid.sort();
+    let of_apps =
+        "SELECT event_id FROM orders FINAL WHERE startsWith(event_id, 'sdk:') ORDER BY event_id";
+    let of_apps: Vec<String> = direct.client().query_raw(of_apps).fetch_all().await.unwrap();
+    assert_eq!(of_apps, paid, "what an app may not call an order is none");
     let left: Vec<(String, u64)> = direct
         .client()
         .query_raw(

@@ -48,6 +48,35 @@ fn the_same_id_of_an_event_of_another_name_is_another_id() {
 }
 
 #[test]
+fn ids_made_to_collide_are_different_ids() {
+    let (window, other) = (Window::with_capacity(1024), Window::with_capacity(1024));
+    // Both have the same cityHash64, found in milliseconds.
+    let ids = [":Ma.s/]>5VRobjnM", "order-2026-00001"].map(|id| window.fingerprint(key(id)));
+    for id in ids {
+        assert_eq!(window.claim(id, 1), Claim::First);
+    }
+    window.confirm(&ids[..1]);
+    assert_eq!(window.claim(ids[0], 2), Claim::Durable { first_ms: 1 });
+    assert_eq!(window.claim(ids[1], 2), Claim::Pending { first_ms: 1 }, "to be stored");
+    // What is found out about one window says nothing of another.
+    assert_ne!(window.fingerprint(key("a")), other.fingerprint(key("a")));
+    let [first, second] = ids[0].hash;
+    assert_ne!(first, second);
+}
+
+#[test]
+fn half_a_fingerprint_names_no_id() {
+    let window = Window::with_capacity(1024);
+    let id = window.fingerprint(key("a"));
+    assert_eq!(window.claim(id, 1), Claim::First);
+    window.confirm(&[id]);
+    let [first, second] = id.hash;
+    for hash in [[first, second ^ 1], [first ^ (1 << 63), second]] {
+        assert_eq!(window.claim(Fingerprint { hash, ..id }, 2), Claim::First, "{hash:?}");
+    }
+}
+
+#[test]
 fn many_ids_of_one_workspace_leave_those_of_others() {
     const SHARE: usize = 50;
     let mut shard = Shard::with_capacity(4 * SHARE);

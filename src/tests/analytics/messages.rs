@@ -169,3 +169,33 @@ async fn several_parts_answer_as_one_does() {
         assert!((50..u64::from(MESSAGES)).contains(&clicked), "{clicked}");
     }
 }
+
+#[tokio::test]
+async fn variants_whose_ids_collide_are_counted_as_the_first_and_no_message_is_lost() {
+    let analytics = kit::clickhouse_database().await;
+    let (workspace, campaign) = (Uuid::now_v7(), Uuid::now_v7());
+    // Both have the same cityHash64. Only who writes a campaign can choose such ids for its variants.
+    let variants = [":Ma.s/]>5VRobjnM".to_owned(), "order-2026-00001".to_owned()];
+    let mut rows = String::new();
+    for (number, variant) in [&variants[0], &variants[1], &variants[1]].into_iter().enumerate() {
+        let row = json!({
+            "workspace_id": workspace, "campaign_id": campaign, "type": "sent",
+            "user_id": format!("{number:024x}"), "message_id": Uuid::new_v4(), "occurrence": 1,
+            "timestamp": "1767225600", "variant_id": variant, "channel": "email", "seq": number + 1,
+        });
+        writeln!(rows, "{row}").unwrap();
+    }
+    insert_into(&analytics, "message_events", &rows).await;
+    let cohort = Cohort { workspace, campaign, variants: &variants, start_ms: None, end_ms: None };
+    let counted: Vec<_> = counts(&analytics, &cohort)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|count| (count.variant, count.sent))
+        .collect();
+    assert_eq!(counted, [(1, 3)]);
+    // What was told keeps the ids themselves.
+    let kept = "SELECT variant_id, count() FROM message_events FINAL GROUP BY variant_id ORDER BY variant_id";
+    let kept: Vec<(String, u64)> = analytics.client().query_raw(kept).fetch_all().await.unwrap();
+    assert_eq!(kept, [(variants[0].clone(), 1), (variants[1].clone(), 2)]);
+}

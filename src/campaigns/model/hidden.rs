@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     Change, Definition, Difference,
-    message::{Auth, Content, Secret, WebhookMessage, carries_credentials},
+    message::{Auth, Content, Secret, WebhookMessage, carries_credentials, userinfo},
     variant::Variant,
 };
 
@@ -33,6 +33,9 @@ impl Definition {
         for webhook in self.variants.iter_mut().filter_map(Variant::webhook_mut) {
             for (_, secret) in webhook.secrets_mut() {
                 Secret::HIDDEN.clone_into(secret);
+            }
+            if let Some(hidden) = webhook.url.as_deref().and_then(userinfo::hidden) {
+                webhook.url = Some(hidden);
             }
         }
         self
@@ -71,6 +74,7 @@ fn hide_at(path: &str, values: [&mut Value; 2]) {
         ["variants"] => hide_in_variants,
         ["variants", _] => hide_in_variant,
         ["variants", _, "message"] => hide_in_message,
+        ["variants", _, "message", "url"] => hide_in_url,
         ["variants", _, "message", "auth"] => hide_in_auth,
         ["variants", _, "message", "headers"] => hide_in_headers,
         ["variants", _, "message", "auth", field] if Auth::SECRETS.contains(field) => hide_text,
@@ -93,6 +97,7 @@ fn hide_in_variant(variant: &mut Value) {
 }
 
 fn hide_in_message(message: &mut Value) {
+    message.get_mut("url").into_iter().for_each(hide_in_url);
     message.get_mut("auth").into_iter().for_each(hide_in_auth);
     message.get_mut("headers").into_iter().for_each(hide_in_headers);
 }
@@ -106,6 +111,12 @@ fn hide_in_auth(auth: &mut Value) {
 fn hide_in_headers(headers: &mut Value) {
     let headers = headers.as_object_mut().into_iter().flatten();
     headers.filter(|(name, _)| carries_credentials(name)).for_each(|(_, value)| hide_text(value));
+}
+
+fn hide_in_url(url: &mut Value) {
+    if let Some(hidden) = url.as_str().and_then(userinfo::hidden) {
+        *url = hidden.into();
+    }
 }
 
 fn hide_text(value: &mut Value) {

@@ -5,7 +5,7 @@ use secrecy::ExposeSecret as _;
 use crate::{
     campaigns::model::{
         Campaign, Definition, Variant,
-        message::{Origin, Secret, SecretPlace},
+        message::{Origin, Secret, SecretPlace, WebhookMessage, userinfo},
     },
     kernel::{Error, FieldError, Result, WorkspaceId},
     vault::{ForeignSeal, Vault},
@@ -22,13 +22,17 @@ const NOT_SEALED_HERE: &str = "must not begin with sealed:1:";
 const TEMPLATED: &str =
     "must not have Liquid before its path, because the message carries credentials";
 
+/// The answer to credentials in a URL.
+const IN_URL: &str = "must not have a user name or password before its host: send them in auth";
+
 /// Seals every secret that a caller sent. A hidden one means the secret stored in the same place of the
 /// same variant in `before`, in the first of these that has it for the same scheme, host and port; one that
 /// did not change stays as it is stored.
 ///
 /// # Errors
 /// One for each secret that is hidden and not stored for this server, for each text that looks sealed and is
-/// not the stored one, and for each URL whose host is Liquid although the message carries secrets.
+/// not the stored one, for each URL whose host is Liquid although the message carries secrets, and for each URL
+/// with credentials other than those that are stored for this server.
 pub(super) fn seal(
     vault: &Vault,
     workspace: WorkspaceId,
@@ -40,12 +44,22 @@ pub(super) fn seal(
         let id = variant.id.clone();
         let Some(webhook) = variant.webhook_mut() else { continue };
         let origin = webhook.origin();
+        let with_credentials = webhook.url.as_deref().filter(|url| userinfo::of(url).is_some());
+        let kept_url = with_credentials.map(|url| kept_url(before, &id, (url, &origin)));
         let mut fault = |field: &str, problem: &str| {
             faults.push(FieldError::new(format!("variants[{at}].message.{field}"), problem));
         };
         if origin == Origin::Templated && webhook.carries_secrets() {
             fault("url", TEMPLATED);
             continue;
+        }
+        match kept_url {
+            None => {}
+            Some(Some(url)) => webhook.url = Some(url),
+            Some(None) => {
+                fault("url", IN_URL);
+                continue;
+            }
         }
         for (place, secret) in webhook.secrets_mut() {
             let kept = kept(before, &id, (&place, &origin));
@@ -67,17 +81,42 @@ enum Kept<'a> {
     Here(&'a str),
 }
 
+/// The messages of a variant, where they are webhooks.
+fn webhooks<'a>(
+    before: &[&'a Definition],
+    variant: &str,
+) -> impl Iterator<Item = &'a WebhookMessage> {
+    before.iter().filter_map(move |definition| {
+        definition.variants.iter().find(|other| other.id == variant)?.webhook()
+    })
+}
+
+/// The URL that one with credentials means: a stored one as it is or as it is shown, or another of the same server
+/// with the stored credentials, where its own are hidden.
+fn kept_url(
+    before: &[&Definition],
+    variant: &str,
+    (url, origin): (&str, &Origin),
+) -> Option<String> {
+    let is_hidden = userinfo::of(url) == Some(Secret::HIDDEN);
+    webhooks(before, variant).find_map(|webhook| {
+        let kept = webhook.url.as_deref()?;
+        let credentials = userinfo::of(kept)?;
+        if kept == url || userinfo::hidden(kept).is_some_and(|shown| shown == url) {
+            return Some(kept.to_owned());
+        }
+        let is_same_server = matches!(origin, Origin::Fixed(_)) && webhook.origin() == *origin;
+        (is_hidden && is_same_server).then(|| userinfo::replaced(url, credentials)).flatten()
+    })
+}
+
 fn kept<'a>(
     before: &[&'a Definition],
     variant: &str,
     (place, origin): (&SecretPlace, &Origin),
 ) -> Kept<'a> {
-    let webhooks = before.iter().filter_map(|definition| {
-        let found = definition.variants.iter().find(|other| other.id == variant)?;
-        found.webhook()
-    });
     let mut kept = Kept::Nothing;
-    for webhook in webhooks {
+    for webhook in webhooks(before, variant) {
         let Some(secret) = webhook.secret(place) else { continue };
         if webhook.origin() == *origin {
             return Kept::Here(secret);

@@ -17,6 +17,8 @@ mod viber;
 mod webhook;
 mod whatsapp;
 
+pub mod userinfo;
+
 #[cfg(test)]
 mod tests;
 

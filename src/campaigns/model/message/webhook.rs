@@ -56,7 +56,7 @@ const BODY_TYPES: &[(&str, BodyType)] =
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookMessage {
-    /// Where it goes: an http or https address; Liquid after its scheme.
+    /// Where it goes: an http or https address; Liquid after its scheme. Credentials belong into `auth`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub url: Option<String>,

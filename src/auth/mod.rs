@@ -5,6 +5,8 @@
 //!   changes twice a second when the notification is lost.
 //! - With PostgreSQL away, keys in use keep working for a time ([`Tolerance`]), since nobody could say that they
 //!   were revoked; after it, and for keys never seen, the answer is 503.
+//! - Once too many keys of a peer did not exist, keys of that peer that are not kept are answered 429 without
+//!   asking PostgreSQL ([`LookUpLimit`]). Session tokens need no such limit: only signed ones cost a query.
 
 mod caller;
 mod credential;
@@ -28,6 +30,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use http::request::Parts;
 use secrecy::SecretString;
 use sqlx::PgPool;
 use tokio::{sync::Semaphore, time::timeout};
@@ -37,7 +40,10 @@ use self::{
     sessions::{Session, Sessions},
     token::Presented,
 };
-use crate::kernel::{Clock, Error, KeyId, OrganizationId, Result};
+use crate::{
+    http::{Client, TrustedProxies, failures::FailureRate},
+    kernel::{Clock, Error, KeyId, OrganizationId, Result},
+};
 
 /// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
 const LOOK_UPS_MAX: usize = 4;
@@ -58,6 +64,23 @@ struct Inner {
     cache: Cache,
     look_ups: Semaphore,
     tolerance: Tolerance,
+    limit: LookUpLimit,
+}
+
+/// How often keys that do not exist are looked up.
+#[derive(Debug, Clone)]
+pub struct LookUpLimit {
+    /// Of each peer.
+    pub rate: FailureRate,
+    /// Proxies that name the peer.
+    pub proxies: TrustedProxies,
+}
+
+impl LookUpLimit {
+    /// Without limit.
+    pub fn none() -> Self {
+        Self { rate: FailureRate::NONE, proxies: TrustedProxies::default() }
+    }
 }
 
 /// How long a key is taken since PostgreSQL last confirmed it.
@@ -78,14 +101,25 @@ enum Use {
 
 impl Auth {
     /// Keys come from `pool`, session tokens from `sessions`.
-    pub fn new(pool: PgPool, clock: Clock, sessions: Sessions, tolerance: Tolerance) -> Self {
+    pub fn new(
+        pool: PgPool,
+        clock: Clock,
+        sessions: Sessions,
+        tolerance: Tolerance,
+        limit: LookUpLimit,
+    ) -> Self {
         let look_ups = Semaphore::new(LOOK_UPS_MAX);
         let cache = Cache::default();
-        Self(Arc::new(Inner { pool, clock, sessions, cache, look_ups, tolerance }))
+        Self(Arc::new(Inner { pool, clock, sessions, cache, look_ups, tolerance, limit }))
     }
 
-    /// The live key of this text.
-    async fn key(&self, text: &SecretString, kind: KeyKind, used: Use) -> Result<Arc<Credential>> {
+    /// The live key of this text, which came with a request of this head.
+    async fn key(
+        &self,
+        text: &SecretString,
+        (kind, used): (KeyKind, Use),
+        head: &Parts,
+    ) -> Result<Arc<Credential>> {
         let presented = Presented::read(text, kind).ok_or(INVALID)?;
         let credential = match self.0.cache.get(&presented.id) {
             Cached::Known(credential, unconfirmed) if unconfirmed <= self.tolerated(used) => {
@@ -93,7 +127,7 @@ impl Auth {
             }
             Cached::Known(..) => self.confirm(presented.id).await?.ok_or(INVALID)?,
             Cached::Unknown => return Err(INVALID),
-            Cached::Missing => self.look_up(presented.id).await?.ok_or(INVALID)?,
+            Cached::Missing => self.find(presented.id, head).await?.ok_or(INVALID)?,
         };
         if credential.kind != kind || !presented.proves(&credential.hash) {
             return Err(INVALID);
@@ -115,12 +149,20 @@ impl Auth {
         if self.0.look_ups.available_permits() == 0 {
             return Err(Error::store_unavailable());
         }
-        self.look_up(id).await
+        self.look_up(id, Client(None)).await
     }
 
-    /// Asks PostgreSQL for a key the cache does not have, or that it has to hear of again. Its turn included, that takes no longer than anybody
-    /// waits for a connection.
-    async fn look_up(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
+    /// Asks PostgreSQL for a key the cache does not have, unless the client sent too many that do not exist.
+    async fn find(&self, id: KeyId, head: &Parts) -> Result<Option<Arc<Credential>>> {
+        let LookUpLimit { rate, proxies } = &self.0.limit;
+        let client = Client::of(&head.extensions, &head.headers, proxies);
+        rate.check(client)?;
+        self.look_up(id, client).await
+    }
+
+    /// Asks PostgreSQL for a key the cache does not have, or that it has to hear of again. Its turn included, that
+    /// takes no longer than a request waits for a connection. Counts a key that does not exist for its client.
+    async fn look_up(&self, id: KeyId, client: Client) -> Result<Option<Arc<Credential>>> {
         let inner = &self.0;
         let asked = async {
             let _turn = inner.look_ups.acquire().await.map_err(Error::internal)?;
@@ -132,11 +174,16 @@ impl Auth {
                 Cached::Unknown => return Ok(None),
                 Cached::Known(..) | Cached::Missing => {}
             }
+            // Keys of the client may have failed meanwhile.
+            inner.limit.rate.check(client)?;
             loop {
                 let begun = (inner.cache.generation(), Instant::now());
                 let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
                 // Overtaken by a refresh, the answer may be from before a change: ask again.
                 if inner.cache.admit(begun, id, found.as_ref()) {
+                    if found.is_none() {
+                        inner.limit.rate.count(client);
+                    }
                     return Ok(found);
                 }
             }

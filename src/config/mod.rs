@@ -260,8 +260,10 @@ pub struct RateLimits {
     pub sdk_peer: Rate,
     /// Of what apps do, by SDK key.
     pub sdk_key: Rate,
-    /// Of the pixel and the links in messages, by peer.
+    /// Of opens and clicks of messages, by peer.
     pub links: Rate,
+    /// Of credentials and short links that do not exist, by peer.
+    pub failed_lookups: Rate,
     /// Of test sends, in each workspace.
     pub test_sends: RatePerMinute,
 }

@@ -15,6 +15,7 @@ mod status;
 mod unread;
 mod upserted;
 
+pub mod failures;
 pub mod health;
 pub mod openapi;
 pub mod quota;

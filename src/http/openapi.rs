@@ -42,6 +42,9 @@ pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Rou
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
 }
 
+/// What 429 means.
+const THROTTLED: &str = "Too many requests, or too many of keys that do not exist; `Retry-After` says when to come back";
+
 /// The description of the routes in a router.
 pub fn description<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> OpenApi {
     completed(router.into_openapi())
@@ -50,11 +53,7 @@ pub fn description<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -
 /// Adds 429 to the answers of every operation described so far: those of routes with a rate limit.
 pub(super) fn describe_rate_limit(document: &mut OpenApi) {
     for operation in document.paths.paths.values_mut().flat_map(operations) {
-        describe_refusal(
-            operation,
-            "429",
-            "Too many requests; `Retry-After` says when to come back",
-        );
+        describe_refusal(operation, "429", THROTTLED);
     }
 }
 
@@ -125,6 +124,7 @@ fn complete(operation: &mut Operation) {
             "403",
             "The credential does not reach this far, or lacks the scope that the message names",
         ),
+        (is_guarded, "429", THROTTLED),
         (names_something, "404", "What the path names is not there, or of another workspace"),
         (
             true,
@@ -244,7 +244,10 @@ mod tests {
         let document = described();
         let responses = &document["paths"]["/things/{id}"]["post"]["responses"];
         let statuses: Vec<&String> = responses.as_object().unwrap().keys().collect();
-        assert_eq!(statuses, ["200", "400", "401", "403", "404", "413", "415", "503", "default"]);
+        assert_eq!(
+            statuses,
+            ["200", "400", "401", "403", "404", "413", "415", "429", "503", "default"]
+        );
         assert_eq!(responses["200"]["description"], "made");
     }
 }

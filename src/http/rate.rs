@@ -31,6 +31,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
+    failures::FailureRate,
     openapi,
     quota::WorkspaceQuota,
     requester::{Client, PeerKey, TrustedProxies},
@@ -117,16 +118,19 @@ pub struct RateLimits {
     pub campaigns: RateLimit,
     /// Of messages sent one by one.
     pub transactional: RateLimit,
-    /// Of the pixel and the links in messages, by peer.
+    /// Of opens and clicks of messages, by peer.
     pub links: KeyedRate,
+    /// Of short links that do not exist, by peer.
+    pub short_links: FailureRate,
     /// Of test sends.
     pub test_sends: WorkspaceQuota,
     /// Of what apps do with an SDK key.
     pub sdk: AppRates,
 }
 
+/// The buckets of one limit.
 #[derive(Debug)]
-struct Class {
+pub(super) struct Class {
     name: &'static str,
     per_second: u32,
     burst: u32,
@@ -157,6 +161,7 @@ impl RateLimits {
         campaigns: RateLimit(None),
         transactional: RateLimit(None),
         links: KeyedRate(None),
+        short_links: FailureRate::NONE,
         test_sends: WorkspaceQuota::NONE,
         sdk: AppRates { peer: None, key: None },
     };
@@ -195,7 +200,7 @@ impl KeyedRate {
 
 impl Class {
     /// The buckets of a rate; `None` where it sets no limit.
-    fn new(name: &'static str, rate: Rate) -> Option<Arc<Self>> {
+    pub(super) fn new(name: &'static str, rate: Rate) -> Option<Arc<Self>> {
         let per_second = NonZeroU32::new(rate.per_second)?;
         let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
         let quota = Quota::per_second(per_second).allow_burst(burst);
@@ -209,14 +214,19 @@ impl Class {
         }))
     }
 
+    /// The time in which one token comes back.
+    pub(super) fn interval(&self) -> Duration {
+        Duration::from_secs(1) / self.per_second
+    }
+
     /// The refusal of a request over the rate, counted.
-    fn throttled(&self, standing: Standing) -> Error {
+    pub(super) fn throttled(&self, standing: Standing) -> Error {
         metrics::counter!("http_requests_throttled_total", "class" => self.name).increment(1);
         Error::Throttled { retry_after: standing.reset }
     }
 
     /// Takes one request out of a credential's bucket.
-    fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
+    pub(super) fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
         if self.until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.until_sweep.store(SWEEP_EVERY, Ordering::Relaxed);
             self.buckets.retain_recent();

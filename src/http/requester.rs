@@ -62,11 +62,7 @@ pub struct Client(pub Option<PeerKey>);
 
 impl Client {
     /// The client of a request with these extensions and headers.
-    pub(super) fn of(
-        extensions: &Extensions,
-        headers: &HeaderMap,
-        proxies: &TrustedProxies,
-    ) -> Self {
+    pub fn of(extensions: &Extensions, headers: &HeaderMap, proxies: &TrustedProxies) -> Self {
         let peer = extensions.get::<Peer>();
         Self(peer.and_then(|Peer(address)| proxies.client(*address, headers)))
     }

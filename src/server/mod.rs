@@ -30,7 +30,7 @@ use tokio::{
 use self::arrivals::Clocks;
 use crate::{
     app::{App, Parts},
-    auth::{Auth, Tolerance, sessions::Sessions},
+    auth::{Auth, LookUpLimit, Tolerance, sessions::Sessions},
     callbacks::{self, Tellers},
     campaigns,
     config::{self, Role, Settings},
@@ -43,6 +43,7 @@ use crate::{
     engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
+        failures::FailureRate,
         health::{KEY_WATCH, Readiness},
         quota::WorkspaceQuota,
         rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit, RateLimits},
@@ -416,7 +417,7 @@ fn assemble(
         otherwise: Duration::from_secs(settings.auth.unconfirmed_seconds),
     };
     Ok(App::new(Parts {
-        auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance),
+        auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance, look_up_limit(settings)),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
             .with_limits(read_limits(pool)),
         readiness: Readiness::new().of(spool.clone(), workers),
@@ -476,14 +477,25 @@ fn read_limits(settings: &config::Engines) -> ReadLimits {
     }
 }
 
+fn rate(set: config::Rate) -> Rate {
+    Rate { per_second: set.per_second, burst: set.burst }
+}
+
+fn look_up_limit(settings: &Settings) -> LookUpLimit {
+    LookUpLimit {
+        rate: FailureRate::new("unknown_keys", rate(settings.rate_limits.failed_lookups)),
+        proxies: TrustedProxies::new(&settings.http.trusted_proxies),
+    }
+}
+
 fn rate_limits(settings: &config::RateLimits) -> RateLimits {
-    let rate = |rate: config::Rate| Rate { per_second: rate.per_second, burst: rate.burst };
     let limit = |class, set: config::Rate| RateLimit::new(class, rate(set));
     RateLimits {
         management: limit(RateClass::Management, settings.management),
         campaigns: limit(RateClass::Campaigns, settings.campaigns),
         transactional: limit(RateClass::Transactional, settings.transactional),
         links: KeyedRate::new("links", rate(settings.links)),
+        short_links: FailureRate::new("unknown_short_links", rate(settings.failed_lookups)),
         test_sends: WorkspaceQuota::per_minute("test_sends", settings.test_sends.per_minute),
         sdk: AppRates::new(rate(settings.sdk_peer), rate(settings.sdk_key)),
     }

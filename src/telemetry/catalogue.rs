@@ -100,7 +100,7 @@ pub const METRICS: &[Metric] = &[
         "http_requests_throttled_total",
         Counter,
         Count,
-        "requests over the rate of their credential or peer, by class of routes",
+        "requests over the rate of their credential or peer, by limit; of `links`, opens and clicks answered and not stored",
     ),
     metric("ingest_events_accepted_total", Counter, Count, "events acknowledged as durable"),
     metric("ingest_events_rejected_total", Counter, Count, "events refused by a rule, by reason"),

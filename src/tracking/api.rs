@@ -1,6 +1,9 @@
 //! The routes. An answer never waits long for what it tells: leading on is what its asker wants.
+//!
+//! A peer over its rate is answered like any other, since many people may share its address; what it opens and
+//! follows is not stored.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     Router,
@@ -35,6 +38,8 @@ use crate::{
 const TELL_WAIT_MAX: Duration = Duration::from_millis(500);
 /// Tellings under way at one time; what comes on top is not told.
 const TELLING_MAX: usize = 1_024;
+/// Short links of clients over their rate that are looked up at one time.
+const OVER_RATE_LOOK_UPS_MAX: usize = 2;
 /// Characters of a short link's code that are looked up.
 const CODE_CHARS_MAX: usize = 32;
 const NO_LINK: Error = Error::NotFound("Link");
@@ -45,6 +50,7 @@ const PIXEL: &[u8] =
     \0\x02\x01D\0;";
 
 static TELLING: Semaphore = Semaphore::const_new(TELLING_MAX);
+static OVER_RATE_LOOK_UPS: Semaphore = Semaphore::const_new(OVER_RATE_LOOK_UPS_MAX);
 
 /// The routes of the pixel and the links. They are not described: they are for browsers and mail programs.
 pub fn routes() -> OpenApiRouter<App> {
@@ -72,39 +78,38 @@ async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-/// A request within the rate of its peer.
-struct WithinRate;
+/// A fetch of a link, as far as storing it goes.
+struct Fetch {
+    client: Client,
+    /// Whether the client is within its rate.
+    is_within_rate: bool,
+    method: Method,
+    headers: HeaderMap,
+}
 
-impl FromRequestParts<App> for WithinRate {
-    type Rejection = Error;
+impl FromRequestParts<App> for Fetch {
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let Ok(client) = Client::from_request_parts(parts, app).await;
-        app.rate_limits().links.admit_client(client)?;
-        Ok(Self)
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        let client = Client::from_request_parts(parts, app).await?;
+        let is_within_rate = app.rate_limits().links.admit_client(client).is_ok();
+        let (method, headers) = (parts.method.clone(), parts.headers.clone());
+        Ok(Self { client, is_within_rate, method, headers })
     }
 }
 
-async fn open(
-    _: WithinRate,
-    State(app): State<App>,
-    method: Method,
-    headers: HeaderMap,
-    Path(token): Path<String>,
-) -> Result<Response> {
+async fn open(fetch: Fetch, State(app): State<App>, Path(token): Path<String>) -> Result<Response> {
     let Some(Link::Open(link)) = app.links().open(app.clock().now(), &token).await? else {
         return Err(NO_LINK);
     };
     let message = Reference { workspace: link.workspace, message: link.message };
-    tell(&app, (&method, &headers), message, Engaged::Opened).await;
+    tell(&app, &fetch, message, Engaged::Opened).await;
     Ok(([(CONTENT_TYPE, "image/gif")], PIXEL).into_response())
 }
 
 async fn follow(
-    _: WithinRate,
+    fetch: Fetch,
     State(app): State<App>,
-    method: Method,
-    headers: HeaderMap,
     Path(token): Path<String>,
 ) -> Result<Response> {
     let Some(Link::Click(click)) = app.links().open(app.clock().now(), &token).await? else {
@@ -113,29 +118,44 @@ async fn follow(
     let location = location(&click.target)?;
     let message = Reference { workspace: click.workspace, message: click.message };
     let engaged = Engaged::Clicked { target: click.target, label: click.label };
-    tell(&app, (&method, &headers), message, engaged).await;
+    tell(&app, &fetch, message, engaged).await;
     Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
 }
 
 async fn follow_short(
-    _: WithinRate,
+    fetch: Fetch,
     State(app): State<App>,
-    method: Method,
-    headers: HeaderMap,
     Path(code): Path<String>,
 ) -> Result<Response> {
     let is_code = code.len() <= CODE_CHARS_MAX && code.bytes().all(|b| b.is_ascii_alphanumeric());
     if !is_code {
         return Err(NO_LINK);
     }
-    let (message, target) = engagement::short_link(&app, &code).await?.ok_or(NO_LINK)?;
+    let (message, target) = find_short(&app, &fetch, &code).await?;
     let location = location(&target)?;
     // A way out made short is still no click.
     if !app.links().is_own(&target) {
         let engaged = Engaged::Clicked { target, label: String::new() };
-        tell(&app, (&method, &headers), message, engaged).await;
+        tell(&app, &fetch, message, engaged).await;
     }
     Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
+}
+
+/// What a code stands for. Only the database knows, so clients over their rate share a few queries at a time, and
+/// one that tries codes that do not exist is refused (429) when it goes on.
+async fn find_short(app: &App, fetch: &Fetch, code: &str) -> Result<(Reference, String)> {
+    let _turn = if fetch.is_within_rate {
+        None
+    } else {
+        Some(OVER_RATE_LOOK_UPS.acquire().await.map_err(Error::internal)?)
+    };
+    let unknown = &app.rate_limits().short_links;
+    unknown.check(fetch.client)?;
+    let found = engagement::short_link(app, code).await?;
+    found.ok_or_else(|| {
+        unknown.count(fetch.client);
+        NO_LINK
+    })
 }
 
 /// An address as a header holds it; what is not of the web was never signed.
@@ -149,14 +169,9 @@ fn location(target: &str) -> Result<HeaderValue> {
     HeaderValue::try_from(text).map_err(|_| NO_LINK)
 }
 
-/// Tells what was done, unless it was only asked about.
-async fn tell(
-    app: &App,
-    (method, headers): (&Method, &HeaderMap),
-    message: Reference,
-    engaged: Engaged,
-) {
-    if *method != Method::GET {
+/// Tells what was done, unless it was only asked about, or the client is over its rate.
+async fn tell(app: &App, fetch: &Fetch, message: Reference, engaged: Engaged) {
+    if fetch.method != Method::GET || !fetch.is_within_rate {
         return;
     }
     let now = app.clock().now();
@@ -169,7 +184,7 @@ async fn tell(
         metrics::counter!("tracking_untold_total").increment(1);
         return;
     };
-    let is_bot = machine::asks(headers);
+    let is_bot = machine::asks(&fetch.headers);
     let done = Engagement { message, engaged, at: now, is_bot };
     let app = app.clone();
     let telling = tokio::spawn(async move {

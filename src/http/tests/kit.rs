@@ -18,7 +18,7 @@ use tokio::{
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    auth::{Auth, Caller, Tolerance, scope, sessions::Sessions},
+    auth::{Auth, Caller, LookUpLimit, Tolerance, scope, sessions::Sessions},
     http::{
         Body, BodyBudget, BodyLimits, BodyOwner, Drained, Fields, FromFields, JsonBytes, Path,
         ServeOptions, TrustedProxies, bind, front,
@@ -193,6 +193,7 @@ pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Ser
             clock.clone(),
             sessions,
             Tolerance { tracking: Duration::from_hours(1), otherwise: Duration::from_mins(5) },
+            LookUpLimit::none(),
         ),
     };
     let rate = Rate { per_second: 1, burst: METERED_BURST };

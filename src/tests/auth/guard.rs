@@ -5,7 +5,8 @@ use std::time::Duration;
 use axum::{Json, Router, routing};
 use millrace::{
     auth::{
-        Auth, Caller, CallerOrSession, KeyKind, ScopeSet, SdkCaller, SdkTracker, Tolerance,
+        Auth, Caller, CallerOrSession, KeyKind, LookUpLimit, ScopeSet, SdkCaller, SdkTracker,
+        Tolerance,
         keys::{self, CreatedKey, NewKey},
         scope,
         sessions::Sessions,
@@ -96,7 +97,8 @@ impl Guard {
     ) -> Self {
         let pool = db::connect(asked, CONNECTIONS, WAIT_MAX);
         let sessions = Sessions::from_secret(&SecretString::from(SECRET)).unwrap();
-        let auth = Auth::new(pool, Clock::system(), sessions.clone(), tolerance);
+        let limit = LookUpLimit::none();
+        let auth = Auth::new(pool, Clock::system(), sessions.clone(), tolerance, limit);
         let router = Router::new()
             .route("/read", routing::get(read))
             .route("/person", routing::get(person))

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use millrace::auth::{
     KeyKind, ScopeSet, Tolerance,
     keys::{self, NewKey},
+    sessions::{NewSession, Sessions},
 };
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     guard::{Guard, fresh_database, new_key, now},
@@ -123,4 +124,30 @@ async fn tracking_is_refused_too_once_its_own_time_is_over() {
         (guard.bearer("/track", &key.text).await.status == 503).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn session_tokens_with_a_wrong_signature_are_refused_without_postgresql() {
+    let options = fresh_database().await;
+    let (proxy, through) = Proxy::before(&options);
+    let guard = Guard::over(through, options);
+    let workspace = guard.key("shop", "*").await.created.workspace;
+    let session = |sessions: &Sessions| {
+        let new = NewSession {
+            workspace,
+            actor: "ann".to_owned(),
+            scopes: ScopeSet::all(),
+            ttl: Duration::from_mins(5),
+        };
+        sessions.create(now(), new).unwrap().expose_secret().to_owned()
+    };
+    let other = "another secret, of more than thirty-two bytes";
+    let other = Sessions::from_secret(&SecretString::from(other)).unwrap();
+    let (signed, forged) = (session(&guard.sessions), session(&other));
+    assert_eq!(guard.bearer("/person", &signed).await.status, 200);
+    proxy.cut();
+    for _ in 0..20 {
+        guard.bearer("/person", &forged).await.refused(401, "Invalid session token");
+    }
+    assert_eq!(guard.bearer("/person", &signed).await.status, 503, "PostgreSQL is away");
 }

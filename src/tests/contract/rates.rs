@@ -1,8 +1,12 @@
 //! Which routes are limited, and that a bucket is a credential's own.
 
-use serde_json::json;
+use std::sync::LazyLock;
 
-use crate::kit::Workspace;
+use millrace::kernel::Clock;
+use reqwest::{Method, header::HeaderMap};
+use serde_json::{Value, json};
+
+use crate::kit::{Client, TestServer, Workspace, data_dir, run, settings, unique};
 
 const LIMIT: &str = "ratelimit-limit";
 const REMAINING: &str = "ratelimit-remaining";
@@ -53,4 +57,118 @@ async fn a_workspace_sends_twenty_tests_a_minute_whatever_its_keys_and_channels(
     Workspace::new().await.api.post(&path("email"), &body, 404).await;
     let campaigns = workspace.api.get("/campaigns", 200).await;
     assert_eq!(campaigns.headers[LIMIT], "500", "nothing else waits for it");
+}
+
+/// Look-ups of a peer that may fail at once on [`STRICT`].
+const FAILURES: usize = 20;
+
+/// A server that lets few look-ups fail, and believes what a proxy says of peers.
+static STRICT: LazyLock<TestServer> = LazyLock::new(|| {
+    let settings = settings(
+        &data_dir("failed-lookups"),
+        &[
+            ("rate_limits.failed_lookups.per_second", "1".to_owned()),
+            ("rate_limits.failed_lookups.burst", FAILURES.to_string()),
+            ("http.trusted_proxies", "127.0.0.0/8".to_owned()),
+        ],
+    );
+    run(settings, Clock::system())
+});
+
+/// A peer of [`STRICT`], by the address that a proxy names.
+struct Peer(&'static str);
+
+impl Peer {
+    async fn ask(&self, key: &str) -> (u16, HeaderMap, Value) {
+        let client = Client::new(&STRICT.url, Some(key));
+        self.answer(client.request(Method::GET, "/users?limit=1")).await
+    }
+
+    async fn track(&self, sdk_key: &str) -> (u16, HeaderMap, Value) {
+        let client = Client::new(&STRICT.url, None);
+        let request = client.request(Method::POST, "/v1/track").header("x-sdk-key", sdk_key);
+        self.answer(request.json(&json!({"userId": "ann", "eventName": "A"}))).await
+    }
+
+    async fn answer(&self, request: reqwest::RequestBuilder) -> (u16, HeaderMap, Value) {
+        let answer = request.header("x-forwarded-for", self.0).send().await.unwrap();
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        (status, headers, answer.json().await.unwrap())
+    }
+
+    /// Asks with keys that do not exist until they are not looked up any more, and with a key that does in between.
+    async fn exhaust(&self, known: &str) -> (HeaderMap, Value) {
+        for failed in 0..1_000 {
+            let (status, headers, body) = self.ask(&invented("mr")).await;
+            if status == 429 {
+                assert!(failed >= FAILURES, "{failed}");
+                return (headers, body);
+            }
+            assert_eq!((status, &body["message"]), (401, &json!("Invalid API key")));
+            assert_eq!(self.ask(known).await.0, 200);
+        }
+        panic!("keys that do not exist are looked up without end");
+    }
+}
+
+/// A key of the right form that does not exist.
+fn invented(prefix: &str) -> String {
+    let text = || uuid::Uuid::new_v4().simple().to_string();
+    format!("{prefix}_{}_{:A<43}", &text()[..12], text())
+}
+
+#[tokio::test]
+async fn keys_that_do_not_exist_are_looked_up_at_a_rate_and_known_ones_are_served() {
+    let server = tokio::task::spawn_blocking(|| &*STRICT).await.unwrap();
+    let name = unique("lookups");
+    let (known, _) = server.key(&name, "*").await;
+    let (one, other) = (Peer("192.0.2.1"), Peer("2001:db8::1"));
+    assert_eq!(one.ask(&known).await.0, 200);
+    let (headers, body) = one.exhaust(&known).await;
+    assert!(headers["retry-after"].to_str().unwrap().parse::<u32>().unwrap() >= 1);
+    assert_eq!((&body["statusCode"], &body["message"]), (&json!(429), &json!("Too Many Requests")));
+    assert_eq!(body["path"], "/users?limit=1");
+
+    // One failure a second is allowed, so a look-up may pass here; keys of apps and of programs count together.
+    let mut unseen = Vec::new();
+    loop {
+        let (fresh, _) = server.key(&name, "*").await;
+        let status = one.ask(&fresh).await.0;
+        unseen.push(fresh);
+        if status == 429 {
+            break;
+        }
+        assert_eq!(status, 200);
+        assert!(unseen.len() < 100, "a key that is not known yet is looked up without end");
+        one.ask(&invented("mr")).await;
+    }
+    let refused = async || {
+        for _ in 0..100 {
+            if one.track(&invented("mrs")).await.0 == 429 {
+                return true;
+            }
+        }
+        false
+    };
+    assert!(refused().await, "SDK keys that do not exist");
+    assert_eq!(one.ask(&known).await.0, 200);
+
+    // Another peer is not affected, and what it made known is served to the first.
+    let fresh = unseen.pop().unwrap();
+    assert_eq!(other.ask(&fresh).await.0, 200);
+    assert_eq!(one.ask(&fresh).await.0, 200);
+    assert_eq!(other.ask(&invented("mr")).await.0, 401);
+    // Addresses of one IPv6 network are one peer.
+    Peer("2001:db8:1::1").exhaust(&known).await;
+    let neighbour = Peer("2001:db8:1::2");
+    let mut statuses = Vec::new();
+    while statuses.len() < FAILURES / 2 && statuses.last() != Some(&429) {
+        statuses.push(neighbour.ask(&invented("mr")).await.0);
+    }
+    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+
+    let metrics = Client::new(&server.admin_url, None).get("/metrics", 200).await.text;
+    let counted = "http_requests_throttled_total{class=\"unknown_keys\"} ";
+    let counted = metrics.lines().find_map(|line| line.strip_prefix(counted));
+    assert!(counted.unwrap().parse::<f64>().unwrap() >= 3.0);
 }

@@ -66,6 +66,9 @@ pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> S
     if !besides.iter().any(|(key, _)| key.starts_with("rate_limits.sdk_peer")) {
         settings.rate_limits.sdk_peer.per_second = 0;
     }
+    if !besides.iter().any(|(key, _)| key.starts_with("rate_limits.failed_lookups")) {
+        settings.rate_limits.failed_lookups.per_second = 0;
+    }
     settings.engines.postgres_statement_seconds = 120;
     settings.engines.postgres_lock_seconds = 120;
     settings.engines.clickhouse_query_seconds = 120;

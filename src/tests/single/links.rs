@@ -2,8 +2,9 @@
 
 use reqwest::{Client, Method, StatusCode, redirect::Policy};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
-use super::fixture::{Sender, sender};
+use super::fixture::{Sender, sender, start};
 use crate::kit::{eventually, unique};
 
 /// A browser that does not follow.
@@ -132,4 +133,126 @@ async fn a_short_link_leads_where_the_long_one_did() {
     let followed = browser("Firefox/140.0").get(short).send().await.unwrap();
     assert_eq!(followed.headers()["location"], "https://shop.test/a/very/long/way");
     eventually("it is counted", async || (stats(id).await["clicked"] == 1).then_some(())).await;
+}
+
+/// Fetches one peer may have stored at once, on the server of the next tests.
+const BURST: u64 = 20;
+
+/// A server that stores few clicks of a peer and lets few look-ups fail, and believes what a proxy says of peers.
+/// Its tests run one after the other, because all that it refuses is counted together.
+async fn strict() -> (&'static Sender, MutexGuard<'static, ()>) {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    static STRICT: OnceCell<Sender> = OnceCell::const_new();
+    let settings = [
+        ("MILLRACE_RATE_LIMITS__LINKS__PER_SECOND", "1".to_owned()),
+        ("MILLRACE_RATE_LIMITS__LINKS__BURST", BURST.to_string()),
+        ("MILLRACE_RATE_LIMITS__FAILED_LOOKUPS__PER_SECOND", "1".to_owned()),
+        ("MILLRACE_RATE_LIMITS__FAILED_LOOKUPS__BURST", "20".to_owned()),
+        ("MILLRACE_LIMITS__MESSAGE_ENGAGEMENTS_PER_MINUTE", "1000000".to_owned()),
+        ("MILLRACE_HTTP__TRUSTED_PROXIES", "127.0.0.0/8".to_owned()),
+    ];
+    let turn = TURN.lock().await;
+    (STRICT.get_or_init(|| start("single-strict", &settings)).await, turn)
+}
+
+/// The answer to a person at this address.
+async fn fetched(url: &str, peer: &str) -> reqwest::Response {
+    let browser = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
+    browser.get(url).header("x-forwarded-for", peer).send().await.unwrap()
+}
+
+/// Requests over the rate of links so far.
+async fn over_rate(sender: &Sender) -> u64 {
+    let text = Client::new().get(format!("{}/metrics", sender.admin_url)).send().await;
+    let text = text.unwrap().text().await.unwrap();
+    let name = "http_requests_throttled_total{class=\"links\"} ";
+    text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
+}
+
+#[tokio::test]
+async fn people_of_a_busy_address_are_led_on_and_what_they_do_is_not_stored() {
+    let (sender, _turn) = strict().await;
+    let Sender { api, url, .. } = sender;
+    let (id, html) = arrived(sender).await;
+    let (pixel, link) =
+        (address(&html, &format!("{url}/o/")), address(&html, &format!("{url}/l/")));
+    let target = "https://shop.test/a?b=1&utm_source=news";
+    let mut clicks = 0;
+    while over_rate(sender).await < 5 {
+        let followed = fetched(&link, "192.0.2.1").await;
+        assert_eq!(followed.status(), StatusCode::FOUND);
+        assert_eq!(followed.headers()["location"], target);
+        clicks += 1;
+        assert!(clicks < 10 * BURST, "one peer's clicks are stored without end");
+    }
+    let clicked = async || {
+        let links = api.get(format!("/campaigns/{id}/links"), 200).await.json();
+        links["totalClicks"].as_u64().unwrap()
+    };
+    let stored = clicks - over_rate(sender).await;
+    assert!(stored >= BURST, "{stored}");
+    eventually("what was within the rate is counted", async || {
+        (clicked().await == stored).then_some(())
+    })
+    .await;
+
+    // Also over the rate nothing leads where this server did not sign.
+    for forged in
+        [format!("{link}A"), pixel.replace("/o/", "/l/"), format!("{url}/s/{}", "A".repeat(10))]
+    {
+        let answer = fetched(&forged, "192.0.2.1").await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{forged}");
+        assert!(!answer.headers().contains_key("location"));
+    }
+    let before = over_rate(sender).await;
+    for _ in 0..BURST {
+        let opened = fetched(&pixel, "192.0.2.1").await;
+        assert_eq!(opened.status(), StatusCode::OK);
+        assert!(opened.bytes().await.unwrap().starts_with(b"GIF89a"));
+    }
+    assert!(over_rate(sender).await > before);
+
+    fetched(&link, "192.0.2.2").await;
+    eventually("another peer's click is counted", async || {
+        (clicked().await == stored + 1).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn short_links_of_a_busy_address_lead_on_and_codes_that_do_not_exist_are_refused_in_the_end()
+{
+    let (sender, _turn) = strict().await;
+    let Sender { api, url, .. } = sender;
+    let person = sender.person().await;
+    let body = json!({
+        "name": unique("campaign"), "channel": "sms", "targeting": {"userIds": [person.external_id]},
+        "variants": [{"id": "a", "name": "A", "weight": 100,
+            "message": {"body": "See https://shop.test/a/very/long/way", "shortenLinks": true}}],
+    });
+    let campaign = api.post("/campaigns", &body, 201).await.json();
+    let id = campaign["id"].as_str().unwrap();
+    api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
+    let sms =
+        eventually("the message arrives", async || sender.handed_to(&person.phone).pop()).await;
+    let short = address(sms["message"]["body"].as_str().unwrap(), &format!("{url}/s/"));
+    for _ in 0..3 * BURST {
+        let followed = fetched(&short, "198.51.100.1").await;
+        assert_eq!(followed.status(), StatusCode::FOUND);
+        assert_eq!(followed.headers()["location"], "https://shop.test/a/very/long/way");
+    }
+    let mut codes = 0;
+    let refused = loop {
+        let code = &uuid::Uuid::new_v4().simple().to_string()[..10];
+        let answer = fetched(&format!("{url}/s/{code}"), "198.51.100.1").await;
+        if answer.status() != StatusCode::NOT_FOUND {
+            break answer;
+        }
+        codes += 1;
+        assert!(codes < 1_000, "codes that do not exist are looked up without end");
+    };
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused.headers().contains_key("retry-after") && codes >= 20, "{codes}");
+    let followed = fetched(&short, "198.51.100.2").await;
+    assert_eq!(followed.status(), StatusCode::FOUND, "another peer has its own rate");
 }

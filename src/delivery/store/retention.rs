@@ -135,17 +135,26 @@ pub(in crate::delivery) async fn delete_entries(
     connection: &mut PgConnection,
     (before, limit): (Timestamp, i64),
 ) -> Result<Page> {
+    // Asked for first: with it as a constant the page is read from where it begins in the primary key.
+    let reached = sqlx::query!(
+        "select workspace_id, campaign_id, user_id, entry
+         from retention_task
+         where name = 'campaign_entries'",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
     let rows = sqlx::query!(
-        r#"select e.workspace_id, e.campaign_id, e.user_id, e.entry, e.entered_at < $1 as "is_old!"
-           from campaign_entry e
-           join retention_task t on t.name = 'campaign_entries'
-           where t.entry is null
-               or (e.workspace_id, e.campaign_id, e.user_id, e.entry)
-                   >= (t.workspace_id, t.campaign_id, t.user_id, t.entry)
-           order by e.workspace_id, e.campaign_id, e.user_id, e.entry
+        r#"select workspace_id, campaign_id, user_id, entry, entered_at < $1 as "is_old!"
+           from campaign_entry
+           where (workspace_id, campaign_id, user_id, entry) >= ($3, $4, $5, $6)
+           order by workspace_id, campaign_id, user_id, entry
            limit $2"#,
         before.utc(),
         limit,
+        reached.workspace_id.unwrap_or_default(),
+        reached.campaign_id.unwrap_or_default(),
+        reached.user_id.unwrap_or_default(),
+        reached.entry.unwrap_or(i32::MIN),
     )
     .fetch_all(&mut *connection)
     .await?;

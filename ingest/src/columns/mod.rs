@@ -5,6 +5,7 @@
 //! leaves them where they are. Strings the table keeps as `LowCardinality` are sent
 //! so, one dictionary a block, which spares ClickHouse a hash look-up for every value.
 
+mod by_id;
 mod messages;
 mod native;
 mod rows;
@@ -176,7 +177,7 @@ impl EventColumns {
             workspace_ranks[number as usize] = rank;
         }
         let name_ranks = self.event_names.ranks();
-        let mut keys: Vec<(u64, u16, u32)> = (0..)
+        let mut groups: Vec<(u64, u16, u32)> = (0..)
             .zip(&self.rows)
             .map(|(index, row)| {
                 let workspace = u64::from(workspace_ranks[row.workspace as usize]);
@@ -184,14 +185,17 @@ impl EventColumns {
                 (workspace << 32 | name, row.day, index)
             })
             .collect();
-        keys.sort_unstable();
-        // Ids given by the service ascend as events arrive, so most of these runs are sorted already,
-        // which a stable sort finds out in one pass.
-        let event_id = |index: u32| self.texts.event_id(&self.rows[index as usize]);
-        for group in keys.chunk_by_mut(|one, next| (one.0, one.1) == (next.0, next.1)) {
-            group.sort_by(|one, other| event_id(one.2).cmp(event_id(other.2)));
+        groups.sort_unstable();
+        let same_group =
+            |one: &(u64, u16, u32), next: &(u64, u16, u32)| (one.0, one.1) == (next.0, next.1);
+        let mut order = Vec::with_capacity(groups.len());
+        for group in groups.chunk_by(same_group) {
+            let ids = group
+                .iter()
+                .map(|(_, _, index)| (self.texts.event_id(&self.rows[*index as usize]), *index));
+            by_id::append_sorted(ids, &mut order);
         }
-        keys.into_iter().map(|(_, _, index)| index)
+        order.into_iter()
     }
 
     /// Writes the collected values column by column, in the order of [`COLUMNS`].

@@ -36,7 +36,7 @@ pub(super) enum Kind {
     SlowHead,
     /// Asks with keys that do not exist.
     BadKeys,
-    /// Posts to links that nobody signed.
+    /// Posts to links with forged signatures.
     BadTokens,
     /// Fetches the pixel of a message.
     Pixel(String),

@@ -166,7 +166,7 @@ async fn keys_that_do_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_that_nobody_signed() {
+async fn links_with_forged_signatures() {
     withstands(Kind::BadTokens, CONNECTIONS, TWO).await;
 }
 
@@ -179,7 +179,7 @@ async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
     let (_, html) = arrived(server).await;
     let pixel = address(&html, &format!("{}/o/", server.url));
     let path = pixel.strip_prefix(&server.url).unwrap().to_owned();
-    // What became of the message itself is told first.
+    // The message's own events are recorded first.
     let stored = async || metric(server, "ingest_message_events_total", "").await;
     let before = eventually("the sending was recorded", async || {
         let first = stored().await;

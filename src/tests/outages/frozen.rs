@@ -88,7 +88,7 @@ async fn without_triggered_campaigns_a_frozen_postgres_does_not_fill_the_spool()
     let client = process.client(&key.unwrap());
     // The key is known from here on, and so is that no campaign waits.
     client.post("/events/track", &json!({"userId": "ann", "eventName": "Before"}), 200).await;
-    eventually("it was judged", || async {
+    eventually("it was processed", || async {
         let waits = metric(&process.admin_url, "trigger_backlog_events").await;
         (waits < 1.0).then_some(())
     })
@@ -96,7 +96,7 @@ async fn without_triggered_campaigns_a_frozen_postgres_does_not_fill_the_spool()
     let frozen = Frozen::postgres(&folder);
     track_much(&client).await;
     let shed = metric(&process.admin_url, "trigger_shed_events_total").await;
-    assert!(shed < 1.0, "nobody waited for them: {shed}");
+    assert!(shed < 1.0, "no campaign waited for them: {shed}");
     assert_eq!(readiness(&process.admin_url, "?for=ingest").await, 200);
     drop(frozen);
     until_readiness(&process.admin_url, "", 200).await;

@@ -2,6 +2,7 @@
 
 mod failover;
 mod frozen;
+mod limits;
 mod poison;
 mod start;
 

@@ -330,7 +330,7 @@ pub struct Engines {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Triggers {
-    /// Bytes of the spool that events not judged yet may keep from being freed.
+    /// Bytes of the spool that events waiting for the triggers may keep from being freed.
     pub backlog_bytes: u64,
 }
 

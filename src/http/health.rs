@@ -67,7 +67,7 @@ impl Work {
     }
 }
 
-/// What is known about the stores, the spool and the workers. All clones share it; whoever watches a store sets it.
+/// What is known about the stores, the spool and the workers. All clones share it; the task that watches a store sets it.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     stores: Arc<RwLock<Stores>>,

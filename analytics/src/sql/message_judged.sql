@@ -12,7 +12,7 @@
 -- A variant is known by the cityHash64 of its id (migration 7), which is no identity where callers choose ids: two
 -- are made to collide in milliseconds. Here that is who writes the campaign, for at most eight variants of it, and
 -- apps may name none but the one they were handed. Two that collide are counted as the first of them, in their
--- author's own reports; no message is lost, and `message_events` keeps the ids. Nobody else may ever choose them.
+-- author's own reports; no message is lost, and `message_events` keeps the ids. No other caller may choose them.
 SELECT
     user_id,
     campaign_id,

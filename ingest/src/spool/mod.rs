@@ -217,7 +217,7 @@ pub enum AppendError {
         /// The most a segment takes.
         limit_bytes: u64,
     },
-    /// The writer failed and is started again; come back in a moment.
+    /// The writer failed and is being restarted; try again in a moment.
     #[error("spool writer is being started again")]
     Restarting,
     /// The spool is shutting down.

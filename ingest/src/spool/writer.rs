@@ -125,7 +125,7 @@ impl Writer {
         self.answer(&Err(AppendError::Restarting));
     }
 
-    /// Refuses appends for a while, so that nobody waits for a writer that is down.
+    /// Refuses appends for a while, so that callers do not wait for a writer that is down.
     fn refuse_for(&mut self, pause: Duration) {
         self.shared.is_writer_down.store(true, Ordering::Release);
         let deadline = Instant::now() + pause;

@@ -1,4 +1,4 @@
-//! Volume limits, while a campaign is sent. The limit is checked where messages are taken up, under a lock that all
+//! Volume limits, while a campaign is sent. The limit is checked where messages are claimed, under a lock that all
 //! senders of the campaign share; campaigns without a limit take no lock.
 //!
 //! An audience larger than the limit is split when it is written: those who come first in the order of chance are
@@ -70,7 +70,7 @@ pub(super) async fn turn(
         return Ok(Turn::Send { occurrence: None, max: size, is_counted });
     };
     if runs::is_being_written(&mut *connection, workspace, campaign).await? {
-        // Who is kept in reserve is known when everyone is written down.
+        // Which messages are kept in reserve is known when the whole audience is enqueued.
         return Ok(Turn::Wait);
     }
     let mut scope = Scope { workspace, campaign, occurrence: None };

@@ -54,7 +54,7 @@ fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
     rows.into_iter().map(Claimed::try_from).collect()
 }
 
-/// Which messages of a campaign are taken up.
+/// Which messages of a campaign are claimed.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::delivery) struct Wanted<'a> {
     /// The campaign.

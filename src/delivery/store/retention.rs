@@ -129,7 +129,7 @@ pub(in crate::delivery) struct Page {
 }
 
 /// Looks at the next entries of triggered campaigns, so many at most, and deletes those from before a time that
-/// somebody entered a campaign again after. The last entry of each person stays: it says whether they may enter again.
+/// the same person followed with another entry. The last entry of each person stays: it says whether they may enter again.
 /// Of campaigns that were cancelled before that time all go.
 pub(in crate::delivery) async fn delete_entries(
     connection: &mut PgConnection,

@@ -1,7 +1,7 @@
 //! Volume limits: how much of one is used, and the messages kept in reserve for recipients that the gate
 //! refuses.
 //!
-//! A message uses the limit while it is `sending`, `sent` or `unknown`. Whoever sends under a limit locks the
+//! A message uses the limit while it is `sending`, `sent` or `unknown`. A sender under a limit locks the
 //! counter first, so that several processes never exceed it together.
 
 use sqlx::PgConnection;
@@ -174,7 +174,7 @@ async fn add(
     Ok(())
 }
 
-/// Whether messages of a scope are in a sender's hands.
+/// Whether messages of a scope are being sent.
 pub(in crate::delivery) async fn is_in_flight(
     connection: &mut PgConnection,
     scope: Scope,

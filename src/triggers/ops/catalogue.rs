@@ -79,7 +79,7 @@ impl Catalogue {
         self.is_known
     }
 
-    /// Whether nobody waited for an event when it was last read.
+    /// Whether no campaign waited for an event when it was last read.
     pub(super) fn is_known_empty(&self) -> bool {
         self.is_known && self.waiting.is_empty()
     }

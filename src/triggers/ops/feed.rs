@@ -1,9 +1,9 @@
-//! Has what comes in judged, on a thread of its own.
+//! Matches incoming events against triggered campaigns, on a thread of its own.
 //!
-//! What holds while PostgreSQL is away: without a triggered campaign that is known to be live, rounds pass unjudged, so
+//! What holds while PostgreSQL is away: without a triggered campaign that is known to be live, rounds pass unprocessed, so
 //! that the spool is not kept full by this consumer. With one, or while it is not known, rounds wait; but this consumer
 //! alone may keep no more than its budget of the spool. Beyond it the oldest events are passed over (shed): taking
-//! events goes before judging them.
+//! events goes before processing them.
 
 use std::{
     io,
@@ -31,7 +31,7 @@ const CONSUMER: &str = "triggers";
 const WORKER: &str = "triggers";
 /// How long it may not beat before it counts as hung. PostgreSQL being away is waited for, and is no silence.
 const SILENCE_MAX: Duration = Duration::from_mins(1);
-/// How often the cursor is written. What was judged since is judged again after a crash, and has its
+/// How often the cursor is written. What was processed since is processed again after a crash, and has its
 /// entries then.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// How often entries are looked for that nobody could be told of.
@@ -42,7 +42,7 @@ const RETELL_MAX: Duration = Duration::from_secs(10);
 const REFRESH_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failure, of PostgreSQL or of the spool.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long PostgreSQL is not asked again after it was away, where nobody is known to wait for events.
+/// How long PostgreSQL is not asked again after it was away, where no campaign is known to wait for events.
 const AWAY_REST: Duration = Duration::from_secs(1);
 /// How long a round is tried before the budget is looked at: what is merely slow is not shed.
 const TRIED_MIN: Duration = Duration::from_secs(5);
@@ -66,7 +66,7 @@ pub enum TriggersError {
 }
 
 impl Triggers {
-    /// Starts judging what comes in. Call it inside a tokio runtime. Alone it keeps at most `backlog_bytes` of the
+    /// Starts matching incoming events. Call it inside a tokio runtime. Alone it keeps at most `backlog_bytes` of the
     /// spool from being freed, and never more than half of its limit.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Triggers {
         let heartbeat = app.readiness().workers().register(WORKER, SILENCE_MAX);
         let feed = Feed {
             app,
-            judged: consumer.next(),
+            processed: consumer.next(),
             cursor: consumer.cursor(),
             reopener: consumer.reopener(),
             rounds: Some(Rounds::of(consumer)),
@@ -86,7 +86,7 @@ impl Triggers {
             stopped,
             heartbeat,
             suspects: Suspects::default(),
-            judging: (0, 0),
+            in_progress: (0, 0),
             backlog_bytes: backlog_bytes.min(limit_bytes / 2),
             shed: None,
             away_until: None,
@@ -100,7 +100,7 @@ impl Triggers {
         Ok(Self { stopping, thread: Some(thread) })
     }
 
-    /// Stops. What was not judged by then is judged after the next start.
+    /// Stops. What was not processed by then is processed after the next start.
     pub async fn stop(mut self) {
         self.stopping.send_replace(true);
         let Some(thread) = self.thread.take() else { return };
@@ -128,25 +128,25 @@ struct Feed {
     heartbeat: Heartbeat,
     /// Frames at which it panicked.
     suspects: Suspects,
-    /// The first frame of the round being judged, and how many there are.
-    judging: (u64, u64),
+    /// The first frame of the round in progress, and how many there are.
+    in_progress: (u64, u64),
     /// Bytes of the spool that this consumer alone may keep.
     backlog_bytes: u64,
     /// While the oldest events are passed over: how many were.
     shed: Option<u64>,
-    /// PostgreSQL is not asked before, unless somebody is known to wait.
+    /// PostgreSQL is not asked before, unless a campaign is known to wait.
     away_until: Option<Instant>,
-    /// Everything before it was judged.
-    judged: Mark,
+    /// Everything before it was processed.
+    processed: Mark,
     committed: Instant,
     retold: Instant,
 }
 
 /// What became of a round.
-enum Judged {
+enum RoundOutcome {
     /// Everything that it sets off is kept.
     Kept,
-    /// PostgreSQL is away, and nobody waited for events when it was last asked.
+    /// PostgreSQL is away, and no campaign waited for events when it was last asked.
     Passed,
     /// It was told to stop before.
     Stopped,
@@ -159,7 +159,7 @@ impl Feed {
     fn keep_running(mut self, runtime: &Handle) {
         let heartbeat = self.heartbeat.clone();
         while heartbeat.attempt(|| self.run(runtime)).is_err() {
-            let (first, count) = std::mem::take(&mut self.judging);
+            let (first, count) = std::mem::take(&mut self.in_progress);
             self.suspects.panicked(first, count);
             self.commit();
             self.rounds = None;
@@ -178,9 +178,9 @@ impl Feed {
                     if !self.take(runtime, &round) {
                         break;
                     }
-                    self.judged = round.end;
+                    self.processed = round.end;
                     self.suspects.passed(round.end.position.get());
-                    self.judging = (0, 0);
+                    self.in_progress = (0, 0);
                 }
                 Ok(None) => {}
                 Err(ConsumeError::Closed) => break,
@@ -208,13 +208,13 @@ impl Feed {
             Some(rounds) => rounds,
             none => {
                 let consumer = self.reopener.open().map_err(io::Error::other)?;
-                self.judged = consumer.next();
+                self.processed = consumer.next();
                 none.insert(Rounds::of(consumer))
             }
         };
         let round = rounds.next(&self.suspects)?;
         if let Some(round) = &round {
-            self.judging = (round.first, round.frames);
+            self.in_progress = (round.first, round.frames);
             if round.left_out > 0 {
                 tracing::error!(
                     position = round.first,
@@ -244,14 +244,14 @@ impl Feed {
         if is_resting && self.catalogue.is_known_empty() {
             return true;
         }
-        match runtime.block_on(self.judge(round)) {
-            Judged::Kept => true,
-            Judged::Passed => {
+        match runtime.block_on(self.process(round)) {
+            RoundOutcome::Kept => true,
+            RoundOutcome::Passed => {
                 self.away_until = Some(Instant::now() + AWAY_REST);
                 true
             }
-            Judged::Stopped => false,
-            Judged::OverBudget => {
+            RoundOutcome::Stopped => false,
+            RoundOutcome::OverBudget => {
                 tracing::error!(
                     backlog_bytes = self.backlog_bytes,
                     "triggers keep more of the spool than they may, their oldest events are passed over"
@@ -262,21 +262,21 @@ impl Feed {
         }
     }
 
-    async fn judge(&mut self, round: &Round) -> Judged {
+    async fn process(&mut self, round: &Round) -> RoundOutcome {
         let mut stopped = self.stopped.clone();
-        let over_budget = over_budget(&self.cursor, self.judged, self.backlog_bytes);
-        let judging = judge(&self.app, &mut self.catalogue, round);
+        let over_budget = over_budget(&self.cursor, self.processed, self.backlog_bytes);
+        let processing = process(&self.app, &mut self.catalogue, round);
         tokio::select! {
             biased;
             // An error means that the server is gone, which is a stop as well.
-            _ = stopped.wait_for(|stopped| *stopped) => Judged::Stopped,
-            judged = self.heartbeat.waiting(judging) => judged,
-            () = over_budget => Judged::OverBudget,
+            _ = stopped.wait_for(|stopped| *stopped) => RoundOutcome::Stopped,
+            outcome = self.heartbeat.waiting(processing) => outcome,
+            () = over_budget => RoundOutcome::OverBudget,
         }
     }
 
     fn is_over_budget(&self) -> bool {
-        self.cursor.held_alone_bytes(&self.judged) > self.backlog_bytes
+        self.cursor.held_alone_bytes(&self.processed) > self.backlog_bytes
     }
 
     /// Passes over a round. Counts the events that would have set off a campaign known to be live; all of them, where
@@ -304,7 +304,7 @@ impl Feed {
 
     fn commit(&mut self) {
         self.committed = Instant::now();
-        if let Err(error) = self.cursor.commit(self.judged) {
+        if let Err(error) = self.cursor.commit(self.processed) {
             tracing::warn!(%error, "the cursor of triggers could not be written");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
@@ -313,9 +313,9 @@ impl Feed {
 }
 
 /// Returns when a round was tried long enough and more waits than may.
-async fn over_budget(cursor: &Cursor, judged: Mark, backlog_bytes: u64) {
+async fn over_budget(cursor: &Cursor, processed: Mark, backlog_bytes: u64) {
     tokio::time::sleep(TRIED_MIN).await;
-    while cursor.held_alone_bytes(&judged) <= backlog_bytes {
+    while cursor.held_alone_bytes(&processed) <= backlog_bytes {
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -325,12 +325,12 @@ async fn refresh(app: &App, catalogue: &mut Catalogue) -> Result<()> {
     refreshed.unwrap_or_else(|_| Err(Error::store_unavailable()))
 }
 
-async fn judge(app: &App, catalogue: &mut Catalogue, round: &Round) -> Judged {
+async fn process(app: &App, catalogue: &mut Catalogue, round: &Round) -> RoundOutcome {
     let mut said = false;
     while let Err(error) = refresh(app, catalogue).await {
         if matches!(error, Error::Unavailable { .. }) && catalogue.is_known_empty() {
-            tracing::debug!(%error, "nobody waited for events when PostgreSQL was last asked: they pass");
-            return Judged::Passed;
+            tracing::debug!(%error, "no campaign waited for events when PostgreSQL was last asked, they pass");
+            return RoundOutcome::Passed;
         }
         // As before the schema is there, or while the store is away.
         if !std::mem::replace(&mut said, true) {
@@ -345,5 +345,5 @@ async fn judge(app: &App, catalogue: &mut Catalogue, round: &Round) -> Judged {
     for (waiting, events) in set_off.into_values() {
         entering::enter(app, &waiting, &events).await;
     }
-    Judged::Kept
+    RoundOutcome::Kept
 }

@@ -16,7 +16,7 @@ fn append_patiently(spool: &Spool, number: u64) -> u32 {
             Err(AppendError::Restarting) => refused += 1,
             Err(error) => panic!("{error}"),
         }
-        assert!(began.elapsed() < PATIENCE, "the writer does not come back");
+        assert!(began.elapsed() < PATIENCE, "the writer was not restarted");
     }
 }
 
@@ -41,7 +41,7 @@ fn wherever_the_writer_panics_nothing_acknowledged_is_lost_or_doubled() {
         let all: Vec<u64> = (0..20).collect();
         assert_eq!(drain(&mut consumer), all, "{after}");
         drop((consumer, spool));
-        // As the next process finds it. What was refused may come back, once.
+        // As after a restart of the process. A refused event may be there, at most once.
         let again =
             Spool::open_on(Arc::new(files.after_process_crash()), options(Path::new("/spool")));
         let (spool, _) = again.unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use millrace::telemetry::catalogue::METRICS;
 use serde_json::json;
 
-use crate::kit::{Client, Workspace, eventually, server};
+use crate::kit::{Client, Workspace, eventually, server, snapshots};
 
 /// Names whose metrics come from the process, not from the catalogue.
 const PROCESS_PREFIX: &str = "process_";
@@ -79,4 +79,14 @@ fn the_readme_lists_exactly_the_catalogue() {
         let row = format!("| `{}` | {} | {} |", metric.name, metric.kind.name(), metric.help);
         assert!(readme.contains(&row), "README lacks: {row}");
     }
+}
+
+#[test]
+fn names_kinds_and_units_are_the_reviewed_ones() {
+    let mut lines: Vec<String> = METRICS
+        .iter()
+        .map(|it| format!("{} {} {}", it.name, it.kind.name(), it.unit.as_str()))
+        .collect();
+    lines.sort();
+    snapshots("snapshots").bind(|| insta::assert_snapshot!("metrics", lines.join("\n")));
 }

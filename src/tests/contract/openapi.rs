@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::kit::Client;
+use crate::kit::{Client, snapshots};
 
 #[tokio::test]
 async fn the_description_lists_the_mounted_routes_and_no_others() {
@@ -59,6 +59,12 @@ fn every_schema_that_is_referred_to_is_there() {
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let missing: Vec<&String> = names.iter().filter(|name| !schemas.contains_key(*name)).collect();
     assert!(names.len() > 100 && missing.is_empty(), "{missing:?} of {}", names.len());
+}
+
+#[test]
+fn the_description_is_the_reviewed_one() {
+    let document = serde_json::to_value(millrace::router::description()).unwrap();
+    snapshots("snapshots").bind(|| insta::assert_json_snapshot!("openapi", document));
 }
 
 #[tokio::test]

@@ -41,3 +41,13 @@ where
 pub(crate) fn unique(prefix: &str) -> String {
     format!("{prefix}-{}", uuid::Uuid::now_v7().simple())
 }
+
+/// Settings of snapshots that lie in this folder, relative to the test's file, under their bare names.
+pub(crate) fn snapshots(folder: &str) -> insta::Settings {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_sort_maps(true);
+    settings.set_omit_expression(true);
+    settings
+}

@@ -42,6 +42,9 @@ pub(super) struct Told {
     pub(super) label: String,
     pub(super) code: String,
     pub(super) reason: String,
+    /// Of an in-app message: where it was shown, and the button pressed there.
+    pub(super) platform: &'static str,
+    pub(super) button: &'static str,
 }
 
 /// Something told of the first message of variant `a` to somebody.
@@ -61,6 +64,8 @@ pub(super) fn told(campaign: Uuid, user: &str, kind: MessageKind, at_ms: i64) ->
         label: String::new(),
         code: String::new(),
         reason: String::new(),
+        platform: "",
+        button: "",
     }
 }
 
@@ -112,13 +117,15 @@ impl Told {
             timestamp_ms: self.at_ms,
             occurrence: self.occurrence,
             variant_id: &self.variant,
-            channel: "email",
+            channel: if self.platform.is_empty() { "email" } else { "in_app" },
             is_bot: self.is_bot,
             is_test: self.is_test,
             url: &self.url,
             label: &self.label,
             code: &self.code,
             reason: &self.reason,
+            platform: self.platform,
+            button_id: self.button,
             ..MessageEvent::default()
         }
     }

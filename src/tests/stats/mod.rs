@@ -6,3 +6,4 @@ mod random;
 mod rates;
 mod reports;
 mod rules;
+mod snapshots;

@@ -2,18 +2,16 @@
 
 use std::{path::Path, time::Duration};
 
+use config::{Flags, Settings};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use millrace::{
-    auth::{
-        KeyKind,
-        keys::{self, NewKey},
-    },
-    config::{Flags, Settings},
-    kernel::Clock,
-    server::{Server, ServerOptions},
-};
+use kernel::Clock;
+use millrace::server::{Server, ServerOptions};
 use secrecy::ExposeSecret as _;
 use tokio::runtime::Runtime;
+use web::auth::{
+    KeyKind,
+    keys::{self, NewKey},
+};
 
 /// Events of the batch that is measured: the most a request may have.
 const BATCH: usize = 500;

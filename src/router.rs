@@ -1,74 +1,94 @@
 //! Every route of the service.
 
-use axum::{Router, extract::FromRef as _};
+use axum::Router;
+use axum::extract::FromRef as _;
+use contacts::{consent, events, lists, suppressions, users};
+use recipient_pages::{hosted_page, tracking};
+use sdk::Origins;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use crate::{
-    app::App,
-    callbacks, campaigns, consent, delivery, events, hosted_page,
-    http::{
-        TrustedProxies, health, openapi, quota,
-        rate::{self, RateLimit, RateLimits},
-    },
-    lists,
-    sdk::{self, Origins},
-    sender_domains, stats, suppressions, telemetry, tracking, users,
+use web::http::{
+    TrustedProxies, health, openapi, quota,
+    rate::{self, RateLimit, RateLimits},
 };
 
-/// The API: what [`crate::config::Settings::listen`] answers.
-pub fn api(app: App) -> Router {
-    let proxies = TrustedProxies::from_ref(&app);
-    openapi::finish(routes(app.rate_limits(), app.sdk_origins(), &proxies)).with_state(app)
+use crate::{app::App, server::metrics};
+
+/// The API: what [`config::Settings::listen`] answers.
+pub fn api(app: &App) -> Router {
+    let proxies = TrustedProxies::from_ref(app);
+    openapi::finish(routes(app.rate_limits(), app.sdk.origins(), &proxies, Some(app)))
 }
 
 /// The description of the API, as `GET /openapi.json` answers it whatever the settings are.
 pub fn description() -> OpenApi {
-    openapi::description(routes(&RateLimits::NONE, &Origins::Any, &TrustedProxies::default()))
+    openapi::description(routes(&RateLimits::NONE, &Origins::Any, &TrustedProxies::default(), None))
 }
 
-fn routes(limits: &RateLimits, origins: &Origins, proxies: &TrustedProxies) -> OpenApiRouter<App> {
+/// The routes of every area with its state; without an application they are only described.
+fn routes(
+    limits: &RateLimits,
+    origins: &Origins,
+    proxies: &TrustedProxies,
+    app: Option<&App>,
+) -> OpenApiRouter {
+    let services = app.map(App::services);
+    let delivery = app.map(|app| &app.delivery);
+    let pages = app.map(|app| &app.pages);
+    let tests = quota::limited(delivery::api::tests(), &limits.test_sends);
+    let campaigns = OpenApiRouter::new()
+        .merge(with_state(campaigns::api::routes(), app.map(App::campaigns)))
+        .merge(with_state(stats::api::routes(), services))
+        .merge(with_state(delivery::api::previews(), delivery))
+        .merge(with_state(tests, delivery));
+    let transactional = with_state(delivery::api::transactional(), delivery);
+    let apps =
+        sdk::api::routes(origins, |routes| rate::limited_to_apps(routes, &limits.sdk, proxies));
     OpenApiRouter::new()
-        .merge(events::api::routes())
-        .merge(users::api::routes())
-        .merge(managed(&limits.management))
-        .merge(rate::limited(
-            campaigns::api::routes()
-                .merge(stats::api::routes())
-                .merge(delivery::api::previews())
-                .merge(quota::limited(delivery::api::tests(), &limits.test_sends)),
-            &limits.campaigns,
-        ))
-        .merge(rate::limited(delivery::api::transactional(), &limits.transactional))
-        .merge(sdk::api::routes(origins, |routes| {
-            rate::limited_to_apps(routes, &limits.sdk, proxies)
-        }))
-        .merge(hosted_page::api::pages())
-        .merge(tracking::api::routes())
-        .merge(callbacks::api::routes())
-        .merge(health::router())
+        .merge(with_state(events::api::routes(), services))
+        .merge(with_state(users::api::routes(), services))
+        .merge(managed(&limits.management, app))
+        .merge(rate::limited(campaigns, &limits.campaigns))
+        .merge(rate::limited(transactional, &limits.transactional))
+        .merge(with_state(apps, app.map(|app| &app.sdk)))
+        .merge(with_state(hosted_page::api::pages(), pages))
+        .merge(with_state(tracking::api::routes(), pages))
+        .merge(with_state(callbacks::api::routes(), app.map(|app| &app.callbacks)))
+        .merge(with_state(health::router(), services))
 }
 
 /// What programs manage and a rate keeps in check: one bucket a credential for all of it.
-fn managed(limit: &RateLimit) -> OpenApiRouter<App> {
+fn managed(limit: &RateLimit, app: Option<&App>) -> OpenApiRouter {
+    let services = app.map(App::services);
     let routes = OpenApiRouter::new()
-        .merge(consent::api::routes())
-        .merge(lists::api::routes())
-        .merge(hosted_page::api::routes())
-        .merge(suppressions::api::routes())
-        .merge(sender_domains::api::routes());
+        .merge(with_state(consent::api::routes(), services))
+        .merge(with_state(lists::api::routes(), services))
+        .merge(with_state(hosted_page::api::routes(), app.map(|app| &app.pages)))
+        .merge(with_state(suppressions::api::routes(), services))
+        .merge(with_state(sender_domains::api::routes(), app.map(App::sender_domains)));
     rate::limited(routes, limit)
 }
 
-/// What [`crate::config::Settings::listen`] answers where this process is not the API.
-pub fn health(app: App) -> Router {
-    Router::from(OpenApiRouter::new().merge(health::router())).with_state(app)
+/// The routes of an area with its state; without one, their description alone.
+fn with_state<S>(routes: OpenApiRouter<S>, state: Option<&S>) -> OpenApiRouter
+where
+    S: Clone + Send + Sync + 'static,
+{
+    match state {
+        Some(state) => routes.with_state(state.clone()),
+        None => OpenApiRouter::with_openapi(routes.into_openapi()),
+    }
 }
 
-/// What operators scrape: the answers of [`crate::config::Settings::admin_listen`].
-pub fn admin(app: App) -> Router {
-    let routes = OpenApiRouter::new()
-        .routes(routes!(telemetry::api::render_metrics))
-        .merge(health::router());
-    Router::from(routes).with_state(app)
+/// What [`config::Settings::listen`] answers where this process is not the API.
+pub fn health(app: &App) -> Router {
+    let routes = OpenApiRouter::new().merge(health::router());
+    Router::from(routes.with_state(app.services().clone()))
+}
+
+/// What operators scrape: the answers of [`config::Settings::admin_listen`].
+pub fn admin(app: &App) -> Router {
+    let routes =
+        OpenApiRouter::new().routes(routes!(metrics::render_metrics)).merge(health::router());
+    Router::from(routes.with_state(app.services().clone()))
 }

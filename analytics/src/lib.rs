@@ -17,10 +17,12 @@ pub mod events;
 pub mod messages;
 mod migrate;
 mod reads;
+mod refusal;
 
 use clickhouse::Client;
 
 use crate::reads::Reads;
+
 pub use crate::{client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits};
 
 const PING: &str = "SELECT 1";

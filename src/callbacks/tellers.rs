@@ -3,14 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use anyhow::Context as _;
+use config::{Callbacks, WhatsappCallbacks};
 use parking_lot::Mutex;
+use providers::client::{Client, ClientOptions, roots};
 use secrecy::SecretString;
 
 use super::model::{Basic, Certificate, Mailgun, Secret, SigningKey};
-use crate::{
-    config::{self, Callbacks, WhatsappCallbacks},
-    delivery::providers::client::{Client, ClientOptions, roots},
-};
 
 /// Amazon's certificates that are kept; they change about once a year.
 const CERTIFICATES_MAX: usize = 16;

@@ -1,10 +1,12 @@
 //! `millrace dead-letters …`: rows ClickHouse refused, with the reason.
 
 use clap::Subcommand;
+use config::Settings;
+use engines::DataDir;
 use ingest::pipeline::dead_letters::{self, DeadLetter};
+use kernel::Timestamp;
 
 use super::{output, stores};
-use crate::{config::Settings, engines::DataDir, kernel::Timestamp};
 
 /// What to do with them.
 #[derive(Debug, Clone, Copy, Subcommand)]

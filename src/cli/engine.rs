@@ -1,8 +1,7 @@
 //! `millrace engine …`: what `serve` runs as processes of their own.
 
 use clap::Subcommand;
-
-use crate::engines::{self, PostgresLaunch};
+use engines::PostgresLaunch;
 
 /// An engine to become.
 #[derive(Debug, Subcommand)]

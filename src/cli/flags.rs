@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config;
-
 /// Settings on the command line; everything else is set in the file or the environment.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Settings")]

@@ -1,17 +1,15 @@
 //! `millrace keys …`: makes, lists and revokes API keys and SDK keys.
 
 use clap::{Args, Subcommand};
+use config::Settings;
+use kernel::{Clock, KeyId, Timestamp};
 use secrecy::ExposeSecret as _;
+use web::auth::{
+    KeyKind, ScopeSet,
+    keys::{self, KeyRow, NewKey},
+};
 
 use super::{output, stores};
-use crate::{
-    auth::{
-        KeyKind, ScopeSet,
-        keys::{self, KeyRow, NewKey},
-    },
-    config::Settings,
-    kernel::{Clock, KeyId, Timestamp},
-};
 
 /// What to do with keys.
 #[derive(Debug, Subcommand)]

@@ -1,15 +1,15 @@
 //! `millrace links …`: makes the links that messages carry, to try a page by hand.
 
 use clap::{Args, Subcommand, ValueEnum};
-
-use super::{output, stores};
-use crate::{
+use config::Settings;
+use kernel::{Channel, Clock, ListId, UserId, WorkspaceId};
+use recipient_pages::hosted_page::ops::recipient;
+use web::{
     auth::keys,
-    config::Settings,
-    hosted_page::ops::recipient,
-    kernel::{Channel, Clock, ListId, UserId, WorkspaceId},
     links::{ConfirmSubscription, Link, Links, Preferences, Unsubscribe},
 };
+
+use super::{output, stores};
 
 /// What to do with links.
 #[derive(Debug, Subcommand)]

@@ -20,12 +20,14 @@ use std::{
 };
 
 use clap::{Parser, Subcommand};
+use config::Settings;
+use web::telemetry;
 
 use self::{
     dead_letters::DeadLetters, engine::Engine, flags::Flags, keys::Keys, links::LinkCommand,
     sdk::Sdk, sessions::Session, webhooks::Webhooks,
 };
-use crate::{config::Settings, server, telemetry};
+use crate::server;
 
 /// Customer-engagement platform: events, profiles, consent, campaigns.
 #[derive(Debug, Parser)]

@@ -4,20 +4,17 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use config::Settings;
+use engines::{DataDir, vault::Vault};
+use kernel::Clock;
+use sdk::{
+    model::PEM_BYTES_MAX,
+    ops::token_keys::{self, RegisteredKey},
+};
 use secrecy::ExposeSecret as _;
+use web::auth::keys::find_workspace;
 
 use super::{output, stores};
-use crate::{
-    auth::keys::find_workspace,
-    config::Settings,
-    engines::DataDir,
-    kernel::Clock,
-    sdk::{
-        model::PEM_BYTES_MAX,
-        ops::token_keys::{self, RegisteredKey},
-    },
-    vault::Vault,
-};
 
 /// What to do about user tokens.
 #[derive(Debug, Subcommand)]

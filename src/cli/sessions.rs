@@ -4,19 +4,17 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use config::Settings;
+use engines::DataDir;
+use kernel::Clock;
 use secrecy::ExposeSecret as _;
+use web::auth::{
+    self, ScopeSet, keys,
+    revoke::Revoked,
+    sessions::{NewSession, Sessions},
+};
 
 use super::{output, stores};
-use crate::{
-    auth::{
-        self, ScopeSet, keys,
-        revoke::Revoked,
-        sessions::{NewSession, Sessions},
-    },
-    config::Settings,
-    engines::DataDir,
-    kernel::Clock,
-};
 
 /// What to do with sessions.
 #[derive(Debug, Subcommand)]

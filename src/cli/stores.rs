@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use analytics::Analytics;
 use anyhow::Context as _;
+use config::Settings;
+use engines::{EngineOptions, Engines, Needs};
 use sqlx::PgPool;
-
-use crate::{
-    config::Settings,
-    db,
-    engines::{EngineOptions, Engines, Needs},
-};
+use web::db;
 
 /// Connections of a command: one for its work, one for what its transactions look up.
 const CONNECTIONS_MAX: u32 = 2;

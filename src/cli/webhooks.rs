@@ -1,13 +1,13 @@
 //! `millrace webhooks …`: what receivers of webhooks verify them by.
 
 use clap::Subcommand;
+use config::Settings;
+use engines::{DataDir, vault::Vault};
+use providers::signing_secret;
 use secrecy::ExposeSecret as _;
+use web::auth::keys;
 
 use super::{output, stores};
-use crate::{
-    auth::keys, config::Settings, delivery::providers::signing_secret, engines::DataDir,
-    vault::Vault,
-};
 
 /// What to do with webhooks.
 #[derive(Debug, Subcommand)]

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-use crate::campaigns::model::settings::{
+use kernel::{
     quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
     time_of_day::TimeOfDay,
 };
+use serde::Deserialize;
 
 /// Hours a frequency cap may look back: thirty days.
 pub const CAP_HOURS_MAX: u32 = 720;

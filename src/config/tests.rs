@@ -41,13 +41,13 @@ fn defaults_are_those_of_the_contract() {
     assert_eq!((http.body_rate_bytes, http.body_grace_seconds), (1_024, 2));
     assert_eq!(http.verified_body_bytes(), 96 << 20);
     // A request of users may have 64 MiB, and must fit into a workspace's share.
-    assert!(http.workspace_body_bytes() > crate::http::USERS_BODY_BYTES_MAX);
+    assert!(http.workspace_body_bytes() > web::http::USERS_BODY_BYTES_MAX);
     assert_eq!(settings.limits.message_engagements_per_minute, 20);
     let (peer, key) = (settings.rate_limits.sdk_peer, settings.rate_limits.sdk_key);
     assert_eq!((peer.per_second, peer.burst, key.per_second), (200, 1_000, 5_000));
     let failed = settings.rate_limits.failed_lookups;
     assert_eq!((failed.per_second, failed.burst), (20, 100));
-    assert_eq!(settings.sdk.identity, sdk::Identity::Required);
+    assert_eq!(settings.sdk.identity, kernel::Identity::Required);
     assert!(settings.sdk.trusted_events.is_empty());
     let auth = &settings.auth;
     assert_eq!((auth.unconfirmed_seconds, auth.unconfirmed_tracking_seconds), (300, 3_600));

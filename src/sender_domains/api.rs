@@ -2,23 +2,26 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use kernel::{
+    Result, SenderDomainId, Timestamp,
+    fields::{EmptyBody, Fields, FromFields},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Body, OptionalBody, Path},
+};
 
 use super::{
     model::{self, DomainStatus, Record, SenderSetup, records},
     ops,
 };
-use crate::{
-    app::App,
-    auth::{Caller, scope},
-    http::{Body, Fields, FromFields, Nothing, Path},
-    kernel::{Result, SenderDomainId, Timestamp},
-};
+use crate::SenderDomainState;
 
 /// The routes of `/sender-domains`.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<SenderDomainState> {
     OpenApiRouter::new()
         .routes(routes!(add_sender_domain, list_sender_domains))
         .routes(routes!(get_sender_domain, delete_sender_domain))
@@ -105,10 +108,10 @@ fn id_of(text: &str) -> Result<SenderDomainId> {
     )
 )]
 async fn add_sender_domain(
-    State(app): State<App>,
+    State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
     Body(NewDomain(domain)): Body<NewDomain>,
-) -> Result<(StatusCode, Json<SenderDomain>)> {
+) -> ApiResult<(StatusCode, Json<SenderDomain>)> {
     let added = ops::add(&app, caller.workspace(), domain).await?;
     Ok((StatusCode::CREATED, Json(SenderDomain::of(added, app.sender_setup()))))
 }
@@ -121,9 +124,9 @@ async fn add_sender_domain(
     responses((status = 200, body = SenderDomains))
 )]
 async fn list_sender_domains(
-    State(app): State<App>,
+    State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsRead>,
-) -> Result<Json<SenderDomains>> {
+) -> ApiResult<Json<SenderDomains>> {
     let found = ops::list(&app, caller.workspace()).await?;
     let data = found.into_iter().map(|domain| SenderDomain::of(domain, app.sender_setup()));
     Ok(Json(SenderDomains { data: data.collect() }))
@@ -138,10 +141,10 @@ async fn list_sender_domains(
     responses((status = 200, body = SenderDomain), (status = 404, description = "no such domain"))
 )]
 async fn get_sender_domain(
-    State(app): State<App>,
+    State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsRead>,
     Path(id): Path<String>,
-) -> Result<Json<SenderDomain>> {
+) -> ApiResult<Json<SenderDomain>> {
     let found = ops::find(&app, caller.workspace(), id_of(&id)?).await?;
     Ok(Json(SenderDomain::of(found, app.sender_setup())))
 }
@@ -158,11 +161,11 @@ async fn get_sender_domain(
     )
 )]
 async fn verify_sender_domain(
-    State(app): State<App>,
+    State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
     Path(id): Path<String>,
-    _: Body<Option<Nothing>>,
-) -> Result<Json<SenderDomain>> {
+    _: Body<OptionalBody<EmptyBody>>,
+) -> ApiResult<Json<SenderDomain>> {
     let checked = ops::verify(&app, caller.workspace(), id_of(&id)?).await?;
     Ok(Json(SenderDomain::of(checked, app.sender_setup())))
 }
@@ -176,10 +179,10 @@ async fn verify_sender_domain(
     responses((status = 204, description = "removed"), (status = 404, description = "no such domain"))
 )]
 async fn delete_sender_domain(
-    State(app): State<App>,
+    State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
     Path(id): Path<String>,
-) -> Result<StatusCode> {
+) -> ApiResult<StatusCode> {
     ops::delete(&app, caller.workspace(), id_of(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

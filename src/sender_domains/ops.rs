@@ -1,19 +1,17 @@
 //! What callers do with sender domains, and whether a workspace may send from one.
 
 use futures_util::future::join_all;
+use kernel::{EmailAddress, Error, Result, SenderDomainId, WorkspaceId};
 use sqlx::PgExecutor;
 
 use crate::{
-    app::App,
-    kernel::{EmailAddress, Error, Result, SenderDomainId, WorkspaceId},
-    sender_domains::{
-        dns::{Dns, Texts},
-        model::{
-            DomainStatus, Findings, Found, Purpose, Record, Sender, SenderDomain, SenderSetup,
-            records, with_parents,
-        },
-        store,
+    SenderDomainState,
+    dns::{Dns, Texts},
+    model::{
+        DomainStatus, Findings, Found, Purpose, Record, Sender, SenderDomain, SenderSetup, records,
+        with_parents,
     },
+    store,
 };
 
 /// The answer for a domain that is not there, or not the workspace's.
@@ -25,7 +23,11 @@ const TOKEN_BYTES: usize = 20;
 ///
 /// # Errors
 /// A conflict where the workspace has it; a bad request where it has as many as it may.
-pub async fn add(app: &App, workspace: WorkspaceId, domain: String) -> Result<SenderDomain> {
+pub async fn add(
+    app: &SenderDomainState,
+    workspace: WorkspaceId,
+    domain: String,
+) -> Result<SenderDomain> {
     let now = app.clock().now();
     let new = SenderDomain {
         id: SenderDomainId::mint(now),
@@ -46,7 +48,7 @@ pub async fn add(app: &App, workspace: WorkspaceId, domain: String) -> Result<Se
 ///
 /// # Errors
 /// When the store fails.
-pub async fn list(app: &App, workspace: WorkspaceId) -> Result<Vec<SenderDomain>> {
+pub async fn list(app: &SenderDomainState, workspace: WorkspaceId) -> Result<Vec<SenderDomain>> {
     store::list(app.db(), workspace).await
 }
 
@@ -54,7 +56,11 @@ pub async fn list(app: &App, workspace: WorkspaceId) -> Result<Vec<SenderDomain>
 ///
 /// # Errors
 /// Not found.
-pub async fn find(app: &App, workspace: WorkspaceId, id: SenderDomainId) -> Result<SenderDomain> {
+pub async fn find(
+    app: &SenderDomainState,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+) -> Result<SenderDomain> {
     store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)
 }
 
@@ -62,7 +68,11 @@ pub async fn find(app: &App, workspace: WorkspaceId, id: SenderDomainId) -> Resu
 ///
 /// # Errors
 /// Not found.
-pub async fn delete(app: &App, workspace: WorkspaceId, id: SenderDomainId) -> Result<()> {
+pub async fn delete(
+    app: &SenderDomainState,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+) -> Result<()> {
     if store::delete(app.db(), workspace, id).await? { Ok(()) } else { Err(NOT_FOUND) }
 }
 
@@ -70,7 +80,11 @@ pub async fn delete(app: &App, workspace: WorkspaceId, id: SenderDomainId) -> Re
 ///
 /// # Errors
 /// Not found.
-pub async fn verify(app: &App, workspace: WorkspaceId, id: SenderDomainId) -> Result<SenderDomain> {
+pub async fn verify(
+    app: &SenderDomainState,
+    workspace: WorkspaceId,
+    id: SenderDomainId,
+) -> Result<SenderDomain> {
     let domain = find(app, workspace, id).await?;
     let wanted = records(&domain, app.sender_setup());
     let looked = wanted.iter().map(|record| look(app.dns(), record, &domain.domain));
@@ -143,7 +157,7 @@ pub async fn sender(
 /// # Errors
 /// When the store fails.
 pub async fn refusal(
-    app: &App,
+    app: &SenderDomainState,
     workspace: WorkspaceId,
     from: &EmailAddress,
 ) -> Result<Option<String>> {

@@ -1,14 +1,12 @@
 //! Sender domains in PostgreSQL.
 
 use chrono::{DateTime, Utc};
+use kernel::{Error, Result, SenderDomainId, Timestamp, WorkspaceId};
 use sqlx::{PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
+use web::db::ResultExt as _;
 
-use crate::{
-    db::ResultExt as _,
-    kernel::{Error, Result, SenderDomainId, Timestamp, WorkspaceId},
-    sender_domains::model::{DOMAINS_MAX, DomainStatus, Findings, Found, SenderDomain, status_of},
-};
+use crate::model::{DOMAINS_MAX, DomainStatus, Findings, Found, SenderDomain, status_of};
 
 /// The constraint that holds a workspace's domains apart.
 const DOMAIN_UNIQUE: &str = "sender_domain_unique";

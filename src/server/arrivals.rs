@@ -9,9 +9,10 @@ use std::time::Duration;
 use analytics::{AnalyticsError, events};
 use anyhow::bail;
 use ingest::record::Sequence;
+use kernel::Timestamp;
 use supervisor::Heartbeat;
 
-use crate::{app::App, kernel::Timestamp};
+use crate::app::App;
 
 /// How long a start waits for ClickHouse before it goes on without.
 const START_MAX: Duration = Duration::from_secs(3);

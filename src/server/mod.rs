@@ -5,6 +5,7 @@
 //! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
 
 mod arrivals;
+pub(crate) mod metrics;
 mod open_files;
 mod stores;
 mod welcome;
@@ -13,34 +14,38 @@ use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use analytics::{Analytics, ReadLimits};
 use anyhow::Context as _;
+use callbacks::{CallbackState, Tellers};
+use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
+use config::{Role, Settings};
+use contacts::suppressions::ops::census;
+use content::spam::Spamd;
+use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
+use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
 use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
     record::Sequence,
     spool::{Spool, SpoolOptions},
 };
+use kernel::Clock;
 use parking_lot::Mutex;
+use providers::{Providers, sender_setup};
+use recipient_pages::{PageState, tracking::StoredRate};
+use sdk::{
+    Origins, SdkParts, SdkState,
+    ops::{Live, UserTokens},
+};
+use sender_domains::{SenderDomainState, dns::Dns};
 use supervisor::{Heartbeat, Panicked, Workers};
 use tokio::{
     net::TcpListener,
     sync::watch,
     task::{JoinHandle, JoinSet},
 };
-
-use self::arrivals::Clocks;
-use crate::{
-    app::{App, Parts},
+use web::{
+    ServiceParts, Services,
     auth::{Auth, LookUpLimit, Tolerance, sessions::Sessions},
-    callbacks::{self, Tellers},
-    campaigns,
-    config::{self, Role, Settings},
     db::{self, StatementLimits},
-    delivery::{
-        self,
-        ops::{bell::Bell, worker},
-        providers::{Providers, sender_setup},
-    },
-    engines::{DataDir, DataDirLock, EngineOptions, Engines},
     http::{
         self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
         failures::FailureRate,
@@ -48,22 +53,12 @@ use crate::{
         quota::WorkspaceQuota,
         rate::{AppRates, KeyedRate, Rate, RateClass, RateLimit, RateLimits},
     },
-    kernel::Clock,
     links::Links,
-    router,
-    sdk::{
-        Origins,
-        ops::{Live, UserTokens},
-    },
-    sender_domains::dns::Dns,
-    shutdown,
-    spam::Spamd,
-    suppressions::ops::census,
     telemetry::recorder::{Recorder, UPKEEP_INTERVAL},
-    tracking::StoredRate,
-    triggers::Triggers,
-    vault::Vault,
 };
+
+use self::arrivals::Clocks;
+use crate::{app::App, router, shutdown};
 
 /// Space on disk that the spool leaves for others.
 const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
@@ -204,13 +199,13 @@ impl Server {
         server.listen(api, admin, &settings);
         server.work_in_background(&settings, &data_dir, options.show_key);
         server.triggers = Some(Triggers::start(
-            server.app.clone(),
+            server.app.delivery.clone(),
             &server.spool,
             settings.triggers.backlog_bytes,
         )?);
         if let Some(mail) = mail {
             server.mail = Some(mail.local_addr()?);
-            let (app, mail) = (server.app.clone(), Arc::new(mail));
+            let (app, mail) = (server.app.callbacks.clone(), Arc::new(mail));
             server.keep("mail-inbound", move |heartbeat| {
                 callbacks::inbound::serve(app.clone(), Arc::clone(&mail), heartbeat)
             });
@@ -249,8 +244,8 @@ impl Server {
     fn listen(&mut self, api: TcpListener, admin: TcpListener, settings: &Settings) {
         let front = if settings.has_role(Role::Api) { router::api } else { router::health };
         let routers = [
-            ("listener-api", api, front(self.app.clone())),
-            ("listener-admin", admin, router::admin(self.app.clone())),
+            ("listener-api", api, front(&self.app)),
+            ("listener-admin", admin, router::admin(&self.app)),
         ];
         for (name, listener, router) in routers {
             let front = http::front(router, self.app.clock().clone());
@@ -289,13 +284,13 @@ impl Server {
         if settings.has_role(Role::Delivery) {
             let app = self.app.clone();
             self.keep("campaigns-due", move |heartbeat| {
-                campaigns::ops::due::watch(app.clone(), heartbeat)
+                campaigns::ops::due::watch(app.campaigns().clone(), heartbeat)
             });
-            let senders = worker::run(self.app.clone(), self.stopping.subscribe());
+            let senders = worker::run(self.app.delivery.clone(), self.stopping.subscribe());
             self.senders = Some(tokio::spawn(senders));
             let app = self.app.clone();
             self.keep("feedback-forget", move |heartbeat| {
-                delivery::ops::feedback::watch(app.clone(), heartbeat)
+                delivery::ops::feedback::watch(app.delivery.clone(), heartbeat)
             });
         }
         let recorder = self.app.recorder().clone();
@@ -416,7 +411,9 @@ fn assemble(
         tracking: Duration::from_secs(settings.auth.unconfirmed_tracking_seconds),
         otherwise: Duration::from_secs(settings.auth.unconfirmed_seconds),
     };
-    Ok(App::new(Parts {
+    let providers = Providers::from_settings(settings, vault.clone(), clock.clone())?;
+    let user_tokens = UserTokens::new(db.clone(), vault.clone(), clock.clone());
+    let services = Services::new(ServiceParts {
         auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance, look_up_limit(settings)),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
             .with_limits(read_limits(pool)),
@@ -430,30 +427,42 @@ fn assemble(
         ),
         body_budget: BodyBudget::new(body_limits(&settings.http)),
         rate_limits: rate_limits(&settings.rate_limits),
-        stored_engagements: StoredRate::new(settings.limits.message_engagements_per_minute),
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
-        in_app: Live::default(),
-        sdk_origins: Origins::new(&settings.sdk.allowed_origins),
-        sdk_identity: settings.sdk.identity,
         sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
-        user_tokens: UserTokens::new(db.clone(), vault.clone(), clock.clone()),
-        spamd: settings.spam.spamd.as_deref().map(Spamd::at),
-        bell: Bell::default(),
-        delivery: settings.delivery.clone(),
-        transactional: settings.transactional,
-        retention: settings.retention,
-        carried: settings.channels.set(),
-        providers: Providers::from_settings(settings, vault.clone(), clock.clone())?,
-        sender_setup: sender_setup(settings)?,
-        dns: Dns::at(settings.security.resolver),
-        vault,
-        callbacks: settings.callbacks.clone(),
-        tellers: Tellers::from_settings(settings)?,
         recorder,
         clock,
         db,
-    }))
+    });
+    let dns = Dns::at(settings.security.resolver);
+    let campaigns = CampaignState::new(CampaignParts {
+        sender_domains: SenderDomainState::new(services, sender_setup(settings)?, dns),
+        spamd: settings.spam.spamd.as_deref().map(Spamd::at),
+        due_signal: DueSignal::default(),
+        delivery: settings.delivery.clone(),
+        enabled_channels: settings.channels.set(),
+        vault,
+    });
+    let delivery = DeliveryState::new(DeliveryParts {
+        campaigns,
+        providers,
+        transactional: settings.transactional,
+        retention: settings.retention,
+        callbacks: settings.callbacks.clone(),
+    });
+    let stored = StoredRate::new(settings.limits.message_engagements_per_minute);
+    Ok(App {
+        callbacks: CallbackState::new(delivery.clone(), Tellers::from_settings(settings)?),
+        pages: PageState::new(delivery.clone(), stored),
+        sdk: SdkState::new(SdkParts {
+            delivery: delivery.clone(),
+            in_app: Live::default(),
+            origins: Origins::new(&settings.sdk.allowed_origins),
+            identity: settings.sdk.identity,
+            user_tokens,
+        }),
+        delivery,
+    })
 }
 
 fn body_limits(settings: &config::Http) -> BodyLimits {

@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use analytics::{AnalyticsError, events};
+use config::Settings;
+use engines::DataDir;
 use ingest::{
     pipeline::{Limits, Pipeline, PipelineOptions},
     spool::Spool,
@@ -11,15 +13,13 @@ use ingest::{
 use parking_lot::Mutex;
 use supervisor::Heartbeat;
 use tokio::{task::JoinSet, time::timeout};
-
-use super::{arrivals::Clocks, welcome::Demo};
-use crate::{
-    app::App,
-    config::Settings,
+use web::{
     db::{Pinged, Pinger},
-    engines::DataDir,
     http::health::{Condition, Store},
 };
+
+use super::{arrivals::Clocks, welcome::Demo};
+use crate::app::App;
 
 /// Pause between two tries to reach a store.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -138,7 +138,7 @@ async fn bring_up_clickhouse(
 }
 
 async fn prepare_postgres(app: &App, demo: Option<&Demo>) -> anyhow::Result<()> {
-    crate::db::migrate(app.db()).await?;
+    web::db::migrate(app.db()).await?;
     if let Some(demo) = demo {
         demo.make_on_first_start(app).await?;
     }

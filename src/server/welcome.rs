@@ -3,15 +3,13 @@
 use std::{io::Write as _, net::SocketAddr};
 
 use secrecy::ExposeSecret as _;
+use web::auth::{
+    KeyKind,
+    keys::{self, NewKey},
+};
 
 use super::Server;
-use crate::{
-    app::App,
-    auth::{
-        KeyKind,
-        keys::{self, NewKey},
-    },
-};
+use crate::app::App;
 
 /// Name of the workspace made on the first start.
 const DEMO_WORKSPACE: &str = "demo";

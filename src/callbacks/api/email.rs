@@ -4,16 +4,14 @@ use axum::{
     extract::{FromRequest as _, Request, State},
     http::HeaderMap,
 };
+use kernel::Error;
+use web::http::{ApiError, ApiResult, JsonBytes, RawBytes};
 
 use super::{CALL_BYTES_MAX, MAIL_BYTES_MAX, body, generic::Proof, header, json, set_up};
 use crate::{
-    app::App,
-    callbacks::{
-        model::{Dialect, Kind, SigningKey, Unproven, Unsigned, returned, standard, standard_head},
-        ops,
-    },
-    http::{JsonBytes, RawBytes},
-    kernel::{Error, Result},
+    CallbackState,
+    model::{Dialect, Kind, SigningKey, Unproven, Unsigned, returned, standard, standard_head},
+    ops,
 };
 
 /// The channel all of this is about.
@@ -21,10 +19,10 @@ const EMAIL: &str = "email";
 
 /// What SES says by SNS. Amazon posts its JSON as plain text.
 pub(super) async fn ses(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let ses = set_up(app.tellers().ses.as_ref())?;
     // The proof is in the body; of the head only the topic can be judged, where Amazon names it.
     let topic = header(&headers, "x-amz-sns-topic-arn");
@@ -36,22 +34,22 @@ pub(super) async fn ses(
         .map_err(|error| Error::bad_request(format!("body is no SNS message: {error}")))?;
     let envelope = ops::ses::prove(ses, envelope, app.clock().now()).await?;
     match envelope.kind() {
-        Kind::SubscriptionConfirmation(url) => ops::ses::confirm(ses, &url).await,
+        Kind::SubscriptionConfirmation(url) => ops::ses::confirm(ses, &url).await.map_err(ApiError),
         Kind::Notification => {
             // What else a topic may carry is nothing to us.
             let body = serde_json::from_str(envelope.message()).unwrap_or_default();
             let reports = Dialect::Ses.reports(&body, "");
-            ops::take(&app, "ses", EMAIL, reports).await.map(drop)
+            ops::take(&app, "ses", EMAIL, reports).await.map(drop).map_err(ApiError)
         }
         Kind::Other => Ok(()),
     }
 }
 
 pub(super) async fn sendgrid(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let key = set_up(app.tellers().sendgrid.as_ref())?;
     let proof = (
         header(&headers, "x-twilio-email-event-webhook-timestamp"),
@@ -61,36 +59,39 @@ pub(super) async fn sendgrid(
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     key.proves(app.clock().now(), proof, &bytes)?;
     let reports = Dialect::Sendgrid.reports(&json(&bytes)?, "");
-    ops::take(&app, "sendgrid", EMAIL, reports).await.map(drop)
+    ops::take(&app, "sendgrid", EMAIL, reports).await.map(drop).map_err(ApiError)
 }
 
 pub(super) async fn postmark(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let credentials = set_up(app.tellers().postmark.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let reports = Dialect::Postmark.reports(&json(&bytes)?, "");
-    ops::take(&app, "postmark", EMAIL, reports).await.map(drop)
+    ops::take(&app, "postmark", EMAIL, reports).await.map(drop).map_err(ApiError)
 }
 
-pub(super) async fn mailgun(State(app): State<App>, request: Request) -> Result<()> {
+pub(super) async fn mailgun(State(app): State<CallbackState>, request: Request) -> ApiResult<()> {
     let key = set_up(app.tellers().mailgun.as_ref())?;
     // The proof is in the body, which is JSON.
     let JsonBytes { bytes, held: _held } =
         JsonBytes::<CALL_BYTES_MAX>::from_request(request, &app).await?;
     let said = json(&bytes)?;
     key.proves(app.clock().now(), &said)?;
-    ops::take(&app, "mailgun", EMAIL, Dialect::Mailgun.reports(&said, "")).await.map(drop)
+    ops::take(&app, "mailgun", EMAIL, Dialect::Mailgun.reports(&said, ""))
+        .await
+        .map(drop)
+        .map_err(ApiError)
 }
 
 pub(super) async fn resend(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let secret = set_up(app.tellers().resend.as_ref())?;
     let id = header(&headers, "svix-id");
     let proof = (id, header(&headers, "svix-timestamp"), header(&headers, "svix-signature"));
@@ -98,15 +99,15 @@ pub(super) async fn resend(
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     standard(secret, app.clock().now(), proof, &bytes)?;
     let reports = Dialect::Resend.reports(&json(&bytes)?, id);
-    ops::take(&app, "resend", EMAIL, reports).await.map(drop)
+    ops::take(&app, "resend", EMAIL, reports).await.map(drop).map_err(ApiError)
 }
 
 /// Mail that came back, as a mail server hands it over.
 pub(super) async fn raw(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let proof = Proof::of_head(&app, &headers)?;
     let RawBytes { bytes, held: _held } = body::<MAIL_BYTES_MAX>(&app, request).await?;
     proof.proves(&bytes)?;
@@ -115,5 +116,5 @@ pub(super) async fn raw(
         .await
         .map_err(Error::internal)?
         .map_err(|problem| Error::bad_request(format!("body is {problem}")))?;
-    ops::take(&app, "mail", EMAIL, mail.reports).await.map(drop)
+    ops::take(&app, "mail", EMAIL, mail.reports).await.map(drop).map_err(ApiError)
 }

@@ -4,28 +4,26 @@ use axum::{
     extract::{Request, State},
     http::HeaderMap,
 };
+use delivery::{model::Keyword, ops::keywords};
+use kernel::{Channel, Error, Timestamp};
+use web::http::{ApiError, ApiResult, Path, RawBytes};
 
 use super::{CALL_BYTES_MAX, body, header, json, set_up};
 use crate::{
-    app::App,
-    callbacks::{
-        model::{Generic, Secret, Signal, standard, standard_head},
-        ops,
-    },
-    delivery::{model::Keyword, ops::keywords},
-    http::{Path, RawBytes},
-    kernel::{Channel, Error, Result, Timestamp},
+    CallbackState,
+    model::{Generic, Secret, Signal, standard, standard_head},
+    ops,
 };
 
 /// The teller.
 const GATEWAY: &str = "gateway";
 
 pub(super) async fn tell(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     Path(channel): Path<String>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let proof = Proof::of_head(&app, &headers)?;
     let channel: Channel = channel.parse().map_err(|_| Error::NotFound("Channel"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
@@ -42,7 +40,7 @@ pub(super) async fn tell(
             }
         }
     }
-    ops::take(&app, GATEWAY, channel.as_str(), reports).await.map(drop)
+    ops::take(&app, GATEWAY, channel.as_str(), reports).await.map(drop).map_err(ApiError)
 }
 
 /// What the head of a call says that is signed by the operator's own secret, in the right shape.
@@ -54,7 +52,7 @@ pub(super) struct Proof<'c> {
 
 impl<'c> Proof<'c> {
     /// Judges the head of a call, before its body is read.
-    pub(super) fn of_head(app: &'c App, headers: &'c HeaderMap) -> Result<Self> {
+    pub(super) fn of_head(app: &'c CallbackState, headers: &'c HeaderMap) -> ApiResult<Self> {
         let secret = set_up(app.tellers().generic.as_ref())?;
         let part = |name| header(headers, name);
         let head = (part("webhook-id"), part("webhook-timestamp"), part("webhook-signature"));
@@ -64,7 +62,7 @@ impl<'c> Proof<'c> {
     }
 
     /// Judges the whole call.
-    pub(super) fn proves(&self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn proves(&self, bytes: &[u8]) -> ApiResult<()> {
         Ok(standard(self.secret, self.now, self.head, bytes)?)
     }
 }

@@ -13,13 +13,15 @@ use axum::{
     http::HeaderMap,
     routing::post,
 };
+use kernel::Error;
 use utoipa_axum::router::OpenApiRouter;
+use web::http::{ApiResult, RawBytes};
 
 use super::model::Unproven;
-use crate::{app::App, http::RawBytes, kernel::Error};
+use crate::CallbackState;
 
 /// The routes of those who tell.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<CallbackState> {
     let routes = Router::new()
         .route("/callbacks/email/ses", post(email::ses))
         .route("/callbacks/email/sendgrid", post(email::sendgrid))
@@ -51,9 +53,9 @@ fn set_up<T>(settings: Option<&T>) -> Result<&T, Error> {
 
 /// The body of a call whose head was judged.
 async fn body<const BYTES_MAX: usize>(
-    app: &App,
+    app: &CallbackState,
     request: Request,
-) -> Result<RawBytes<BYTES_MAX>, Error> {
+) -> ApiResult<RawBytes<BYTES_MAX>> {
     RawBytes::from_request(request, app).await
 }
 

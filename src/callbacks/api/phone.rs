@@ -6,23 +6,22 @@ use axum::{
     http::{HeaderMap, Uri, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
+use delivery::{model::Keyword, ops::keywords};
+use kernel::{Channel, Error};
+use providers::{
+    infobip,
+    model::{Callback, Inbound},
+    twilio, whatsapp,
+};
 use secrecy::ExposeSecret as _;
 use url::form_urlencoded;
+use web::http::{ApiError, ApiResult, FormBody, RawBytes};
 
 use super::{CALL_BYTES_MAX, body, header, set_up};
 use crate::{
-    app::App,
-    callbacks::{
-        model::{Report, Unproven},
-        ops,
-    },
-    delivery::{
-        model::{Callback, Inbound, Keyword},
-        ops::keywords,
-        providers::{infobip, twilio, whatsapp},
-    },
-    http::{FormBody, RawBytes},
-    kernel::{Channel, Error, Result},
+    CallbackState,
+    model::{Report, Unproven},
+    ops,
 };
 
 /// Bytes of a form of Twilio's.
@@ -32,11 +31,11 @@ const NO_ANSWER: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Response/>";
 
 /// A status of a message, or a text that somebody wrote.
 pub(super) async fn twilio(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
     request: Request,
-) -> Result<Response> {
+) -> ApiResult<Response> {
     let token = set_up(app.tellers().twilio.as_ref())?;
     let signature = header(&headers, "x-twilio-signature");
     could_be(signature, twilio::is_signature)?;
@@ -60,9 +59,9 @@ pub(super) async fn twilio(
 
 /// Whether this is the place, asks Meta.
 pub(super) async fn whatsapp_challenge(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     OriginalUri(uri): OriginalUri,
-) -> Result<String> {
+) -> ApiResult<String> {
     let settings = set_up(app.tellers().whatsapp.as_ref())?;
     let query = query(&uri);
     let challenge = whatsapp::challenge(&query, settings.verify_token.expose_secret());
@@ -70,10 +69,10 @@ pub(super) async fn whatsapp_challenge(
 }
 
 pub(super) async fn whatsapp(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let settings = set_up(app.tellers().whatsapp.as_ref())?;
     let signature = header(&headers, "x-hub-signature-256");
     could_be(signature, whatsapp::is_signature)?;
@@ -90,10 +89,10 @@ pub(super) async fn whatsapp(
 }
 
 pub(super) async fn infobip(
-    State(app): State<App>,
+    State(app): State<CallbackState>,
     headers: HeaderMap,
     request: Request,
-) -> Result<()> {
+) -> ApiResult<()> {
     let credentials = set_up(app.tellers().infobip.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
@@ -106,7 +105,7 @@ pub(super) async fn infobip(
 }
 
 /// Judges a signature before the body is read: whether it is there and has the shape of one.
-fn could_be(signature: &str, has_shape: impl Fn(&str) -> bool) -> Result<()> {
+fn could_be(signature: &str, has_shape: impl Fn(&str) -> bool) -> ApiResult<()> {
     if signature.is_empty() {
         return Err(Unproven::Missing.into());
     }
@@ -114,20 +113,20 @@ fn could_be(signature: &str, has_shape: impl Fn(&str) -> bool) -> Result<()> {
 }
 
 async fn take(
-    app: &App,
+    app: &CallbackState,
     (teller, channel): (&'static str, Channel),
     callbacks: Vec<Callback>,
-) -> Result<()> {
+) -> ApiResult<()> {
     let reports = callbacks.into_iter().flat_map(|callback| Report::of_callback(teller, callback));
-    ops::take(app, teller, channel.as_str(), reports.collect()).await.map(drop)
+    ops::take(app, teller, channel.as_str(), reports.collect()).await.map(drop).map_err(ApiError)
 }
 
 async fn obey(
-    app: &App,
+    app: &CallbackState,
     (teller, channel): (&'static str, Channel),
     inbound: &Inbound,
     keyword: Option<Keyword>,
-) -> Result<()> {
+) -> ApiResult<()> {
     if let Some(keyword) = keyword {
         keywords::obey(app, channel, teller, inbound, keyword).await?;
         ops::count(teller, "keyword", 1);
@@ -140,7 +139,7 @@ fn query(uri: &Uri) -> Vec<(String, String)> {
 }
 
 /// The address that was called, as the caller knows it.
-fn called(app: &App, uri: &Uri) -> String {
+fn called(app: &CallbackState, uri: &Uri) -> String {
     let base = app.links().public_url().as_str().trim_end_matches('/');
     let path = uri.path_and_query().map(http::uri::PathAndQuery::as_str).unwrap_or_default();
     format!("{base}{path}")

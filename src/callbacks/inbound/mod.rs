@@ -21,7 +21,7 @@ use self::{
     wire::{Line, Mail},
 };
 use super::{model::returned, ops};
-use crate::app::App;
+use crate::CallbackState;
 
 /// Conversations at one time.
 const CONVERSATIONS_MAX: usize = 64;
@@ -38,7 +38,7 @@ const BUSY: &[u8] = b"421 4.3.2 too many connections\r\n";
 const GREETING: &[u8] = b"220 millrace ESMTP for bounces\r\n";
 
 /// Takes mail until it is dropped.
-pub async fn serve(app: App, listener: Arc<TcpListener>, heartbeat: Heartbeat) {
+pub async fn serve(app: CallbackState, listener: Arc<TcpListener>, heartbeat: Heartbeat) {
     let room = Arc::new(Semaphore::new(CONVERSATIONS_MAX));
     let mut conversations = tokio::task::JoinSet::new();
     loop {
@@ -67,7 +67,7 @@ pub async fn serve(app: App, listener: Arc<TcpListener>, heartbeat: Heartbeat) {
     }
 }
 
-async fn converse(app: &App, stream: TcpStream) -> std::io::Result<()> {
+async fn converse(app: &CallbackState, stream: TcpStream) -> std::io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
     let mut session = Session::default();
@@ -103,7 +103,7 @@ async fn converse(app: &App, stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-async fn judge(app: &App, bytes: Vec<u8>, recipients: Vec<String>) -> Verdict {
+async fn judge(app: &CallbackState, bytes: Vec<u8>, recipients: Vec<String>) -> Verdict {
     let read = tokio::task::spawn_blocking(move || returned(&bytes, &recipients));
     let mail = match read.await {
         Ok(Ok(mail)) => mail,

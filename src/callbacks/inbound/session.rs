@@ -1,6 +1,6 @@
 //! What is said in a conversation of SMTP (RFC 5321) or LMTP (RFC 2033), without the wire.
 
-use crate::delivery::model::Reference;
+use providers::model::Reference;
 
 /// Recipients of one mail: RFC 5321 4.5.3.1.8 wants a hundred.
 const RECIPIENTS_MAX: usize = 100;
@@ -171,10 +171,10 @@ fn path<'a>(rest: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::{MessageId, WorkspaceId};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::{MessageId, WorkspaceId};
 
     fn ours() -> String {
         let uuid = uuid::Uuid::from_u128;

@@ -1,14 +1,14 @@
 //! What gateways of one's own say, in the words of the generic gateway: `messageId` and `workspace` as the
 //! message had them, or the `id` that the gateway answered.
 
+use kernel::{
+    DayEdge, Error, FieldError, MessageId, Result, WorkspaceId,
+    fields::{Fields, FromFields, read_object},
+};
+use providers::model::{BounceKind, Feedback, Heard, Inbound, Reference, Whose, Why};
 use serde_json::Value;
 
 use super::{Name, Report};
-use crate::{
-    delivery::model::{BounceKind, Feedback, Heard, Inbound, Reference, Whose, Why},
-    http::{Fields, FromFields, read_object},
-    kernel::{DayEdge, Error, FieldError, MessageId, Result, WorkspaceId},
-};
 
 /// The teller.
 const TELLER: &str = "gateway";
@@ -162,11 +162,11 @@ fn names(body: &mut Fields<'_>) -> Vec<Name> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
-    use crate::kernel::Timestamp;
 
     const MESSAGE: &str = "00000000-0000-7000-8000-000000000001";
     const WORKSPACE: &str = "00000000-0000-7000-8000-000000000002";

@@ -1,6 +1,8 @@
 //! What Mailgun's webhooks say: one event a call, its signature in the body.
 
 use hmac::Mac as _;
+use kernel::Timestamp;
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -9,10 +11,6 @@ use super::{
     proof::{AGE_MAX, Secret, Unproven, fresh},
     status::Status,
     text, unix_time,
-};
-use crate::{
-    delivery::model::{BounceKind, Feedback, Heard, Whose, Why},
-    kernel::Timestamp,
 };
 
 /// The teller.

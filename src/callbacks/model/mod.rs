@@ -11,12 +11,9 @@ mod ses;
 mod sns;
 mod status;
 
+use kernel::Timestamp;
+use providers::model::{Callback, Feedback, Reference};
 use serde_json::Value;
-
-use crate::{
-    delivery::model::{Callback, Feedback, Reference},
-    kernel::Timestamp,
-};
 
 pub use self::{
     generic::{Generic, Signal, TextBack},

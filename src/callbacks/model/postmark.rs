@@ -1,9 +1,9 @@
 //! What Postmark's webhooks say: one record a call.
 
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 use serde_json::Value;
 
 use super::{Name, Report, text, time};
-use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
 
 /// The teller.
 const TELLER: &str = "postmark";

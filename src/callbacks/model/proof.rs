@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
+use kernel::Timestamp;
 use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
-
-use crate::kernel::Timestamp;
 
 /// How old a call may be, and how far ahead of our clock (DECISIONS G18).
 pub(super) const AGE_MAX: Duration = Duration::from_mins(5);

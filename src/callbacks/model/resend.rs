@@ -1,9 +1,9 @@
 //! What Resend's webhooks say: one event a call, signed as Svix does.
 
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
-use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
 
 /// The teller.
 const TELLER: &str = "resend";

@@ -1,9 +1,9 @@
 //! What SendGrid's event webhook says: a list of events.
 
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 use serde_json::Value;
 
 use super::{Name, Report, status::Status, text, unix_time};
-use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
 
 /// The teller.
 const TELLER: &str = "sendgrid";

@@ -1,9 +1,9 @@
 //! What Amazon SES says, by notifications and by event publishing alike.
 
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
-use crate::delivery::model::{BounceKind, Feedback, Heard, Whose, Why};
 
 /// The teller.
 const TELLER: &str = "ses";

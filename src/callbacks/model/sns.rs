@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::Timestamp;
 use ring::signature::{
     RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
 };
@@ -13,7 +14,6 @@ use serde::Deserialize;
 use url::Url;
 
 use super::proof::{Unproven, near};
-use crate::kernel::Timestamp;
 
 /// How old an envelope may be: Amazon's advice. It is the time of the message, not of this try, and Amazon
 /// tries again for as long.

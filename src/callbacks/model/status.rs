@@ -1,6 +1,6 @@
 //! What an enhanced status code (RFC 3463) says about an address.
 
-use crate::delivery::model::BounceKind;
+use providers::model::BounceKind;
 
 /// A code: class, subject, detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

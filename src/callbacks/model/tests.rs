@@ -2,7 +2,9 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
+use kernel::{MessageId, WorkspaceId};
 use proptest::prelude::*;
+use providers::model::{Heard, Whose};
 use ring::{
     rand::SystemRandom,
     signature::{
@@ -14,10 +16,6 @@ use serde_json::json;
 use sha2::Sha256;
 
 use super::*;
-use crate::{
-    delivery::model::{Heard, Whose},
-    kernel::{MessageId, WorkspaceId},
-};
 
 const NOW_S: i64 = 1_795_262_400;
 const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:bounces";

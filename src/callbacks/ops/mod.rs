@@ -4,14 +4,13 @@ pub mod ses;
 
 use std::collections::HashMap;
 
+use delivery::ops::feedback;
+use kernel::Result;
+use providers::model::{Feedback, Reference};
+
 use crate::{
-    app::App,
-    callbacks::model::{Name, Report},
-    delivery::{
-        model::{Feedback, Reference},
-        ops::feedback,
-    },
-    kernel::Result,
+    CallbackState,
+    model::{Name, Report},
 };
 
 /// What became of reports.
@@ -28,7 +27,7 @@ pub struct Taken {
 /// # Errors
 /// When the stores fail: then all of them may be told again.
 pub async fn take(
-    app: &App,
+    app: &CallbackState,
     teller: &'static str,
     channel: &str,
     reports: Vec<Report>,
@@ -50,7 +49,7 @@ pub async fn take(
 
 /// The messages that the channel's provider named by ids of its own, where it said nothing better.
 async fn of_provider(
-    app: &App,
+    app: &CallbackState,
     channel: &str,
     reports: &[Report],
 ) -> Result<HashMap<String, Reference>> {

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
+use kernel::{Error, Result, Timestamp};
 use url::Url;
 
 use crate::{
-    callbacks::{
-        model::{Certificate, Envelope, Unproven, Unsigned},
-        tellers::Ses,
-    },
-    kernel::{Error, Result, Timestamp},
+    model::{Certificate, Envelope, Unproven, Unsigned},
+    tellers::Ses,
 };
 
 /// Time for an answer of Amazon's.

@@ -1,20 +1,24 @@
 //! `POST /campaigns/bulk-…`: one thing done to many campaigns, each answered on its own.
 
 use axum::{Json, extract::State};
+use kernel::{
+    CampaignId,
+    fields::{Fields, FromFields},
+    schema::Tag,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Body},
+};
 
 use super::{BODY_BYTES_MAX, who};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{
-        model::{TAGS_MAX, each_once, tag},
-        ops,
-    },
-    http::{Body, Fields, FromFields, schema::Tag},
-    kernel::{CampaignId, Result},
+    CampaignState,
+    model::{TAGS_MAX, each_once, tag},
+    ops,
 };
 
 /// Campaigns of one call.
@@ -22,7 +26,7 @@ const IDS_MAX: usize = 200;
 /// Characters of what is sent for an id.
 const ID_CHARS_MAX: usize = 255;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(delete_campaigns))
         .routes(routes!(archive_campaigns))
@@ -116,10 +120,10 @@ impl From<ops::Bulk> for BulkDone {
     responses((status = 200, body = BulkDone))
 )]
 async fn delete_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsDelete>,
     Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
-) -> Result<Json<BulkDone>> {
+) -> ApiResult<Json<BulkDone>> {
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Delete).await.into()))
 }
 
@@ -132,10 +136,10 @@ async fn delete_campaigns(
     responses((status = 200, body = BulkDone))
 )]
 async fn archive_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
-) -> Result<Json<BulkDone>> {
+) -> ApiResult<Json<BulkDone>> {
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Archive).await.into()))
 }
 
@@ -148,10 +152,10 @@ async fn archive_campaigns(
     responses((status = 200, body = BulkDone))
 )]
 async fn unarchive_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
-) -> Result<Json<BulkDone>> {
+) -> ApiResult<Json<BulkDone>> {
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Unarchive).await.into()))
 }
 
@@ -164,10 +168,10 @@ async fn unarchive_campaigns(
     responses((status = 200, body = BulkCopied))
 )]
 async fn duplicate_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Body(CampaignIds { ids }): Body<CampaignIds, BODY_BYTES_MAX>,
-) -> Result<Json<BulkCopied>> {
+) -> ApiResult<Json<BulkCopied>> {
     let mut bulk = ops::each(&app, &who(&caller), &ids, &ops::Work::Duplicate).await;
     let created = std::mem::take(&mut bulk.created);
     let created = created.into_iter().map(|(source_id, id)| Copied { source_id, id }).collect();
@@ -183,9 +187,9 @@ async fn duplicate_campaigns(
     responses((status = 200, body = BulkDone))
 )]
 async fn tag_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Body(CampaignTags { ids, tags }): Body<CampaignTags, BODY_BYTES_MAX>,
-) -> Result<Json<BulkDone>> {
+) -> ApiResult<Json<BulkDone>> {
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Tag(tags)).await.into()))
 }

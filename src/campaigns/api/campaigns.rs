@@ -2,19 +2,17 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Body, Path},
+};
 
 use super::{
     BODY_BYTES_MAX, Campaign, campaign_id,
     schema::{CampaignChange, CampaignFields},
     who,
 };
-use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{model::Edit, ops},
-    http::{Body, Path},
-    kernel::Result,
-};
+use crate::{CampaignState, model::Edit, ops};
 
 /// Makes a campaign: scheduled where `sendType` is `scheduled` and `scheduledAt` is set, else a draft.
 /// `status` may be sent as `draft` or `scheduled`.
@@ -26,10 +24,10 @@ use crate::{
     responses((status = 201, body = Campaign))
 )]
 pub(super) async fn create_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Body(edit): Body<Edit, BODY_BYTES_MAX>,
-) -> Result<(StatusCode, Json<Campaign>)> {
+) -> ApiResult<(StatusCode, Json<Campaign>)> {
     let campaign = ops::create(&app, &who(&caller), &edit).await?;
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }
@@ -39,14 +37,14 @@ pub(super) async fn create_campaign(
     get,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses((status = 200, body = Campaign), (status = 404, description = "absent"))
 )]
 pub(super) async fn get_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::find(&app, caller.workspace(), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -57,7 +55,7 @@ pub(super) async fn get_campaign(
     put,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     request_body = CampaignChange,
     responses(
         (status = 200, body = Campaign),
@@ -66,11 +64,11 @@ pub(super) async fn get_campaign(
     )
 )]
 pub(super) async fn update_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     Body(edit): Body<Edit, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::update(&app, &who(&caller), campaign_id(&id)?, &edit).await?;
     Ok(Json(campaign.into()))
 }
@@ -80,17 +78,17 @@ pub(super) async fn update_campaign(
     delete,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 204, description = "gone, or archived"),
         (status = 404, description = "absent"),
     )
 )]
 pub(super) async fn delete_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsDelete>,
     Path(id): Path<String>,
-) -> Result<StatusCode> {
+) -> ApiResult<StatusCode> {
     ops::remove(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,17 +3,15 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
-use crate::{
-    app::App,
+use web::{
     auth::{Caller, scope},
-    campaigns::ops,
-    http::{Body, Path},
-    kernel::Result,
+    http::{ApiResult, Body, OptionalBody, Path},
 };
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use crate::{CampaignState, ops};
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(send_campaign))
         .routes(routes!(pause_campaign))
@@ -30,14 +28,14 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 }
 
 /// No body is needed; one that is sent has to be JSON.
-type NoBody = Body<Option<Nothing>, BODY_BYTES_MAX>;
+type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
 
 /// Launches: a one-time campaign goes out now, whatever its schedule; others are live from now on.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/send",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "what it says cannot be sent"),
@@ -46,11 +44,11 @@ type NoBody = Body<Option<Nothing>, BODY_BYTES_MAX>;
     )
 )]
 async fn send_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::send(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -60,7 +58,7 @@ async fn send_campaign(
     post,
     path = "/campaigns/{campaignId}/pause",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -68,11 +66,11 @@ async fn send_campaign(
     )
 )]
 async fn pause_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::pause(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -82,7 +80,7 @@ async fn pause_campaign(
     post,
     path = "/campaigns/{campaignId}/resume",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -90,11 +88,11 @@ async fn pause_campaign(
     )
 )]
 async fn resume_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::resume(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -104,7 +102,7 @@ async fn resume_campaign(
     post,
     path = "/campaigns/{campaignId}/cancel",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -112,11 +110,11 @@ async fn resume_campaign(
     )
 )]
 async fn cancel_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::cancel(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -126,7 +124,7 @@ async fn cancel_campaign(
     post,
     path = "/campaigns/{campaignId}/retry",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -134,11 +132,11 @@ async fn cancel_campaign(
     )
 )]
 async fn retry_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::retry(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -148,7 +146,7 @@ async fn retry_campaign(
     post,
     path = "/campaigns/{campaignId}/resend",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it is not one-time, or has not finished sending"),
@@ -156,11 +154,11 @@ async fn retry_campaign(
     )
 )]
 async fn resend_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::resend(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -170,7 +168,7 @@ async fn resend_campaign(
     post,
     path = "/campaigns/{campaignId}/stop-recurring",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it is not recurring"),
@@ -179,11 +177,11 @@ async fn resend_campaign(
     )
 )]
 async fn stop_recurring(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::stop_recurring(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -193,7 +191,7 @@ async fn stop_recurring(
     post,
     path = "/campaigns/{campaignId}/publish",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "no edits are pending, or they cannot be sent"),
@@ -202,11 +200,11 @@ async fn stop_recurring(
     )
 )]
 async fn publish_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::publish(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -216,18 +214,18 @@ async fn publish_campaign(
     post,
     path = "/campaigns/{campaignId}/discard-draft",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
     )
 )]
 async fn discard_draft(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::discard_draft(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -237,18 +235,18 @@ async fn discard_draft(
     post,
     path = "/campaigns/{campaignId}/archive",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
     )
 )]
 async fn archive_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::archive(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -258,7 +256,7 @@ async fn archive_campaign(
     post,
     path = "/campaigns/{campaignId}/unarchive",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
@@ -266,11 +264,11 @@ async fn archive_campaign(
     )
 )]
 async fn unarchive_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::unarchive(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -280,15 +278,15 @@ async fn unarchive_campaign(
     post,
     path = "/campaigns/{campaignId}/duplicate",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses((status = 201, body = Campaign), (status = 404, description = "absent"))
 )]
 async fn duplicate_campaign(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
     _: NoBody,
-) -> Result<(StatusCode, Json<Campaign>)> {
+) -> ApiResult<(StatusCode, Json<Campaign>)> {
     let campaign = ops::duplicate(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }

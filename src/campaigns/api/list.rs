@@ -1,19 +1,19 @@
 //! `GET /campaigns`: a page of them, by filters.
 
 use axum::{Json, extract::State};
+use kernel::DayEdge;
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, FromQuery, NumberedPage, Query, QueryFields},
+};
 
 use super::Campaign;
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{
-        model::{CampaignChannel, Filter, Status, TAG_CHARS_MAX},
-        ops,
-    },
-    http::{FromQuery, NumberedPage, Query, QueryFields},
-    kernel::{DayEdge, Result},
+    CampaignState,
+    model::{CampaignChannel, Filter, Status, TAG_CHARS_MAX},
+    ops,
 };
 
 /// Campaigns on a page where the caller asks for no number, and at most.
@@ -131,17 +131,17 @@ impl Pagination {
         ("q" = Option<String>, Query, description = "part of the name, the description or a tag"),
         ("createdBy" = Option<String>, Query, description = "one or more, with or without `api_key:`"),
         ("editedBy" = Option<String>, Query, description = "who last changed what it says, likewise"),
-        ("createdFrom" = Option<crate::http::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
+        ("createdFrom" = Option<kernel::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
         ("page" = Option<u32>, Query, description = "from 1"),
         ("limit" = Option<u32>, Query, description = "default 20, at most 100"),
     ),
     responses((status = 200, body = Campaigns))
 )]
 pub(super) async fn list_campaigns(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Query(Ask { filter, page }): Query<Ask>,
-) -> Result<Json<Campaigns>> {
+) -> ApiResult<Json<Campaigns>> {
     let (campaigns, total) = ops::list(&app, caller.workspace(), &filter).await?;
     let data = campaigns.into_iter().map(Campaign::from).collect();
     Ok(Json(Campaigns { data, pagination: Pagination::of(page, total) }))

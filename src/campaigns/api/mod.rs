@@ -14,22 +14,19 @@ mod trial;
 mod versions;
 mod wire;
 
+use kernel::{CampaignId, Result, fields::EmptyBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
+use web::auth::Caller;
 
 use self::wire::Campaign;
 use super::ops::{NOT_FOUND, Who};
-use crate::{
-    app::App,
-    auth::Caller,
-    http::Nothing,
-    kernel::{CampaignId, Result},
-};
+use crate::CampaignState;
 
 /// Largest body of a request about campaigns, decompressed, in bytes (DECISIONS G7).
 const BODY_BYTES_MAX: usize = 8 << 20;
 
 /// The routes of `/campaigns`.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(campaigns::create_campaign, list::list_campaigns))
         .routes(routes!(

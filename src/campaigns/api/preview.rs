@@ -1,22 +1,24 @@
 //! `POST /campaigns/preview`: a look at whom a targeting means.
 
 use axum::{Json, extract::State};
+use contacts::audience::{
+    model::{Ask, Member, Targeting},
+    ops,
+};
+use kernel::{
+    UserId,
+    fields::{Fields, FromFields},
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Body},
+};
 
 use super::BODY_BYTES_MAX;
-use crate::{
-    app::App,
-    audience::{
-        model::{Ask, Member, Targeting},
-        ops,
-    },
-    auth::{Caller, scope},
-    campaigns::model::CampaignChannel,
-    http::{Body, Fields, FromFields},
-    kernel::{Result, UserId},
-};
+use crate::{CampaignState, model::CampaignChannel};
 
 /// Profiles shown where the caller asks for no number.
 const SHOWN_DEFAULT: u32 = 20;
@@ -38,7 +40,7 @@ pub(super) struct PreviewQuestion {
     /// The channel that `reachable` is judged by; without one everybody is reachable.
     channel: Option<CampaignChannel>,
     /// The id of a web app. None can be registered with this service yet, so any is refused.
-    #[schema(value_type = Option<crate::http::schema::Null>)]
+    #[schema(value_type = Option<kernel::schema::Null>)]
     web_app_id: Option<Value>,
 }
 
@@ -110,10 +112,10 @@ impl From<Member> for PreviewedUser {
     responses((status = 200, body = Previewed))
 )]
 pub(super) async fn preview_targeting(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Body(asked): Body<Asked, BODY_BYTES_MAX>,
-) -> Result<Json<Previewed>> {
+) -> ApiResult<Json<Previewed>> {
     let ask = Ask {
         targeting: Some(&asked.targeting),
         channel: asked.channel.and_then(CampaignChannel::delivers),

@@ -1,23 +1,23 @@
 //! `GET /campaigns/:campaignId/recurring-status`.
 
 use axum::{Json, extract::State};
+use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Path},
+};
 
 use super::{campaign_id, who};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{
-        model::{
-            Status,
-            settings::{end_date::EndDate, recurring::Frequency, zone::Zone},
-            trial::{Phase, Trial},
-        },
-        ops::{self, RecurringStatus},
+    CampaignState,
+    model::{
+        Status,
+        settings::{end_date::EndDate, recurring::Frequency},
+        trial::{Phase, Trial},
     },
-    http::Path,
-    kernel::{CampaignId, Result, Timestamp},
+    ops::{self, RecurringStatus},
 };
 
 /// Where a recurring campaign stands.
@@ -97,10 +97,10 @@ impl From<RecurringStatus> for RecurringAnswer {
     )
 )]
 pub(super) async fn recurring_status(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<RecurringAnswer>> {
+) -> ApiResult<Json<RecurringAnswer>> {
     let found = ops::recurring_status(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(found.into()))
 }

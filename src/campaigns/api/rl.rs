@@ -1,20 +1,23 @@
 //! Campaigns that learn: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
 
 use axum::{Json, extract::State};
+use kernel::{
+    fields::{Fields, FromFields},
+    schema::NameOrId,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
-use crate::{
-    app::App,
+use web::{
     auth::{Caller, scope},
-    campaigns::{
-        model::learning::{Objective, Plan},
-        ops,
-    },
-    http::{Body, Fields, FromFields, Path, schema::NameOrId},
-    kernel::Result,
+    http::{ApiResult, Body, OptionalBody, Path},
+};
+
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use crate::{
+    CampaignState,
+    model::learning::{Objective, Plan},
+    ops,
 };
 
 /// Ids of one question about warmth.
@@ -24,7 +27,7 @@ const ID_CHARS_MAX: usize = 255;
 /// Observations from which on enough is known.
 const OBSERVATIONS_REQUIRED: u64 = 100;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(launch_rl))
         .routes(routes!(pause_rl))
@@ -52,7 +55,7 @@ struct LaunchRlBody {
     post,
     path = "/campaigns/{campaignId}/launch-rl",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     request_body = Option<LaunchRlBody>,
     responses(
         (status = 200, body = Campaign),
@@ -62,11 +65,11 @@ struct LaunchRlBody {
     )
 )]
 async fn launch_rl(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
-    Body(plan): Body<Option<Plan>, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+    Body(OptionalBody(plan)): Body<OptionalBody<Plan>, BODY_BYTES_MAX>,
+) -> ApiResult<Json<Campaign>> {
     let plan = plan.unwrap_or_default();
     let campaign = ops::launch_rl(&app, &who(&caller), campaign_id(&id)?, plan).await?;
     Ok(Json(campaign.into()))
@@ -77,7 +80,7 @@ async fn launch_rl(
     post,
     path = "/campaigns/{campaignId}/pause-rl",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it does not learn"),
@@ -86,11 +89,11 @@ async fn launch_rl(
     )
 )]
 async fn pause_rl(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
-    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::pause_rl(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -100,7 +103,7 @@ async fn pause_rl(
     post,
     path = "/campaigns/{campaignId}/resume-rl",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path)),
+    params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 400, description = "it does not learn"),
@@ -109,11 +112,11 @@ async fn pause_rl(
     )
 )]
 async fn resume_rl(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
-    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::resume_rl(&app, &who(&caller), campaign_id(&id)?).await?;
     Ok(Json(campaign.into()))
 }
@@ -201,10 +204,10 @@ impl WarmthItem {
     responses((status = 200, body = WarmthAnswer))
 )]
 async fn ml_path_warmth(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Body(body): Body<WarmthBody, BODY_BYTES_MAX>,
-) -> Result<Json<WarmthAnswer>> {
+) -> ApiResult<Json<WarmthAnswer>> {
     let variants = body.variant_ids.unwrap_or_default();
     let seen = ops::observations(&app, caller.workspace(), &variants).await?;
     let paths = body.path_ids.unwrap_or_default().into_iter().map(|id| WarmthItem::new(id, 0));

@@ -8,7 +8,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use crate::campaigns::model::{Definition, Status};
+use crate::model::{Definition, Status};
 
 /// The body of `POST /campaigns`.
 #[derive(Debug)]

@@ -1,25 +1,28 @@
 //! `POST /campaigns/spam-check`: how an email looks to spam filters.
 
 use axum::{Json, extract::State};
+use content::spam::Report;
+use kernel::{
+    CampaignId,
+    fields::{Fields, FromFields},
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
+use web::{
+    auth::{Caller, scope},
+    http::{ApiError, ApiResult, Body},
+};
 
 use super::BODY_BYTES_MAX;
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{
-        model::{
-            CampaignChannel,
-            message::{Content, EmailMessage, Message},
-        },
-        ops::{self, NOT_FOUND, Subject},
+    CampaignState,
+    model::{
+        CampaignChannel,
+        message::{Content, EmailMessage, Message},
     },
-    http::{Body, Fields, FromFields},
-    kernel::{CampaignId, Result},
-    spam::Report,
+    ops::{self, NOT_FOUND, Subject},
 };
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new().routes(routes!(check_spam))
 }
 
@@ -91,10 +94,10 @@ impl FromFields for Question {
     )
 )]
 async fn check_spam(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Body(question): Body<Question, BODY_BYTES_MAX>,
-) -> Result<Json<Report>> {
+) -> ApiResult<Json<Report>> {
     let subject = match question {
         Question::Given(email) => Subject::Given(email),
         Question::Of { campaign, variant } => {
@@ -102,5 +105,5 @@ async fn check_spam(
             Subject::Of { campaign, variant }
         }
     };
-    ops::spam_check(&app, caller.workspace(), subject).await.map(Json)
+    ops::spam_check(&app, caller.workspace(), subject).await.map(Json).map_err(ApiError)
 }

@@ -1,16 +1,18 @@
 //! `GET /campaigns/:campaignId/sto-coverage`.
 
 use axum::{Json, extract::State};
+use kernel::CampaignId;
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiResult, Path},
+};
 
 use super::{campaign_id, who};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::ops::{self, Coverage},
-    http::Path,
-    kernel::{CampaignId, Result},
+    CampaignState,
+    ops::{self, Coverage},
 };
 
 /// For how many of an audience the hour is known at which they look.
@@ -77,10 +79,10 @@ impl CoverageAnswer {
     )
 )]
 pub(super) async fn sto_coverage(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<CoverageAnswer>> {
+) -> ApiResult<Json<CoverageAnswer>> {
     let campaign_id = campaign_id(&id)?;
     let found = ops::sto_coverage(&app, &who(&caller), campaign_id).await?;
     Ok(Json(CoverageAnswer::new(campaign_id, &found)))

@@ -1,23 +1,26 @@
 //! `POST /campaigns/{campaignId}/retest-ab`, `/select-winner`: the trial of a campaign's variants.
 
 use axum::{Json, extract::State};
+use kernel::{
+    CampaignId,
+    fields::{Fields, FromFields},
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
-use crate::{
-    app::App,
+use web::{
     auth::{Caller, scope},
-    campaigns::{
-        model::{trial::Phase, variant::ID_CHARS_MAX},
-        ops,
-    },
-    http::{Body, Fields, FromFields, Path},
-    kernel::{CampaignId, Result},
+    http::{ApiResult, Body, OptionalBody, Path},
 };
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use crate::{
+    CampaignState,
+    model::{trial::Phase, variant::ID_CHARS_MAX},
+    ops,
+};
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new().routes(routes!(retest_ab)).routes(routes!(select_winner))
 }
 
@@ -47,11 +50,11 @@ pub(super) struct RetestAnswer {
     )
 )]
 pub(super) async fn retest_ab(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path(id): Path<String>,
-    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
-) -> Result<Json<RetestAnswer>> {
+    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+) -> ApiResult<Json<RetestAnswer>> {
     let campaign_id = campaign_id(&id)?;
     let trial = ops::retest_ab(&app, &who(&caller), campaign_id).await?;
     Ok(Json(RetestAnswer {
@@ -93,11 +96,11 @@ impl FromFields for Selection {
     )
 )]
 pub(super) async fn select_winner(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
     Path(id): Path<String>,
     Body(selection): Body<Selection, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+) -> ApiResult<Json<Campaign>> {
     let who = who(&caller);
     let campaign = ops::select_winner(&app, &who, campaign_id(&id)?, &selection.variant_id).await?;
     Ok(Json(campaign.into()))

@@ -1,24 +1,24 @@
 //! `/campaigns/:campaignId/versions…` and `…/history`: what it said, and what was done to it.
 
 use axum::{Json, extract::State};
+use kernel::{Timestamp, VersionId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use super::{BODY_BYTES_MAX, Campaign, Nothing, campaign_id, who};
-use crate::{
-    app::App,
+use web::{
     auth::{Caller, scope},
-    campaigns::{
-        model::{self, Change, ChangeType, Definition, Difference},
-        ops,
-    },
-    http::{Body, FromQuery, OffsetPage, Path, Query, QueryFields},
-    kernel::{Result, Timestamp, VersionId},
+    http::{ApiResult, Body, FromQuery, OffsetPage, OptionalBody, Path, Query, QueryFields},
 };
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use crate::{
+    CampaignState,
+    model::{self, Change, ChangeType, Definition, Difference},
+    ops,
+};
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(list_versions))
         .routes(routes!(compare_versions))
@@ -129,18 +129,18 @@ impl FromQuery for Sides {
     path = "/campaigns/{campaignId}/versions",
     tag = "campaigns",
     params(
-        ("campaignId" = crate::kernel::CampaignId, Path),
+        ("campaignId" = kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
     responses((status = 200, body = Versions), (status = 404, description = "absent"))
 )]
 async fn list_versions(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(page): Query<Page>,
-) -> Result<Json<Versions>> {
+) -> ApiResult<Json<Versions>> {
     let page = (page.limit, page.offset);
     let (versions, total) = ops::versions(&app, &who(&caller), campaign_id(&id)?, page).await?;
     let data = versions.into_iter().map(Version::from).collect();
@@ -152,18 +152,18 @@ async fn list_versions(
     get,
     path = "/campaigns/{campaignId}/versions/compare",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path), ("v1" = String, Query, min_length = 1), ("v2" = String, Query, min_length = 1)),
+    params(("campaignId" = kernel::CampaignId, Path), ("v1" = String, Query, min_length = 1), ("v2" = String, Query, min_length = 1)),
     responses(
         (status = 200, body = Comparison),
         (status = 404, description = "the campaign or a version is absent"),
     )
 )]
 async fn compare_versions(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Sides(v1, v2)): Query<Sides>,
-) -> Result<Json<Comparison>> {
+) -> ApiResult<Json<Comparison>> {
     let compared = ops::compare(&app, &who(&caller), campaign_id(&id)?, (&v1, &v2)).await?;
     Ok(Json(Comparison {
         v1: compared.before.into(),
@@ -178,17 +178,17 @@ async fn compare_versions(
     get,
     path = "/campaigns/{campaignId}/versions/{versionId}",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path), ("versionId" = String, Path)),
+    params(("campaignId" = kernel::CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Snapshot),
         (status = 404, description = "the campaign or the version is absent"),
     )
 )]
 async fn get_version(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path((id, version)): Path<(String, String)>,
-) -> Result<Json<Snapshot>> {
+) -> ApiResult<Json<Snapshot>> {
     let found = ops::find_version(&app, &who(&caller), campaign_id(&id)?, &version).await?;
     Ok(Json(Snapshot {
         version: found.version.into(),
@@ -201,7 +201,7 @@ async fn get_version(
     post,
     path = "/campaigns/{campaignId}/versions/{versionId}/rollback",
     tag = "campaigns",
-    params(("campaignId" = crate::kernel::CampaignId, Path), ("versionId" = String, Path)),
+    params(("campaignId" = kernel::CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "the campaign or the version is absent"),
@@ -209,11 +209,11 @@ async fn get_version(
     )
 )]
 async fn roll_back(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     Path((id, version)): Path<(String, String)>,
-    _: Body<Option<Nothing>, BODY_BYTES_MAX>,
-) -> Result<Json<Campaign>> {
+    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+) -> ApiResult<Json<Campaign>> {
     let campaign = ops::rollback(&app, &who(&caller), campaign_id(&id)?, &version).await?;
     Ok(Json(campaign.into()))
 }
@@ -270,18 +270,18 @@ struct History {
     path = "/campaigns/{campaignId}/history",
     tag = "campaigns",
     params(
-        ("campaignId" = crate::kernel::CampaignId, Path),
+        ("campaignId" = kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
     responses((status = 200, body = History), (status = 404, description = "absent"))
 )]
 async fn list_history(
-    State(app): State<App>,
+    State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(page): Query<Page>,
-) -> Result<Json<History>> {
+) -> ApiResult<Json<History>> {
     let page = (page.limit, page.offset);
     let (entries, total) = ops::history(&app, &who(&caller), campaign_id(&id)?, page).await?;
     let items = entries.into_iter().map(|entry| Entry {

@@ -1,13 +1,11 @@
 //! Campaigns as they are written out.
 
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    campaigns::model::{self, Definition, Status, learning::Learning},
-    kernel::{CampaignId, Timestamp},
-};
+use crate::model::{self, Definition, Status, learning::Learning};
 
 /// A campaign: its writable fields, and where it stands.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,12 +1,12 @@
 //! A campaign: what it says, where it stands, and what a call makes of it.
 
+use kernel::{CampaignId, Timestamp, WorkspaceId};
 use serde_json::Value;
 
 use super::{
     Call, CampaignChannel, Definition, Kind, Refusal, SendType, Standing, Status, status::next,
     timing,
 };
-use crate::kernel::{CampaignId, Timestamp, WorkspaceId};
 
 /// A campaign as it is stored.
 #[derive(Debug, Clone, PartialEq)]

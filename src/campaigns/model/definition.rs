@@ -3,6 +3,13 @@
 
 use std::collections::HashSet;
 
+use contacts::audience::model::Targeting;
+use kernel::{
+    ListId, NotATimestamp, Timestamp,
+    fields::{Field, Fields, Presence, Required},
+    quiet::QuietTimeOverride,
+    zone::Zone,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -14,21 +21,14 @@ use super::{
         channel_config::ChannelConfig,
         conversion::ConversionTracking,
         limits::{SendRateLimit, SendVolumeLimit},
-        quiet::QuietTimeOverride,
         recurring::RecurringSchedule,
         resend::{self, ResendPolicy},
         schedule,
         sto::StoConfig,
         trigger::TriggerConfig,
         utm::UtmSettings,
-        zone::Zone,
     },
     variant::{self, Variant},
-};
-use crate::{
-    audience::model::Targeting,
-    http::{Field, Fields, Presence, Required},
-    kernel::{ListId, NotATimestamp, Timestamp},
 };
 
 /// Characters of a name.
@@ -49,7 +49,7 @@ const SENDER_CHARS_MAX: usize = 255;
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Definition {
     /// 1 to 255 characters.
-    #[schema(value_type = crate::http::schema::Name)]
+    #[schema(value_type = kernel::schema::Name)]
     pub name: String,
     /// At most 1000 characters.
     #[schema(max_length = 1000)]
@@ -64,7 +64,7 @@ pub struct Definition {
     /// What makes it go out.
     pub send_type: SendType,
     /// When, for `scheduled`.
-    #[schema(value_type = Option<crate::http::schema::Moment>)]
+    #[schema(value_type = Option<kernel::schema::Moment>)]
     pub scheduled_at: Option<Timestamp>,
     /// The IANA zone a `scheduledAt` without an offset is read in.
     #[schema(value_type = Option<String>)]
@@ -100,7 +100,7 @@ pub struct Definition {
     #[schema(minimum = 1, maximum = 3650)]
     pub resend_cooldown_days: Option<u32>,
     /// At most 50, each once.
-    #[schema(value_type = Vec<crate::http::schema::Tag>, max_items = 50)]
+    #[schema(value_type = Vec<kernel::schema::Tag>, max_items = 50)]
     pub tags: Vec<String>,
     /// Whether frequency caps are left aside when it is sent again.
     pub ignore_touching_rules: bool,

@@ -1,12 +1,13 @@
 //! What a body says of a campaign: any of its writable fields, laid over what is there.
 
+use kernel::{
+    Error, Result, Timestamp,
+    fields::{Fields, read_object_by},
+};
 use serde_json::{Map, Value};
+use web::http::FromBody;
 
 use super::{Definition, Status};
-use crate::{
-    http::{Fields, FromBody, read_object_by},
-    kernel::{Error, Result, Timestamp},
-};
 
 /// What a time that is over is answered with.
 pub const IN_THE_FUTURE: &str = "must be in the future";

@@ -1,7 +1,8 @@
 //! Which campaigns a list is to show.
 
+use kernel::Timestamp;
+
 use super::{CampaignChannel, Status};
-use crate::kernel::Timestamp;
 
 /// Which campaigns to answer. What is empty or absent asks for nothing.
 #[derive(Debug, Clone, Default)]

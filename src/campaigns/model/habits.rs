@@ -1,8 +1,6 @@
 //! At which hour of their own day people come, and so may look at a message (DELIVERY, "STO").
 
-use crate::kernel::Timestamp;
-
-use super::settings::zone::Zone;
+use kernel::{Timestamp, zone::Zone};
 
 /// Hours of a day.
 pub const HOURS: usize = 24;

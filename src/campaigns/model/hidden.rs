@@ -130,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::campaigns::model::differences;
+    use crate::model::differences;
 
     fn campaign(token: &str, body: &str) -> Value {
         let auth = |token: &str| json!({"type": "bearer", "token": token});

@@ -1,5 +1,7 @@
 //! What launching a campaign would do, told before it is done (DECISIONS K18).
 
+use contacts::audience::model::Measured;
+use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -7,11 +9,7 @@ use super::{
     CampaignChannel, Definition, SendType, Variant,
     checks::Check,
     estimate::share_out,
-    settings::{limits::SendRateLimit, occurrence::next_occurrence, zone::Zone},
-};
-use crate::{
-    audience::model::Measured,
-    kernel::{CampaignId, Timestamp},
+    settings::{limits::SendRateLimit, occurrence::next_occurrence},
 };
 
 /// Minutes of an hour.
@@ -218,11 +216,11 @@ pub fn smallest_part(definition: &Definition, audience: &LaunchAudience) -> Opti
 #[cfg(test)]
 #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
 mod tests {
+    use contacts::audience::model::Excluded;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::audience::model::Excluded;
 
     fn definition(fields: Value) -> Definition {
         let mut body = json!({
@@ -236,8 +234,9 @@ mod tests {
         for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let read = |fields: &mut crate::http::Fields<'_>| Definition::read(fields, "Europe/Berlin");
-        crate::http::read_object_by(body.as_object().unwrap(), read)
+        let read =
+            |fields: &mut kernel::fields::Fields<'_>| Definition::read(fields, "Europe/Berlin");
+        kernel::fields::read_object_by(body.as_object().unwrap(), read)
             .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 

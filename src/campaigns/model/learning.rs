@@ -1,5 +1,9 @@
 //! Where the learning of a campaign stands: which of its variants earn rewards, and what that says.
 
+use kernel::{
+    CampaignId, Timestamp,
+    fields::{Fields, FromFields},
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
@@ -9,10 +13,6 @@ use super::{
     settings::plain,
     statistics::beta::{Beta, probabilities_to_be_best, value_remaining},
     variant::Variant,
-};
-use crate::{
-    http::{Fields, FromFields},
-    kernel::{CampaignId, Timestamp},
 };
 
 /// Variants without which there is nothing to learn.
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn a_plan_has_its_bounds() {
         let read = |sent: serde_json::Value| {
-            crate::http::read_object::<Plan>(sent.as_object().unwrap())
+            kernel::fields::read_object::<Plan>(sent.as_object().unwrap())
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
         };
         assert_eq!(read(json!({})), Ok(Plan::default()));

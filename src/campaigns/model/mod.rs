@@ -39,7 +39,7 @@ pub use self::{
     status::{Call, Kind, Refusal, Standing, Status, next},
     variant::Variant,
 };
-use crate::kernel::Channel;
+use kernel::Channel;
 
 /// What a campaign goes out on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

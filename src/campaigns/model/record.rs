@@ -1,11 +1,11 @@
 //! What is written down about a campaign: versions, and entries of its history.
 
+use kernel::{Timestamp, VersionId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Change;
-use crate::kernel::{Timestamp, VersionId};
 
 /// What made a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

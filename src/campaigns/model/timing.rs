@@ -1,10 +1,8 @@
 //! When the sender has to look at a campaign.
 
-use super::{
-    Definition, Kind, Status,
-    settings::{occurrence::next_occurrence, zone::Zone},
-};
-use crate::kernel::Timestamp;
+use kernel::{Timestamp, zone::Zone};
+
+use super::{Definition, Kind, Status, settings::occurrence::next_occurrence};
 
 /// When a campaign that comes into a state has to be looked at: at its time, at its next occurrence after
 /// having gone out so many times, at once, or never.

@@ -1,10 +1,10 @@
 //! Where the trial of a campaign's variants stands.
 
+use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Campaign, Status, settings::ab_test::AbTestConfig};
-use crate::kernel::Timestamp;
 
 /// How far a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,14 +1,11 @@
 //! How texts, addresses, numbers and free JSON inside a campaign are read: bounded, and judged as Liquid
 //! where they are templates.
 
+use content::{markup, template};
+use kernel::fields::{Field, Presence};
 use serde::Serializer;
 use serde_json::{Map, Value};
 use url::Url;
-
-use crate::{
-    http::{Field, Presence},
-    markup, template,
-};
 
 /// Objects and lists inside free JSON of a message, one inside the other.
 const JSON_DEPTH_MAX: usize = 8;
@@ -191,7 +188,7 @@ fn strings(value: &Value, depth: usize, path: &mut String) -> Read<()> {
 
 /// Reads an object of free JSON by [`is_templated_json`].
 pub(super) fn templated_object(
-    body: &mut crate::http::Fields<'_>,
+    body: &mut kernel::fields::Fields<'_>,
     name: &str,
     bytes_max: usize,
 ) -> Option<Map<String, Value>> {

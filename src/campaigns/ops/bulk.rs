@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    app::App,
-    campaigns::model::{Action, Campaign, ChangeType, Definition, Status, TAGS_MAX, each_once},
-    kernel::{CampaignId, Error, Result},
-};
+use kernel::{CampaignId, Error, Result};
 
 use super::{NOT_FOUND, Step, Who, archive, change, duplicate, remove, unarchive};
+use crate::{
+    CampaignState,
+    model::{Action, Campaign, ChangeType, Definition, Status, TAGS_MAX, each_once},
+};
 
 /// What became of each, in the order they were named; one named twice is done once.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub enum Work {
 }
 
 /// Does the same to each.
-pub async fn each(app: &App, who: &Who, ids: &[String], work: &Work) -> Bulk {
+pub async fn each(app: &CampaignState, who: &Who, ids: &[String], work: &Work) -> Bulk {
     let (mut bulk, mut seen) = (Bulk::default(), HashSet::new());
     for text in ids {
         let id = text.parse::<CampaignId>();
@@ -60,7 +60,12 @@ pub async fn each(app: &App, who: &Who, ids: &[String], work: &Work) -> Bulk {
     bulk
 }
 
-async fn one(app: &App, who: &Who, id: CampaignId, work: &Work) -> Result<Option<CampaignId>> {
+async fn one(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    work: &Work,
+) -> Result<Option<CampaignId>> {
     match work {
         Work::Delete => remove(app, who, id).await?,
         Work::Archive => drop(archive(app, who, id).await?),

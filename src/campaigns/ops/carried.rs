@@ -3,11 +3,9 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    app::App,
-    campaigns::store,
-    kernel::{Channel, ChannelSet, Result, Timestamp},
-};
+use kernel::{Channel, ChannelSet, Result, Timestamp};
+
+use crate::{CampaignState, store};
 
 /// Milliseconds after the last note of any process in which a channel is still taken for carried.
 const SILENT_MAX_MS: i64 = 10 * 60_000;
@@ -24,7 +22,7 @@ impl Carried {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn read(app: &App) -> Result<Self> {
+    pub async fn read(app: &CampaignState) -> Result<Self> {
         let now = app.clock().now();
         let read = Self { last: store::carried(app.db()).await?, now };
         if read.last.is_empty() || read.last.values().any(|at| read.is_recent(*at)) {
@@ -57,16 +55,16 @@ impl Carried {
     }
 }
 
-async fn resume(app: &App, now: Timestamp) -> Result<()> {
+async fn resume(app: &CampaignState, now: Timestamp) -> Result<()> {
     let since = Timestamp::from_millis(now.millis() - SILENT_MAX_MS);
     store::resume_carried(app.db(), (since, now)).await
 }
 
 /// The channels that this process carries, or another does.
-pub(super) async fn anywhere(app: &App) -> Result<ChannelSet> {
-    let is_here = |channel: &Channel| app.carried().contains(*channel);
+pub(super) async fn anywhere(app: &CampaignState) -> Result<ChannelSet> {
+    let is_here = |channel: &Channel| app.enabled_channels().contains(*channel);
     if Channel::ALL.iter().all(is_here) {
-        return Ok(app.carried());
+        return Ok(app.enabled_channels());
     }
     let carried = Carried::read(app).await?;
     let is_carried = |channel: &Channel| is_here(channel) || carried.has(channel.as_str());
@@ -77,7 +75,7 @@ pub(super) async fn anywhere(app: &App) -> Result<ChannelSet> {
 ///
 /// # Errors
 /// When the store fails.
-pub async fn note_carried(app: &App, channels: &[&str], is_first: bool) -> Result<()> {
+pub async fn note_carried(app: &CampaignState, channels: &[&str], is_first: bool) -> Result<()> {
     let now = app.clock().now();
     if is_first {
         resume(app, now).await?;

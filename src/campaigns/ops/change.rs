@@ -4,20 +4,18 @@
 //! Of callers that race, one gets what it asked for. The others judge again by what it left, so that
 //! they are refused for a reason that is true.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Call, Campaign, Change, ChangeType, Definition, Difference, NO_SUCH_LIST,
-            Status, changed_fields, differences, for_history,
-        },
-        store::{self, Saved},
-    },
-    kernel::{CampaignId, Error, ListId, Result, Timestamp, WorkspaceId},
-    lists,
-};
+use contacts::lists;
+use kernel::{CampaignId, Error, ListId, Result, Timestamp, WorkspaceId};
 
 use super::{NOT_FOUND, consent, secrets, senders};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Call, Campaign, Change, ChangeType, Definition, Difference, NO_SUCH_LIST, Status,
+        changed_fields, differences, for_history,
+    },
+    store::{self, Saved},
+};
 
 /// Times a change is tried. Each lost race means that somebody else's change was made.
 const TRIES_MAX: u32 = 100;
@@ -129,7 +127,7 @@ impl Step {
 /// # Errors
 /// Not found; whatever `judge` refuses; a conflict where others were faster again and again.
 pub async fn change(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     id: CampaignId,
     judge: impl Fn(&Campaign, Timestamp) -> Result<Option<Step>> + Send,
@@ -197,7 +195,11 @@ pub(super) async fn commit(
 ///
 /// # Errors
 /// One of the field that names it.
-pub(super) async fn look_up(app: &App, workspace: WorkspaceId, list: ListId) -> Result<()> {
+pub(super) async fn look_up(
+    app: &CampaignState,
+    workspace: WorkspaceId,
+    list: ListId,
+) -> Result<()> {
     match lists::ops::get(app, workspace, list).await {
         Err(Error::NotFound(_)) => Err(Error::invalid("subscriptionCategoryId", NO_SUCH_LIST)),
         found => found.map(drop),

@@ -1,13 +1,13 @@
 //! Whom a campaign may be sent to whatever they said: `subscriptionPreference: all` is for transactional lists
 //! alone (DECISIONS F3).
 
-use crate::{
-    app::App,
+use contacts::{
     audience::model::{SubscriptionPreference, Targeting},
-    campaigns::model::Definition,
-    kernel::{Error, FieldError, Result, WorkspaceId},
     lists::{self, model::Kind},
 };
+use kernel::{Error, FieldError, Result, WorkspaceId};
+
+use crate::{CampaignState, model::Definition};
 
 /// What is wrong with sending to all, where it is wrong. The list may have changed since the campaign was
 /// written, so it is asked whenever one goes live.
@@ -15,7 +15,7 @@ use crate::{
 /// # Errors
 /// When the store fails.
 pub async fn fault(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     definition: &Definition,
 ) -> Result<Option<FieldError>> {

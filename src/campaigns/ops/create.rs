@@ -1,18 +1,16 @@
 //! Making campaigns: from a body, or from another campaign.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Campaign, Change, ChangeType, Definition, Edit, NAME_CHARS_MAX, State, Status,
-            changed_fields, timing,
-        },
-        store::{self, Saved},
-    },
-    kernel::{CampaignId, Error, Result, Timestamp},
-};
+use kernel::{CampaignId, Error, Result, Timestamp};
 
 use super::{NOT_FOUND, Who, change::look_up, secrets};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Campaign, Change, ChangeType, Definition, Edit, NAME_CHARS_MAX, State, Status,
+        changed_fields, timing,
+    },
+    store::{self, Saved},
+};
 
 /// What the name of a copy ends in.
 const COPY: &str = " (copy)";
@@ -21,7 +19,7 @@ const COPY: &str = " (copy)";
 ///
 /// # Errors
 /// Every complaint about the body.
-pub async fn create(app: &App, who: &Who, edit: &Edit) -> Result<Campaign> {
+pub async fn create(app: &CampaignState, who: &Who, edit: &Edit) -> Result<Campaign> {
     let now = app.clock().now();
     // Reading large templates keeps a core busy for a while.
     let mut definition = tokio::task::block_in_place(|| edit.create(&who.zone, now))?;
@@ -51,7 +49,7 @@ pub(super) const NOT_SCHEDULABLE: &str =
 ///
 /// # Errors
 /// Not found.
-pub async fn duplicate(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn duplicate(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     let source = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
     let mut definition = source.definition;
     definition.name = copied(&definition.name);
@@ -68,7 +66,7 @@ fn copied(name: &str) -> String {
 }
 
 async fn insert(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     (definition, status): (Definition, Status),
     changes: Vec<Change>,

@@ -3,19 +3,8 @@
 
 use std::time::Duration;
 
+use kernel::{Channel, Error, Result, Timestamp, WorkspaceId};
 use supervisor::Heartbeat;
-
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Call, Campaign, CampaignChannel, Kind, Status, Variant,
-            message::MessageChannel, timing,
-        },
-        store,
-    },
-    kernel::{Channel, Error, Result, Timestamp, WorkspaceId},
-};
 
 use super::{
     Step, Who,
@@ -24,6 +13,14 @@ use super::{
     consent,
     lifecycle::{ended, failed, refuse_unfit_again},
     senders,
+};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Call, Campaign, CampaignChannel, Kind, Status, Variant, message::MessageChannel,
+        timing,
+    },
+    store,
 };
 
 /// Rest between two looks at the times.
@@ -36,7 +33,7 @@ const PUT_OFF: Duration = Duration::from_mins(10);
 const MISSED: &str = "missed_schedule";
 
 /// Takes up what is due until it is dropped.
-pub async fn watch(app: App, heartbeat: Heartbeat) {
+pub async fn watch(app: CampaignState, heartbeat: Heartbeat) {
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
@@ -57,7 +54,7 @@ pub async fn watch(app: App, heartbeat: Heartbeat) {
 }
 
 /// Takes up one batch, and says how many there were.
-async fn take_up(app: &App) -> Result<i64> {
+async fn take_up(app: &CampaignState) -> Result<i64> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
     let (mut taken, mut begun) = (0, 0);
@@ -90,7 +87,7 @@ async fn take_up(app: &App) -> Result<i64> {
     }
     tx.commit().await?;
     if begun > 0 {
-        app.bell().ring();
+        app.due_signal().notify();
     }
     Ok(taken)
 }
@@ -136,7 +133,7 @@ fn millis(duration: Duration) -> i64 {
 
 /// What becomes of a campaign that is due.
 async fn judge(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     campaign: &Campaign,
     now: Timestamp,
@@ -181,7 +178,7 @@ fn gone_out(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Resu
 }
 
 /// Why messages of a campaign cannot be sent, where no process carries one of its channels.
-async fn without_provider(app: &App, campaign: &Campaign) -> Result<Option<String>> {
+async fn without_provider(app: &CampaignState, campaign: &Campaign) -> Result<Option<String>> {
     let definition = &campaign.definition;
     let of_variant = |variant: &Variant| match variant.message.as_ref()?.content.channel() {
         MessageChannel::Email => Some(Channel::Email),
@@ -195,7 +192,7 @@ async fn without_provider(app: &App, campaign: &Campaign) -> Result<Option<Strin
         CampaignChannel::AiOptimized => definition.variants.iter().filter_map(of_variant).collect(),
         channel => channel.delivers().into_iter().collect(),
     };
-    let is_lacking = |channel: &Channel| !app.carried().contains(*channel);
+    let is_lacking = |channel: &Channel| !app.enabled_channels().contains(*channel);
     let lacking: Vec<Channel> = channels.into_iter().filter(is_lacking).collect();
     if lacking.is_empty() {
         return Ok(None);
@@ -204,7 +201,7 @@ async fn without_provider(app: &App, campaign: &Campaign) -> Result<Option<Strin
     Ok(lacking.into_iter().find_map(|channel| carried.fault(channel.as_str())))
 }
 
-fn lateness_max(app: &App) -> Duration {
+fn lateness_max(app: &CampaignState) -> Duration {
     Duration::from_secs(u64::from(app.delivery().max_lateness_minutes) * 60)
 }
 
@@ -214,7 +211,7 @@ fn is_late(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> bool 
 }
 
 async fn launched(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     campaign: &Campaign,
     now: Timestamp,

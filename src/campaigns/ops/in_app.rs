@@ -1,11 +1,9 @@
 //! Campaigns that apps ask for.
 
+use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::PgPool;
 
-use crate::{
-    campaigns::{model::Campaign, store},
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use crate::{model::Campaign, store};
 
 /// The live in-app campaigns with their revisions, in the order in which messages go first: by priority,
 /// among equals the newest; at most so many.

@@ -2,26 +2,30 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Call, Campaign, Change,
-            learning::{ARMS_MIN, Learning, Plan},
-        },
-        store,
-    },
-    kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId},
-};
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
+use web::Services;
 
 use super::{Step, Who, change, find, lifecycle::refuse_unfit};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Call, Campaign, Change,
+        learning::{ARMS_MIN, Learning, Plan},
+    },
+    store,
+};
 
 /// Launches a campaign that learns.
 ///
 /// # Errors
 /// Not found; a bad request where there is nothing to choose from or what it says cannot be sent; a conflict
 /// where it cannot be sent from where it stands.
-pub async fn launch_rl(app: &App, who: &Who, id: CampaignId, plan: Plan) -> Result<Campaign> {
+pub async fn launch_rl(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    plan: Plan,
+) -> Result<Campaign> {
     change(app, who, id, |campaign, now| launched(campaign, plan, now).map(Some)).await
 }
 
@@ -52,7 +56,7 @@ fn launched(campaign: &Campaign, plan: Plan, now: Timestamp) -> Result<Step> {
 ///
 /// # Errors
 /// Not found; a bad request where it does not learn; a conflict where it is neither active nor scheduled.
-pub async fn pause_rl(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn pause_rl(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::Pause, Action::Paused)).await
 }
 
@@ -60,11 +64,16 @@ pub async fn pause_rl(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> 
 ///
 /// # Errors
 /// Not found; a bad request where it does not learn; a conflict where it is not paused.
-pub async fn resume_rl(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn resume_rl(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::Resume, Action::Resumed)).await
 }
 
-async fn moved(app: &App, who: &Who, id: CampaignId, by: (Call, Action)) -> Result<Campaign> {
+async fn moved(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    by: (Call, Action),
+) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         learning_of(campaign)?;
         Step::moved(campaign, by.0, by.1, now).map(Some)
@@ -82,7 +91,7 @@ fn learning_of(campaign: &Campaign) -> Result<Learning> {
 /// # Errors
 /// Not found; a bad request where it does not learn.
 pub async fn learning(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     id: CampaignId,
 ) -> Result<(Campaign, Learning)> {
@@ -97,7 +106,7 @@ pub async fn learning(
 /// # Errors
 /// When the store fails.
 pub async fn observations(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     variants: &[String],
 ) -> Result<HashMap<String, u64>> {
@@ -108,7 +117,7 @@ pub async fn observations(
 ///
 /// # Errors
 /// When the store fails.
-pub async fn learners(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
+pub async fn learners(app: &Services) -> Result<Vec<(WorkspaceId, Campaign)>> {
     store::active_learners(app.db()).await
 }
 
@@ -117,7 +126,7 @@ pub async fn learners(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
 /// # Errors
 /// When the store fails.
 pub async fn note_learning(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     campaign: &Campaign,
     learning: &Learning,

@@ -1,27 +1,24 @@
 //! The calls that move a campaign from state to state.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Call, Campaign, Definition, Kind, SendType, Status,
-            checks::{self, Check, CheckId, CheckStatus},
-            learning::{Learning, Plan},
-            settings::zone::Zone,
-        },
-        store,
-    },
-    kernel::{CampaignId, Error, FieldError, Result, Timestamp},
-};
+use kernel::{CampaignId, Error, FieldError, Result, Timestamp, zone::Zone};
 
 use super::{Step, Who, change};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Call, Campaign, Definition, Kind, SendType, Status,
+        checks::{self, Check, CheckId, CheckStatus},
+        learning::{Learning, Plan},
+    },
+    store,
+};
 
 /// Launches: a one-time campaign goes out now, others are live from now on.
 ///
 /// # Errors
 /// Not found; a bad request where what it says cannot be sent; a conflict where it cannot be sent from
 /// where it stands.
-pub async fn send(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn send(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         let mut step = Step::moved(campaign, Call::Send, Action::Sent, now)?;
         refuse_unfit(&campaign.definition, now)?;
@@ -70,7 +67,12 @@ fn refuse(definition: &Definition, now: Timestamp, counts: impl Fn(&Check) -> bo
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
-async fn moved(app: &App, who: &Who, id: CampaignId, by: (Call, Action)) -> Result<Campaign> {
+async fn moved(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    by: (Call, Action),
+) -> Result<Campaign> {
     let (call, action) = by;
     change(app, who, id, |campaign, now| Step::moved(campaign, call, action, now).map(Some)).await
 }
@@ -79,7 +81,7 @@ async fn moved(app: &App, who: &Who, id: CampaignId, by: (Call, Action)) -> Resu
 ///
 /// # Errors
 /// Not found; a conflict where it is neither active nor scheduled.
-pub async fn pause(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn pause(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::Pause, Action::Paused)).await
 }
 
@@ -87,7 +89,7 @@ pub async fn pause(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 ///
 /// # Errors
 /// Not found; a conflict where it is not paused.
-pub async fn resume(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn resume(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         let step = Step::moved(campaign, Call::Resume, Action::Resumed, now)?;
         ended(campaign, step, now).map(Some)
@@ -112,7 +114,7 @@ pub(super) fn ended(from: &Campaign, step: Step, now: Timestamp) -> Result<Step>
 ///
 /// # Errors
 /// Not found; a conflict where nothing is under way.
-pub async fn cancel(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn cancel(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::Cancel, Action::Cancelled)).await
 }
 
@@ -120,7 +122,7 @@ pub async fn cancel(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 ///
 /// # Errors
 /// Not found; a conflict where it has not failed.
-pub async fn retry(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn retry(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     // First, so that it is not lost between the two; until it is put in line nobody heeds it.
     store::again(app.db(), who.workspace, id).await?;
     moved(app, who, id, (Call::Retry, Action::Retried)).await
@@ -130,7 +132,7 @@ pub async fn retry(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 ///
 /// # Errors
 /// Not found; a bad request where it is not one-time or has not finished.
-pub async fn resend(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn resend(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         let step = Step::moved(campaign, Call::Resend, Action::Resent, now)?;
         refuse_unfit(&campaign.definition, now)?;
@@ -143,7 +145,7 @@ pub async fn resend(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 ///
 /// # Errors
 /// Not found; a bad request where it is not recurring; a conflict where it is not live.
-pub async fn stop_recurring(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn stop_recurring(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::StopRecurring, Action::RecurringStopped)).await
 }
 
@@ -151,7 +153,7 @@ pub async fn stop_recurring(app: &App, who: &Who, id: CampaignId) -> Result<Camp
 ///
 /// # Errors
 /// Not found.
-pub async fn archive(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn archive(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, archived).await
 }
 
@@ -167,7 +169,7 @@ pub(super) fn archived(campaign: &Campaign, now: Timestamp) -> Result<Option<Ste
 ///
 /// # Errors
 /// Not found; a conflict where it is not archived.
-pub async fn unarchive(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn unarchive(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     moved(app, who, id, (Call::Unarchive, Action::Unarchived)).await
 }
 

@@ -44,8 +44,7 @@ pub use self::{
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };
-
-use crate::kernel::Error;
+use kernel::Error;
 
 /// What is answered for a campaign that is not there, or not the workspace's.
 pub const NOT_FOUND: Error = Error::NotFound("Campaign");

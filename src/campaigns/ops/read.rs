@@ -1,21 +1,19 @@
 //! Reading campaigns.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{Campaign, Filter},
-        store,
-    },
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use kernel::{CampaignId, Result, WorkspaceId};
+use web::Services;
 
 use super::NOT_FOUND;
+use crate::{
+    model::{Campaign, Filter},
+    store,
+};
 
 /// A campaign.
 ///
 /// # Errors
 /// Not found.
-pub async fn find(app: &App, workspace: WorkspaceId, id: CampaignId) -> Result<Campaign> {
+pub async fn find(app: &Services, workspace: WorkspaceId, id: CampaignId) -> Result<Campaign> {
     store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)
 }
 
@@ -24,7 +22,7 @@ pub async fn find(app: &App, workspace: WorkspaceId, id: CampaignId) -> Result<C
 /// # Errors
 /// When the store fails.
 pub async fn list(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     filter: &Filter,
 ) -> Result<(Vec<Campaign>, i64)> {

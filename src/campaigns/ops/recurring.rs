@@ -1,16 +1,16 @@
 //! Where a recurring campaign stands.
 
-use crate::{
-    app::App,
-    campaigns::model::{
-        Campaign, Kind, Status,
-        settings::{occurrence::upcoming, recurring::RecurringSchedule, zone::Zone},
-        trial::Trial,
-    },
-    kernel::{CampaignId, Error, Result, Timestamp},
-};
+use kernel::{CampaignId, Error, Result, Timestamp, zone::Zone};
 
 use super::{Who, find};
+use crate::{
+    CampaignState,
+    model::{
+        Campaign, Kind, Status,
+        settings::{occurrence::upcoming, recurring::RecurringSchedule},
+        trial::Trial,
+    },
+};
 
 /// Occurrences to come that are told.
 const UPCOMING_MAX: usize = 5;
@@ -36,7 +36,11 @@ pub struct RecurringStatus {
 ///
 /// # Errors
 /// Not found; a bad request where it is not recurring.
-pub async fn recurring_status(app: &App, who: &Who, id: CampaignId) -> Result<RecurringStatus> {
+pub async fn recurring_status(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+) -> Result<RecurringStatus> {
     let campaign = find(app, who.workspace, id).await?;
     refuse_others(&campaign)?;
     let Some(schedule) = campaign.definition.recurring_schedule.clone() else {

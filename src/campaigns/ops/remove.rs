@@ -1,12 +1,9 @@
 //! Deleting campaigns: those that were never live are gone, others are put away.
 
-use crate::{
-    app::App,
-    campaigns::store,
-    kernel::{CampaignId, Error, Result},
-};
+use kernel::{CampaignId, Error, Result};
 
 use super::{NOT_FOUND, Who, archive};
+use crate::{CampaignState, store};
 
 /// Times a removal is tried while others change the campaign.
 const TRIES_MAX: u32 = 100;
@@ -15,7 +12,7 @@ const TRIES_MAX: u32 = 100;
 ///
 /// # Errors
 /// Not found.
-pub async fn remove(app: &App, who: &Who, id: CampaignId) -> Result<()> {
+pub async fn remove(app: &CampaignState, who: &Who, id: CampaignId) -> Result<()> {
     for _ in 0..TRIES_MAX {
         let campaign = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
         if campaign.state.ran {

@@ -1,14 +1,12 @@
 //! Secrets of webhooks: sealed before they are stored, and bound to the server they were given for.
 
+use engines::vault::{ForeignSeal, Vault};
+use kernel::{Error, FieldError, Result, WorkspaceId};
 use secrecy::ExposeSecret as _;
 
-use crate::{
-    campaigns::model::{
-        Campaign, Definition, Variant,
-        message::{Origin, Secret, SecretPlace, WebhookMessage, userinfo},
-    },
-    kernel::{Error, FieldError, Result, WorkspaceId},
-    vault::{ForeignSeal, Vault},
+use crate::model::{
+    Campaign, Definition, Variant,
+    message::{Origin, Secret, SecretPlace, WebhookMessage, userinfo},
 };
 
 /// The answer to a hidden secret where none is stored.

@@ -1,19 +1,20 @@
 //! Whether a campaign's emails leave from domains that are its workspace's.
 
+use content::template;
+use kernel::{Channel, EmailAddress, FieldError, Result, WorkspaceId};
+use sender_domains::{
+    model::{Purpose, Sender},
+    ops::{not_verified, sender},
+};
+
 use super::carried;
 use crate::{
-    app::App,
-    campaigns::model::{
+    CampaignState,
+    model::{
         Definition, Variant,
         checks::{self, Check, CheckId, CheckStatus},
         message::{Content, address_of},
     },
-    kernel::{Channel, EmailAddress, FieldError, Result, WorkspaceId},
-    sender_domains::{
-        model::{Purpose, Sender},
-        ops::{not_verified, sender},
-    },
-    template,
 };
 
 /// The senders that a campaign's variants name, by the place of the variant. What Liquid makes of one is
@@ -33,12 +34,12 @@ fn named(definition: &Definition) -> Vec<(usize, EmailAddress)> {
 /// What is known of each sender. None where this process has no provider for email: the one that has checks the sender
 /// when a message leaves.
 async fn senders(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     definition: &Definition,
 ) -> Result<Vec<(usize, EmailAddress, Sender)>> {
     let mut senders = Vec::new();
-    if app.carried().contains(Channel::Email) {
+    if app.enabled_channels().contains(Channel::Email) {
         for (at, from) in named(definition) {
             let found = sender(app.db(), app.sender_setup(), workspace, from.domain()).await?;
             senders.push((at, from, found));
@@ -52,7 +53,7 @@ async fn senders(
 /// # Errors
 /// When the store fails.
 pub(super) async fn fault(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     definition: &Definition,
 ) -> Result<Option<FieldError>> {
@@ -68,7 +69,11 @@ pub(super) async fn fault(
 ///
 /// # Errors
 /// When the store fails.
-pub async fn check(app: &App, workspace: WorkspaceId, definition: &Definition) -> Result<Check> {
+pub async fn check(
+    app: &CampaignState,
+    workspace: WorkspaceId,
+    definition: &Definition,
+) -> Result<Check> {
     let provider = checks::sender(definition, carried::anywhere(app).await?);
     if provider.status != CheckStatus::Pass {
         return Ok(provider);

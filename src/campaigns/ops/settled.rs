@@ -1,15 +1,13 @@
 //! What delivery asks of a campaign, and what becomes of it when delivery is done.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{Action, Call, Kind, Status},
-        store,
-    },
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use kernel::{CampaignId, Result, WorkspaceId};
 
 use super::{Step, Who, change, change::commit, lifecycle::failed};
+use crate::{
+    CampaignState,
+    model::{Action, Call, Kind, Status},
+    store,
+};
 
 /// Completes a campaign when the last time it goes out, this occurrence, is settled. Answers false where
 /// somebody else changed it meanwhile, so that it has to be looked at again.
@@ -17,7 +15,7 @@ use super::{Step, Who, change, change::commit, lifecycle::failed};
 /// # Errors
 /// When the store fails.
 pub async fn settle(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     (id, occurrence): (CampaignId, i32),
 ) -> Result<bool> {
@@ -65,12 +63,12 @@ pub async fn sending(
 /// # Errors
 /// When the store fails.
 pub async fn give_up(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     id: CampaignId,
     reason: &str,
 ) -> Result<()> {
-    let judge = |campaign: &crate::campaigns::model::Campaign, now| {
+    let judge = |campaign: &crate::model::Campaign, now| {
         if campaign.state.status != Status::Active {
             return Ok(None);
         }

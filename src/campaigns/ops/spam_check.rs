@@ -1,20 +1,18 @@
 //! How emails look to spam filters, before they are sent.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Definition, Variant,
-            checks::{Check, CheckId},
-            message::{Content, EmailMessage, address_of},
-        },
-        store,
-    },
-    kernel::{CampaignId, EmailAddress, Error, Result, WorkspaceId},
-    spam::{self, Mail, Report, Verdict},
-};
+use content::spam::{self, Mail, Report, Verdict};
+use kernel::{CampaignId, EmailAddress, Error, Result, WorkspaceId};
 
 use super::{NOT_FOUND, update::newest};
+use crate::{
+    CampaignState,
+    model::{
+        Definition, Variant,
+        checks::{Check, CheckId},
+        message::{Content, EmailMessage, address_of},
+    },
+    store,
+};
 
 /// Whose email is judged.
 #[derive(Debug, Clone)]
@@ -34,7 +32,11 @@ pub enum Subject {
 ///
 /// # Errors
 /// Not found; a bad request where the variant is no email.
-pub async fn spam_check(app: &App, workspace: WorkspaceId, subject: Subject) -> Result<Report> {
+pub async fn spam_check(
+    app: &CampaignState,
+    workspace: WorkspaceId,
+    subject: Subject,
+) -> Result<Report> {
     let mail = match subject {
         Subject::Given(email) => mail_of(&email),
         Subject::Of { campaign, variant } => {
@@ -81,7 +83,7 @@ fn mail_of(email: &EmailMessage) -> Mail {
 ///
 /// # Errors
 /// When nothing can judge.
-pub async fn spam_score(app: &App, definition: &Definition) -> Result<Check> {
+pub async fn spam_score(app: &CampaignState, definition: &Definition) -> Result<Check> {
     let id = CheckId::SpamScore;
     let mut worst: Option<(String, Report)> = None;
     for variant in definition.variants.iter().filter(|variant| !variant.is_control()) {

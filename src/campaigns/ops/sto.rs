@@ -4,21 +4,20 @@ use std::collections::{BTreeSet, HashMap};
 
 use analytics::events::{VisitFilter, Visitor, lookers, visitors};
 use chrono::Timelike as _;
+use contacts::audience::{model::Ask, ops::Audience};
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, zone::Zone};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::{Who, find};
 use crate::{
-    app::App,
-    audience::{model::Ask, ops::Audience},
-    campaigns::model::{
+    CampaignState,
+    model::{
         Definition,
         habits::{HOURS, Habits},
         launch::first_send_at,
-        settings::{sto::StoConfig, zone::Zone},
+        settings::sto::StoConfig,
     },
-    kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId},
 };
-
-use super::{Who, find};
 
 /// Looks at one time: each holds the visits of a workspace.
 const LOOKS_MAX: usize = 2;
@@ -53,7 +52,7 @@ pub struct Coverage {
 ///
 /// # Errors
 /// Not found; a bad request where there are more visits than can be held.
-pub async fn sto_coverage(app: &App, who: &Who, id: CampaignId) -> Result<Coverage> {
+pub async fn sto_coverage(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Coverage> {
     let campaign = find(app, who.workspace, id).await?;
     let definition = &campaign.definition;
     let now = app.clock().now();
@@ -92,7 +91,7 @@ impl Timetable {
     /// # Errors
     /// A bad request where there are more visits than can be held.
     pub async fn gather(
-        app: &App,
+        app: &CampaignState,
         workspace: WorkspaceId,
         (definition, workspace_zone): (&Definition, Zone),
         now: Timestamp,
@@ -140,7 +139,7 @@ impl Timetable {
 
 /// Goes through an audience once: what is known of all, and the habits of those of whom enough is known.
 async fn look(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     (definition, workspace_zone): (&Definition, Zone),
     now: Timestamp,
@@ -196,7 +195,7 @@ struct Visits {
 
 impl Visits {
     async fn gather(
-        app: &App,
+        app: &CampaignState,
         workspace: WorkspaceId,
         config: &StoConfig,
         now: Timestamp,

@@ -1,18 +1,16 @@
 //! The trial of a campaign's variants: when it begins, how it ends, and the next one.
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Campaign, Change, Status,
-            trial::{Phase, Trial},
-        },
-        store,
-    },
-    kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId},
-};
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
 
 use super::{Step, Who, change, recurring::refuse_others};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Campaign, Change, Status,
+        trial::{Phase, Trial},
+    },
+    store,
+};
 
 /// How a trial ended by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +28,7 @@ pub enum Ending {
 /// # Errors
 /// Not found; a bad request where the campaign is not recurring or tries no variants; a conflict where it is
 /// over.
-pub async fn retest_ab(app: &App, who: &Who, id: CampaignId) -> Result<Trial> {
+pub async fn retest_ab(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Trial> {
     let campaign = change(app, who, id, |campaign, _| retested(campaign).map(Some)).await?;
     Trial::of(&campaign).ok_or_else(untried)
 }
@@ -61,7 +59,7 @@ fn retested(campaign: &Campaign) -> Result<Step> {
 /// Not found; a bad request where the campaign tries no variants or this is none that could win; a conflict
 /// where it has a winner or is over.
 pub async fn select_winner(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     id: CampaignId,
     variant: &str,
@@ -96,7 +94,7 @@ fn selected(campaign: &Campaign, variant: &str) -> Result<Step> {
 /// # Errors
 /// When the store fails.
 pub async fn conclude(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     id: CampaignId,
     (round, ending): (u32, &Ending),
@@ -129,7 +127,7 @@ fn concluded(campaign: &Campaign, mut trial: Trial, ending: &Ending) -> Result<S
 ///
 /// # Errors
 /// When the store fails.
-pub async fn trials(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
+pub async fn trials(app: &CampaignState) -> Result<Vec<(WorkspaceId, Campaign)>> {
     store::active_with_trial(app.db()).await
 }
 
@@ -139,7 +137,7 @@ pub async fn trials(app: &App) -> Result<Vec<(WorkspaceId, Campaign)>> {
 /// # Errors
 /// When the store fails.
 pub async fn note_beginning(
-    app: &App,
+    app: &CampaignState,
     workspace: WorkspaceId,
     campaign: &Campaign,
     began_at: Timestamp,

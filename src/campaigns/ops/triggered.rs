@@ -1,17 +1,15 @@
 //! Campaigns that wait for events.
 
-use crate::{
-    app::App,
-    campaigns::{model::Standby, store},
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use kernel::{CampaignId, Result, WorkspaceId};
+
+use crate::{CampaignState, model::Standby, store};
 
 /// Every active triggered campaign of every workspace, and which revision of it stands: cheap enough to be
 /// asked ten times a second.
 ///
 /// # Errors
 /// When the store is away.
-pub async fn standing_by(app: &App) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
+pub async fn standing_by(app: &CampaignState) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
     store::standing_by(app.db()).await
 }
 
@@ -19,6 +17,9 @@ pub async fn standing_by(app: &App) -> Result<Vec<(WorkspaceId, CampaignId, i64)
 ///
 /// # Errors
 /// When the store is away.
-pub async fn standbys(app: &App, campaigns: &[(WorkspaceId, CampaignId)]) -> Result<Vec<Standby>> {
+pub async fn standbys(
+    app: &CampaignState,
+    campaigns: &[(WorkspaceId, CampaignId)],
+) -> Result<Vec<Standby>> {
     store::standbys(app.db(), campaigns).await
 }

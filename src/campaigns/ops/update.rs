@@ -1,24 +1,29 @@
 //! Changing what a campaign says: in place, or, while it is live and stays so, in a draft that waits to
 //! be published.
 
+use engines::vault::Vault;
+use kernel::{CampaignId, Error, Result, Timestamp};
+
+use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit, secrets};
 use crate::{
-    app::App,
-    campaigns::model::{
+    CampaignState,
+    model::{
         Action, Call, Campaign, Change, ChangeType, Definition, Edit, IN_THE_FUTURE, PendingDraft,
         Status, timing,
     },
-    kernel::{CampaignId, Error, Result, Timestamp},
-    vault::Vault,
 };
-
-use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit, secrets};
 
 /// Changes the fields that were sent.
 ///
 /// # Errors
 /// Not found; every complaint about the fields; a conflict where it stands in a state that cannot be
 /// edited, or not like this.
-pub async fn update(app: &App, who: &Who, id: CampaignId, edit: &Edit) -> Result<Campaign> {
+pub async fn update(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    edit: &Edit,
+) -> Result<Campaign> {
     change(app, who, id, |campaign, now| edited(app.vault(), (campaign, edit), who, now)).await
 }
 
@@ -184,7 +189,7 @@ fn refuse_all_but_names(old: &Definition, new: &Definition, status: Status) -> R
 /// # Errors
 /// Not found; a bad request where no edits are pending, or where they cannot be sent; a conflict where
 /// the campaign is not live.
-pub async fn publish(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn publish(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         let Some(draft) = &campaign.pending_draft else {
             return Err(Error::bad_request("The campaign has no pending edits"));
@@ -214,7 +219,7 @@ pub async fn publish(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
 ///
 /// # Errors
 /// Not found.
-pub async fn discard_draft(app: &App, who: &Who, id: CampaignId) -> Result<Campaign> {
+pub async fn discard_draft(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, _| {
         if campaign.pending_draft.is_none() {
             return Ok(None);

@@ -1,20 +1,17 @@
 //! Versions of a campaign and its history: what it said, and what was done to it.
 
+use kernel::{CampaignId, Error, Result};
 use serde_json::Value;
 
-use crate::{
-    app::App,
-    campaigns::{
-        model::{
-            Action, Campaign, Change, ChangeType, Difference, Edit, Entry, Snapshot, Version,
-            VersionName, differences,
-        },
-        store,
-    },
-    kernel::{CampaignId, Error, Result},
-};
-
 use super::{Who, change, find, secrets, update::resaid};
+use crate::{
+    CampaignState,
+    model::{
+        Action, Campaign, Change, ChangeType, Difference, Edit, Entry, Snapshot, Version,
+        VersionName, differences,
+    },
+    store,
+};
 
 /// Two versions and what differs between them.
 #[derive(Debug)]
@@ -32,7 +29,7 @@ pub struct Compared {
 /// # Errors
 /// Not found.
 pub async fn versions(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     id: CampaignId,
     page: (u32, u64),
@@ -45,7 +42,12 @@ pub async fn versions(
 ///
 /// # Errors
 /// Not found, either the campaign or the version.
-pub async fn find_version(app: &App, who: &Who, id: CampaignId, name: &str) -> Result<Snapshot> {
+pub async fn find_version(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    name: &str,
+) -> Result<Snapshot> {
     find(app, who.workspace, id).await?;
     let name = VersionName::parse(name).ok_or(Error::NotFound("Version"))?;
     let found = store::find_version(app.db(), who.workspace, id, name).await?;
@@ -57,7 +59,7 @@ pub async fn find_version(app: &App, who: &Who, id: CampaignId, name: &str) -> R
 /// # Errors
 /// Not found, either the campaign or a version.
 pub async fn compare(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     id: CampaignId,
     (before, after): (&str, &str),
@@ -73,7 +75,12 @@ pub async fn compare(
 ///
 /// # Errors
 /// Not found, either the campaign or the version; a conflict where the campaign cannot be edited.
-pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Result<Campaign> {
+pub async fn rollback(
+    app: &CampaignState,
+    who: &Who,
+    id: CampaignId,
+    name: &str,
+) -> Result<Campaign> {
     let Value::Object(fields) = find_version(app, who, id, name).await?.snapshot else {
         return Err(Error::internal("a version that is no object"));
     };
@@ -91,7 +98,7 @@ pub async fn rollback(app: &App, who: &Who, id: CampaignId, name: &str) -> Resul
 /// # Errors
 /// Not found.
 pub async fn history(
-    app: &App,
+    app: &CampaignState,
     who: &Who,
     id: CampaignId,
     page: (u32, u64),

@@ -2,15 +2,11 @@
 //! version and the entry of the history that tell of it are written with it, or nothing is.
 
 use chrono::{DateTime, Utc};
+use kernel::{CampaignId, Error, Result, Timestamp, VersionId, WorkspaceId};
 use sqlx::{PgExecutor, types::Json};
 use uuid::Uuid;
 
-use crate::{
-    campaigns::model::{
-        Action, Campaign, Change, ChangeType, Definition, PendingDraft, State, Status,
-    },
-    kernel::{CampaignId, Error, Result, Timestamp, VersionId, WorkspaceId},
-};
+use crate::model::{Action, Campaign, Change, ChangeType, Definition, PendingDraft, State, Status};
 
 /// A campaign as PostgreSQL has it.
 struct Row {
@@ -85,21 +81,21 @@ impl TryFrom<Row> for Campaign {
 
 /// What is written down with a change.
 #[derive(Debug)]
-pub(in crate::campaigns) struct Saved<'a> {
+pub(crate) struct Saved<'a> {
     /// Who made it.
-    pub(in crate::campaigns) actor: &'a str,
+    pub(crate) actor: &'a str,
     /// When.
-    pub(in crate::campaigns) now: Timestamp,
+    pub(crate) now: Timestamp,
     /// What was done.
-    pub(in crate::campaigns) action: Action,
+    pub(crate) action: Action,
     /// What it changed.
-    pub(in crate::campaigns) changes: &'a [Change],
+    pub(crate) changes: &'a [Change],
     /// The version it makes, if it makes one: why, in which fields, and what is kept.
-    pub(in crate::campaigns) version: Option<(ChangeType, &'a [String], &'a Definition)>,
+    pub(crate) version: Option<(ChangeType, &'a [String], &'a Definition)>,
 }
 
 /// Makes a campaign, its first version and the first entry of its history.
-pub(in crate::campaigns) async fn insert(
+pub(crate) async fn insert(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: &Campaign,
@@ -135,7 +131,7 @@ pub(in crate::campaigns) async fn insert(
 }
 
 /// A campaign.
-pub(in crate::campaigns) async fn find(
+pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: CampaignId,
@@ -157,7 +153,7 @@ pub(in crate::campaigns) async fn find(
 }
 
 /// These campaigns, newest first; those that are not there any more are left out.
-pub(in crate::campaigns) async fn find_newest(
+pub(crate) async fn find_newest(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     ids: &[Uuid],
@@ -181,7 +177,7 @@ pub(in crate::campaigns) async fn find_newest(
 
 /// Puts `new` in the place of `old`, with what is to be written down of it; false when the row is not
 /// the one that was read any more, and then nothing was done.
-pub(in crate::campaigns) async fn save(
+pub(crate) async fn save(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     (old, new): (&Campaign, &Campaign),
@@ -251,7 +247,7 @@ pub(in crate::campaigns) async fn save(
 }
 
 /// Removes a campaign as it was read, with its versions and its history; false as in [`save`].
-pub(in crate::campaigns) async fn delete(
+pub(crate) async fn delete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: &Campaign,

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
+use kernel::{Result, Timestamp};
 use sqlx::PgExecutor;
 
-use crate::kernel::{Result, Timestamp};
-
 /// Notes that a process carries these channels now.
-pub(in crate::campaigns) async fn note_carried(
+pub(crate) async fn note_carried(
     db: impl PgExecutor<'_>,
     channels: &[&str],
     now: Timestamp,
@@ -27,7 +26,7 @@ pub(in crate::campaigns) async fn note_carried(
 }
 
 /// Takes every channel for carried now that ever was, if no process carried anything since that time.
-pub(in crate::campaigns) async fn resume_carried(
+pub(crate) async fn resume_carried(
     db: impl PgExecutor<'_>,
     (since, now): (Timestamp, Timestamp),
 ) -> Result<()> {
@@ -43,9 +42,7 @@ pub(in crate::campaigns) async fn resume_carried(
 }
 
 /// When each channel was last carried; a channel that never was is absent.
-pub(in crate::campaigns) async fn carried(
-    db: impl PgExecutor<'_>,
-) -> Result<HashMap<String, Timestamp>> {
+pub(crate) async fn carried(db: impl PgExecutor<'_>) -> Result<HashMap<String, Timestamp>> {
     let rows =
         sqlx::query!("select channel, carried_at from carried_channel").fetch_all(db).await?;
     Ok(rows.into_iter().map(|row| (row.channel, row.carried_at.into())).collect())

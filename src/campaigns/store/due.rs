@@ -1,12 +1,11 @@
 //! Campaigns whose time has come, of every workspace.
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
-
-use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 /// Takes hold of campaigns that are due, the longest overdue first, until the transaction ends. Those
 /// that another sender holds are left to it.
-pub(in crate::campaigns) async fn due(
+pub(crate) async fn due(
     connection: &mut PgConnection,
     now: Timestamp,
     limit: i64,
@@ -29,7 +28,7 @@ pub(in crate::campaigns) async fn due(
 }
 
 /// Leaves a campaign aside until then.
-pub(in crate::campaigns) async fn postpone(
+pub(crate) async fn postpone(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: CampaignId,

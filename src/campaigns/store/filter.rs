@@ -1,13 +1,11 @@
 //! The list of campaigns, by whichever filters were asked for.
 
+use kernel::{Error, Result, WorkspaceId};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::campaigns::find_newest;
-use crate::{
-    campaigns::model::{Campaign, Filter},
-    kernel::{Error, Result, WorkspaceId},
-};
+use crate::model::{Campaign, Filter};
 
 /// Bytes of the campaigns of one page, as JSON. A page is held in memory whole.
 const PAGE_BYTES_MAX: i64 = 64 << 20;
@@ -16,7 +14,7 @@ const PAGE_BYTES_MAX: i64 = 64 << 20;
 ///
 /// # Errors
 /// A bad request where the page is too large.
-pub(in crate::campaigns) async fn list(
+pub(crate) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
     filter: &Filter,

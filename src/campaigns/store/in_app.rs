@@ -1,11 +1,10 @@
 //! Campaigns that apps ask for.
 
+use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::PgExecutor;
 
-use crate::kernel::{CampaignId, Result, WorkspaceId};
-
 /// The live in-app campaigns with their revisions: those of the greatest priority, among equals the newest.
-pub(in crate::campaigns) async fn live_in_app(
+pub(crate) async fn live_in_app(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     limit: i64,

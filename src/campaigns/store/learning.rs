@@ -2,17 +2,15 @@
 
 use std::collections::HashMap;
 
+use kernel::{CampaignId, Result, WorkspaceId};
 use serde_json::Value;
 use sqlx::PgPool;
 
 use super::campaigns::find;
-use crate::{
-    campaigns::model::Campaign,
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use crate::model::Campaign;
 
 /// Messages with a known outcome, by variant, of those variants that any campaign learns about.
-pub(in crate::campaigns) async fn observations(
+pub(crate) async fn observations(
     db: &PgPool,
     workspace: WorkspaceId,
     variants: &[String],
@@ -32,9 +30,7 @@ pub(in crate::campaigns) async fn observations(
 }
 
 /// Active campaigns that try variants, of every workspace.
-pub(in crate::campaigns) async fn active_with_trial(
-    db: &PgPool,
-) -> Result<Vec<(WorkspaceId, Campaign)>> {
+pub(crate) async fn active_with_trial(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaign)>> {
     let ids = sqlx::query!(
         "select workspace_id, id
          from campaign
@@ -46,9 +42,7 @@ pub(in crate::campaigns) async fn active_with_trial(
 }
 
 /// Active campaigns that learn, of every workspace.
-pub(in crate::campaigns) async fn active_learners(
-    db: &PgPool,
-) -> Result<Vec<(WorkspaceId, Campaign)>> {
+pub(crate) async fn active_learners(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaign)>> {
     let ids = sqlx::query!(
         "select workspace_id, id from campaign where status = 'active' and rl is not null",
     )
@@ -72,7 +66,7 @@ async fn read(
 }
 
 /// Keeps where the trial stands of a campaign that is still what it was.
-pub(in crate::campaigns) async fn note_trial(
+pub(crate) async fn note_trial(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: &Campaign,
@@ -92,7 +86,7 @@ pub(in crate::campaigns) async fn note_trial(
 }
 
 /// Keeps what a campaign learnt that is still what it was; answers whether it was.
-pub(in crate::campaigns) async fn note_learning(
+pub(crate) async fn note_learning(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: &Campaign,

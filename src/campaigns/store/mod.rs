@@ -10,7 +10,7 @@ mod records;
 mod runs;
 mod triggered;
 
-pub(in crate::campaigns) use self::{
+pub(crate) use self::{
     campaigns::{Saved, delete, find, find_newest, insert, save},
     carried::{carried, note_carried, resume_carried},
     due::{due, postpone},

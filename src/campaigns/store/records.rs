@@ -1,13 +1,11 @@
 //! Versions of a campaign, and its history.
 
 use chrono::{DateTime, Utc};
+use kernel::{CampaignId, Error, Result, VersionId, WorkspaceId};
 use sqlx::{PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::{
-    campaigns::model::{Change, ChangeType, Entry, Snapshot, Version, VersionName},
-    kernel::{CampaignId, Error, Result, VersionId, WorkspaceId},
-};
+use crate::model::{Change, ChangeType, Entry, Snapshot, Version, VersionName};
 
 struct Row {
     id: Uuid,
@@ -37,7 +35,7 @@ impl TryFrom<Row> for Version {
 }
 
 /// A page of the versions of a campaign, newest first, and how many there are in all.
-pub(in crate::campaigns) async fn versions(
+pub(crate) async fn versions(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -70,7 +68,7 @@ pub(in crate::campaigns) async fn versions(
 }
 
 /// A version of a campaign, and what it said.
-pub(in crate::campaigns) async fn find_version(
+pub(crate) async fn find_version(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -106,7 +104,7 @@ pub(in crate::campaigns) async fn find_version(
 }
 
 /// A page of a campaign's history, newest first, and how many entries there are in all.
-pub(in crate::campaigns) async fn history(
+pub(crate) async fn history(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,

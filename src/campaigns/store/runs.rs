@@ -1,15 +1,13 @@
 //! The times a campaign goes out. They begin here, in the transaction that takes the campaign up; delivery
 //! brings them to an end.
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgExecutor;
 
-use crate::{
-    campaigns::model::State,
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
-};
+use crate::model::State;
 
 /// Writes down that a campaign goes out, and when it is due again. A time that has begun already goes on.
-pub(in crate::campaigns) async fn begin(
+pub(crate) async fn begin(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     (id, state): (CampaignId, &State),
@@ -36,7 +34,7 @@ pub(in crate::campaigns) async fn begin(
 }
 
 /// Leaves out a time that is too late, and sets the next one.
-pub(in crate::campaigns) async fn leave_out(
+pub(crate) async fn leave_out(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     (id, state): (CampaignId, &State),
@@ -56,7 +54,7 @@ pub(in crate::campaigns) async fn leave_out(
 
 /// Has the time that a failed campaign last went out gone over again, once it goes on: what failed of it is
 /// tried anew. Of one that has not failed nothing changes.
-pub(in crate::campaigns) async fn again(
+pub(crate) async fn again(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: CampaignId,
@@ -76,7 +74,7 @@ pub(in crate::campaigns) async fn again(
 }
 
 /// Whether a campaign is still going out, this time aside.
-pub(in crate::campaigns) async fn is_under_way(
+pub(crate) async fn is_under_way(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     (id, besides): (CampaignId, i32),
@@ -97,7 +95,7 @@ pub(in crate::campaigns) async fn is_under_way(
 
 /// The revision of a campaign that sends: an active one, or one that was completed while a time it goes
 /// out was under way.
-pub(in crate::campaigns) async fn sending(
+pub(crate) async fn sending(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: CampaignId,

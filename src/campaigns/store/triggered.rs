@@ -1,18 +1,14 @@
 //! Campaigns that wait for events, of every workspace.
 
 use chrono::{DateTime, Utc};
+use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::{PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::{
-    campaigns::model::{Definition, Standby},
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use crate::model::{Definition, Standby};
 
 /// Every active triggered campaign, and which revision of it stands.
-pub(in crate::campaigns) async fn standing_by(
-    db: &PgPool,
-) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
+pub(crate) async fn standing_by(db: &PgPool) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
     let rows = sqlx::query!(
         "select workspace_id, id, revision
          from campaign
@@ -27,7 +23,7 @@ pub(in crate::campaigns) async fn standing_by(
 }
 
 /// Those of these that are active and triggered. Each became active when its history last says so.
-pub(in crate::campaigns) async fn standbys(
+pub(crate) async fn standbys(
     db: &PgPool,
     campaigns: &[(WorkspaceId, CampaignId)],
 ) -> Result<Vec<Standby>> {

@@ -14,12 +14,12 @@ mod whatsapp;
 
 use std::fmt;
 
+use kernel::{Channel, ChannelSet};
 use secrecy::SecretString;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::Error;
-use crate::kernel::{Channel, ChannelSet};
 
 pub use self::{
     gateway::Gateway,

@@ -6,7 +6,7 @@ mod transactional;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::app::App;
+use crate::DeliveryState;
 
 /// Largest body of a request, decompressed, in bytes (DECISIONS G7).
 const BODY_BYTES_MAX: usize = 8 << 20;
@@ -16,12 +16,12 @@ const USER_ID_CHARS_MAX: usize = 255;
 const TRIGGER_BYTES_MAX: usize = 64 << 10;
 
 /// `POST /campaigns/transactional/send`, which has a rate of its own.
-pub fn transactional() -> OpenApiRouter<App> {
+pub fn transactional() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new().routes(routes!(transactional::send_transactional))
 }
 
 /// `POST /campaigns/:campaignId/send-test-*`.
-pub fn tests() -> OpenApiRouter<App> {
+pub fn tests() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new()
         .routes(routes!(test_send::send_test_email))
         .routes(routes!(test_send::send_test_sms))
@@ -32,7 +32,7 @@ pub fn tests() -> OpenApiRouter<App> {
 
 /// Free JSON of at most so many bytes, written compactly.
 fn bounded_object(
-    body: &mut crate::http::Fields<'_>,
+    body: &mut kernel::fields::Fields<'_>,
     name: &str,
     bytes_max: usize,
 ) -> Option<serde_json::Map<String, serde_json::Value>> {
@@ -46,6 +46,6 @@ fn bounded_object(
 }
 
 /// `POST /campaigns/:campaignId/preview-launch`.
-pub fn previews() -> OpenApiRouter<App> {
+pub fn previews() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new().routes(routes!(preview_launch::preview_launch))
 }

@@ -1,21 +1,25 @@
 //! `POST /campaigns/:campaignId/send-test-*`: a campaign's message to one person, to look at.
 
 use axum::{Json, extract::State};
+use campaigns::model::message::MessageChannel;
+use kernel::{
+    CampaignId, Error, MessageId, Result,
+    fields::{Fields, FromFields},
+    schema::with_any_of,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiError, ApiResult, Body, Path, quota::Quota},
+};
 
 use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{self, model::message::MessageChannel},
-    delivery::{
-        model::{Segments, segments},
-        ops::test_send::{self, Tested, Wish},
-    },
-    http::{Body, Fields, FromFields, Path, quota::Quota, schema::with_any_of},
-    kernel::{CampaignId, Error, MessageId, Result},
+    DeliveryState,
+    model::{Segments, segments},
+    ops::test_send::{self, Tested, Wish},
 };
 
 /// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
@@ -116,7 +120,7 @@ fn campaign_id(text: &str) -> Result<CampaignId> {
 }
 
 async fn send(
-    (app, caller, quota): (&App, &Sender, &Quota),
+    (app, caller, quota): (&DeliveryState, &Sender, &Quota),
     id: &str,
     (channel, name): (MessageChannel, &'static str),
     wish: Wish,
@@ -142,13 +146,15 @@ async fn send(
     )
 )]
 pub(super) async fn send_test_email(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
-) -> Result<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Email, "email"), wish).await
+) -> ApiResult<Json<TestAnswer>> {
+    send((&app, &caller, &quota), &id, (MessageChannel::Email, "email"), wish)
+        .await
+        .map_err(ApiError)
 }
 
 /// A test of a text message.
@@ -166,13 +172,13 @@ pub(super) async fn send_test_email(
     )
 )]
 pub(super) async fn send_test_sms(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
-) -> Result<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Sms, "sms"), wish).await
+) -> ApiResult<Json<TestAnswer>> {
+    send((&app, &caller, &quota), &id, (MessageChannel::Sms, "sms"), wish).await.map_err(ApiError)
 }
 
 /// A test of a push notification.
@@ -190,13 +196,13 @@ pub(super) async fn send_test_sms(
     )
 )]
 pub(super) async fn send_test_push(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
-) -> Result<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Push, "push"), wish).await
+) -> ApiResult<Json<TestAnswer>> {
+    send((&app, &caller, &quota), &id, (MessageChannel::Push, "push"), wish).await.map_err(ApiError)
 }
 
 /// A test of a WhatsApp message.
@@ -214,13 +220,15 @@ pub(super) async fn send_test_push(
     )
 )]
 pub(super) async fn send_test_whatsapp(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
-) -> Result<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Whatsapp, "whatsapp"), wish).await
+) -> ApiResult<Json<TestAnswer>> {
+    send((&app, &caller, &quota), &id, (MessageChannel::Whatsapp, "whatsapp"), wish)
+        .await
+        .map_err(ApiError)
 }
 
 /// A test of a message inside an app: the person's app shows it next.
@@ -238,16 +246,17 @@ pub(super) async fn send_test_whatsapp(
     )
 )]
 pub(super) async fn send_test_in_app(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
     Path(id): Path<String>,
     Body(wish): WishBody,
-) -> Result<Json<TestAnswer>> {
+) -> ApiResult<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
     if wish.user.is_none() {
-        return Err(Error::invalid("userId", "is required"));
+        return Err(Error::invalid("userId", "is required").into());
     }
     let id = campaign_id(&id)?;
     TestAnswer::of(test_send::show(&app, caller.workspace(), id, wish).await?, "in_app")
+        .map_err(ApiError)
 }

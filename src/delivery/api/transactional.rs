@@ -5,23 +5,28 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
+use campaigns::model::{
+    CampaignChannel,
+    message::{Content, Message, MessageChannel},
+};
+use content::template;
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
+use kernel::{
+    Error, MessageId, Result,
+    fields::{Fields, FromFields},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use web::{
+    auth::{Caller, scope},
+    http::{ApiError, ApiResult, Body},
+};
 
 use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::model::{
-        CampaignChannel,
-        message::{Content, Message, MessageChannel},
-    },
-    delivery::ops::transactional::{self, Answer, Done, Wish},
-    http::{Body, Fields, FromFields},
-    kernel::{Error, MessageId, Result},
-    template,
+    DeliveryState,
+    ops::transactional::{self, Answer, Done, Wish},
 };
 
 /// Characters of `idempotencyKey` (DECISIONS T2).
@@ -217,10 +222,10 @@ impl TransactionalAnswer {
     )
 )]
 pub(super) async fn send_transactional(
-    State(app): State<App>,
+    State(app): State<DeliveryState>,
     caller: Caller<scope::CampaignsSend>,
     Body(wish): Body<Wish, BODY_BYTES_MAX>,
-) -> Result<Response> {
+) -> ApiResult<Response> {
     Ok(match transactional::send(&app, caller.workspace(), wish).await? {
         Done::Sent(answer) => Json(TransactionalAnswer::of(answer, false)).into_response(),
         Done::Before(answer) => {
@@ -229,7 +234,7 @@ pub(super) async fn send_transactional(
         }
         Done::Busy => {
             let busy = Error::Conflict("a send under this idempotencyKey is under way".to_owned());
-            ([(RETRY_AFTER, BUSY_RETRY_AFTER)], busy).into_response()
+            ([(RETRY_AFTER, BUSY_RETRY_AFTER)], ApiError(busy)).into_response()
         }
     })
 }

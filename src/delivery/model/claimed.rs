@@ -1,12 +1,10 @@
 //! A message in a sender's hands, and what becomes of it.
 
+use campaigns::model::message::MessageChannel;
+use kernel::{CampaignId, MessageId, Timestamp, UserId, WorkspaceId};
 use serde_json::Value;
 
 use super::message::Purpose;
-use crate::{
-    campaigns::model::message::MessageChannel,
-    kernel::{CampaignId, MessageId, Timestamp, UserId, WorkspaceId},
-};
 
 /// A message that one sender holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,16 +3,13 @@
 //! A message of a campaign may have none, or the event that set it off. One of no campaign brings
 //! everything it says ([`Said`]), so that what was asked for is what leaves, whatever is edited meanwhile.
 
+use campaigns::model::{
+    message::MessageChannel,
+    settings::{channel_config::ChannelConfig, utm::UtmSettings},
+};
+use kernel::{CampaignId, ListId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::{
-    campaigns::model::{
-        message::MessageChannel,
-        settings::{channel_config::ChannelConfig, utm::UtmSettings},
-    },
-    kernel::{CampaignId, ListId},
-};
 
 /// What a message brings along. Fields of others beside these are left alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

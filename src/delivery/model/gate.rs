@@ -10,19 +10,16 @@
 //! | confirmation | yes | no | global, unless only unsubscribed | no |
 //! | test | yes | no | a hard bounce | no |
 
-use super::{Device, Recipient, message::Purpose};
-use crate::{
-    audience::model::SubscriptionPreference,
-    campaigns::model::{
-        message::MessageChannel,
-        settings::{
-            quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
-            zone::Zone,
-        },
-    },
-    consent::model::ChannelStatus,
-    kernel::{MessageId, Timestamp},
+use campaigns::model::message::MessageChannel;
+use contacts::{audience::model::SubscriptionPreference, consent::model::ChannelStatus};
+use kernel::{
+    MessageId, Timestamp,
+    quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
+    zone::Zone,
 };
+use providers::model::Device;
+
+use super::{Recipient, message::Purpose};
 
 /// Longest a message waits beyond the end of quiet hours, so that not all leave at once: five minutes.
 const AFTER_QUIET_MS: u64 = 5 * 60_000;

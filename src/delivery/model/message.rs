@@ -1,13 +1,10 @@
 //! A message as it is kept: what it is for, how it begins, and the id that only it can have.
 
+use campaigns::model::message::MessageChannel;
+use kernel::{CampaignId, MessageId, Timestamp, UserId};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
-
-use crate::{
-    campaigns::model::message::MessageChannel,
-    kernel::{CampaignId, MessageId, Timestamp, UserId},
-};
 
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

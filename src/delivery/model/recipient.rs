@@ -1,8 +1,7 @@
 //! Whom a message is for, as rendering and providers need them.
 
+use kernel::UserId;
 use serde_json::{Map, Value};
-
-use crate::kernel::UserId;
 
 /// Somebody a message goes to: a profile, or the bare address of a test.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,14 +1,15 @@
 //! Which channels this process carries, and which are carried by others. A process takes up only what it has a
 //! provider for.
 
+use campaigns::{
+    model::message::MessageChannel,
+    ops::{CarriedChannels, note_carried},
+};
+use kernel::{Result, Timestamp};
+
 use crate::{
-    app::App,
-    campaigns::{
-        model::message::MessageChannel,
-        ops::{CarriedChannels, note_carried},
-    },
-    delivery::model::message::{CHANNELS, channel_name},
-    kernel::{Result, Timestamp},
+    DeliveryState,
+    model::message::{CHANNELS, channel_name},
 };
 
 /// Milliseconds between two notes of a process that it carries its channels.
@@ -20,7 +21,7 @@ pub(super) struct CarrierNotes(Option<Timestamp>);
 
 impl CarrierNotes {
     /// Tells them if it is time.
-    pub(super) async fn note_if_due(&mut self, app: &App) -> Result<()> {
+    pub(super) async fn note_if_due(&mut self, app: &DeliveryState) -> Result<()> {
         let now = app.clock().now();
         if self.0.is_some_and(|at| (0..NOTE_EVERY_MS).contains(&(now.millis() - at.millis()))) {
             return Ok(());
@@ -32,7 +33,7 @@ impl CarrierNotes {
 }
 
 /// The channels that this process carries.
-fn here(app: &App) -> Vec<&'static str> {
+fn here(app: &DeliveryState) -> Vec<&'static str> {
     let carried = CHANNELS.into_iter().filter(|channel| app.providers().has(*channel));
     carried.map(channel_name).collect()
 }
@@ -50,7 +51,7 @@ pub(super) enum Carried {
 }
 
 /// Who carries these channels.
-pub(super) async fn of(app: &App, channels: &[MessageChannel]) -> Result<Carried> {
+pub(super) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<Carried> {
     let names = |carried: bool| {
         let found = channels.iter().filter(|channel| app.providers().has(**channel) == carried);
         found.map(|channel| channel_name(*channel)).collect::<Vec<_>>()
@@ -69,7 +70,7 @@ pub(super) async fn of(app: &App, channels: &[MessageChannel]) -> Result<Carried
 
 /// The channels of which this process takes up messages that belong to no campaign: those it carries, and those that
 /// no process carries, whose messages fail.
-pub(super) async fn of_outbox(app: &App) -> Result<Vec<&'static str>> {
+pub(super) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> {
     let here = here(app);
     if here.len() == CHANNELS.len() {
         return Ok(here);
@@ -80,6 +81,6 @@ pub(super) async fn of_outbox(app: &App) -> Result<Vec<&'static str>> {
 }
 
 /// Whether this process carries a channel, or another does.
-pub(super) async fn is_carried(app: &App, channel: MessageChannel) -> Result<bool> {
+pub(super) async fn is_carried(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
     Ok(app.providers().has(channel) || CarriedChannels::read(app).await?.has(channel_name(channel)))
 }

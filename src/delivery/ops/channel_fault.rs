@@ -1,14 +1,12 @@
 //! Campaigns that fail for what is wrong with their channel: no recipient is to blame, and the others would
 //! fare no better.
 
+use kernel::{CampaignId, Result, WorkspaceId};
+
 use crate::{
-    app::App,
-    campaigns,
-    delivery::{
-        model::claimed::Standing,
-        store::{claims, runs},
-    },
-    kernel::{CampaignId, Result, WorkspaceId},
+    DeliveryState,
+    model::claimed::Standing,
+    store::{claims, runs},
 };
 
 /// Outcomes of an occurrence before it is judged by them, and how many are looked at.
@@ -44,7 +42,7 @@ pub(super) fn is_shown_by(standing: &Standing) -> bool {
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn end(app: &App, workspace: WorkspaceId, id: CampaignId) -> Result<()> {
+pub(super) async fn end(app: &DeliveryState, workspace: WorkspaceId, id: CampaignId) -> Result<()> {
     let mut connection = app.db().acquire().await?;
     if runs::is_retried(&mut *connection, workspace, id).await? {
         // That it failed before is why it is tried again.

@@ -3,27 +3,24 @@
 //!
 //! Led by rows, not by whoever wrote them: consent knows nothing of delivery, and a crash forgets nobody.
 
+use campaigns::model::{message::MessageChannel, settings::channel_config::ChannelConfig};
+use contacts::{consent::ops::SDK_SOURCE, suppressions::model::Ledger};
+use kernel::{Channel, MessageId, Result, Timestamp};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
+use web::links::{ConfirmChannel, ConfirmSubscription, Link, Signer};
 
 use super::transactional::tell_kept;
 use crate::{
-    app::App,
-    campaigns::model::{message::MessageChannel, settings::channel_config::ChannelConfig},
-    consent::ops::SDK_SOURCE,
-    delivery::{
-        model::{
-            Context, Said,
-            message::{NewMessage, Purpose, Start},
-        },
-        store::{
-            confirmations::{self, About, Unasked},
-            messages,
-        },
+    DeliveryState,
+    model::{
+        Context, Said,
+        message::{NewMessage, Purpose, Start},
     },
-    kernel::{Channel, MessageId, Result, Timestamp},
-    links::{ConfirmChannel, ConfirmSubscription, Link, Signer},
-    suppressions::model::Ledger,
+    store::{
+        confirmations::{self, About, Unasked},
+        messages,
+    },
 };
 
 /// Contacts asked in one transaction.
@@ -40,7 +37,7 @@ const TEXT: &str = "Please confirm that you want to hear from us: {{ list }}.\n\
 const SMS: &str = "Please confirm your subscription to {{ list }}: {{ confirm_url }}";
 
 /// Asks some of those who were not asked yet; answers whether there may be more.
-pub(super) async fn ask(app: &App) -> Result<bool> {
+pub(super) async fn ask(app: &DeliveryState) -> Result<bool> {
     let carries = |channel| app.providers().has(channel);
     let (mut lists, mut whole) = (Vec::new(), Vec::new());
     if carries(MessageChannel::Sms) {
@@ -76,7 +73,7 @@ pub(super) async fn ask(app: &App) -> Result<bool> {
     confirmations::forget_counts(&mut tx, now).await?;
     tx.commit().await?;
     if is_asked {
-        super::wake(app);
+        app.due_signal().notify();
     }
     Ok(i64::try_from(unasked.len()).is_ok_and(|count| count >= ASKED_AT_ONCE))
 }

@@ -1,14 +1,13 @@
 //! Devices come with an app and go with it.
 
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use providers::model::NewDevice;
 use sqlx::PgPool;
+use web::db;
 
-use crate::{
-    db,
-    delivery::{model::NewDevice, store::devices},
-    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
-};
+use crate::store::devices;
 
-pub use crate::delivery::store::devices::{forget, of_users};
+pub use crate::store::devices::{forget, of_users};
 
 /// Devices of one user; a further one takes the place of the one that was registered longest ago, of those
 /// without a user token first.

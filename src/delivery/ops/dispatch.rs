@@ -10,6 +10,10 @@
 
 use std::collections::BTreeMap;
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
+use providers::model::Outgoing;
+use web::links::Signer;
+
 use super::{
     carriers::{self, Carried},
     channel_fault,
@@ -21,28 +25,25 @@ use super::{
     volume::{self, Turn},
 };
 use crate::{
-    app::App,
-    campaigns,
-    delivery::{
-        model::{
-            Outgoing,
-            claimed::{Claimed, Standing},
-        },
-        store::{
-            self,
-            claims::{self, Mark, Wanted},
-            limits, runs,
-        },
+    DeliveryState,
+    model::claimed::{Claimed, Standing},
+    store::{
+        self,
+        claims::{self, Mark, Wanted},
+        limits, runs,
     },
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
-    links::Signer,
 };
 
 /// Sends one batch of a lane, of so many messages at most.
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn round(app: &App, scenes: &Scenes, lane: Lane, size: usize) -> Result<Round> {
+pub(super) async fn round(
+    app: &DeliveryState,
+    scenes: &Scenes,
+    lane: Lane,
+    size: usize,
+) -> Result<Round> {
     let began = std::time::Instant::now();
     let mut round = match lane {
         Lane::Outbox => outbox(app, size).await?,
@@ -73,7 +74,7 @@ impl Prepared {
     }
 }
 
-async fn outbox(app: &App, size: usize) -> Result<Round> {
+async fn outbox(app: &DeliveryState, size: usize) -> Result<Round> {
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let limit = (now, i64::try_from(size).unwrap_or(i64::MAX));
@@ -101,7 +102,7 @@ async fn outbox(app: &App, size: usize) -> Result<Round> {
 }
 
 async fn campaign_batch(
-    app: &App,
+    app: &DeliveryState,
     scenes: &Scenes,
     (workspace, id): (WorkspaceId, CampaignId),
     size: usize,
@@ -141,13 +142,17 @@ async fn campaign_batch(
 }
 
 /// The revision of a campaign that sends.
-async fn sending(app: &App, workspace: WorkspaceId, id: CampaignId) -> Result<Option<i64>> {
+async fn sending(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    id: CampaignId,
+) -> Result<Option<i64>> {
     let mut connection = app.db().acquire().await?;
     campaigns::ops::sending(&mut connection, workspace, id).await
 }
 
 async fn prepare(
-    app: &App,
+    app: &DeliveryState,
     (workspace, scene): (WorkspaceId, &Scene),
     signer: &Signer,
     (channels, size): (Option<&[&'static str]>, usize),
@@ -221,7 +226,7 @@ async fn may_send(
 
 /// Skips messages beyond the volume limit.
 async fn leave_out(
-    app: &App,
+    app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
     (workspace, scene): (WorkspaceId, &Scene),
     (beyond, now): (Vec<Claimed>, Timestamp),
@@ -238,7 +243,7 @@ async fn leave_out(
 
 /// Marks a batch: what stays behind is told of first, the rest is in its sender's hands from the commit on.
 async fn put_down(
-    app: &App,
+    app: &DeliveryState,
     tx: &mut sqlx::PgConnection,
     (ready, settled): (&Ready, &Settled),
     now: Timestamp,

@@ -1,15 +1,13 @@
 //! What recipients do with the links and the pixel of a message, told in the reports.
 
 use ingest::record::{MessageEvent, MessageKind};
+use kernel::{Error, Result, Timestamp};
+use providers::model::Reference;
 use uuid::Uuid;
 
 use crate::{
-    app::App,
-    delivery::{
-        model::Reference,
-        store::{feedback, short_links},
-    },
-    kernel::{Error, Result, Timestamp},
+    DeliveryState,
+    store::{feedback, short_links},
 };
 
 /// What a recipient did, or a machine on their behalf.
@@ -43,7 +41,7 @@ pub struct Engagement {
 ///
 /// # Errors
 /// When it cannot be told.
-pub async fn tell(app: &App, done: &Engagement) -> Result<()> {
+pub async fn tell(app: &DeliveryState, done: &Engagement) -> Result<()> {
     let found = feedback::find(app.db(), &[done.message]).await?;
     let Some(subject) = found.get(&done.message) else { return Ok(()) };
     let user = subject.user.map(|user| user.to_string()).unwrap_or_default();
@@ -56,7 +54,7 @@ pub async fn tell(app: &App, done: &Engagement) -> Result<()> {
         }
     };
     let event = MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), crate::kernel::CampaignId::uuid),
+        campaign_id: subject.campaign.map_or(Uuid::nil(), kernel::CampaignId::uuid),
         kind,
         user_id: &user,
         message_id: subject.message.uuid(),
@@ -80,6 +78,6 @@ pub async fn tell(app: &App, done: &Engagement) -> Result<()> {
 ///
 /// # Errors
 /// When the store fails.
-pub async fn short_link(app: &App, code: &str) -> Result<Option<(Reference, String)>> {
+pub async fn short_link(app: &DeliveryState, code: &str) -> Result<Option<(Reference, String)>> {
     short_links::find(app.db(), code).await
 }

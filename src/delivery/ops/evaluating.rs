@@ -1,21 +1,18 @@
 //! Ends trials of variants whose time is over, and takes in what campaigns learn.
 
-use crate::{
-    app::App,
-    campaigns::{
-        self,
-        model::{
-            Campaign, SendType,
-            learning::Learning,
-            settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
-            trial::{Phase, Trial},
-        },
-        ops::Ending,
+use campaigns::{
+    model::{
+        Campaign, SendType,
+        learning::Learning,
+        settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
+        trial::{Phase, Trial},
     },
-    delivery::{model::plan::is_behind, store::messages},
-    kernel::{Result, Timestamp, WorkspaceId},
-    stats::ops::{Verdict, rewards, verdict},
+    ops::Ending,
 };
+use kernel::{Result, Timestamp, WorkspaceId};
+use stats::ops::{Verdict, rewards, verdict};
+
+use crate::{DeliveryState, model::plan::is_behind, store::messages};
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
@@ -27,7 +24,7 @@ const PAGE: i64 = 5_000;
 ///
 /// # Errors
 /// When the store of campaigns is away.
-pub(super) async fn end_trials(app: &App) -> Result<()> {
+pub(super) async fn end_trials(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::trials(app).await? {
         let looked = match Trial::of(&campaign).map(|trial| trial.phase) {
             Some(Phase::Testing) => end_trial(app, workspace, &campaign).await,
@@ -43,7 +40,7 @@ pub(super) async fn end_trials(app: &App) -> Result<()> {
     Ok(())
 }
 
-async fn end_trial(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
     let (Some(trial), Some(config)) = (Trial::of(campaign), &campaign.definition.ab_test_config)
     else {
         return Ok(());
@@ -66,19 +63,19 @@ async fn end_trial(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Re
     }
     let ending = ending(config, &verdict);
     campaigns::ops::conclude(app, workspace, campaign.id, (trial.round, &ending)).await?;
-    app.bell().ring();
+    app.due_signal().notify();
     Ok(())
 }
 
 /// Lets go of those who wait for the end of a trial that a person ended before its time; who has an hour of
 /// their own waits for that.
-async fn release(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+async fn release(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
     if campaign.definition.send_type == SendType::Intelligent || Learning::of(campaign).is_some() {
         return Ok(());
     }
     let now = app.clock().now();
     while messages::bring_forward(app.db(), workspace, campaign.id, (now, PAGE)).await? > 0 {
-        app.bell().ring();
+        app.due_signal().notify();
     }
     Ok(())
 }
@@ -99,7 +96,7 @@ fn ending(config: &AbTestConfig, verdict: &Verdict) -> Ending {
 ///
 /// # Errors
 /// When the store of campaigns is away.
-pub(super) async fn learn(app: &App) -> Result<()> {
+pub(super) async fn learn(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::learners(app).await? {
         if let Err(error) = learn_of(app, workspace, &campaign).await {
             tracing::warn!(campaign = %campaign.id, %error, "a campaign could not learn this time");
@@ -108,7 +105,7 @@ pub(super) async fn learn(app: &App) -> Result<()> {
     Ok(())
 }
 
-async fn learn_of(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
+async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
     let Some(mut learning) = Learning::of(campaign) else { return Ok(()) };
     let now = app.clock().now();
     if !is_behind(&learning, now) {
@@ -123,8 +120,9 @@ async fn learn_of(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Res
 
 #[cfg(test)]
 mod tests {
+    use stats::ops::Tried;
+
     use super::*;
-    use crate::stats::ops::Tried;
 
     #[test]
     fn a_trial_ends_by_what_is_sure_and_else_as_was_wished() {

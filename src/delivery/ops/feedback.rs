@@ -6,29 +6,31 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use ingest::{intake::TrackError, record::MessageEvent};
-use sqlx::PgConnection;
-use supervisor::Heartbeat;
-use uuid::Uuid;
-
-use crate::{
-    app::App,
-    audit::{self, Entry, Origin, Write},
+use contacts::{
     consent::{
         model::ChannelStatus,
         ops::{Address, ChannelChange, complained, soft_bounced, turn_channel},
     },
-    db,
-    delivery::{
-        model::{BounceKind, Feedback, Heard, Reference, Whose, Why},
-        store::feedback::{self, Subject},
-    },
-    http::Requester,
-    kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId},
     suppressions::{
         model::{Identifier, Ledger},
         ops::deliverability,
     },
+};
+use ingest::{intake::TrackError, record::MessageEvent};
+use kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId};
+use providers::model::{BounceKind, Feedback, Heard, Reference, Whose, Why};
+use sqlx::PgConnection;
+use supervisor::Heartbeat;
+use uuid::Uuid;
+use web::{
+    audit::{self, Entry, Origin, Write},
+    db,
+    http::Requester,
+};
+
+use crate::{
+    DeliveryState,
+    store::feedback::{self, Subject},
 };
 
 /// The source of what delivery finds out: rows with it count toward reported bounce rates.
@@ -47,7 +49,7 @@ const LIMIT_REACHED: &str = "as many soft bounces as are allowed";
 /// # Errors
 /// When it cannot be told or acted on; then it may be tried again as it is.
 pub async fn apply(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     message: MessageId,
     feedback: Feedback,
@@ -59,7 +61,7 @@ pub async fn apply(
 ///
 /// # Errors
 /// When one of them cannot be told or acted on; then all may be tried again as they are.
-pub async fn apply_all(app: &App, heard: &[(Reference, Feedback)]) -> Result<usize> {
+pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> Result<usize> {
     let references: Vec<Reference> = heard.iter().map(|(reference, _)| *reference).collect();
     let subjects = feedback::find(app.db(), &references).await?;
     let known: Vec<(&Subject, &Feedback)> = heard
@@ -78,7 +80,11 @@ pub async fn apply_all(app: &App, heard: &[(Reference, Feedback)]) -> Result<usi
 ///
 /// # Errors
 /// When it cannot be told.
-pub async fn tell_unsubscribed(app: &App, message: Reference, source: &'static str) -> Result<()> {
+pub async fn tell_unsubscribed(
+    app: &DeliveryState,
+    message: Reference,
+    source: &'static str,
+) -> Result<()> {
     let subjects = feedback::find(app.db(), &[message]).await?;
     let Some(subject) = subjects.get(&message) else { return Ok(()) };
     let feedback = Feedback {
@@ -95,19 +101,19 @@ pub async fn tell_unsubscribed(app: &App, message: Reference, source: &'static s
 /// # Errors
 /// When the store fails.
 pub async fn named_by_provider(
-    app: &App,
+    app: &DeliveryState,
     channel: &str,
     ids: &[&str],
 ) -> Result<HashMap<String, Reference>> {
     feedback::named_by_provider(app.db(), channel, ids).await
 }
 
-fn before(app: &App, age: Duration) -> Timestamp {
+fn before(app: &DeliveryState, age: Duration) -> Timestamp {
     let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(app.clock().now().millis().saturating_sub(age_ms))
 }
 
-async fn tell(app: &App, known: &[(&Subject, &Feedback)]) -> Result<()> {
+async fn tell(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result<()> {
     let now = app.clock().now();
     let mut told: HashMap<Uuid, Vec<(&Subject, &Feedback, String, String)>> = HashMap::new();
     for (subject, feedback) in known {
@@ -131,7 +137,7 @@ fn event<'a>(
 ) -> MessageEvent<'a> {
     let (code, reason, label) = feedback.heard.words();
     MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), crate::kernel::CampaignId::uuid),
+        campaign_id: subject.campaign.map_or(Uuid::nil(), kernel::CampaignId::uuid),
         kind: feedback.heard.kind(),
         user_id,
         message_id: subject.message.uuid(),
@@ -159,7 +165,7 @@ fn untold(error: TrackError) -> Error {
     }
 }
 
-async fn act(app: &App, subject: &Subject, feedback: &Feedback) -> Result<()> {
+async fn act(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Result<()> {
     // A webhook's endpoint consents to nothing.
     let Ok(channel) = subject.channel.parse::<Channel>() else { return Ok(()) };
     let now = app.clock().now();
@@ -180,7 +186,7 @@ async fn act(app: &App, subject: &Subject, feedback: &Feedback) -> Result<()> {
 }
 
 async fn act_once(
-    app: &App,
+    app: &DeliveryState,
     now: Timestamp,
     origin: &Origin,
     (subject, channel): (&Subject, Channel),
@@ -296,7 +302,7 @@ fn words(heard: &Heard) -> Option<String> {
 }
 
 /// Forgets what was acted on long ago, until it is dropped.
-pub async fn watch(app: App, heartbeat: Heartbeat) {
+pub async fn watch(app: DeliveryState, heartbeat: Heartbeat) {
     let mut tick = tokio::time::interval(FORGET_EVERY);
     loop {
         heartbeat.waiting(tick.tick()).await;

@@ -7,6 +7,15 @@ use std::{
     time::Duration,
 };
 
+use campaigns::model::message::MessageChannel;
+use contacts::audience::model::SubscriptionPreference;
+use ingest::record::MessageKind;
+use kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId};
+use providers::{
+    Provider, Sent,
+    model::{Device, Feedback, Outcome, Outgoing, Why},
+};
+
 use super::{
     dispatch::count_refusal,
     judging::{caps, tallies},
@@ -15,27 +24,19 @@ use super::{
     scene::Scene,
 };
 use crate::{
-    app::App,
-    audience::model::SubscriptionPreference,
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{
-            Device, Feedback, Outcome, Outgoing, Why,
-            claimed::{Claimed, Standing},
-            gate::Refusal,
-            message::channel_name,
-            retry,
-        },
-        ops::{devices, feedback},
-        providers::{Provider, Sent},
-        store::{
-            claims::{self, Mark},
-            limits, recipients,
-        },
+    DeliveryState,
+    model::{
+        claimed::{Claimed, Standing},
+        gate::Refusal,
+        message::channel_name,
+        retry,
     },
-    kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId},
+    ops::{devices, feedback},
+    store::{
+        claims::{self, Mark},
+        limits, recipients,
+    },
 };
-use ingest::record::MessageKind;
 
 /// Tries to keep what became of messages that were handed over.
 const KEEP_TRIES: u32 = 8;
@@ -111,7 +112,7 @@ struct Called {
 /// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
 /// not answered by then is unknown.
 pub(super) async fn hand_over(
-    app: &App,
+    app: &DeliveryState,
     ready: Vec<(Claimed, Outgoing)>,
     terms: Terms,
 ) -> Result<Vec<Done>> {
@@ -144,19 +145,19 @@ fn no_provider(channel: MessageChannel) -> Outcome {
 }
 
 /// Longest time one call of a provider may take: what is left of the lease keeps its answers.
-fn call_max(app: &App) -> Duration {
+fn call_max(app: &DeliveryState) -> Duration {
     Duration::from_secs(u64::from(app.delivery().lease_seconds)) * 3 / 4
 }
 
 /// A message that was handed over.
-fn settled(app: &App, message: Claimed, sent: Sent, terms: Terms) -> Done {
+fn settled(app: &DeliveryState, message: Claimed, sent: Sent, terms: Terms) -> Done {
     let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
     Done { message, standing, sent: Some(sent) }
 }
 
 /// Has messages sent, part by part. Right before each part it is read again who opted out meanwhile.
 async fn call(
-    app: &App,
+    app: &DeliveryState,
     (channel, provider): (MessageChannel, &Arc<dyn Provider>),
     messages: Vec<(Claimed, Outgoing)>,
     terms: Terms,
@@ -205,7 +206,12 @@ async fn call(
 }
 
 /// Where a message stands that was handed over.
-fn standing(app: &App, message: &Claimed, outcome: &Outcome, attempts_max: i16) -> Standing {
+fn standing(
+    app: &DeliveryState,
+    message: &Claimed,
+    outcome: &Outcome,
+    attempts_max: i16,
+) -> Standing {
     let tried = message.attempts.saturating_add(1);
     match outcome {
         Outcome::Accepted { provider_id, .. } => {
@@ -245,7 +251,7 @@ fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
 
 /// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
 async fn keep(
-    app: &App,
+    app: &DeliveryState,
     (done, left): (&[Done], &[Claimed]),
     by: (Terms, Timestamp),
 ) -> Result<()> {
@@ -266,7 +272,7 @@ async fn keep(
 }
 
 async fn keep_once(
-    app: &App,
+    app: &DeliveryState,
     (done, left): (&[Done], &[Claimed]),
     (terms, handed_over_at): (Terms, Timestamp),
 ) -> Result<()> {
@@ -300,7 +306,7 @@ async fn keep_once(
 /// Takes messages off the frequency caps that reached nobody: they may be tried anew, and others may be sent.
 /// Of those put back the ones that were never tried: they alone are counted when their turn comes again.
 async fn uncount(
-    app: &App,
+    app: &DeliveryState,
     tx: &mut sqlx::PgConnection,
     (done, left): (&[Done], &[Claimed]),
 ) -> Result<()> {
@@ -349,7 +355,7 @@ fn count(done: &[Done]) {
 }
 
 /// Acts on what refusals say about their recipients.
-async fn act(app: &App, done: &[Done]) {
+async fn act(app: &DeliveryState, done: &[Done]) {
     for it in done {
         let Some(Sent { outcome, .. }) = &it.sent else { continue };
         let (Standing::Failed { .. }, Some(effect), Some((code, reason))) =

@@ -2,34 +2,33 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use campaigns::model::message::MessageChannel;
+use config::ANY_CHANNEL;
+use contacts::audience::model::SubscriptionPreference;
+use kernel::{PhoneNumber, Result, Timestamp, UserId, WorkspaceId};
+use providers::model::Outgoing;
 use sqlx::PgConnection;
+use web::links::Signer;
 
 use super::{
     scene::{Scene, channel_of},
     senders::{NOT_VERIFIED, Senders},
 };
 use crate::{
-    app::App,
-    audience::model::SubscriptionPreference,
-    campaigns::model::message::MessageChannel,
-    config::ANY_CHANNEL,
-    delivery::{
-        model::{
-            Context, Outgoing, Recipient,
-            claimed::{Claimed, Standing},
-            gate::{self, Facts, Quiet, Refusal, Rules},
-            message::{Purpose, channel_name},
-            plan::Draw,
-        },
-        ops::devices,
-        render::{Around, Prepared, RenderFault, Rendered},
-        store::{
-            limits::{self, Counted},
-            recipients, short_links,
-        },
+    DeliveryState,
+    model::{
+        Context, Recipient,
+        claimed::{Claimed, Standing},
+        gate::{self, Facts, Quiet, Refusal, Rules},
+        message::{Purpose, channel_name},
+        plan::Draw,
     },
-    kernel::{PhoneNumber, Result, Timestamp, UserId, WorkspaceId},
-    links::Signer,
+    ops::devices,
+    render::{Around, Prepared, RenderFault, Rendered},
+    store::{
+        limits::{self, Counted},
+        recipients, short_links,
+    },
 };
 
 /// What became of a batch.
@@ -45,7 +44,7 @@ pub(super) struct Judged {
 
 /// A batch under judgement: messages of one workspace, and of one campaign or none.
 pub(super) struct Judge<'a> {
-    pub(super) app: &'a App,
+    pub(super) app: &'a DeliveryState,
     pub(super) connection: &'a mut PgConnection,
     pub(super) workspace: WorkspaceId,
     pub(super) scene: Option<&'a Scene>,
@@ -384,7 +383,7 @@ fn no_variant() -> Standing {
 }
 
 /// The caps that count messages on a channel.
-pub(super) fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
+pub(super) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted> {
     let caps = app.delivery().caps.iter();
     let counts = |name: &str| name == ANY_CHANNEL || name == channel_name(channel);
     caps.filter(|(name, _)| counts(name))
@@ -394,7 +393,7 @@ pub(super) fn caps(app: &App, channel: MessageChannel) -> Vec<Counted> {
 
 /// The tallies in which messages are counted.
 pub(super) fn tallies<'m>(
-    app: &App,
+    app: &DeliveryState,
     messages: impl IntoIterator<Item = &'m Claimed>,
 ) -> BTreeSet<(WorkspaceId, String, UserId)> {
     let mut all = BTreeSet::new();
@@ -410,10 +409,10 @@ pub(super) fn tallies<'m>(
 fn outgoing(
     message: &Claimed,
     (facts, to): (Facts, String),
-    content: crate::delivery::model::Content,
+    content: providers::model::Content,
 ) -> Outgoing {
     let to = match &content {
-        crate::delivery::model::Content::Webhook(webhook) => webhook.url.clone(),
+        providers::model::Content::Webhook(webhook) => webhook.url.clone(),
         _ => to,
     };
     Outgoing {

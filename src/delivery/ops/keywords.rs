@@ -1,21 +1,25 @@
 //! What people who got a text write back: an opt-out or an opt-in of their number, wherever it is known.
 
-use crate::{
-    app::App,
-    audit::{self, Entry, Origin},
+use contacts::{
     consent::{
         self,
         model::ChannelStatus,
         ops::{ChannelChange, NumberHolder, turn_channel},
     },
-    db,
-    delivery::{
-        model::{Inbound, Keyword},
-        store::{feedback, written},
-    },
-    http::Requester,
-    kernel::{Channel, Error, PhoneNumber, Result, Timestamp},
     suppressions::model::Identifier,
+};
+use kernel::{Channel, Error, PhoneNumber, Result, Timestamp};
+use providers::model::Inbound;
+use web::{
+    audit::{self, Entry, Origin},
+    db,
+    http::Requester,
+};
+
+use crate::{
+    DeliveryState,
+    model::Keyword,
+    store::{feedback, written},
 };
 
 /// The source of what is said by a keyword.
@@ -34,7 +38,7 @@ const PAGE: u32 = 500;
 /// # Errors
 /// When the store fails; then it may be done again as it is.
 pub async fn obey(
-    app: &App,
+    app: &DeliveryState,
     channel: Channel,
     teller: &'static str,
     inbound: &Inbound,
@@ -91,7 +95,12 @@ fn spellings(number: &PhoneNumber) -> [Identifier; 2] {
     [format!("+{digits}"), digits.to_owned()].map(Identifier::of_stored)
 }
 
-async fn turn(app: &App, holder: &NumberHolder, key: &str, change: &ChannelChange) -> Result<bool> {
+async fn turn(
+    app: &DeliveryState,
+    holder: &NumberHolder,
+    key: &str,
+    change: &ChannelChange,
+) -> Result<bool> {
     let now = app.clock().now();
     let origin = Origin {
         source: KEYWORD.to_owned(),
@@ -105,7 +114,7 @@ async fn turn(app: &App, holder: &NumberHolder, key: &str, change: &ChannelChang
 }
 
 async fn turn_once(
-    app: &App,
+    app: &DeliveryState,
     now: Timestamp,
     origin: &Origin,
     (holder, key): (&NumberHolder, &str),

@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
+use kernel::{CampaignId, Timestamp, WorkspaceId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-
-use crate::kernel::{CampaignId, Timestamp, WorkspaceId};
 
 /// Batches of one lane under way at one time, in this process.
 const BUSY_MAX: usize = 3;

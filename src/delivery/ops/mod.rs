@@ -1,6 +1,5 @@
 //! What is done to make messages leave.
 
-pub mod bell;
 mod carriers;
 mod channel_fault;
 mod confirming;
@@ -27,4 +26,4 @@ mod volume;
 pub mod worker;
 mod writing;
 
-pub use self::{bell::wake, preview_launch::preview_launch};
+pub use self::preview_launch::preview_launch;

@@ -3,14 +3,14 @@
 //! First told, then kept: what is told twice is one event, what is forgotten is none.
 
 use ingest::record::{MessageEvent, MessageKind};
+use kernel::{Error, Result, Timestamp, WorkspaceId};
 
 use crate::{
-    app::App,
-    delivery::model::{
+    DeliveryState,
+    model::{
         claimed::{Claimed, Standing, UNKNOWN},
         message::{NewMessage, Purpose, campaign_uuid, channel_name},
     },
-    kernel::{Error, Result, Timestamp, WorkspaceId},
 };
 
 /// One thing that happened to a message.
@@ -121,7 +121,7 @@ pub(super) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> Note 
 /// # Errors
 /// Unavailable when there is no room for it now.
 pub(super) async fn tell(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     notes: &[Note],
     at: Timestamp,
@@ -141,7 +141,7 @@ pub(super) async fn tell(
 /// # Errors
 /// As [`tell`].
 pub(super) async fn tell_all(
-    app: &App,
+    app: &DeliveryState,
     notes: Vec<(WorkspaceId, Note)>,
     at: Timestamp,
 ) -> Result<()> {

@@ -2,6 +2,24 @@
 
 use std::collections::HashSet;
 
+use campaigns::model::{
+    Call, Campaign, CampaignChannel, Variant,
+    checks::{self, Check, CheckId, CheckStatus},
+    launch::{
+        LaunchPreview, LaunchSchedule, Placed, divide, duration_minutes, first_send_at,
+        smallest_part, zone_of,
+    },
+    settings::limits::{Cadence, SendVolumeLimit},
+};
+use contacts::audience::{
+    model::{Ask, Measured, Recipient},
+    ops::Audience,
+};
+use kernel::{
+    CampaignId, Result, Timestamp, UserId, WorkspaceId,
+    quiet::{QuietTimeOverride, QuietZone},
+    zone::Zone,
+};
 use sqlx::PgConnection;
 
 use super::{
@@ -10,36 +28,13 @@ use super::{
     timing::Clocks,
 };
 use crate::{
-    app::App,
-    audience::{
-        model::{Ask, Measured, Recipient},
-        ops::Audience,
+    DeliveryState,
+    model::plan::{LeftOut, Placement, Plan},
+    store::{
+        claims,
+        limits::{self, Counted},
+        recipients, volume,
     },
-    campaigns::{
-        self,
-        model::{
-            Call, Campaign, CampaignChannel, Variant,
-            checks::{self, Check, CheckId, CheckStatus},
-            launch::{
-                LaunchPreview, LaunchSchedule, Placed, divide, duration_minutes, first_send_at,
-                smallest_part, zone_of,
-            },
-            settings::{
-                limits::{Cadence, SendVolumeLimit},
-                quiet::{QuietTimeOverride, QuietZone},
-                zone::Zone,
-            },
-        },
-    },
-    delivery::{
-        model::plan::{LeftOut, Placement, Plan},
-        store::{
-            claims,
-            limits::{self, Counted},
-            recipients, volume,
-        },
-    },
-    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
 };
 
 /// Recipients of one page, about 200 bytes each: a page costs a judgement of the whole audience's consent.
@@ -51,7 +46,7 @@ const PAGE: u32 = 100_000;
 /// # Errors
 /// Not found; whatever the audience cannot be asked.
 pub async fn preview_launch(
-    app: &App,
+    app: &DeliveryState,
     (workspace, zone): (WorkspaceId, &str),
     id: CampaignId,
 ) -> Result<LaunchPreview> {
@@ -92,7 +87,7 @@ fn can_launch(campaign: &Campaign, checks: &[Check], now: Timestamp) -> bool {
 
 /// A launch that is only thought of.
 struct Launch<'a> {
-    app: &'a App,
+    app: &'a DeliveryState,
     workspace: WorkspaceId,
     campaign: &'a Campaign,
     plan: Plan,
@@ -105,7 +100,7 @@ struct Launch<'a> {
 
 impl<'a> Launch<'a> {
     fn of(
-        app: &'a App,
+        app: &'a DeliveryState,
         workspace: WorkspaceId,
         (campaign, zone): (&'a Campaign, Zone),
         begins: Timestamp,

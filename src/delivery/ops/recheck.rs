@@ -3,20 +3,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use campaigns::model::message::MessageChannel;
+use kernel::{MessageId, Result, UserId, WorkspaceId};
+use providers::model::Outgoing;
+
 use super::handover::Terms;
 use crate::{
-    app::App,
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{
-            Outgoing,
-            claimed::Claimed,
-            gate::{self, Refusal, Rules},
-            message::Purpose,
-        },
-        store::recipients,
+    DeliveryState,
+    model::{
+        claimed::Claimed,
+        gate::{self, Refusal, Rules},
+        message::Purpose,
     },
-    kernel::{MessageId, Result, UserId, WorkspaceId},
+    store::recipients,
 };
 
 /// The messages of a part that may not leave any more, each with the rule.
@@ -24,7 +23,7 @@ use crate::{
 /// # Errors
 /// When the store is away.
 pub(super) async fn refused(
-    app: &App,
+    app: &DeliveryState,
     channel: MessageChannel,
     part: &[(Claimed, Outgoing)],
     terms: Terms,

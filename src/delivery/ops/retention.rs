@@ -1,10 +1,11 @@
 //! Deletes what the settings keep no longer, in pages of one transaction each. One process does so at a time; where it
 //! ends or is killed, another goes on.
 
+use kernel::{Result, Timestamp};
+
 use crate::{
-    app::App,
-    delivery::store::retention::{self, Task},
-    kernel::{Result, Timestamp},
+    DeliveryState,
+    store::retention::{self, Task},
 };
 
 /// Rows of one transaction.
@@ -18,7 +19,7 @@ const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 ///
 /// # Errors
 /// When the store is away.
-pub(super) async fn page(app: &App) -> Result<bool> {
+pub(super) async fn page(app: &DeliveryState) -> Result<bool> {
     let mut has_more = false;
     for task in Task::ALL {
         has_more |= page_of(app, task).await?;
@@ -26,7 +27,7 @@ pub(super) async fn page(app: &App) -> Result<bool> {
     Ok(has_more)
 }
 
-async fn page_of(app: &App, task: Task) -> Result<bool> {
+async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
     let settings = app.retention();
     let days = match task {
         Task::Messages => settings.messages_days,

@@ -7,26 +7,22 @@ use std::{
     time::{Duration, Instant},
 };
 
+use campaigns::model::{
+    Campaign, CampaignChannel, Definition, Kind, message::MessageChannel,
+    settings::limits::SendRateLimit,
+};
+use contacts::{
+    audience::model::{SubscriptionPreference, Targeting},
+    lists,
+};
+use kernel::{CampaignId, Error, Result, WorkspaceId, quiet::QuietTimeOverride, zone::Zone};
 use parking_lot::Mutex;
 
 use crate::{
-    app::App,
-    audience::model::{SubscriptionPreference, Targeting},
-    campaigns::{
-        self,
-        model::{
-            Campaign, CampaignChannel, Definition, Kind,
-            message::MessageChannel,
-            settings::{limits::SendRateLimit, quiet::QuietTimeOverride, zone::Zone},
-        },
-    },
-    delivery::{
-        model::{plan::Plan, retry::ATTEMPTS_MAX},
-        render::{Prepared, RenderFault},
-        store::{recipients, runs},
-    },
-    kernel::{CampaignId, Error, Result, WorkspaceId},
-    lists,
+    DeliveryState,
+    model::{plan::Plan, retry::ATTEMPTS_MAX},
+    render::{Prepared, RenderFault},
+    store::{recipients, runs},
 };
 
 /// Campaigns whose templates are kept ready.
@@ -52,7 +48,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    async fn of(app: &App, workspace: WorkspaceId, campaign: Campaign) -> Result<Self> {
+    async fn of(app: &DeliveryState, workspace: WorkspaceId, campaign: Campaign) -> Result<Self> {
         let definition = &campaign.definition;
         let is_marketing = match definition.subscription_category_id {
             None => true,
@@ -139,8 +135,11 @@ pub(super) fn keeps_exposures(campaign: &Campaign) -> bool {
 }
 
 /// The quiet hours of a campaign: its own, else those that were set for all.
-pub(super) fn quiet_hours(app: &App, definition: &Definition) -> Option<QuietTimeOverride> {
-    let set = || app.delivery().quiet_hours.as_ref().map(crate::config::QuietHours::as_override);
+pub(super) fn quiet_hours(
+    app: &DeliveryState,
+    definition: &Definition,
+) -> Option<QuietTimeOverride> {
+    let set = || app.delivery().quiet_hours.as_ref().map(config::QuietHours::as_override);
     let quiet = definition.quiet_time_override.clone().or_else(set);
     quiet.filter(QuietTimeOverride::is_enabled)
 }
@@ -177,7 +176,7 @@ impl Scenes {
     /// That of a campaign at this revision, or a later one.
     pub(super) async fn of(
         &self,
-        app: &App,
+        app: &DeliveryState,
         (workspace, id): (WorkspaceId, CampaignId),
         revision: i64,
     ) -> Result<Arc<Scene>> {

@@ -1,17 +1,15 @@
 //! Whether a rendered message leaves from a domain that is its workspace's.
 
+use campaigns::model::message::address_of;
+use kernel::{Error, Result, WorkspaceId};
+use providers::model::Content;
+use sender_domains::{
+    model::Sender,
+    ops::{not_verified, sender},
+};
 use sqlx::PgConnection;
 
-use crate::{
-    app::App,
-    campaigns::model::message::address_of,
-    delivery::model::Content,
-    kernel::{Error, Result, WorkspaceId},
-    sender_domains::{
-        model::Sender,
-        ops::{not_verified, sender},
-    },
-};
+use crate::DeliveryState;
 
 /// The code of a message that was not sent because of its sender.
 pub(super) const NOT_VERIFIED: &str = "sender_not_verified";
@@ -28,7 +26,7 @@ impl Senders {
     /// When the store fails.
     pub(super) async fn check(
         &mut self,
-        (app, connection): (&App, &mut PgConnection),
+        (app, connection): (&DeliveryState, &mut PgConnection),
         workspace: WorkspaceId,
         content: &mut Content,
     ) -> Result<Option<String>> {
@@ -62,7 +60,7 @@ impl Senders {
 /// # Errors
 /// A bad request that names the sender.
 pub(super) async fn refuse_unknown(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     content: &mut Content,
 ) -> Result<()> {

@@ -1,18 +1,16 @@
 //! What has to be done about messages besides sending them: those whose sender died, those that were
 //! called off, runs that are over.
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
+
 use super::{channel_fault, note};
 use crate::{
-    app::App,
-    campaigns,
-    delivery::{
-        model::claimed::{Claimed, Standing},
-        store::{
-            claims::{self, Mark},
-            limits, runs, short_links,
-        },
+    DeliveryState,
+    model::claimed::{Claimed, Standing},
+    store::{
+        claims::{self, Mark},
+        limits, runs, short_links,
     },
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
 };
 
 /// Messages of one transaction.
@@ -28,7 +26,7 @@ const SHORT_LINK_HOURS: i64 = 400 * 24;
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn lapse(app: &App) -> Result<()> {
+pub(super) async fn lapse(app: &DeliveryState) -> Result<()> {
     let reason = "the sender stopped while it handed the message over".to_owned();
     let standing = Standing::Unknown { reason };
     loop {
@@ -47,7 +45,11 @@ pub(super) async fn lapse(app: &App) -> Result<()> {
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn cancel(app: &App, workspace: WorkspaceId, campaign: CampaignId) -> Result<()> {
+pub(super) async fn cancel(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    campaign: CampaignId,
+) -> Result<()> {
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
@@ -60,7 +62,7 @@ pub(super) async fn cancel(app: &App, workspace: WorkspaceId, campaign: Campaign
 }
 
 async fn settle(
-    app: &App,
+    app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
     (messages, standing): (&[Claimed], &Standing),
     now: Timestamp,
@@ -78,7 +80,7 @@ async fn settle(
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn complete(app: &App) -> Result<()> {
+pub(super) async fn complete(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign, occurrence) in runs::settled(app.db(), RUNS_MAX).await? {
         // Its last messages may have been settled a moment before they could be judged.
         channel_fault::end(app, workspace, campaign).await?;
@@ -95,11 +97,11 @@ pub(super) async fn complete(app: &App) -> Result<()> {
 ///
 /// # Errors
 /// When the store is away.
-pub(super) async fn forget(app: &App) -> Result<()> {
+pub(super) async fn forget(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
     let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;
-    let of_caps = before(i64::from(crate::config::CAP_HOURS_MAX) + 1);
+    let of_caps = before(i64::from(config::CAP_HOURS_MAX) + 1);
     while limits::forget_sends(&mut connection, (of_caps, PAGE)).await? > 0 {}
     drop(connection);
     while short_links::forget(app.db(), (before(SHORT_LINK_HOURS), PAGE)).await? > 0 {}

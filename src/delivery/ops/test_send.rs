@@ -1,41 +1,36 @@
 //! Tests of a campaign: one message to one person, to look at, whatever the campaign's state. Nothing
 //! about the audience is asked, nor what somebody agreed to; an address that does not exist stays one.
 
+use campaigns::model::{
+    CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
+};
+use contacts::{audience::model::SubscriptionPreference, lists};
+use kernel::{
+    CampaignId, EmailAddress, Error, MessageId, PhoneNumber, Result, UserId, WorkspaceId,
+};
+use providers::model::Content;
 use serde_json::{Map, Value};
+use web::links::Signer;
 
 use super::{
-    bell, senders,
+    senders,
     transactional::{
         facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of,
         tell_kept,
     },
 };
 use crate::{
-    app::App,
-    audience::model::SubscriptionPreference,
-    campaigns::{
-        self,
-        model::{
-            CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
-        },
+    DeliveryState,
+    model::{
+        Context, Named, Recipient, Said,
+        gate::{self, Facts, Refusal, Rules},
+        message::{NewMessage, Purpose, Start},
     },
-    delivery::{
-        model::{
-            Content, Context, Named, Recipient, Said,
-            gate::{self, Facts, Refusal, Rules},
-            message::{NewMessage, Purpose, Start},
-        },
-        render::{Around, InApp, Prepared, WaysOut, globals},
-        store::{
-            in_app::{self, InAppTest},
-            messages, recipients,
-        },
+    render::{Around, InApp, Prepared, WaysOut, globals},
+    store::{
+        in_app::{self, InAppTest},
+        messages, recipients,
     },
-    kernel::{
-        CampaignId, EmailAddress, Error, MessageId, PhoneNumber, Result, UserId, WorkspaceId,
-    },
-    links::Signer,
-    lists,
 };
 
 /// What is asked for.
@@ -78,7 +73,7 @@ struct Draft {
 /// Not found for a campaign or a user that is not there; bad request for a variant or an address that is
 /// none, a campaign of another channel, a channel without a provider, templates that cannot be rendered.
 pub async fn send(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     (id, channel): (CampaignId, MessageChannel),
     wish: Wish,
@@ -122,7 +117,7 @@ pub async fn send(
 }
 
 async fn keep(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     (draft, context): (&Draft, Context),
     refusal: Option<Refusal>,
@@ -146,7 +141,7 @@ async fn keep(
     tell_kept(app, workspace, &message, now).await?;
     let mut connection = app.db().acquire().await?;
     messages::insert(&mut connection, workspace, &[message], now).await?;
-    bell::wake(app);
+    app.due_signal().notify();
     Ok(())
 }
 
@@ -175,7 +170,7 @@ fn variant<'d>(
 
 /// What a test says: a variant as it is now.
 async fn said(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     (id, definition, channel): (CampaignId, &Definition, MessageChannel),
     wish: &Wish,
@@ -208,7 +203,7 @@ async fn said(
 
 /// Whom a test is for, and what is known of them.
 async fn recipient(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     channel: MessageChannel,
     wish: &Wish,
@@ -280,7 +275,7 @@ async fn preview(
 /// # Errors
 /// As [`send`].
 pub async fn show(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     id: CampaignId,
     wish: Wish,

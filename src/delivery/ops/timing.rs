@@ -1,14 +1,15 @@
 //! By whose clocks recipients live, and at which of their hours they look.
 
+use campaigns::{
+    model::{Campaign, SendType},
+    ops::Timetable,
+};
+use contacts::audience::model::Recipient;
+use kernel::{Result, Timestamp, WorkspaceId, zone::Zone};
+
 use crate::{
-    app::App,
-    audience::model::Recipient,
-    campaigns::{
-        model::{Campaign, SendType, settings::zone::Zone},
-        ops::Timetable,
-    },
-    delivery::model::plan::{Candidate, Plan},
-    kernel::{Result, Timestamp, WorkspaceId},
+    DeliveryState,
+    model::plan::{Candidate, Plan},
 };
 
 /// What is known of the clocks of an audience.
@@ -27,7 +28,7 @@ impl Clocks {
     /// # Errors
     /// When a store is away; a bad request where there are more visits than can be held.
     pub(super) async fn of(
-        app: &App,
+        app: &DeliveryState,
         workspace: WorkspaceId,
         (campaign, workspace_zone): (&Campaign, Zone),
         begins: Timestamp,

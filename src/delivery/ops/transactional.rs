@@ -3,34 +3,31 @@
 
 use std::time::Duration;
 
+use campaigns::model::message::{MessageChannel, address_of};
+use contacts::{audience::model::SubscriptionPreference, users};
+use content::template;
 use ingest::record::MessageKind;
+use kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::carriers;
 use super::{
-    bell, devices,
+    carriers, devices,
     note::{self, Note},
 };
 use crate::{
-    app::App,
-    audience::model::SubscriptionPreference,
-    campaigns::model::message::{MessageChannel, address_of},
-    delivery::{
-        model::{
-            Context, Said,
-            gate::{self, Facts, Refusal, Rules},
-            message::{NewMessage, Purpose, Start, channel_name},
-        },
-        render::Prepared,
-        store::{
-            idempotency::{self, Kept, Taken},
-            messages, recipients,
-        },
+    DeliveryState,
+    model::{
+        Context, Said,
+        gate::{self, Facts, Refusal, Rules},
+        message::{NewMessage, Purpose, Start, channel_name},
     },
-    kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
-    sender_domains, template, users,
+    render::Prepared,
+    store::{
+        idempotency::{self, Kept, Taken},
+        messages, recipients,
+    },
 };
 
 /// How long an answer is kept under its key (DECISIONS T2).
@@ -98,7 +95,7 @@ impl Wish {
 /// # Errors
 /// Bad request for what cannot be sent: no provider, no address, templates that cannot be read. Not found
 /// for nobody. Conflict for a key that was used for something else.
-pub async fn send(app: &App, workspace: WorkspaceId, wish: Wish) -> Result<Done> {
+pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Result<Done> {
     let now = app.clock().now();
     let fingerprint = wish.fingerprint();
     if let Some(key) = &wish.key
@@ -152,7 +149,7 @@ pub async fn send(app: &App, workspace: WorkspaceId, wish: Wish) -> Result<Done>
         Kept { fingerprint, answer: serde_json::to_value(&answer).map_err(anyhow::Error::from)? };
     match keep(app, workspace, &message, wish.key.as_deref().map(|key| (key, &kept))).await? {
         Taken::Now => {
-            bell::wake(app);
+            app.due_signal().notify();
             Ok(Done::Sent(answer))
         }
         Taken::Busy => Ok(Done::Busy),
@@ -180,7 +177,7 @@ fn again(kept: &Kept, fingerprint: &[u8]) -> Result<Done> {
 
 /// Keeps a message and its key, and tells of it.
 async fn keep(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     message: &NewMessage,
     key: Option<(&str, &Kept)>,
@@ -202,7 +199,7 @@ async fn keep(
 
 /// Tells how a message begins, before it is kept.
 pub(super) async fn tell_kept(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     message: &NewMessage,
     now: Timestamp,
@@ -215,7 +212,11 @@ pub(super) async fn tell_kept(
 }
 
 /// A profile by its internal id or the caller's own.
-pub(super) async fn find_user(app: &App, workspace: WorkspaceId, text: &str) -> Result<UserId> {
+pub(super) async fn find_user(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    text: &str,
+) -> Result<UserId> {
     if let Ok(id) = text.parse::<UserId>() {
         match users::ops::by_id(app.db(), workspace, id).await {
             Err(Error::NotFound(_)) => {}
@@ -230,7 +231,7 @@ pub(super) async fn find_user(app: &App, workspace: WorkspaceId, text: &str) -> 
 }
 
 /// Refuses a channel that neither this process carries nor another.
-pub(super) async fn must_have_provider(app: &App, channel: MessageChannel) -> Result<()> {
+pub(super) async fn must_have_provider(app: &DeliveryState, channel: MessageChannel) -> Result<()> {
     if carriers::is_carried(app, channel).await? {
         return Ok(());
     }
@@ -240,7 +241,7 @@ pub(super) async fn must_have_provider(app: &App, channel: MessageChannel) -> Re
 
 /// Refuses a sender that is not the workspace's. What Liquid makes of one is checked when the message leaves.
 async fn refuse_unknown_sender(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     message: &Map<String, Value>,
 ) -> Result<()> {
@@ -261,7 +262,7 @@ pub(super) async fn readable(said: Said) -> Result<Said> {
 
 /// What the gate says to a transactional message now; it is asked again when the message leaves.
 async fn judge(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     (user, channel): (UserId, MessageChannel),
 ) -> Result<Option<Refusal>> {
@@ -284,7 +285,7 @@ async fn judge(
 
 /// What is known of somebody, as far as a channel goes.
 pub(super) async fn facts_of(
-    app: &App,
+    app: &DeliveryState,
     workspace: WorkspaceId,
     (user, channel): (UserId, MessageChannel),
 ) -> Result<Facts> {

@@ -6,23 +6,21 @@
 //! gate or the provider refused some, messages are taken out of the reserve. When the limit is used up and nothing is
 //! in flight that could fail, the rest is skipped.
 
+use campaigns::model::{
+    Kind,
+    settings::limits::{Cadence, SendVolumeLimit},
+};
+use kernel::{Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::scene::Scene;
 use crate::{
-    campaigns::model::{
-        Kind,
-        settings::limits::{Cadence, SendVolumeLimit},
+    model::claimed::{Claimed, Standing},
+    store::{
+        claims::{self, Wanted},
+        runs,
+        volume::{self, Scope},
     },
-    delivery::{
-        model::claimed::{Claimed, Standing},
-        store::{
-            claims::{self, Wanted},
-            runs, volume,
-            volume::Scope,
-        },
-    },
-    kernel::{Result, Timestamp, WorkspaceId},
 };
 
 /// Messages skipped in one transaction.

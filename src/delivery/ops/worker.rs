@@ -7,8 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kernel::{Result, Timestamp};
 use supervisor::Heartbeat;
 use tokio::{sync::watch, task::JoinSet};
+use web::db;
 
 use super::{
     carriers::CarrierNotes,
@@ -18,16 +20,11 @@ use super::{
     scene::Scenes,
     sweeping, writing,
 };
-use crate::{
-    app::App,
-    db,
-    delivery::store::lanes,
-    kernel::{Result, Timestamp},
-};
+use crate::{DeliveryState, store::lanes};
 
 /// Longest time between two looks for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Shortest time: however often the bell rings.
+/// Shortest time: however often it is notified.
 const LOOK_REST: Duration = Duration::from_millis(10);
 /// Time between two looks at what was left lying, and what is over.
 const SWEEP_EVERY: Duration = Duration::from_millis(500);
@@ -55,7 +52,7 @@ const SENDING_SILENCE_MAX: Duration = Duration::from_mins(10);
 const REST: Duration = Duration::from_secs(1);
 
 /// Sends until it is told to stop; then what is under way is finished.
-pub async fn run(app: App, stop: watch::Receiver<bool>) {
+pub async fn run(app: DeliveryState, stop: watch::Receiver<bool>) {
     let mut stopping = stop.clone();
     // A server stands before its schema does.
     while !is_over(&stop) && !matches!(db::schema_is_current(app.db()).await, Ok(true)) {
@@ -127,7 +124,7 @@ async fn rest(stop: &mut watch::Receiver<bool>, pause: impl Future<Output = ()>)
 /// Says what went wrong; that a store is away is told of elsewhere.
 fn complain(what: &str, result: Result<()>) -> bool {
     if let Err(error) = result {
-        if let crate::kernel::Error::Internal(_) = error {
+        if let kernel::Error::Internal(_) = error {
             tracing::error!(%error, "{what}");
         } else {
             tracing::debug!(%error, "{what}");
@@ -138,8 +135,13 @@ fn complain(what: &str, result: Result<()>) -> bool {
 }
 
 /// Looks for what is due.
-async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
-    let mut bell = app.bell().listen();
+async fn look(
+    app: DeliveryState,
+    lanes: Arc<Lanes>,
+    mut stop: watch::Receiver<bool>,
+    heartbeat: Heartbeat,
+) {
+    let mut due = app.due_signal().listen();
     let mut carried = CarrierNotes::default();
     while !is_over(&stop) {
         heartbeat.beat();
@@ -151,13 +153,13 @@ async fn look(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, hear
         }
         rest(&mut stop, async {
             tokio::time::sleep(LOOK_REST).await;
-            bell.wait(LOOK_EVERY).await;
+            due.wait(LOOK_EVERY).await;
         })
         .await;
     }
 }
 
-async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
+async fn look_once(app: &DeliveryState, lanes: &Lanes) -> Result<()> {
     let now = app.clock().now();
     if lanes::outbox_due(app.db()).await?.is_some_and(|due| due <= now) {
         lanes.open(Lane::Outbox);
@@ -173,7 +175,7 @@ async fn look_once(app: &App, lanes: &Lanes) -> Result<()> {
 }
 
 /// Clears up.
-async fn sweep(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+async fn sweep(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let (mut measured, mut forgot) = (None::<Instant>, None::<Timestamp>);
     while !is_over(&stop) {
         heartbeat.beat();
@@ -192,7 +194,7 @@ async fn sweep(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) 
     }
 }
 
-async fn measure(app: &App) -> Result<()> {
+async fn measure(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
     let (waiting, oldest) = lanes::depth(app.db(), now, COUNTED_MAX).await?;
     let late_ms = oldest.map_or(0, |due| now.millis() - due.millis());
@@ -203,7 +205,7 @@ async fn measure(app: &App) -> Result<()> {
 }
 
 /// Looks at what was tried, and at what was learnt.
-async fn evaluate(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+async fn evaluate(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
         heartbeat.beat();
         complain("cannot look at trials", evaluating::end_trials(&app).await);
@@ -213,7 +215,7 @@ async fn evaluate(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbea
 }
 
 /// Asks who waits to be asked whether they mean it.
-async fn confirm(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+async fn confirm(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
         heartbeat.beat();
         match confirming::ask(&app).await {
@@ -227,7 +229,7 @@ async fn confirm(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat
 }
 
 /// Deletes what is kept no longer.
-async fn retain(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+async fn retain(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let mut looked = None::<Timestamp>;
     while !is_over(&stop) {
         heartbeat.beat();
@@ -245,13 +247,18 @@ async fn retain(app: App, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat)
 }
 
 /// Writes audiences down.
-async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
-    let mut bell = app.bell().listen();
+async fn write(
+    app: DeliveryState,
+    lanes: Arc<Lanes>,
+    mut stop: watch::Receiver<bool>,
+    heartbeat: Heartbeat,
+) {
+    let mut due = app.due_signal().listen();
     while !is_over(&stop) {
         // An audience of millions takes minutes.
         match heartbeat.waiting(Box::pin(writing::write_one(&app, &lanes))).await {
             Ok(true) => {}
-            Ok(false) => rest(&mut stop, bell.wait(LOOK_EVERY)).await,
+            Ok(false) => rest(&mut stop, due.wait(LOOK_EVERY)).await,
             Err(error) => {
                 complain("cannot write an audience down", Err(error));
                 rest(&mut stop, tokio::time::sleep(REST)).await;
@@ -262,7 +269,7 @@ async fn write(app: App, lanes: Arc<Lanes>, mut stop: watch::Receiver<bool>, hea
 
 /// Sends batch after batch, of whichever lane has its turn.
 async fn send(
-    (app, lanes, mut stop): (App, Arc<Lanes>, watch::Receiver<bool>),
+    (app, lanes, mut stop): (DeliveryState, Arc<Lanes>, watch::Receiver<bool>),
     scenes: Arc<Scenes>,
     heartbeat: Heartbeat,
 ) {

@@ -3,7 +3,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use campaigns::model::{
+    Campaign, CampaignChannel, message::MessageChannel, settings::limits::Cadence,
+};
+use contacts::audience::{
+    model::{Ask, Exclusion, Reached, Recipient, Targeting},
+    ops::Audience,
+};
 use ingest::record::MessageKind;
+use kernel::{Error, Result, Timestamp, UserId, zone::Zone};
 use uuid::Uuid;
 
 use super::{
@@ -13,33 +21,17 @@ use super::{
     timing::Clocks,
 };
 use crate::{
-    app::App,
-    audience::{
-        model::{Ask, Exclusion, Reached, Recipient, Targeting},
-        ops::Audience,
+    DeliveryState,
+    model::{
+        gate::{self, Refusal, Rules},
+        message::{NewMessage, Purpose, Start, message_id},
+        plan::{Candidate, LeftOut, Placement, Plan},
     },
-    campaigns::{
-        self,
-        model::{
-            Campaign, CampaignChannel,
-            message::MessageChannel,
-            settings::{limits::Cadence, zone::Zone},
-        },
+    store::{
+        claims, messages, recipients,
+        runs::{self, Hold, Run},
+        volume::{self, Scope},
     },
-    delivery::{
-        model::{
-            gate::{self, Refusal, Rules},
-            message::{NewMessage, Purpose, Start, message_id},
-            plan::{Candidate, LeftOut, Placement, Plan},
-        },
-        store::{
-            claims, messages, recipients, runs,
-            runs::{Hold, Run},
-            volume,
-            volume::Scope,
-        },
-    },
-    kernel::{Error, Result, Timestamp, UserId},
 };
 
 /// Recipients of one page: of one transaction, and one call of the spool.
@@ -55,7 +47,7 @@ const HELD_MAX_MS: i64 = 72 * 3_600_000;
 ///
 /// # Errors
 /// When a store is away; the run is let go.
-pub(super) async fn write_one(app: &App, lanes: &Lanes) -> Result<bool> {
+pub(super) async fn write_one(app: &DeliveryState, lanes: &Lanes) -> Result<bool> {
     let now = app.clock().now();
     let by = Uuid::now_v7();
     let Some(run) = runs::take(app.db(), hold(by, now), now).await? else { return Ok(false) };
@@ -77,7 +69,7 @@ fn hold(by: Uuid, now: Timestamp) -> Hold {
 
 /// A run in its writer's hands.
 struct Writer<'a> {
-    app: &'a App,
+    app: &'a DeliveryState,
     by: Uuid,
     run: Run,
 }
@@ -105,7 +97,7 @@ impl Writer<'_> {
         self.cut_to_volume(&campaign).await?;
         let mut connection = app.db().acquire().await?;
         runs::written(&mut connection, run, (self.by, app.clock().now())).await?;
-        app.bell().ring();
+        app.due_signal().notify();
         Ok(())
     }
 
@@ -160,7 +152,7 @@ impl Writer<'_> {
                 audience.close().await?;
                 return Ok(false);
             }
-            app.bell().ring();
+            app.due_signal().notify();
             if page.len() < usize::try_from(PAGE).unwrap_or(usize::MAX) {
                 break;
             }

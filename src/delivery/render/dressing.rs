@@ -3,13 +3,12 @@
 
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
+use content::markup::{Anatomy, Anchor, escaped};
+use web::links::{Click, Link, Open, TARGET_BYTES_MAX};
+
 use super::{
     Around,
     utm::{self, Tags},
-};
-use crate::{
-    links::{Click, Link, Open, TARGET_BYTES_MAX},
-    markup::{Anatomy, Anchor, escaped},
 };
 
 /// Links of one email that are led through the service; further ones stay as they are.

@@ -1,18 +1,19 @@
 //! An email.
 
+use campaigns::model::{
+    message::{EmailMessage, address_of},
+    settings::channel_config::ChannelConfig,
+};
+use content::{
+    spam::builtin::leads_out,
+    template::{Form, Object},
+};
+use providers::model::EmailContent;
+
 use super::{
     Around, Frame, RenderFault, dressing,
     globals::WaysOut,
     words::{Words, said},
-};
-use crate::{
-    campaigns::model::{
-        message::{EmailMessage, address_of},
-        settings::channel_config::ChannelConfig,
-    },
-    delivery::model::EmailContent,
-    spam::builtin::leads_out,
-    template::{Form, Object},
 };
 
 /// Bytes that the HTML part may become before its links are written.
@@ -167,7 +168,7 @@ impl Email {
         }
         let host = url::Url::parse(around.signer.base()).ok();
         let host = host.as_ref().and_then(url::Url::host_str).unwrap_or("localhost");
-        let list = frame.list.map_or(around.workspace.uuid(), crate::kernel::ListId::uuid);
+        let list = frame.list.map_or(around.workspace.uuid(), kernel::ListId::uuid);
         add("List-ID", format!("<{list}.{host}>"));
         if frame.is_marketing {
             add("Precedence", "bulk".to_owned());

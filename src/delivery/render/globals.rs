@@ -1,15 +1,13 @@
 //! What templates see (DECISIONS F16), the same in every channel.
 
+use campaigns::model::message::MessageChannel;
+use content::template::{Object, Value};
+use kernel::{Channel, ListId};
 use serde_json::{Map, Value as Json};
+use web::links::{Link, Preferences, Unsubscribe};
 
 use super::Around;
-use crate::{
-    campaigns::model::message::MessageChannel,
-    delivery::model::{Named, Recipient},
-    kernel::{Channel, ListId},
-    links::{Link, Preferences, Unsubscribe},
-    template::{Object, Value},
-};
+use crate::model::{Named, Recipient};
 
 /// The links by which a recipient gets out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

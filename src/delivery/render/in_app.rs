@@ -1,15 +1,16 @@
 //! What an in-app message says to one person. Native texts go out as they are, since apps show them as
 //! text; HTML is escaped where values stand in it; the style sheet of a native message is kept to it.
 
+use campaigns::model::in_app::{Action, Button, InAppContent, Mode, Style};
+use content::{
+    markup,
+    template::{Form, Object},
+};
+use kernel::MessageId;
+
 use super::{
     RenderFault,
     words::{Words, said},
-};
-use crate::{
-    campaigns::model::in_app::{Action, Button, InAppContent, Mode, Style},
-    kernel::MessageId,
-    markup,
-    template::{Form, Object},
 };
 
 /// Bytes of a headline, a text, a button's text or an address.
@@ -148,10 +149,10 @@ fn of_message(mut style: Style, message: MessageId) -> Style {
 
 #[cfg(test)]
 mod tests {
+    use content::template;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::template;
 
     #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
     fn rendered(content: Value, known: Value) -> Result<Value, String> {

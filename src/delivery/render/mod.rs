@@ -18,23 +18,22 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use self::{email::Email, short::Short, utm::Utm, webhook::Webhook};
-use super::model::{Content, Context, Named, Recipient, Said};
-use crate::{
-    campaigns::model::{
-        Definition, Variant,
-        message::{self, EmailMessage, MessageChannel},
-        settings::{channel_config::ChannelConfig, utm::UtmSettings},
-    },
-    kernel::{CampaignId, ListId, MessageId, Timestamp, WorkspaceId},
-    links::Signer,
-    template::Object,
+use campaigns::model::{
+    Definition, Variant,
+    message::{self, EmailMessage, MessageChannel},
+    settings::{channel_config::ChannelConfig, utm::UtmSettings},
 };
+use content::template::Object;
+use kernel::{CampaignId, ListId, MessageId, Timestamp, WorkspaceId};
+use providers::model::Content;
+use web::links::Signer;
 
+use self::{email::Email, short::Short, utm::Utm, webhook::Webhook};
 pub use self::{
     globals::{WaysOut, globals},
     in_app::{InApp, scope_of},
 };
+use super::model::{Context, Named, Recipient, Said};
 
 /// Why a message cannot be rendered for a recipient; it will not be by trying again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -177,7 +176,7 @@ impl Prepared {
     }
 
     /// What it says to one recipient. Blocks the thread while templates run, which is bounded
-    /// ([`crate::template::RENDER_MAX`] each).
+    /// ([`content::template::RENDER_MAX`] each).
     ///
     /// # Errors
     /// A limit a template reached, or a result that cannot be sent.

@@ -1,18 +1,17 @@
 //! The channels whose messages are a few fields: text messages, Viber, push, WhatsApp.
 
+use campaigns::model::{
+    message::{self, MessageChannel, PushMessage, SmsMessage, ViberMessage, WhatsappMessage},
+    settings::channel_config::{ChannelConfig, PushPriority},
+};
+use content::template::{Form, Object};
+use providers::model::{Content, PushContent, SmsContent, ViberContent, WhatsappContent};
+use web::links::TARGET_BYTES_MAX;
+
 use super::{
     Around, RenderFault, ShortLink,
     utm::{self, Tags},
     words::{Trees, Words, said},
-};
-use crate::{
-    campaigns::model::{
-        message::{self, MessageChannel, PushMessage, SmsMessage, ViberMessage, WhatsappMessage},
-        settings::channel_config::{ChannelConfig, PushPriority},
-    },
-    delivery::model::{Content, PushContent, SmsContent, ViberContent, WhatsappContent},
-    links::TARGET_BYTES_MAX,
-    template::{Form, Object},
 };
 
 /// Bytes of a text that a person reads: more than any gateway takes in one message.

@@ -1,15 +1,13 @@
 //! What messages say.
 
+use kernel::UserId;
 use proptest::prelude::*;
+use providers::model::{EmailContent, WebhookContent};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
+use web::links::Link;
 
 use super::*;
-use crate::{
-    delivery::model::{EmailContent, WebhookContent},
-    kernel::UserId,
-    links::Link,
-};
 
 const BASE: &str = "https://go.test/";
 const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
@@ -544,7 +542,7 @@ proptest! {
         let rendered = prepared.render(&recipient, &around(&signer, &context)).unwrap();
         let Content::Email(email) = rendered.content else { panic!() };
         let made = email.html.unwrap();
-        let page = crate::markup::Page::read(&made).unwrap();
+        let page = content::markup::Page::read(&made).unwrap();
         prop_assert_eq!(page.links.len(), 2, "{}", made);
         let Some(Link::Click(click)) = signer.opened(&page.links[0].href) else { panic!("{made}") };
         prop_assert!(click.target.starts_with("https://x.test/"));

@@ -2,12 +2,11 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+use campaigns::model::{message::MessageChannel, settings::utm::UtmSettings};
+use content::template::{Form, Object};
+
 use super::{RenderFault, words::Words};
-use crate::{
-    campaigns::model::{message::MessageChannel, settings::utm::UtmSettings},
-    delivery::model::Named,
-    template::{Form, Object},
-};
+use crate::model::Named;
 
 /// Bytes that one tag may become.
 const TAG_BYTES_MAX: usize = 1 << 10;

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use campaigns::model::{
+    message::{Auth, BodyType, Method, Origin, WebhookMessage},
+    settings::channel_config::ChannelConfig,
+};
+use content::template::{Form, Object};
+use providers::model::WebhookContent;
 use serde_json::Value;
 
 use super::{
     RenderFault,
     utm::encoded,
     words::{Tree, Words},
-};
-use crate::{
-    campaigns::model::{
-        message::{Auth, BodyType, Method, Origin, WebhookMessage},
-        settings::channel_config::ChannelConfig,
-    },
-    delivery::model::WebhookContent,
-    template::{Form, Object},
 };
 
 /// Bytes of an address.

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use content::template::{self, Form, Object, Template};
 use serde_json::{Map, Value};
 
 use super::RenderFault;
-use crate::template::{self, Form, Object, Template};
 
 /// Depth of JSON whose strings are templates; what is kept was read within less.
 const JSON_DEPTH_MAX: usize = 16;

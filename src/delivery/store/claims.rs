@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{
-    delivery::model::{
-        claimed::{Claimed, Standing},
-        message::{Purpose, channel_name, channel_named},
-    },
-    kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
+use crate::model::{
+    claimed::{Claimed, Standing},
+    message::{Purpose, channel_name, channel_named},
 };
 
 /// A message as PostgreSQL has it.
@@ -56,18 +54,18 @@ fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
 
 /// Which messages of a campaign are claimed.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// The campaign.
-    pub(in crate::delivery) campaign: CampaignId,
+    pub(crate) campaign: CampaignId,
     /// Only those of this occurrence.
-    pub(in crate::delivery) occurrence: Option<i32>,
+    pub(crate) occurrence: Option<i32>,
     /// Only those on these channels, and those whose channel is not drawn yet.
-    pub(in crate::delivery) channels: Option<&'a [&'static str]>,
+    pub(crate) channels: Option<&'a [&'static str]>,
 }
 
 /// Takes hold of messages of a campaign that are due, until the transaction ends. Those that another sender holds
 /// are left to it.
-pub(in crate::delivery) async fn of_campaign(
+pub(crate) async fn of_campaign(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     Wanted { campaign, occurrence, channels }: Wanted<'_>,
@@ -97,7 +95,7 @@ pub(in crate::delivery) async fn of_campaign(
 }
 
 /// Likewise, of whichever workspace, messages on these channels that belong to no campaign.
-pub(in crate::delivery) async fn of_outbox(
+pub(crate) async fn of_outbox(
     connection: &mut PgConnection,
     channels: &[&'static str],
     (now, limit): (Timestamp, i64),
@@ -121,7 +119,7 @@ pub(in crate::delivery) async fn of_outbox(
 }
 
 /// Likewise, of whichever workspace, messages whose sender is given up.
-pub(in crate::delivery) async fn lapsed(
+pub(crate) async fn lapsed(
     connection: &mut PgConnection,
     (now, limit): (Timestamp, i64),
 ) -> Result<Vec<Claimed>> {
@@ -143,7 +141,7 @@ pub(in crate::delivery) async fn lapsed(
 }
 
 /// Likewise, messages of a campaign that wait, due or not.
-pub(in crate::delivery) async fn waiting(
+pub(crate) async fn waiting(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, Option<i32>),
@@ -170,11 +168,11 @@ pub(in crate::delivery) async fn waiting(
 
 /// A message and where it stands from now on.
 #[derive(Debug)]
-pub(in crate::delivery) struct Mark<'a> {
+pub(crate) struct Mark<'a> {
     /// The message; its variant is kept with it.
-    pub(in crate::delivery) message: &'a Claimed,
+    pub(crate) message: &'a Claimed,
     /// Where it stands.
-    pub(in crate::delivery) standing: &'a Standing,
+    pub(crate) standing: &'a Standing,
 }
 
 /// Messages turned on their side.
@@ -220,10 +218,7 @@ impl<'a> Columns<'a> {
 }
 
 /// Puts down messages that this transaction holds.
-pub(in crate::delivery) async fn put_down(
-    connection: &mut PgConnection,
-    marks: &[Mark<'_>],
-) -> Result<()> {
+pub(crate) async fn put_down(connection: &mut PgConnection, marks: &[Mark<'_>]) -> Result<()> {
     if marks.is_empty() {
         return Ok(());
     }
@@ -254,7 +249,7 @@ pub(in crate::delivery) async fn put_down(
 /// Keeps what became of messages that were handed over, and gives back what those took of a volume limit that were
 /// not sent. Of one that was given up meanwhile a certain outcome is kept all the same; whether to try it again is
 /// not asked any more. Those that are put back were not tried.
-pub(in crate::delivery) async fn come_back(
+pub(crate) async fn come_back(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
     now: Timestamp,
@@ -297,7 +292,7 @@ pub(in crate::delivery) async fn come_back(
 }
 
 /// Has messages that failed at an occurrence tried anew; answers how many.
-pub(in crate::delivery) async fn try_anew(
+pub(crate) async fn try_anew(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, i32),
@@ -324,7 +319,7 @@ pub(in crate::delivery) async fn try_anew(
 }
 
 /// Who of these was sent a message of a campaign, since then or ever, deleted messages included.
-pub(in crate::delivery) async fn sent_before(
+pub(crate) async fn sent_before(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, i32),
@@ -353,20 +348,20 @@ pub(in crate::delivery) async fn sent_before(
 
 /// What most of those messages failed with that failed for one thing.
 #[derive(Debug)]
-pub(in crate::delivery) struct Fault {
+pub(crate) struct Fault {
     /// The provider's code.
-    pub(in crate::delivery) code: String,
+    pub(crate) code: String,
     /// In the provider's words.
-    pub(in crate::delivery) reason: String,
+    pub(crate) reason: String,
     /// How many failed so.
-    pub(in crate::delivery) failed: i64,
+    pub(crate) failed: i64,
     /// Of how many.
-    pub(in crate::delivery) ended: i64,
+    pub(crate) ended: i64,
 }
 
 /// Of the messages of a campaign's last occurrence that came to an end, so many at most: which of these codes
 /// most of them failed with, if any did.
-pub(in crate::delivery) async fn commonest_fault(
+pub(crate) async fn commonest_fault(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, codes, limit): (CampaignId, &[&str], i64),

@@ -1,11 +1,8 @@
 //! Subscriptions whose contacts have not been sent the link that confirms them.
 
+use contacts::suppressions::model::Ledger;
+use kernel::{Channel, Error, ListId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
-
-use crate::{
-    kernel::{Channel, Error, ListId, Result, Timestamp, UserId, WorkspaceId},
-    suppressions::model::Ledger,
-};
 
 /// Milliseconds within which asking again sends nothing again: somebody who presses a button twice.
 const REST_MS: f64 = 60_000.0;
@@ -14,20 +11,20 @@ const COUNTS_FORGOTTEN_AT_ONCE: i64 = 1000;
 
 /// A subscription that waits for its contact's word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::delivery) struct Unasked {
-    pub(in crate::delivery) workspace: WorkspaceId,
-    pub(in crate::delivery) user: UserId,
+pub(crate) struct Unasked {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) user: UserId,
     /// What they are asked about.
-    pub(in crate::delivery) about: About,
+    pub(crate) about: About,
     /// The channel they would be subscribed on.
-    pub(in crate::delivery) channel: Channel,
+    pub(crate) channel: Channel,
     /// Where the wish came from.
-    pub(in crate::delivery) source: String,
+    pub(crate) source: String,
 }
 
 /// What a contact is asked to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::delivery) enum About {
+pub(crate) enum About {
     /// A list, by its name.
     List(ListId, String),
     /// The whole channel, of the workspace of this name.
@@ -36,7 +33,7 @@ pub(in crate::delivery) enum About {
 
 /// Takes some of those that wait on these channels, the oldest first, and notes that they were asked; for
 /// good when the transaction is.
-pub(in crate::delivery) async fn take(
+pub(crate) async fn take(
     connection: &mut PgConnection,
     channels: &[&str],
     now: Timestamp,
@@ -81,7 +78,7 @@ pub(in crate::delivery) async fn take(
 }
 
 /// Likewise of those whose opt-in to a whole channel waits.
-pub(in crate::delivery) async fn take_channels(
+pub(crate) async fn take_channels(
     connection: &mut PgConnection,
     channels: &[&str],
     now: Timestamp,
@@ -125,7 +122,7 @@ pub(in crate::delivery) async fn take_channels(
 }
 
 /// The address that a contact is asked at, in the spelling of the ledgers; none where they have none.
-pub(in crate::delivery) async fn address(
+pub(crate) async fn address(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     user: UserId,
@@ -144,7 +141,7 @@ pub(in crate::delivery) async fn address(
 
 /// Whether an address is suppressed for what its holder would be asked about; an opt-out by its holder counts
 /// where `with_opt_outs`.
-pub(in crate::delivery) async fn is_suppressed(
+pub(crate) async fn is_suppressed(
     connection: &mut PgConnection,
     (workspace, ledger, address): (WorkspaceId, Ledger, &str),
     list: Option<ListId>,
@@ -168,7 +165,7 @@ pub(in crate::delivery) async fn is_suppressed(
 }
 
 /// Counts a confirmation to an address on the day of `now`; false where it had `most` on that day already.
-pub(in crate::delivery) async fn count(
+pub(crate) async fn count(
     connection: &mut PgConnection,
     (workspace, ledger, address): (WorkspaceId, Ledger, &str),
     now: Timestamp,
@@ -192,10 +189,7 @@ pub(in crate::delivery) async fn count(
 }
 
 /// Forgets the counts of the days before that of `now`, some at a time.
-pub(in crate::delivery) async fn forget_counts(
-    connection: &mut PgConnection,
-    now: Timestamp,
-) -> Result<()> {
+pub(crate) async fn forget_counts(connection: &mut PgConnection, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "delete from confirmation_count c
          using (select workspace_id, channel, identifier, day from confirmation_count

@@ -2,12 +2,9 @@
 
 use std::collections::HashMap;
 
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use providers::model::{Device, NewDevice, Platform};
 use sqlx::PgConnection;
-
-use crate::{
-    delivery::model::{Device, NewDevice, Platform},
-    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
-};
 
 /// The devices of these users, of each the one that was registered last first. Who has none is absent.
 ///
@@ -64,7 +61,7 @@ pub async fn forget(
 
 /// Keeps everybody else from giving this user devices until the transaction ends; false for a profile
 /// that is not there or not active.
-pub(in crate::delivery) async fn lock_user(
+pub(crate) async fn lock_user(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     user: UserId,
@@ -84,7 +81,7 @@ pub(in crate::delivery) async fn lock_user(
 
 /// Gives a device to a user, whoever had it before, unless that was proven and this is not; says whether it was
 /// not known.
-pub(in crate::delivery) async fn put(
+pub(crate) async fn put(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -118,7 +115,7 @@ pub(in crate::delivery) async fn put(
 }
 
 /// Leaves a user so many devices, proven ones first, of each kind those registered last; gives how many went.
-pub(in crate::delivery) async fn trim(
+pub(crate) async fn trim(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     user: UserId,
@@ -142,7 +139,7 @@ pub(in crate::delivery) async fn trim(
 }
 
 /// Forgets a device of a user; false where none of theirs has that token.
-pub(in crate::delivery) async fn remove_of(
+pub(crate) async fn remove_of(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     user: UserId,
@@ -160,7 +157,7 @@ pub(in crate::delivery) async fn remove_of(
 }
 
 /// Forgets a device that was registered without a user token; false where no such one has that token.
-pub(in crate::delivery) async fn remove_unproven(
+pub(crate) async fn remove_unproven(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     token: &str,
@@ -176,7 +173,7 @@ pub(in crate::delivery) async fn remove_unproven(
 }
 
 /// Whether any device has that token.
-pub(in crate::delivery) async fn exists(
+pub(crate) async fn exists(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     token: &str,

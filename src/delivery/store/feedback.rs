@@ -2,39 +2,36 @@
 
 use std::collections::HashMap;
 
+use kernel::{
+    CampaignId, MessageId, OrganizationId, Result, Tenant, Timestamp, UserId, WorkspaceId,
+};
+use providers::model::Reference;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    delivery::model::Reference,
-    kernel::{
-        CampaignId, MessageId, OrganizationId, Result, Tenant, Timestamp, UserId, WorkspaceId,
-    },
-};
-
 /// What is known of a message that something was heard of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::delivery) struct Subject {
+pub(crate) struct Subject {
     /// Whose it is.
-    pub(in crate::delivery) tenant: Tenant,
+    pub(crate) tenant: Tenant,
     /// Its id.
-    pub(in crate::delivery) message: MessageId,
+    pub(crate) message: MessageId,
     /// The campaign; none for a transactional message.
-    pub(in crate::delivery) campaign: Option<CampaignId>,
+    pub(crate) campaign: Option<CampaignId>,
     /// Which sending of the campaign.
-    pub(in crate::delivery) occurrence: i32,
+    pub(crate) occurrence: i32,
     /// Whom it was for; none where a test went to a bare address.
-    pub(in crate::delivery) user: Option<UserId>,
+    pub(crate) user: Option<UserId>,
     /// The channel.
-    pub(in crate::delivery) channel: String,
+    pub(crate) channel: String,
     /// The variant.
-    pub(in crate::delivery) variant: Option<String>,
+    pub(crate) variant: Option<String>,
     /// Whether it was a test, which is in no report.
-    pub(in crate::delivery) is_test: bool,
+    pub(crate) is_test: bool,
 }
 
 /// The messages among these references.
-pub(in crate::delivery) async fn find(
+pub(crate) async fn find(
     db: &PgPool,
     references: &[Reference],
 ) -> Result<HashMap<Reference, Subject>> {
@@ -73,7 +70,7 @@ pub(in crate::delivery) async fn find(
 }
 
 /// The messages that a channel's provider knows by these ids of its own.
-pub(in crate::delivery) async fn named_by_provider(
+pub(crate) async fn named_by_provider(
     db: &PgPool,
     channel: &str,
     ids: &[&str],
@@ -97,7 +94,7 @@ pub(in crate::delivery) async fn named_by_provider(
 }
 
 /// Notes that something is acted on, within the transaction that does; false when it was before.
-pub(in crate::delivery) async fn is_new(
+pub(crate) async fn is_new(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     key: &str,
@@ -116,7 +113,7 @@ pub(in crate::delivery) async fn is_new(
 }
 
 /// Forgets what was acted on before a time, so many at once; answers how many were forgotten.
-pub(in crate::delivery) async fn forget(db: &PgPool, before: Timestamp, limit: u32) -> Result<u64> {
+pub(crate) async fn forget(db: &PgPool, before: Timestamp, limit: u32) -> Result<u64> {
     let done = sqlx::query!(
         "delete from feedback_heard h
          using (select workspace_id, key from feedback_heard where heard_at < $1

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use kernel::{Result, Timestamp, WorkspaceId};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
-
-use crate::kernel::{Result, Timestamp, WorkspaceId};
 
 /// Rows that are forgotten when one is added.
 const FORGOTTEN_AT_ONCE: i64 = 20;
@@ -14,16 +13,16 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// An answer, and what was asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::delivery) struct Kept {
+pub(crate) struct Kept {
     /// Of what was asked for.
-    pub(in crate::delivery) fingerprint: Vec<u8>,
+    pub(crate) fingerprint: Vec<u8>,
     /// What was answered.
-    pub(in crate::delivery) answer: Value,
+    pub(crate) answer: Value,
 }
 
 /// What became of taking a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::delivery) enum Taken {
+pub(crate) enum Taken {
     /// It is the caller's, until its transaction ends.
     Now,
     /// Somebody else has it, and has answered.
@@ -33,7 +32,7 @@ pub(in crate::delivery) enum Taken {
 }
 
 /// What was answered under a key, not before that moment.
-pub(in crate::delivery) async fn find(
+pub(crate) async fn find(
     db: &PgPool,
     workspace: WorkspaceId,
     key: &str,
@@ -53,7 +52,7 @@ pub(in crate::delivery) async fn find(
 
 /// Takes a key with the answer it will have: waits for whoever is about to. What is older than `since` is
 /// as if it were not there.
-pub(in crate::delivery) async fn take(
+pub(crate) async fn take(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (key, kept): (&str, &Kept),

@@ -1,12 +1,9 @@
 //! In-app messages that are only to be looked at.
 
+use campaigns::model::in_app::InAppContent;
+use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::Value;
 use sqlx::{PgConnection, PgExecutor};
-
-use crate::{
-    campaigns::model::in_app::InAppContent,
-    kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId},
-};
 
 /// How long a test waits in the app: 24 hours, in milliseconds.
 const TEST_LIFE_MS: i64 = 24 * 3_600_000;

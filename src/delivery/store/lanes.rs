@@ -1,27 +1,26 @@
 //! What there is to do, told by the index of what is due alone: a step for each campaign, however many
 //! messages it has.
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgExecutor;
-
-use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 /// A campaign that has messages which are not settled.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Unsettled {
+pub(crate) struct Unsettled {
     /// The wall around it.
-    pub(in crate::delivery) workspace: WorkspaceId,
+    pub(crate) workspace: WorkspaceId,
     /// Which campaign.
-    pub(in crate::delivery) campaign: CampaignId,
+    pub(crate) campaign: CampaignId,
     /// Whether it was called off.
-    pub(in crate::delivery) is_cancelled: bool,
+    pub(crate) is_cancelled: bool,
     /// When the first of them is due.
-    pub(in crate::delivery) due: Timestamp,
+    pub(crate) due: Timestamp,
     /// Whether all of them are kept in reserve behind a volume limit.
-    pub(in crate::delivery) are_reserved: bool,
+    pub(crate) are_reserved: bool,
 }
 
 /// Campaigns that send, or were called off, with messages that are not settled.
-pub(in crate::delivery) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Vec<Unsettled>> {
+pub(crate) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Vec<Unsettled>> {
     let rows = sqlx::query!(
         r#"with recursive lane as (
                (select workspace_id, campaign_id
@@ -66,7 +65,7 @@ pub(in crate::delivery) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Ve
 }
 
 /// When the first message is due that belongs to no campaign.
-pub(in crate::delivery) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<Option<Timestamp>> {
+pub(crate) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<Option<Timestamp>> {
     let due = sqlx::query_scalar!(
         "select due_at from message
          where due_at is not null and campaign_id is null and status = 'queued'
@@ -79,7 +78,7 @@ pub(in crate::delivery) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<O
 }
 
 /// How many messages wait, roughly, and since when the oldest is due: what an operator watches.
-pub(in crate::delivery) async fn depth(
+pub(crate) async fn depth(
     db: impl PgExecutor<'_>,
     now: Timestamp,
     limit: i64,

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{Connection as _, PgConnection};
-
-use crate::kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 
 /// Takes as much of a campaign's rate as there is, up to `wanted` messages, and holds on to it until the
 /// transaction ends. A bucket holds what may leave in a second, and one message at least.
-pub(in crate::delivery) async fn take_pace(
+pub(crate) async fn take_pace(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, per_minute): (CampaignId, u32),
@@ -48,18 +47,18 @@ pub(in crate::delivery) async fn take_pace(
 
 /// What a campaign may send now.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Pace {
+pub(crate) struct Pace {
     /// What was in the bucket.
     there: f64,
     /// Messages taken out of it.
-    pub(in crate::delivery) taken: i64,
+    pub(crate) taken: i64,
     per_second: f64,
     as_of: Timestamp,
 }
 
 impl Pace {
     /// When there is a message's worth in the bucket again.
-    pub(in crate::delivery) fn next(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn next(&self, now: Timestamp) -> Timestamp {
         let seconds = ((1.0 - self.there).max(0.0) / self.per_second).min(3600.0);
         #[expect(clippy::cast_possible_truncation, reason = "at most an hour")]
         let ms = (seconds * 1000.0).ceil() as i64;
@@ -68,7 +67,7 @@ impl Pace {
 }
 
 /// Writes down what was used of the rate.
-pub(in crate::delivery) async fn use_pace(
+pub(crate) async fn use_pace(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -91,20 +90,20 @@ pub(in crate::delivery) async fn use_pace(
 
 /// A cap on what one recipient gets.
 #[derive(Debug, Clone)]
-pub(in crate::delivery) struct Counted {
+pub(crate) struct Counted {
     /// The channel it counts, or `any`.
-    pub(in crate::delivery) channel: String,
+    pub(crate) channel: String,
     /// Messages at most.
-    pub(in crate::delivery) max: u32,
+    pub(crate) max: u32,
     /// In so many hours.
-    pub(in crate::delivery) hours: u32,
+    pub(crate) hours: u32,
 }
 
 /// Locks what was counted for people on channels until the transaction ends: one lock for each person and
 /// channel, whatever the hour. Whoever counts or uncounts takes all locks it needs by one call of this, before
 /// anything else of these tables: they are taken in one order, so that two senders never wait for each other in a
 /// circle.
-pub(in crate::delivery) async fn lock_tallies(
+pub(crate) async fn lock_tallies(
     connection: &mut PgConnection,
     tallies: &BTreeSet<(WorkspaceId, String, UserId)>,
 ) -> Result<()> {
@@ -151,7 +150,7 @@ pub(in crate::delivery) async fn lock_tallies(
 /// Counts a message more for each of these people, and answers who had their fill before: for them
 /// nothing is counted. The caller holds their locks ([`lock_tallies`]). Hours are counted whole: the window is
 /// never shorter than it should be.
-pub(in crate::delivery) async fn count_sends(
+pub(crate) async fn count_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (users, cap): (&[UserId], &Counted),
@@ -199,7 +198,7 @@ pub(in crate::delivery) async fn count_sends(
 }
 
 /// Who of these people has had their fill, a message more being one too many.
-pub(in crate::delivery) async fn full_up(
+pub(crate) async fn full_up(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (users, cap): (&[UserId], &Counted),
@@ -226,7 +225,7 @@ pub(in crate::delivery) async fn full_up(
 }
 
 /// Takes back what was last counted for people who get nothing after all.
-pub(in crate::delivery) async fn uncount_sends(
+pub(crate) async fn uncount_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (users, channel): (&[UserId], &str),
@@ -253,7 +252,7 @@ pub(in crate::delivery) async fn uncount_sends(
 
 /// Forgets what is too long ago for any cap, and the locks of people of whom nothing is left; so many at most.
 /// Answers how much it was.
-pub(in crate::delivery) async fn forget_sends(
+pub(crate) async fn forget_sends(
     connection: &mut PgConnection,
     (before, limit): (Timestamp, i64),
 ) -> Result<u64> {

@@ -1,11 +1,9 @@
 //! Messages written down, many at a time.
 
+use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
-use crate::{
-    delivery::model::message::{NewMessage, Start, channel_name},
-    kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId},
-};
+use crate::model::message::{NewMessage, Start, channel_name};
 
 /// Keeps messages; answers how many are new. One that is there already, by its id or as the message of a
 /// campaign to that recipient at that occurrence, stays as it is.
@@ -56,7 +54,7 @@ pub async fn insert(
 
 /// Makes messages of a campaign due at once that have no variant yet, so many at most; answers how many there
 /// were.
-pub(in crate::delivery) async fn bring_forward(
+pub(crate) async fn bring_forward(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,

@@ -1,17 +1,17 @@
 //! The SQL of delivery.
 
-pub(in crate::delivery) mod claims;
-pub(in crate::delivery) mod confirmations;
+pub(crate) mod claims;
+pub(crate) mod confirmations;
 pub mod devices;
-pub(in crate::delivery) mod feedback;
-pub(in crate::delivery) mod idempotency;
+pub(crate) mod feedback;
+pub(crate) mod idempotency;
 pub mod in_app;
-pub(in crate::delivery) mod lanes;
-pub(in crate::delivery) mod limits;
+pub(crate) mod lanes;
+pub(crate) mod limits;
 pub mod messages;
-pub(in crate::delivery) mod recipients;
-pub(in crate::delivery) mod retention;
-pub(in crate::delivery) mod runs;
+pub(crate) mod recipients;
+pub(crate) mod retention;
+pub(crate) mod runs;
 pub mod short_links;
-pub(in crate::delivery) mod volume;
-pub(in crate::delivery) mod written;
+pub(crate) mod volume;
+pub(crate) mod written;

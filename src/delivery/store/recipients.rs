@@ -2,19 +2,16 @@
 
 use std::collections::HashMap;
 
+use campaigns::model::message::MessageChannel;
+use contacts::{audience, consent::model::ChannelStatus};
+use kernel::{ListId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
 
-use crate::{
-    audience,
-    campaigns::model::message::MessageChannel,
-    consent::model::ChannelStatus,
-    delivery::model::{Recipient, gate::Facts, message::channel_name},
-    kernel::{ListId, Result, Timestamp, UserId, WorkspaceId},
-};
+use crate::model::{Recipient, gate::Facts, message::channel_name};
 
 /// What is known of these people as far as a channel and a list go. Who is not there at all is absent.
-pub(in crate::delivery) async fn facts(
+pub(crate) async fn facts(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (channel, list): (MessageChannel, Option<ListId>),
@@ -78,7 +75,7 @@ pub(in crate::delivery) async fn facts(
 }
 
 /// The reasons for which an address is suppressed for everything.
-pub(in crate::delivery) async fn suppressed(
+pub(crate) async fn suppressed(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     channel: MessageChannel,
@@ -97,7 +94,7 @@ pub(in crate::delivery) async fn suppressed(
 }
 
 /// The zone of a workspace's times, an IANA name.
-pub(in crate::delivery) async fn workspace_zone(
+pub(crate) async fn workspace_zone(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
 ) -> Result<Option<String>> {
@@ -109,7 +106,7 @@ pub(in crate::delivery) async fn workspace_zone(
 }
 
 /// By whose clocks these people live, as audiences tell it.
-pub(in crate::delivery) async fn clocks(
+pub(crate) async fn clocks(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
@@ -139,10 +136,10 @@ pub(in crate::delivery) async fn clocks(
 }
 
 /// The variants these people were first given of a campaign.
-pub(in crate::delivery) async fn exposures(
+pub(crate) async fn exposures(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    campaign: crate::kernel::CampaignId,
+    campaign: kernel::CampaignId,
     users: &[UserId],
 ) -> Result<HashMap<UserId, String>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
@@ -159,10 +156,10 @@ pub(in crate::delivery) async fn exposures(
 }
 
 /// Keeps which variants people were given, where they had none before.
-pub(in crate::delivery) async fn expose(
+pub(crate) async fn expose(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    campaign: crate::kernel::CampaignId,
+    campaign: kernel::CampaignId,
     given: &[(UserId, &str)],
 ) -> Result<()> {
     let ids: Vec<&[u8]> = given.iter().map(|(user, _)| user.bytes().as_slice()).collect();
@@ -184,10 +181,10 @@ pub(in crate::delivery) async fn expose(
 }
 
 /// Notes that a campaign sent something, to the minute.
-pub(in crate::delivery) async fn sent_at(
+pub(crate) async fn sent_at(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    campaign: crate::kernel::CampaignId,
+    campaign: kernel::CampaignId,
     now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(

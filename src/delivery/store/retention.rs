@@ -1,13 +1,12 @@
 //! What is deleted after a time, page by page.
 
+use kernel::{Result, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::kernel::{Result, Timestamp};
-
 /// What is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::delivery) enum Task {
+pub(crate) enum Task {
     /// Settled messages.
     Messages,
     /// Entries of triggered campaigns.
@@ -18,11 +17,11 @@ pub(in crate::delivery) enum Task {
 
 impl Task {
     /// All of them.
-    pub(in crate::delivery) const ALL: [Self; 3] =
+    pub(crate) const ALL: [Self; 3] =
         [Self::Messages, Self::CampaignEntries, Self::CampaignHistory];
 
     /// The task as the store and metrics name it.
-    pub(in crate::delivery) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
             Self::CampaignEntries => "campaign_entries",
@@ -33,7 +32,7 @@ impl Task {
 
 /// Takes hold of a task until the transaction ends, unless another process has it, or everything was gone through
 /// after that time.
-pub(in crate::delivery) async fn take(
+pub(crate) async fn take(
     connection: &mut PgConnection,
     task: Task,
     not_after: Timestamp,
@@ -51,11 +50,7 @@ pub(in crate::delivery) async fn take(
 }
 
 /// Notes that everything was gone through; the next time it begins anew.
-pub(in crate::delivery) async fn end(
-    connection: &mut PgConnection,
-    task: Task,
-    now: Timestamp,
-) -> Result<()> {
+pub(crate) async fn end(connection: &mut PgConnection, task: Task, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "update retention_task
          set ended_at = $2, workspace_id = null, campaign_id = null, user_id = null, entry = null
@@ -70,7 +65,7 @@ pub(in crate::delivery) async fn end(
 
 /// Deletes settled messages from before a time, so many at most; answers how many. What rules still ask of them is
 /// kept: to whom a campaign was sent, and how many messages it sent. Messages of a run that is not over stay.
-pub(in crate::delivery) async fn delete_messages(
+pub(crate) async fn delete_messages(
     connection: &mut PgConnection,
     (before, limit): (Timestamp, i64),
 ) -> Result<u64> {
@@ -121,17 +116,17 @@ pub(in crate::delivery) async fn delete_messages(
 
 /// What became of a page of entries.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Page {
+pub(crate) struct Page {
     /// How many were deleted.
-    pub(in crate::delivery) deleted: u64,
+    pub(crate) deleted: u64,
     /// Whether there are more to look at.
-    pub(in crate::delivery) has_more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// Looks at the next entries of triggered campaigns, so many at most, and deletes those from before a time that
 /// the same person followed with another entry. The last entry of each person stays: it says whether they may enter again.
 /// Of campaigns that were cancelled before that time all go.
-pub(in crate::delivery) async fn delete_entries(
+pub(crate) async fn delete_entries(
     connection: &mut PgConnection,
     (before, limit): (Timestamp, i64),
 ) -> Result<Page> {
@@ -257,7 +252,7 @@ async fn delete_listed(connection: &mut PgConnection, entries: &[&Listed]) -> Re
 }
 
 /// Deletes what is in histories of campaigns from before a time, so many lines at most; answers how many.
-pub(in crate::delivery) async fn delete_history(
+pub(crate) async fn delete_history(
     connection: &mut PgConnection,
     (before, limit): (Timestamp, i64),
 ) -> Result<u64> {

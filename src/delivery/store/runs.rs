@@ -1,41 +1,40 @@
 //! Times campaigns go out, while their audiences are written down and until they are settled.
 
+use kernel::{CampaignId, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::kernel::{CampaignId, Error, Result, Timestamp, UserId, WorkspaceId};
-
 /// A time a campaign goes out, held by one writer.
 #[derive(Debug, Clone)]
-pub(in crate::delivery) struct Run {
+pub(crate) struct Run {
     /// The wall around it.
-    pub(in crate::delivery) workspace: WorkspaceId,
+    pub(crate) workspace: WorkspaceId,
     /// Which campaign.
-    pub(in crate::delivery) campaign: CampaignId,
+    pub(crate) campaign: CampaignId,
     /// Which time.
-    pub(in crate::delivery) occurrence: i32,
+    pub(crate) occurrence: i32,
     /// When it was taken up.
-    pub(in crate::delivery) started: Timestamp,
+    pub(crate) started: Timestamp,
     /// Everyone up to this id has a message.
-    pub(in crate::delivery) after: Option<UserId>,
+    pub(crate) after: Option<UserId>,
     /// Whether everyone has.
-    pub(in crate::delivery) is_written: bool,
+    pub(crate) is_written: bool,
     /// Whether what failed is to be tried anew.
-    pub(in crate::delivery) is_retried: bool,
+    pub(crate) is_retried: bool,
 }
 
 /// Who holds a run, until when.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Hold {
+pub(crate) struct Hold {
     /// The writer.
-    pub(in crate::delivery) by: Uuid,
+    pub(crate) by: Uuid,
     /// The end of its hold, which every page renews.
-    pub(in crate::delivery) until: Timestamp,
+    pub(crate) until: Timestamp,
 }
 
 /// Takes hold of the oldest run that has to be written down and that nobody holds. What failed is not tried
 /// anew while messages are in flight that may yet fail.
-pub(in crate::delivery) async fn take(
+pub(crate) async fn take(
     db: impl PgExecutor<'_>,
     hold: Hold,
     now: Timestamp,
@@ -90,7 +89,7 @@ pub(super) fn user_id(bytes: &[u8]) -> Result<UserId> {
 
 /// Notes how far a run is written down, and renews the hold; false where it is lost, or the campaign was
 /// halted, so that nothing of the transaction may stay.
-pub(in crate::delivery) async fn advance(
+pub(crate) async fn advance(
     connection: &mut PgConnection,
     run: &Run,
     after: Option<UserId>,
@@ -116,7 +115,7 @@ pub(in crate::delivery) async fn advance(
 }
 
 /// Notes that everyone has a message, and lets go.
-pub(in crate::delivery) async fn written(
+pub(crate) async fn written(
     connection: &mut PgConnection,
     run: &Run,
     (by, now): (Uuid, Timestamp),
@@ -138,7 +137,7 @@ pub(in crate::delivery) async fn written(
 }
 
 /// Lets go of a run that is not written down yet.
-pub(in crate::delivery) async fn let_go(
+pub(crate) async fn let_go(
     db: impl PgExecutor<'_>,
     run: &Run,
     by: Uuid,
@@ -159,7 +158,7 @@ pub(in crate::delivery) async fn let_go(
 }
 
 /// Whether an audience of a campaign is still being written down.
-pub(in crate::delivery) async fn is_being_written(
+pub(crate) async fn is_being_written(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -178,7 +177,7 @@ pub(in crate::delivery) async fn is_being_written(
 }
 
 /// Whether what failed of a campaign has yet to be put in line again.
-pub(in crate::delivery) async fn is_retried(
+pub(crate) async fn is_retried(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -197,7 +196,7 @@ pub(in crate::delivery) async fn is_retried(
 }
 
 /// Runs in which nobody waits for anything any more; so many at most.
-pub(in crate::delivery) async fn settled(
+pub(crate) async fn settled(
     db: impl PgExecutor<'_>,
     limit: i64,
 ) -> Result<Vec<(WorkspaceId, CampaignId, i32)>> {
@@ -227,7 +226,7 @@ pub(in crate::delivery) async fn settled(
 }
 
 /// Ends a run.
-pub(in crate::delivery) async fn complete(
+pub(crate) async fn complete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, i32),
@@ -247,7 +246,7 @@ pub(in crate::delivery) async fn complete(
 }
 
 /// When a campaign last began to go out: what its rules are reckoned from.
-pub(in crate::delivery) async fn begun(
+pub(crate) async fn begun(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: CampaignId,

@@ -1,11 +1,10 @@
 //! Where short links lead.
 
+use kernel::{Error, MessageId, Result, Timestamp, WorkspaceId};
+use providers::model::Reference;
 use sqlx::{PgConnection, PgPool};
 
-use crate::{
-    delivery::{model::Reference, render::ShortLink},
-    kernel::{Error, MessageId, Result, Timestamp, WorkspaceId},
-};
+use crate::render::ShortLink;
 
 /// Keeps the short links of messages, before those leave. Links that are kept already stay.
 ///
@@ -46,10 +45,7 @@ pub async fn save(
 }
 
 /// Forgets links that were made before that, so many at most; answers how many there were.
-pub(in crate::delivery) async fn forget(
-    db: &PgPool,
-    (before, limit): (Timestamp, i64),
-) -> Result<u64> {
+pub(crate) async fn forget(db: &PgPool, (before, limit): (Timestamp, i64)) -> Result<u64> {
     let done = sqlx::query!(
         "delete from short_link where code in (
              select code from short_link where created_at < $1
@@ -63,10 +59,7 @@ pub(in crate::delivery) async fn forget(
 }
 
 /// The message that a short link is in, and where it leads.
-pub(in crate::delivery) async fn find(
-    db: &PgPool,
-    code: &str,
-) -> Result<Option<(Reference, String)>> {
+pub(crate) async fn find(db: &PgPool, code: &str) -> Result<Option<(Reference, String)>> {
     let row = sqlx::query!(
         "select workspace_id, message_id, target from short_link where code = $1",
         code

@@ -4,38 +4,34 @@
 //! A message uses the limit while it is `sending`, `sent` or `unknown`. A sender under a limit locks the
 //! counter first, so that several processes never exceed it together.
 
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
-
-use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct Scope {
+pub(crate) struct Scope {
     /// The wall around it.
-    pub(in crate::delivery) workspace: WorkspaceId,
+    pub(crate) workspace: WorkspaceId,
     /// Which campaign.
-    pub(in crate::delivery) campaign: CampaignId,
+    pub(crate) campaign: CampaignId,
     /// Which occurrence; none counts all of them.
-    pub(in crate::delivery) occurrence: Option<i32>,
+    pub(crate) occurrence: Option<i32>,
 }
 
 /// The first message of a scope that waits.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::delivery) struct First {
+pub(crate) struct First {
     /// Its occurrence.
-    pub(in crate::delivery) occurrence: i32,
+    pub(crate) occurrence: i32,
     /// When it is due.
-    pub(in crate::delivery) due: Timestamp,
+    pub(crate) due: Timestamp,
     /// Whether it is kept in reserve; then no message of the scope waits that is not.
-    pub(in crate::delivery) is_reserved: bool,
+    pub(crate) is_reserved: bool,
 }
 
 /// Locks the counter of a limit until the transaction ends, and reads how much is used. None where there is no
 /// counter yet and messages are in flight: they have to land before they can be counted.
-pub(in crate::delivery) async fn lock(
-    connection: &mut PgConnection,
-    scope: Scope,
-) -> Result<Option<i64>> {
+pub(crate) async fn lock(connection: &mut PgConnection, scope: Scope) -> Result<Option<i64>> {
     if let Some(used) = locked(connection, scope).await? {
         return Ok(Some(used));
     }
@@ -71,7 +67,7 @@ async fn locked(connection: &mut PgConnection, scope: Scope) -> Result<Option<i6
 }
 
 /// Locks the counters of a campaign that has no limit any more; answers whether there are any.
-pub(in crate::delivery) async fn lock_kept(
+pub(crate) async fn lock_kept(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -90,7 +86,7 @@ pub(in crate::delivery) async fn lock_kept(
 }
 
 /// How much of a limit is used, without a lock.
-pub(in crate::delivery) async fn used(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
+pub(crate) async fn used(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
     let kept = sqlx::query_scalar!(
         "select used from campaign_volume
          where workspace_id = $1 and campaign_id = $2 and occurrence = coalesce($3, -1)",
@@ -127,7 +123,7 @@ async fn count(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
 }
 
 /// Counts messages that are about to be sent, by their occurrences, in every counter that the campaign has.
-pub(in crate::delivery) async fn reserve(
+pub(crate) async fn reserve(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -137,7 +133,7 @@ pub(in crate::delivery) async fn reserve(
 }
 
 /// Takes messages off the counters again that were not sent.
-pub(in crate::delivery) async fn give_back(
+pub(crate) async fn give_back(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -175,10 +171,7 @@ async fn add(
 }
 
 /// Whether messages of a scope are being sent.
-pub(in crate::delivery) async fn is_in_flight(
-    connection: &mut PgConnection,
-    scope: Scope,
-) -> Result<bool> {
+pub(crate) async fn is_in_flight(connection: &mut PgConnection, scope: Scope) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"select exists (
                select from message
@@ -194,10 +187,7 @@ pub(in crate::delivery) async fn is_in_flight(
 }
 
 /// The message of a scope that is due first.
-pub(in crate::delivery) async fn first(
-    connection: &mut PgConnection,
-    scope: Scope,
-) -> Result<Option<First>> {
+pub(crate) async fn first(connection: &mut PgConnection, scope: Scope) -> Result<Option<First>> {
     let row = sqlx::query!(
         r#"select occurrence, due_at as "due_at!", reserved_from is not null as "is_reserved!"
            from message
@@ -220,7 +210,7 @@ pub(in crate::delivery) async fn first(
 
 /// The first message of an occurrence beyond so many, of those that wait, in the order of their ids: an order of
 /// chance.
-pub(in crate::delivery) async fn first_beyond(
+pub(crate) async fn first_beyond(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, i32),
@@ -245,7 +235,7 @@ pub(in crate::delivery) async fn first_beyond(
 
 /// Keeps messages of an occurrence in reserve from this one on, in the order of their ids; so many at most. Answers
 /// how many it were.
-pub(in crate::delivery) async fn keep_in_reserve(
+pub(crate) async fn keep_in_reserve(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     (campaign, occurrence): (CampaignId, i32),
@@ -274,7 +264,7 @@ pub(in crate::delivery) async fn keep_in_reserve(
 }
 
 /// Takes messages of a scope out of the reserve, so many at most.
-pub(in crate::delivery) async fn use_reserve(
+pub(crate) async fn use_reserve(
     connection: &mut PgConnection,
     scope: Scope,
     limit: i64,

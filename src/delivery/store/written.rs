@@ -1,14 +1,11 @@
 //! Who wrote to a number.
 
+use contacts::suppressions::model::Identifier;
+use kernel::{Channel, OrganizationId, Result};
 use sqlx::PgPool;
 
-use crate::{
-    kernel::{Channel, OrganizationId, Result},
-    suppressions::model::Identifier,
-};
-
 /// The organization that last sent a message on a channel to somebody with this number, in any of its spellings.
-pub(in crate::delivery) async fn last_writer(
+pub(crate) async fn last_writer(
     db: &PgPool,
     channel: Channel,
     spellings: &[Identifier],

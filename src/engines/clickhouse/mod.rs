@@ -32,7 +32,6 @@ use super::{
     install::{CLICKHOUSE, Installer},
     process::{self, Engine as _, Launch, Running, Supervised},
 };
-use crate::config;
 
 /// The one user of the embedded engine, and its database.
 const USER: &str = "millrace";

@@ -4,9 +4,9 @@ use sha2::{Digest as _, Sha256};
 
 /// An engine's npm package.
 #[derive(Debug)]
-pub(in crate::engines) struct Package {
+pub(crate) struct Package {
     /// For people.
-    pub(in crate::engines) engine: &'static str,
+    pub(crate) engine: &'static str,
     /// What the folder in the cache is called after.
     pub(super) stem: &'static str,
     /// `package.json`.
@@ -22,7 +22,7 @@ pub(in crate::engines) struct Package {
 }
 
 /// ClickHouse as a library.
-pub(in crate::engines) const CLICKHOUSE: Package = Package {
+pub(crate) const CLICKHOUSE: Package = Package {
     engine: "ClickHouse",
     stem: "clickhouse",
     manifest: include_str!("../clickhouse/package.json"),
@@ -37,7 +37,7 @@ pub(in crate::engines) const CLICKHOUSE: Package = Package {
 };
 
 /// PostgreSQL's programs.
-pub(in crate::engines) const POSTGRES: Package = Package {
+pub(crate) const POSTGRES: Package = Package {
     engine: "PostgreSQL",
     stem: "postgres",
     manifest: include_str!("../postgres/package.json"),

@@ -29,7 +29,6 @@ use super::{
     account::{self, Account},
     process::{self, Engine as _, Launch, Running, Supervised},
 };
-use crate::config;
 
 /// The superuser of the cluster, and the only user.
 const USER: &str = "millrace";

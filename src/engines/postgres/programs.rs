@@ -11,7 +11,6 @@ use super::super::{
     account::Account,
     install::{Installer, POSTGRES},
 };
-use crate::config;
 
 /// The oldest PostgreSQL of a system that is used.
 const MAJOR_MIN: u32 = 15;

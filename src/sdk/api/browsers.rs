@@ -17,7 +17,7 @@ use http::{
 use utoipa::openapi::PathItem;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{app::App, sdk::Origins};
+use crate::{Origins, SdkState};
 
 /// What a page may send along.
 const HEADERS: HeaderValue = HeaderValue::from_static("x-sdk-key, x-user-token, content-type");
@@ -30,7 +30,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// Opens routes to the browsers on these pages: each answers `OPTIONS`, and says of every answer, refusals
 /// included, who may read it.
-pub(super) fn open(routes: OpenApiRouter<App>, origins: &Origins) -> OpenApiRouter<App> {
+pub(super) fn open(routes: OpenApiRouter<SdkState>, origins: &Origins) -> OpenApiRouter<SdkState> {
     let described: Vec<(String, HeaderValue)> = routes
         .get_openapi()
         .paths

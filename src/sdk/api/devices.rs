@@ -5,20 +5,21 @@ use base64::{
     Engine as _, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use delivery::ops::devices;
+use kernel::{
+    Error, FieldError, Result,
+    fields::{Fields, FromFields},
+};
+use providers::model::{Device, NewDevice, Platform};
 use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
+use web::http::{ApiResult, Body, Path, Upserted};
 
 use super::person::{AppUser, Person};
 use crate::{
-    app::App,
-    delivery::{
-        model::{Device, NewDevice, Platform},
-        ops::devices,
-    },
-    http::{Body, Fields, FromFields, Path, Upserted},
-    kernel::{Error, FieldError, Result},
-    sdk::ops::subject::{self, Subject},
+    SdkState,
+    ops::subject::{self, Subject},
 };
 
 /// Characters of a token: what an index of the store has room for, and eight times what FCM gives out.
@@ -216,10 +217,10 @@ pub(super) struct Registered {
     )
 )]
 pub(super) async fn register_device(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     Body(registration): Body<Registration>,
-) -> Result<Upserted<Registered>> {
+) -> ApiResult<Upserted<Registered>> {
     let workspace = caller.workspace();
     let device = registration.device();
     let subject = caller.subject(&app, &registration.user_id).await?;
@@ -259,10 +260,10 @@ pub(super) struct Removed {
     responses((status = 200, body = Removed), (status = 404, description = "no device has this token"))
 )]
 pub(super) async fn remove_device(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     Path(named): Path<String>,
-) -> Result<Json<Removed>> {
+) -> ApiResult<Json<Removed>> {
     let named =
         token(&named).map_err(|problem| Error::Invalid(vec![FieldError::new("token", problem)]))?;
     let workspace = caller.workspace();

@@ -1,30 +1,30 @@
 //! `/v1/in-app/*`: what an app may show a person, and what it tells of it.
 
 use axum::{Json, extract::State};
+use campaigns::model::{
+    in_app::InAppContent,
+    settings::channel_config::{InAppTrigger, InAppTriggerKind, InAppType, Platform, Priority},
+};
+use delivery::render::scope_of;
+use kernel::{
+    CampaignId, DayEdge, FieldError, MessageId, Result, Timestamp,
+    fields::{Fields, FromFields},
+    schema::one_or_list,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
+use web::http::{ApiResult, Body, FromQuery, OneOrMany, Query, QueryFields};
 
 use super::person::{AppUser, Person};
 use crate::{
-    app::App,
-    campaigns::model::{
-        in_app::InAppContent,
-        settings::channel_config::{InAppTrigger, InAppTriggerKind, InAppType, Platform, Priority},
-    },
-    delivery::render::scope_of,
-    http::{
-        Body, Fields, FromFields, FromQuery, OneOrMany, Query, QueryFields, schema::one_or_list,
-    },
-    kernel::{CampaignId, DayEdge, FieldError, MessageId, Result, Timestamp},
-    sdk::{
-        model::{self, Kind, Occasion},
-        ops::{
-            events::{self, Happened, Sender, Which},
-            messages::{self, Offered},
-            public_messages::{self, Viewer},
-            subject::Subject,
-        },
+    SdkState,
+    model::{self, Kind, Occasion},
+    ops::{
+        events::{self, Happened, Sender, Which},
+        messages::{self, Offered},
+        public_messages::{self, Viewer},
+        subject::Subject,
     },
 };
 
@@ -186,10 +186,10 @@ pub(super) struct InAppMessages {
     )
 )]
 pub(super) async fn list_in_app_messages(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     Query(ask): Query<Ask>,
-) -> Result<Json<InAppMessages>> {
+) -> ApiResult<Json<InAppMessages>> {
     let workspace = caller.workspace();
     let offered = match caller.subject(&app, &ask.person).await? {
         Subject::Proven(user) => messages::messages(&app, workspace, user, &ask.app).await?,
@@ -233,7 +233,7 @@ struct InAppEventBody {
     #[schema(min_length = 1, max_length = 255)]
     event_id: Option<String>,
     /// When, at most 30 days ago; now without a word, and where the device's clock is ahead.
-    #[schema(value_type = Option<crate::http::schema::Moment>)]
+    #[schema(value_type = Option<kernel::schema::Moment>)]
     at: Option<String>,
     /// Of a click: the button. Required where `type` is `click`.
     #[schema(min_length = 1, max_length = 64)]
@@ -348,10 +348,10 @@ pub(super) struct Refused {
     )
 )]
 pub(super) async fn record_in_app_events(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     Body(body): Body<OneOrMany<InAppEvent, EVENTS_MAX>>,
-) -> Result<Json<Recorded>> {
+) -> ApiResult<Json<Recorded>> {
     let from = Sender { workspace: caller.workspace(), external_id: caller.external_id() };
     let elements = match body {
         OneOrMany::One(InAppEvent(happened)) => {

@@ -10,14 +10,14 @@ mod track;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Origins;
-use crate::app::App;
+use crate::SdkState;
 
 /// The routes of `/v1`, open to the browsers on these pages. `limited` puts them under a rate: its refusals are
 /// readable by these pages, too.
 pub fn routes(
     origins: &Origins,
-    limited: impl FnOnce(OpenApiRouter<App>) -> OpenApiRouter<App>,
-) -> OpenApiRouter<App> {
+    limited: impl FnOnce(OpenApiRouter<SdkState>) -> OpenApiRouter<SdkState>,
+) -> OpenApiRouter<SdkState> {
     let routes = OpenApiRouter::new()
         .routes(routes!(track::track_from_app))
         .routes(routes!(devices::register_device))

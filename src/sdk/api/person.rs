@@ -2,19 +2,19 @@
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, request::Parts};
+use kernel::{Identity, Result, Tenant, WorkspaceId, fields::Fields};
+use web::{
+    auth::SdkCaller,
+    http::{ApiError, ApiResult, QueryFields},
+};
 
 use crate::{
-    app::App,
-    auth::SdkCaller,
-    http::{Fields, QueryFields},
-    kernel::{Result, Tenant, WorkspaceId},
-    sdk::{
-        model::{
-            Identity, X_USER_TOKEN,
-            user_token::{INVALID, REQUIRED},
-        },
-        ops::subject::{self, Subject},
+    SdkState,
+    model::{
+        X_USER_TOKEN,
+        user_token::{INVALID, REQUIRED},
     },
+    ops::subject::{self, Subject},
 };
 
 /// Characters of an id.
@@ -82,19 +82,19 @@ impl AppUser {
     ///
     /// # Errors
     /// Denied where the user token is another person's; not found where the token's person has no profile.
-    pub(super) async fn subject(&self, app: &App, person: &Person) -> Result<Subject> {
+    pub(super) async fn subject(&self, app: &SdkState, person: &Person) -> Result<Subject> {
         subject::subject(app.db(), self.workspace(), self.external_id(), person.name()).await
     }
 }
 
-impl FromRequestParts<App> for AppUser {
-    type Rejection = crate::kernel::Error;
+impl FromRequestParts<SdkState> for AppUser {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &SdkState) -> ApiResult<Self> {
         let caller = SdkCaller::from_request_parts(parts, app).await?;
         let external_id = match user_token(&parts.headers)? {
             Some(token) => Some(app.user_tokens().verify(caller.workspace(), token).await?),
-            None if app.sdk_identity() == Identity::Required => return Err(REQUIRED),
+            None if app.identity() == Identity::Required => return Err(REQUIRED.into()),
             None => None,
         };
         Ok(Self { app: caller, external_id })

@@ -2,22 +2,26 @@
 //! can only opt out: an opt-in waits for the link that the person gets.
 
 use axum::{Json, extract::State};
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use super::person::{AppUser, Person};
-use crate::{
-    app::App,
-    audit::Origin,
+use contacts::{
     consent::{
         model::{ChannelStatus, MembershipKey, MembershipStatus},
         ops::{self, ChannelChange, ChannelRequest, Subscribed, Subscription},
     },
-    http::{Body, Fields, FromFields, Requester},
-    kernel::{Channel, Error, ListId, Result, Timestamp, UserId},
     lists,
-    sdk::ops::subject::Subject,
 };
+use kernel::{
+    Channel, Error, ListId, Result, Timestamp, UserId,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{
+    audit::Origin,
+    http::{ApiResult, Body, Requester},
+};
+
+use super::person::{AppUser, Person};
+use crate::{SdkState, ops::subject::Subject};
 
 /// Characters of the words consented to.
 const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
@@ -107,11 +111,11 @@ impl From<ChannelStatus> for ChannelWordStatus {
     )
 )]
 pub(super) async fn set_channel(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     requester: Requester,
     Body(word): Body<ChannelWord>,
-) -> Result<Json<ChannelWordKept>> {
+) -> ApiResult<Json<ChannelWordKept>> {
     let ChannelWord { user_id, channel, status, consent_text } = word;
     let (now, tenant) = (app.clock().now(), caller.tenant());
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };
@@ -223,11 +227,11 @@ pub(super) struct GroupWordKept {
     )
 )]
 pub(super) async fn set_group(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: AppUser,
     requester: Requester,
     Body(word): Body<GroupWord>,
-) -> Result<Json<GroupWordKept>> {
+) -> ApiResult<Json<GroupWordKept>> {
     let GroupWord { user_id, list_id, channel, status, consent_text } = word;
     let list: ListId = list_id.parse().map_err(|_| Error::NotFound("List"))?;
     let subject = caller.subject(&app, &user_id).await?;

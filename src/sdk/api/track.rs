@@ -2,18 +2,17 @@
 //! setting off only what `[sdk] trusted_events` names.
 
 use axum::{Json, extract::State};
-use ingest::admit::Sender;
-
-use crate::{
-    app::App,
-    auth::SdkTracker,
-    events::{
-        api::{TrackBody, Tracked},
-        ops,
-    },
-    http::JsonBytes,
-    kernel::Result,
+use contacts::events::{
+    api::{TrackBody, Tracked},
+    ops,
 };
+use ingest::admit::Sender;
+use web::{
+    auth::SdkTracker,
+    http::{ApiResult, JsonBytes},
+};
+
+use crate::SdkState;
 
 /// Largest body of `POST /v1/track`, decompressed, in bytes: one device has no more to tell at a time.
 const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
@@ -28,10 +27,10 @@ const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
     responses((status = 200, body = Tracked, description = "durable; visible to queries within a second"))
 )]
 pub(super) async fn track_from_app(
-    State(app): State<App>,
+    State(app): State<SdkState>,
     caller: SdkTracker,
     body: JsonBytes<APP_TRACK_BODY_BYTES_MAX>,
-) -> Result<Json<Tracked>> {
+) -> ApiResult<Json<Tracked>> {
     let sender = Sender::App { trusted_events: app.sdk_trusted_events() };
     let answer = ops::track::track(&app, sender, caller.workspace(), body).await?;
     Ok(Json(Tracked::from(answer)))

@@ -1,13 +1,11 @@
 //! Which in-app messages suit an app and a moment, what apps tell of them, and what user tokens prove. Pure.
 
-mod identity;
 mod occasion;
 mod token_key;
 mod told;
 pub mod user_token;
 
 pub use self::{
-    identity::Identity,
     occasion::{App, Occasion, Shown, may_show, suits},
     token_key::{KeyAlgorithm, PEM_BYTES_MAX, PublicKey},
     told::{Kind, Told, hash_of},

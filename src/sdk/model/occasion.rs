@@ -1,11 +1,9 @@
 //! Whether a message suits the app that asks, the moment, and what the person saw of it before.
 
-use crate::{
-    campaigns::model::settings::channel_config::{
-        ChannelConfig, DisplayFrequency, InAppTriggerKind, Platform,
-    },
-    kernel::Timestamp,
+use campaigns::model::settings::channel_config::{
+    ChannelConfig, DisplayFrequency, InAppTriggerKind, Platform,
 };
+use kernel::Timestamp;
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;

@@ -1,14 +1,13 @@
 //! Public keys that user tokens are checked with, read from PEM.
 
 use jsonwebtoken::{Algorithm, DecodingKey};
+use kernel::{Error, Result, WorkspaceId};
 use p256::pkcs8::{
     DecodePublicKey as _,
     der::{Decode as _, Document, Reader as _, SliceReader, asn1::UintRef},
     spki::{ObjectIdentifier, SubjectPublicKeyInfoRef},
 };
 use sha2::{Digest as _, Sha256};
-
-use crate::kernel::{Error, Result, WorkspaceId};
 
 /// Bytes of a file with a key; an RSA key of 8192 bits has 1,500.
 pub const PEM_BYTES_MAX: usize = 16 << 10;

@@ -1,8 +1,7 @@
 //! What apps tell of messages, each thing once: they tell again what may not have arrived.
 
+use kernel::Timestamp;
 use sha2::{Digest as _, Sha256};
-
-use crate::kernel::Timestamp;
 
 /// Displays of one message to one person that are remembered by their ids, the latest.
 const TOLD_MAX: usize = 64;

@@ -2,10 +2,12 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use delivery::store::in_app::{find_test, see_test};
 use ingest::{
     intake::TrackError,
     record::{MessageEvent, MessageKind},
 };
+use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use uuid::Uuid;
 
 use super::{
@@ -14,17 +16,13 @@ use super::{
     subject::{ANOTHER_PERSON, subject as subject_of},
 };
 use crate::{
-    app::App,
-    delivery::store::in_app::{find_test, see_test},
-    kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
-    sdk::{
-        model::{Kind, hash_of},
-        store::recipients::{self, Held},
-    },
+    SdkState,
+    model::{Kind, hash_of},
+    store::recipients::{self, Held},
 };
 
 /// How late an app may tell, in days: it may have been offline.
-pub(in crate::sdk) const AGE_DAYS_MAX: i64 = 30;
+pub(crate) const AGE_DAYS_MAX: i64 = 30;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 /// When to come back while the write path has no room.
@@ -34,7 +32,7 @@ const NO_MESSAGE: Error = Error::NotFound("Message");
 
 /// Which message an app means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sdk) enum Which {
+pub(crate) enum Which {
     /// By its id.
     Message(MessageId),
     /// That of a campaign.
@@ -43,19 +41,19 @@ pub(in crate::sdk) enum Which {
 
 /// Something a person did with a message.
 #[derive(Debug, Clone)]
-pub(in crate::sdk) struct Happened {
-    pub(in crate::sdk) kind: Kind,
-    pub(in crate::sdk) which: Which,
+pub(crate) struct Happened {
+    pub(crate) kind: Kind,
+    pub(crate) which: Which,
     /// The variant that was shown, where the app says it.
-    pub(in crate::sdk) variant: Option<String>,
+    pub(crate) variant: Option<String>,
     /// The person, as the app names them.
-    pub(in crate::sdk) user: String,
+    pub(crate) user: String,
     /// An id of its own, by which it is known when it is told again.
-    pub(in crate::sdk) event_id: String,
-    pub(in crate::sdk) at: Option<Timestamp>,
-    pub(in crate::sdk) button: Option<String>,
-    pub(in crate::sdk) platform: &'static str,
-    pub(in crate::sdk) app_id: Option<String>,
+    pub(crate) event_id: String,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) button: Option<String>,
+    pub(crate) platform: &'static str,
+    pub(crate) app_id: Option<String>,
 }
 
 /// What could not be told for want of room, or for another reason.
@@ -71,10 +69,10 @@ pub(super) fn untold(error: TrackError) -> Error {
 
 /// Whose app tells.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sdk) struct Sender<'a> {
-    pub(in crate::sdk) workspace: WorkspaceId,
+pub(crate) struct Sender<'a> {
+    pub(crate) workspace: WorkspaceId,
     /// The external id in its user token, where it has one.
-    pub(in crate::sdk) external_id: Option<&'a str>,
+    pub(crate) external_id: Option<&'a str>,
 }
 
 /// The message something was done with.
@@ -92,8 +90,8 @@ struct Target {
 ///
 /// # Errors
 /// When a store is away; then nothing was counted, and all of it may be told again.
-pub(in crate::sdk) async fn record(
-    app: &App,
+pub(crate) async fn record(
+    app: &SdkState,
     from: Sender<'_>,
     happened: &[Happened],
 ) -> Result<Vec<Result<()>>> {
@@ -175,7 +173,7 @@ impl People<'_> {
 }
 
 async fn people_of<'h>(
-    app: &App,
+    app: &SdkState,
     from: Sender<'_>,
     happened: &'h [Happened],
 ) -> Result<People<'h>> {
@@ -245,7 +243,7 @@ fn in_time(happened: &Happened, now: Timestamp) -> Result<()> {
 }
 
 async fn tell(
-    app: &App,
+    app: &SdkState,
     (workspace, live): (WorkspaceId, &[Arc<Ready>]),
     happened: &[Happened],
     subjects: &[Result<Target>],

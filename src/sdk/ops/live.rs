@@ -3,20 +3,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use campaigns::model::{Campaign, settings::channel_config::ChannelConfig};
+use delivery::{
+    model::plan::Plan,
+    render::{InApp, RenderFault},
+};
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use parking_lot::Mutex;
 
-use crate::{
-    app::App,
-    campaigns::{
-        self,
-        model::{Campaign, settings::channel_config::ChannelConfig},
-    },
-    delivery::{
-        model::plan::Plan,
-        render::{InApp, RenderFault},
-    },
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
-};
+use crate::SdkState;
 
 /// Live campaigns of a workspace that apps are answered by; those of the least priority are left out.
 pub(super) const CAMPAIGNS_MAX: u32 = 200;
@@ -74,7 +69,11 @@ impl Read {
 
 impl Live {
     /// Those of a workspace, in the order in which their messages go first.
-    pub(super) async fn of(&self, app: &App, workspace: WorkspaceId) -> Result<Arc<[Arc<Ready>]>> {
+    pub(super) async fn of(
+        &self,
+        app: &SdkState,
+        workspace: WorkspaceId,
+    ) -> Result<Arc<[Arc<Ready>]>> {
         let now = app.clock().now();
         let known = self.0.lock().get(&workspace).cloned();
         if let Some(read) = known.as_ref().filter(|read| read.is_good(now)) {
@@ -95,7 +94,7 @@ impl Live {
 
 /// Reads what changed.
 async fn read(
-    app: &App,
+    app: &SdkState,
     workspace: WorkspaceId,
     known: &[Arc<Ready>],
 ) -> Result<Arc<[Arc<Ready>]>> {

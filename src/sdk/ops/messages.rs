@@ -3,30 +3,30 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use ingest::record::{MessageEvent, MessageKind};
-use serde_json::{Map, Value};
-use uuid::Uuid;
-
-use super::{events::untold, live::Ready};
-use crate::{
-    app::App,
+use campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig};
+use contacts::{
     audience::{
         model::{Person, Targeting},
         ops::includes,
     },
-    campaigns::model::{in_app::InAppContent, settings::channel_config::ChannelConfig},
-    delivery::{
-        model::{Context, Named, Recipient, message::message_id, plan::Draw},
-        render::{Around, RenderFault, WaysOut, globals},
-        store::in_app::{InAppTest, tests_of},
-    },
-    kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId},
-    links::{Link, Preferences, Signer},
-    sdk::{
-        model::{self, Shown},
-        store::recipients::{self, Known, Standing},
-    },
     users::{self, model::User},
+};
+use delivery::{
+    model::{Context, Named, Recipient, message::message_id, plan::Draw},
+    render::{Around, RenderFault, WaysOut, globals},
+    store::in_app::{InAppTest, tests_of},
+};
+use ingest::record::{MessageEvent, MessageKind};
+use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+use web::links::{Link, Preferences, Signer};
+
+use super::{events::untold, live::Ready};
+use crate::{
+    SdkState,
+    model::{self, Shown},
+    store::recipients::{self, Known, Standing},
 };
 
 /// Messages in one answer; those of the greatest priority.
@@ -38,14 +38,14 @@ const OCCURRENCE: i32 = 0;
 
 /// A message for an app to show.
 #[derive(Debug, Clone)]
-pub(in crate::sdk) struct Offered {
-    pub(in crate::sdk) id: MessageId,
-    pub(in crate::sdk) campaign: CampaignId,
-    pub(in crate::sdk) variant: String,
-    pub(in crate::sdk) is_test: bool,
-    pub(in crate::sdk) config: ChannelConfig,
-    pub(in crate::sdk) content: InAppContent,
-    pub(in crate::sdk) shown: Shown,
+pub(crate) struct Offered {
+    pub(crate) id: MessageId,
+    pub(crate) campaign: CampaignId,
+    pub(crate) variant: String,
+    pub(crate) is_test: bool,
+    pub(crate) config: ChannelConfig,
+    pub(crate) content: InAppContent,
+    pub(crate) shown: Shown,
 }
 
 /// The id of a campaign's in-app message to a person.
@@ -57,8 +57,8 @@ pub(super) fn id_of(campaign: CampaignId, user: UserId) -> MessageId {
 ///
 /// # Errors
 /// When a store is away, or a targeting cannot be answered.
-pub(in crate::sdk) async fn messages(
-    app: &App,
+pub(crate) async fn messages(
+    app: &SdkState,
     workspace: WorkspaceId,
     user: UserId,
     asking: &model::App,
@@ -96,7 +96,7 @@ pub(super) struct Placed {
 
 /// Finds the campaigns that mean a person and suit the app, and draws their variants.
 async fn place(
-    app: &App,
+    app: &SdkState,
     workspace: WorkspaceId,
     profile: &User,
     asking: &model::App,
@@ -210,7 +210,7 @@ pub(super) enum ShownTo {
 
 /// Renders what is to be shown, off the executor's threads. A variant without content is left out.
 pub(super) async fn render(
-    app: &App,
+    app: &SdkState,
     workspace: WorkspaceId,
     (user, shown_to): (UserId, ShownTo),
     placed: Vec<Placed>,
@@ -273,7 +273,7 @@ fn recipient(profile: User) -> Result<Recipient> {
 
 /// Tells what is new, and then writes it down.
 pub(super) async fn keep(
-    app: &App,
+    app: &SdkState,
     workspace: WorkspaceId,
     user: UserId,
     rendered: &[Rendered],

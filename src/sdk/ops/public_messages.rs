@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use contacts::audience::model::Targeting;
+use kernel::{Result, UserId, WorkspaceId};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -14,30 +16,26 @@ use super::{
     messages::{MESSAGES_MAX, Offered, Placed, ShownTo, draw, keep, render, suited},
 };
 use crate::{
-    app::App,
-    audience::model::Targeting,
-    kernel::{Result, UserId, WorkspaceId},
-    sdk::{
-        model::{self, Shown},
-        store::recipients,
-    },
+    SdkState,
+    model::{self, Shown},
+    store::recipients,
 };
 
 /// Whom an app without a user token says it shows messages to.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::sdk) struct Viewer<'a> {
+pub(crate) struct Viewer<'a> {
     /// The name it gives.
-    pub(in crate::sdk) name: &'a str,
+    pub(crate) name: &'a str,
     /// The profile of that name, where there is one.
-    pub(in crate::sdk) user: Option<UserId>,
+    pub(crate) user: Option<UserId>,
 }
 
 /// What an app may show somebody who is not proven, what goes first at first.
 ///
 /// # Errors
 /// When a store is away.
-pub(in crate::sdk) async fn messages(
-    app: &App,
+pub(crate) async fn messages(
+    app: &SdkState,
     workspace: WorkspaceId,
     viewer: Viewer<'_>,
     asking: &model::App,

@@ -1,18 +1,15 @@
 //! The person a call is about, and what is proven of that.
 
+use contacts::users;
+use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
-
-use crate::{
-    kernel::{Error, Result, UserId, WorkspaceId},
-    users,
-};
 
 /// A call names another person than its user token.
 pub(super) const ANOTHER_PERSON: Error = Error::Denied("the user token is another person's");
 
 /// The person a call is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sdk) enum Subject {
+pub(crate) enum Subject {
     /// The person of the call's user token.
     Proven(UserId),
     /// The person with the id that the call names, if there is one. The answer must not depend on that.
@@ -21,7 +18,7 @@ pub(in crate::sdk) enum Subject {
 
 impl Subject {
     /// The profile, where there is one.
-    pub(in crate::sdk) const fn user(self) -> Option<UserId> {
+    pub(crate) const fn user(self) -> Option<UserId> {
         match self {
             Self::Proven(user) => Some(user),
             Self::Claimed(user) => user,
@@ -31,7 +28,7 @@ impl Subject {
 
 /// The profile with the external id of a user token, where there is one. By the external id alone: a token
 /// never stands for the person with that internal id.
-pub(in crate::sdk) async fn profile(
+pub(crate) async fn profile(
     db: &PgPool,
     workspace: WorkspaceId,
     external_id: &str,
@@ -49,7 +46,7 @@ pub(in crate::sdk) async fn profile(
 /// # Errors
 /// Denied where the token is another person's, whether or not `name` is anybody's; not found where the
 /// person of the token has no profile.
-pub(in crate::sdk) async fn subject(
+pub(crate) async fn subject(
     db: &PgPool,
     workspace: WorkspaceId,
     proven: Option<&str>,

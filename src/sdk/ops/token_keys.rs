@@ -7,12 +7,11 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::PgPool;
 
-pub use crate::sdk::store::token_keys::RegisteredKey;
-use crate::{
-    kernel::{Error, Result, Timestamp, WorkspaceId},
-    sdk::{model::PublicKey, store::token_keys as store},
-    vault::{ForeignSeal, Vault},
-};
+pub use crate::store::token_keys::RegisteredKey;
+use engines::vault::{ForeignSeal, Vault};
+use kernel::{Error, Result, Timestamp, WorkspaceId};
+
+use crate::{model::PublicKey, store::token_keys as store};
 
 /// How long a secret that was replaced is still taken.
 pub const RETIRED_SECRET_HOLDS: Duration = Duration::from_hours(24);

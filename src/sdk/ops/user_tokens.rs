@@ -2,15 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use engines::vault::Vault;
+use kernel::{Clock, Result, Timestamp, WorkspaceId};
 use parking_lot::Mutex;
 use sqlx::PgPool;
 
 use super::token_keys;
-use crate::{
-    kernel::{Clock, Result, Timestamp, WorkspaceId},
-    sdk::{model::TokenKeys, store::token_keys as store},
-    vault::Vault,
-};
+use crate::{model::TokenKeys, store::token_keys as store};
 
 /// How long keys that were read are good for, in milliseconds: a removed key is refused within a second.
 const AGE_MAX_MS: i64 = 1000;

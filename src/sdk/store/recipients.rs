@@ -2,17 +2,15 @@
 
 use std::collections::HashMap;
 
+use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::{
-    kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId},
-    sdk::model::{Shown, Told},
-};
+use crate::model::{Shown, Told};
 
 /// What became of a message for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sdk) enum Standing {
+pub(crate) enum Standing {
     /// It was handed over to their app.
     Sent,
     /// It is not shown, to measure the others by.
@@ -40,14 +38,14 @@ impl Standing {
 
 /// A message for a person, as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sdk) struct Known {
-    pub(in crate::sdk) variant: String,
-    pub(in crate::sdk) standing: Standing,
-    pub(in crate::sdk) shown: Shown,
+pub(crate) struct Known {
+    pub(crate) variant: String,
+    pub(crate) standing: Standing,
+    pub(crate) shown: Shown,
 }
 
 /// What is known of a person's messages of these campaigns.
-pub(in crate::sdk) async fn of_user(
+pub(crate) async fn of_user(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     user: UserId,
@@ -78,15 +76,15 @@ pub(in crate::sdk) async fn of_user(
 
 /// A message to be written down for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sdk) struct Recipient {
-    pub(in crate::sdk) campaign: CampaignId,
-    pub(in crate::sdk) message: MessageId,
-    pub(in crate::sdk) variant: String,
-    pub(in crate::sdk) standing: Standing,
+pub(crate) struct Recipient {
+    pub(crate) campaign: CampaignId,
+    pub(crate) message: MessageId,
+    pub(crate) variant: String,
+    pub(crate) standing: Standing,
 }
 
 /// Writes down what a person's messages are now; their displays stay.
-pub(in crate::sdk) async fn put(
+pub(crate) async fn put(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -121,16 +119,16 @@ pub(in crate::sdk) async fn put(
 
 /// A message that an app tells of, held until the transaction ends.
 #[derive(Debug, Clone)]
-pub(in crate::sdk) struct Held {
-    pub(in crate::sdk) campaign: CampaignId,
-    pub(in crate::sdk) message: MessageId,
-    pub(in crate::sdk) user: UserId,
-    pub(in crate::sdk) variant: String,
-    pub(in crate::sdk) told: Told,
+pub(crate) struct Held {
+    pub(crate) campaign: CampaignId,
+    pub(crate) message: MessageId,
+    pub(crate) user: UserId,
+    pub(crate) variant: String,
+    pub(crate) told: Told,
 }
 
 /// Takes hold of the messages of these ids that were handed over, in the order of their ids.
-pub(in crate::sdk) async fn lock(
+pub(crate) async fn lock(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     messages: &[Uuid],
@@ -168,7 +166,7 @@ pub(in crate::sdk) async fn lock(
 }
 
 /// Writes down how often a message that is held was seen.
-pub(in crate::sdk) async fn count(
+pub(crate) async fn count(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     held: &Held,

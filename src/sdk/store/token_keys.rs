@@ -1,15 +1,13 @@
 //! The secrets and public keys that user tokens are checked with.
 
+use kernel::{Error, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::{
-    kernel::{Error, Result, Timestamp, WorkspaceId},
-    sdk::model::{KeyAlgorithm, PublicKey},
-};
+use crate::model::{KeyAlgorithm, PublicKey};
 
 /// Makes callers that change the keys of one workspace wait for each other, until the transaction ends.
-pub(in crate::sdk) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<()> {
+pub(crate) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<()> {
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_optional(tx)
         .await?;
@@ -17,7 +15,7 @@ pub(in crate::sdk) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) 
 }
 
 /// The sealed secrets of a workspace that are taken at a time, the current one first.
-pub(in crate::sdk) async fn secrets(
+pub(crate) async fn secrets(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -36,7 +34,7 @@ pub(in crate::sdk) async fn secrets(
 }
 
 /// The current secret of a workspace, sealed.
-pub(in crate::sdk) async fn current_secret(
+pub(crate) async fn current_secret(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
 ) -> Result<Option<String>> {
@@ -50,7 +48,7 @@ pub(in crate::sdk) async fn current_secret(
 }
 
 /// Lets the current secret hold until `until`, and removes those whose time is over.
-pub(in crate::sdk) async fn retire_secrets(
+pub(crate) async fn retire_secrets(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -73,7 +71,7 @@ pub(in crate::sdk) async fn retire_secrets(
     Ok(())
 }
 
-pub(in crate::sdk) async fn insert_secret(
+pub(crate) async fn insert_secret(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -101,7 +99,7 @@ pub struct RegisteredKey {
 }
 
 /// The public keys of a workspace, the oldest first.
-pub(in crate::sdk) async fn public_keys(
+pub(crate) async fn public_keys(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
 ) -> Result<Vec<RegisteredKey>> {
@@ -125,7 +123,7 @@ pub(in crate::sdk) async fn public_keys(
 }
 
 /// Registers a public key; one that is registered already stays as it is.
-pub(in crate::sdk) async fn insert_public_key(
+pub(crate) async fn insert_public_key(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
@@ -147,7 +145,7 @@ pub(in crate::sdk) async fn insert_public_key(
 }
 
 /// Removes a public key; false where there is none of this id.
-pub(in crate::sdk) async fn delete_public_key(db: impl PgExecutor<'_>, id: &str) -> Result<bool> {
+pub(crate) async fn delete_public_key(db: impl PgExecutor<'_>, id: &str) -> Result<bool> {
     let done = sqlx::query!("delete from sdk_public_key where id = $1", id).execute(db).await?;
     Ok(done.rows_affected() > 0)
 }

@@ -4,7 +4,7 @@ mod name;
 mod records;
 mod setup;
 
-use crate::kernel::{SenderDomainId, Timestamp};
+use kernel::{SenderDomainId, Timestamp};
 
 pub use self::{
     name::{DOMAIN_CHARS_MAX, domain_name},

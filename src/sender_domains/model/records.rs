@@ -153,11 +153,12 @@ pub const fn status_of(ownership: Found) -> Option<DomainStatus> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::{SenderDomainId, Timestamp};
+
     use super::{
         super::{DkimKey, SenderDomain},
         *,
     };
-    use crate::kernel::{SenderDomainId, Timestamp};
 
     fn domain(name: &str) -> SenderDomain {
         SenderDomain {

@@ -4,19 +4,19 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use analytics::messages::{Showing, ShowingFilter, TAIL_DISPLAYS};
 use axum::{Json, extract::State};
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+};
 
 use super::{campaign_id, number::Number};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    http::{DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
-    kernel::{CampaignId, Result, Timestamp},
-    stats::{
-        model::proportion::share,
-        ops::{self, InAppReport},
-    },
+    model::proportion::share,
+    ops::{self, InAppReport},
 };
 
 /// Showings on a page where the caller asks for no number, and at most.
@@ -169,10 +169,10 @@ fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
     responses((status = 200, body = InAppStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn in_app_stats(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<InAppStats>> {
+) -> ApiResult<Json<InAppStats>> {
     let report = ops::in_app_report(&app, caller.workspace(), campaign_id(&id)?).await?;
     Ok(Json(InAppStats::from(report)))
 }
@@ -253,17 +253,17 @@ impl From<(Showing, Option<String>)> for Impression {
         ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
-        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "shown then or later"),
-        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "shown then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "shown then or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "shown then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = Impressions), (status = 404, description = "absent"))
 )]
 pub(super) async fn impressions(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Ask { range, page }): Query<Ask>,
-) -> Result<Json<Impressions>> {
+) -> ApiResult<Json<Impressions>> {
     let filter = ShowingFilter {
         start_ms: range.start.map(Timestamp::millis),
         end_ms: range.end.map(Timestamp::millis),

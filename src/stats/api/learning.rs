@@ -1,26 +1,23 @@
 //! `GET /campaigns/:campaignId/rl-stats`: what a campaign that learns has sent, earned and concluded.
 
 use axum::{Json, extract::State};
+use campaigns::model::{
+    self,
+    learning::{Learning, Objective, Shares, Stage},
+};
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, Path},
+};
 
 use super::campaign_id;
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::{
-        self,
-        model::{
-            self,
-            learning::{Learning, Objective, Shares, Stage},
-        },
-    },
-    http::{DateRange, Path},
-    kernel::{CampaignId, Result, Timestamp},
-    stats::{
-        model::proportion::share,
-        ops::{self, ArmReward, Asked},
-    },
+    model::proportion::share,
+    ops::{self, ArmReward, Asked},
 };
 
 /// How a campaign chooses among its variants.
@@ -135,10 +132,10 @@ impl RlStats {
     )
 )]
 pub(super) async fn rl_stats(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<RlStats>> {
+) -> ApiResult<Json<RlStats>> {
     let (workspace, id) = (caller.workspace(), campaign_id(&id)?);
     let (campaign, learning) = campaigns::ops::learning(&app, workspace, id).await?;
     let asked = Asked::new(workspace, campaign, DateRange::default());

@@ -2,19 +2,19 @@
 
 use analytics::messages::{DELAY_EDGES_SECONDS, Link};
 use axum::{Json, extract::State};
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, Path, Query},
+};
 
 use super::{Range, campaign_id, number::Number};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    http::{DateRange, Path, Query},
-    kernel::{CampaignId, Result, Timestamp},
-    stats::{
-        model::proportion::share,
-        ops::{self, Asked},
-    },
+    model::proportion::share,
+    ops::{self, Asked},
 };
 
 /// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
@@ -86,17 +86,17 @@ fn link_stat(asked: &Asked, link: Link, reached: u64) -> LinkStat {
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = LinkStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn link_stats(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
-) -> Result<Json<LinkStats>> {
+) -> ApiResult<Json<LinkStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let (links, total_clicks, total) = ops::links(&app, &asked).await?;
     Ok(Json(LinkStats {
@@ -127,10 +127,10 @@ pub(super) struct FailureStat {
     responses((status = 200, body = Vec<FailureStat>), (status = 404, description = "absent"))
 )]
 pub(super) async fn failure_reasons(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<Vec<FailureStat>>> {
+) -> ApiResult<Json<Vec<FailureStat>>> {
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let failures = ops::failures(&app, &asked).await?;
@@ -179,10 +179,10 @@ struct EngageBucket {
     responses((status = 200, body = EngageStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn time_to_engage(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-) -> Result<Json<EngageStats>> {
+) -> ApiResult<Json<EngageStats>> {
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let found = ops::time_to_engage(&app, &asked).await?;

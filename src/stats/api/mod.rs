@@ -10,17 +10,16 @@ mod stats;
 mod timeline;
 mod variants;
 
+use campaigns::ops::NOT_FOUND;
+use kernel::{CampaignId, Result};
 use utoipa_axum::{router::OpenApiRouter, routes};
-
-use crate::{
-    app::App,
-    campaigns::ops::NOT_FOUND,
+use web::{
+    Services,
     http::{DateRange, FromQuery, QueryFields},
-    kernel::{CampaignId, Result},
 };
 
 /// The routes of reports, under `/campaigns`.
-pub fn routes() -> OpenApiRouter<App> {
+pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(stats::campaign_stats))
         .routes(routes!(variants::variant_stats))

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::stats::model::proportion::Interval;
+use crate::model::proportion::Interval;
 
 /// Largest number written as a whole one: what every reader of JSON holds exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;

@@ -1,18 +1,17 @@
 //! `GET /campaigns/:campaignId/send-occurrences`.
 
 use axum::{Json, extract::State};
+use kernel::{Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, OffsetPage, Path, Query},
+};
 
 use super::{campaign_id, number::Number};
-use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::model::settings::zone::Zone,
-    http::{DateRange, OffsetPage, Path, Query},
-    kernel::{Result, Timestamp},
-    stats::ops::{self, Asked, Occurrence},
-};
+use crate::ops::{self, Asked, Occurrence};
 
 /// Sendings on a page where the caller asks for no number, and at most.
 type Page = OffsetPage<1000, 1000>;
@@ -73,18 +72,18 @@ impl From<Occurrence> for SendOccurrence {
     path = "/campaigns/{campaignId}/send-occurrences",
     tag = "campaigns",
     params(
-        ("campaignId" = crate::kernel::CampaignId, Path),
+        ("campaignId" = kernel::CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "1 to 1000; 1000 without a word"),
         ("offset" = Option<u64>, Query),
     ),
     responses((status = 200, body = SendOccurrences), (status = 404, description = "absent"))
 )]
 pub(super) async fn send_occurrences(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Page { limit, offset }): Query<Page>,
-) -> Result<Json<SendOccurrences>> {
+) -> ApiResult<Json<SendOccurrences>> {
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let zone = caller.timezone().parse().unwrap_or(Zone::UTC);

@@ -2,17 +2,17 @@
 
 use analytics::messages::{RecipientFilter, Standing};
 use axum::{Json, extract::State};
+use kernel::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+};
 
 use super::campaign_id;
-use crate::{
-    app::App,
-    auth::{Caller, scope},
-    http::{DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
-    kernel::{Result, Timestamp},
-    stats::ops::{self, Asked, Person},
-};
+use crate::ops::{self, Asked, Person};
 
 /// Recipients on a page where the caller asks for no number, and at most.
 type Page = OffsetPage<50, 200>;
@@ -153,7 +153,7 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
     path = "/campaigns/{campaignId}/recipients",
     tag = "campaigns",
     params(
-        ("campaignId" = crate::kernel::CampaignId, Path),
+        ("campaignId" = kernel::CampaignId, Path),
         ("status" = Option<MessageStatus>, Query, description = "only those the latest message to whom got exactly so far"),
         ("limit" = Option<u32>, Query, description = "1 to 200; 50 without a word"),
         ("offset" = Option<u64>, Query),
@@ -161,11 +161,11 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
     responses((status = 200, body = Recipients), (status = 404, description = "absent"))
 )]
 pub(super) async fn campaign_recipients(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Ask(filter)): Query<Ask>,
-) -> Result<Json<Recipients>> {
+) -> ApiResult<Json<Recipients>> {
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let (page, total) = ops::recipients(&app, &asked, filter).await?;

@@ -1,29 +1,29 @@
 //! `GET /campaigns/:campaignId/stats`.
 
 use axum::{Json, extract::State};
+use campaigns::model::{
+    CampaignChannel, Status,
+    settings::conversion::{AttributionModel, ConversionTracking},
+};
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, Path, Query},
+};
 
 use super::{
     Range, campaign_id,
     number::{Bounds, Number},
 };
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::model::{
-        CampaignChannel, Status,
-        settings::conversion::{AttributionModel, ConversionTracking},
+    model::{
+        outcome::{Converted, Earned},
+        proportion::{Proportion, real, share},
     },
-    http::{Path, Query},
-    kernel::{CampaignId, Result, Timestamp},
-    stats::{
-        model::{
-            outcome::{Converted, Earned},
-            proportion::{Proportion, real, share},
-        },
-        ops::{self, Asked, Report, Uplift},
-    },
+    ops::{self, Asked, Report, Uplift},
 };
 
 /// Confidence of the intervals, and what significance is held against.
@@ -373,17 +373,17 @@ fn uplift_stats(asked: &Asked, report: &Report) -> Option<UpliftStats> {
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = CampaignStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn campaign_stats(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
-) -> Result<Json<CampaignStats>> {
+) -> ApiResult<Json<CampaignStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = ops::report(&app, &asked, currency.as_deref()).await?;

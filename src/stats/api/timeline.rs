@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 
 use analytics::messages::{Happening, Recipient};
 use axum::{Json, extract::State};
+use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, DateRange, Path},
+};
 
 use super::{campaign_id, recipients::MessageStatus};
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    http::{DateRange, Path},
-    kernel::{CampaignId, Result, Timestamp},
-    stats::{
-        model::outcome::{Credit, Goal},
-        ops::{self, Asked, Timeline},
-    },
+    model::outcome::{Credit, Goal},
+    ops::{self, Asked, Timeline},
 };
 
 /// What happened to one person's messages of a campaign.
@@ -99,7 +99,7 @@ fn converted(asked: &Asked, credit: &Credit, all: &[Credit]) -> Option<MessageEv
         Goal::Order { currency, amount }
             if other.message == credit.message
                 && other.event == credit.event
-                && name == crate::stats::model::goal::ORDER_COMPLETED =>
+                && name == crate::model::goal::ORDER_COMPLETED =>
         {
             Some((amount * other.part / 1e4, currency.clone()))
         }
@@ -165,10 +165,10 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
     )
 )]
 pub(super) async fn recipient_timeline(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path((id, user)): Path<(String, String)>,
-) -> Result<Json<RecipientTimeline>> {
+) -> ApiResult<Json<RecipientTimeline>> {
     let range = DateRange::default();
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let timeline = ops::timeline(&app, &asked, &user).await?;

@@ -1,27 +1,27 @@
 //! `GET /campaigns/:campaignId/variant-stats`.
 
 use axum::{Json, extract::State};
+use campaigns::model::{settings::ab_test::WinnerMetric, trial::Phase};
+use kernel::CampaignId;
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, Path, Query},
+};
 
 use super::{
     Range, campaign_id,
     number::{Bounds, Number},
 };
 use crate::{
-    app::App,
-    auth::{Caller, scope},
-    campaigns::model::{settings::ab_test::WinnerMetric, trial::Phase},
-    http::{Path, Query},
-    kernel::{CampaignId, Result},
-    stats::{
-        model::{
-            comparison::Measure,
-            proportion::share,
-            sample_ratio::{ChiSquare, MISMATCH_BELOW},
-        },
-        ops::{self, Asked, OfVariant, VariantReport},
+    model::{
+        comparison::Measure,
+        proportion::share,
+        sample_ratio::{ChiSquare, MISMATCH_BELOW},
     },
+    ops::{self, Asked, OfVariant, VariantReport},
 };
 
 /// How rates are compared.
@@ -167,7 +167,7 @@ fn compared(variant: &OfVariant, confidence: f64) -> Option<Compared> {
 
 fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
     let definition = &asked.campaign.definition;
-    let stat = |(variant, of): (&crate::campaigns::model::Variant, &OfVariant)| {
+    let stat = |(variant, of): (&campaigns::model::Variant, &OfVariant)| {
         let count = &of.count;
         VariantStat {
             variant_id: variant.id.clone(),
@@ -222,17 +222,17 @@ fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<crate::http::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
     ),
     responses((status = 200, body = VariantStats), (status = 404, description = "absent"))
 )]
 pub(super) async fn variant_stats(
-    State(app): State<App>,
+    State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
-) -> Result<Json<VariantStats>> {
+) -> ApiResult<Json<VariantStats>> {
     let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = ops::variant_report(&app, &asked, currency.as_deref()).await?;

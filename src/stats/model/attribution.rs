@@ -4,7 +4,7 @@
 //! window after it, and stands beside the touches of other campaigns that count the same event: a later
 //! touch whose window is over does not void an earlier one whose window is not.
 
-use crate::campaigns::model::settings::conversion::AttributionModel;
+use campaigns::model::settings::conversion::AttributionModel;
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;

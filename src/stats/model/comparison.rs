@@ -1,10 +1,11 @@
 //! How the variants of a campaign compare by one metric, and which of them is surely the best.
 
+use campaigns::model::statistics::beta::{Beta, probabilities_to_be_best};
+
 use super::{
     mean::{Mean, probabilities_to_be_greatest},
     proportion::{Interval, Proportion},
 };
-use crate::campaigns::model::statistics::beta::{Beta, probabilities_to_be_best};
 
 /// What a variant is measured by.
 #[derive(Debug, Clone, Copy, PartialEq)]

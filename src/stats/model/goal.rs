@@ -1,11 +1,8 @@
 //! What a campaign counts as a success: its conversions, and money.
 
+use campaigns::model::settings::conversion::{Conversion, ConversionTracking};
+use kernel::{CampaignId, Timestamp};
 use serde_json::{Map, Value};
-
-use crate::{
-    campaigns::model::settings::conversion::{Conversion, ConversionTracking},
-    kernel::{CampaignId, Timestamp},
-};
 
 /// The event that brings money in (DECISIONS A6).
 pub const ORDER_COMPLETED: &str = "Order Completed";

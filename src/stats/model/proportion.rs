@@ -1,7 +1,8 @@
 //! Rates, how sure one may be of them, and how two of them compare.
 
+use campaigns::model::statistics::normal;
+
 use super::gamma::two_sided;
-use crate::campaigns::model::statistics::normal;
 
 /// Trials of each rate below which nothing is called significant.
 pub const TRIALS_MIN: u64 = 30;

@@ -11,21 +11,19 @@ use analytics::messages::{
     Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, sole_base_currency,
     touches,
 };
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
+use web::Services;
 
 use super::Asked;
 use crate::{
-    app::App,
-    kernel::{Error, Result, Timestamp, UserId, WorkspaceId},
-    stats::{
-        model::{
-            attribution::{self, credit},
-            goal::{Deed, ORDER_COMPLETED, Tracker},
-            outcome::{Credit, Goal, Place},
-        },
-        store,
+    model::{
+        attribution::{self, credit},
+        goal::{Deed, ORDER_COMPLETED, Tracker},
+        outcome::{Credit, Goal, Place},
     },
+    store,
 };
 
 /// Events looked at for one report.
@@ -53,7 +51,7 @@ pub struct Questions {
 ///
 /// # Errors
 /// When a store fails.
-pub async fn reporting_currency(app: &App, workspace: WorkspaceId) -> Result<Option<String>> {
+pub async fn reporting_currency(app: &Services, workspace: WorkspaceId) -> Result<Option<String>> {
     match store::runs::currency(app.db(), workspace).await? {
         Some(currency) => Ok(Some(currency)),
         None => Ok(sole_base_currency(app.analytics(), workspace.uuid()).await?),
@@ -66,7 +64,7 @@ pub async fn reporting_currency(app: &App, workspace: WorkspaceId) -> Result<Opt
 /// # Errors
 /// A bad request where there are more events than can be looked at.
 pub(super) async fn credits(
-    app: &App,
+    app: &Services,
     asked: &Asked,
     currency: Option<&str>,
     questions: &Questions,
@@ -122,7 +120,7 @@ struct Met {
 
 /// A look at the events of one name.
 struct Look<'a> {
-    app: &'a App,
+    app: &'a Services,
     asked: &'a Asked,
     own: &'a Tracker,
     others: &'a [Tracker],

@@ -1,13 +1,9 @@
 //! Which messages a report is about.
 
 use analytics::messages::{Cohort, Count, Span};
-
-use crate::{
-    app::App,
-    campaigns::{self, model::Campaign},
-    http::DateRange,
-    kernel::{CampaignId, Result, WorkspaceId},
-};
+use campaigns::model::Campaign;
+use kernel::{CampaignId, Result, WorkspaceId};
+use web::{Services, http::DateRange};
 
 /// A campaign, and the messages of it that are asked about.
 #[derive(Debug, Clone)]
@@ -33,7 +29,7 @@ impl Asked {
     /// # Errors
     /// Not found.
     pub async fn find(
-        app: &App,
+        app: &Services,
         workspace: WorkspaceId,
         id: CampaignId,
         range: DateRange,
@@ -69,18 +65,18 @@ impl Asked {
             workspace: self.workspace.uuid(),
             campaign: self.campaign.id.uuid(),
             variants: &self.variants,
-            start_ms: self.range.start.map(crate::kernel::Timestamp::millis),
-            end_ms: self.range.end.map(crate::kernel::Timestamp::millis),
+            start_ms: self.range.start.map(kernel::Timestamp::millis),
+            end_ms: self.range.end.map(kernel::Timestamp::millis),
         }
     }
 
     /// How many got how far.
-    pub(super) async fn counts(&self, app: &App) -> Result<Vec<Count>> {
+    pub(super) async fn counts(&self, app: &Services) -> Result<Vec<Count>> {
         Ok(analytics::messages::counts(app.analytics(), &self.cohort()).await?)
     }
 
     /// When the messages of each occurrence left, or would have of a control group.
-    pub(super) async fn spans(&self, app: &App) -> Result<Vec<Span>> {
+    pub(super) async fn spans(&self, app: &Services) -> Result<Vec<Span>> {
         Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?)
     }
 }

@@ -6,13 +6,11 @@ use analytics::messages::{
     InAppCampaign, InAppCount, InAppPlace, Showing, ShowingFilter, in_app_counts, in_app_places,
     showings,
 };
+use campaigns::model::Campaign;
+use kernel::{CampaignId, Result, UserId, WorkspaceId};
+use web::Services;
 
-use crate::{
-    app::App,
-    campaigns::{self, model::Campaign},
-    kernel::{CampaignId, Result, UserId, WorkspaceId},
-    stats::store,
-};
+use crate::store;
 
 /// What became of an in-app campaign.
 #[derive(Debug)]
@@ -30,7 +28,7 @@ pub struct InAppReport {
 /// # Errors
 /// Not found; or when a store fails.
 pub async fn in_app_report(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     id: CampaignId,
 ) -> Result<InAppReport> {
@@ -49,7 +47,7 @@ pub async fn in_app_report(
 /// # Errors
 /// Not found; or when a store fails.
 pub async fn impressions(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     id: CampaignId,
     filter: &ShowingFilter,

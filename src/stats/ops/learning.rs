@@ -1,26 +1,23 @@
 //! What trials of variants and campaigns that learn go by.
 
 use analytics::messages::{self, Count, RewardFilter};
+use campaigns::model::{
+    Campaign,
+    learning::{Learning, Objective},
+    settings::ab_test::{AbTestConfig, WinnerMetric},
+    trial::Trial,
+};
+use kernel::{Result, Timestamp, WorkspaceId};
+use web::{Services, http::DateRange};
 
 use super::{
     Asked,
     achieved::{Questions, credits, reporting_currency},
     variants::measure,
 };
-use crate::{
-    app::App,
-    campaigns::model::{
-        Campaign,
-        learning::{Learning, Objective},
-        settings::ab_test::{AbTestConfig, WinnerMetric},
-        trial::Trial,
-    },
-    http::DateRange,
-    kernel::{Result, Timestamp, WorkspaceId},
-    stats::model::{
-        comparison::{best, winner},
-        outcome::{Achieved, Credit, Goal, Place, sum},
-    },
+use crate::model::{
+    comparison::{best, winner},
+    outcome::{Achieved, Credit, Goal, Place, sum},
 };
 
 /// Milliseconds of an hour.
@@ -58,7 +55,11 @@ pub struct Verdict {
 ///
 /// # Errors
 /// When a store fails; a bad request where there are too many events to look at.
-pub async fn verdict(app: &App, workspace: WorkspaceId, campaign: &Campaign) -> Result<Verdict> {
+pub async fn verdict(
+    app: &Services,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+) -> Result<Verdict> {
     let config = campaign.definition.ab_test_config.clone().unwrap_or_default();
     let after_occurrence = Trial::of(campaign).map_or(0, |trial| trial.after_occurrence);
     let is_meant = |of: u32| i64::from(of) > i64::from(after_occurrence);
@@ -133,7 +134,7 @@ pub struct ArmReward {
 /// # Errors
 /// When a store fails.
 pub async fn rewards(
-    app: &App,
+    app: &Services,
     workspace: WorkspaceId,
     campaign: &Campaign,
     learning: &Learning,
@@ -146,7 +147,11 @@ pub async fn rewards(
 ///
 /// # Errors
 /// When a store fails.
-pub async fn sent_by_arm(app: &App, asked: &Asked, learning: &Learning) -> Result<Vec<ArmReward>> {
+pub async fn sent_by_arm(
+    app: &Services,
+    asked: &Asked,
+    learning: &Learning,
+) -> Result<Vec<ArmReward>> {
     let (counts, known) = (asked.counts(app).await?, known_rewards(app, asked, learning).await?);
     let sent = |arm: &ArmReward| {
         let place = asked.variants().iter().position(|id| *id == arm.variant_id);
@@ -164,7 +169,11 @@ pub async fn sent_by_arm(app: &App, asked: &Asked, learning: &Learning) -> Resul
     Ok(arms.collect())
 }
 
-async fn known_rewards(app: &App, asked: &Asked, learning: &Learning) -> Result<Vec<ArmReward>> {
+async fn known_rewards(
+    app: &Services,
+    asked: &Asked,
+    learning: &Learning,
+) -> Result<Vec<ArmReward>> {
     let window_ms = i64::from(learning.reward_window_hours) * HOUR_MS;
     let settled_ms = app.clock().now().millis() - window_ms;
     let filter =

@@ -1,15 +1,17 @@
 //! Reports that are lists of counts: links, failures, and how long people took.
 
 use analytics::messages::{self, Count, Delays, Failure, Link};
+use kernel::Result;
+use web::Services;
 
 use super::Asked;
-use crate::{app::App, kernel::Result, stats::model::outcome::sum};
+use crate::model::outcome::sum;
 
 /// Links that were clicked, the most clicked first; all clicks; and how far the messages got.
 ///
 /// # Errors
 /// When ClickHouse fails.
-pub async fn links(app: &App, asked: &Asked) -> Result<(Vec<Link>, u64, Count)> {
+pub async fn links(app: &Services, asked: &Asked) -> Result<(Vec<Link>, u64, Count)> {
     let cohort = asked.cohort();
     let (links, clicks, counts) = tokio::join!(
         messages::links(app.analytics(), &cohort),
@@ -23,7 +25,7 @@ pub async fn links(app: &App, asked: &Asked) -> Result<(Vec<Link>, u64, Count)> 
 ///
 /// # Errors
 /// When ClickHouse fails.
-pub async fn failures(app: &App, asked: &Asked) -> Result<Vec<Failure>> {
+pub async fn failures(app: &Services, asked: &Asked) -> Result<Vec<Failure>> {
     Ok(messages::failures(app.analytics(), &asked.cohort()).await?)
 }
 
@@ -31,6 +33,6 @@ pub async fn failures(app: &App, asked: &Asked) -> Result<Vec<Failure>> {
 ///
 /// # Errors
 /// When ClickHouse fails.
-pub async fn time_to_engage(app: &App, asked: &Asked) -> Result<Delays> {
+pub async fn time_to_engage(app: &Services, asked: &Asked) -> Result<Delays> {
     Ok(messages::delays(app.analytics(), &asked.cohort()).await?)
 }

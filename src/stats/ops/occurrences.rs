@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use analytics::messages::Count;
+use kernel::{Result, Timestamp, zone::Zone};
+use web::Services;
 
 use super::{
     Asked,
@@ -10,13 +12,8 @@ use super::{
     report::main_currency,
 };
 use crate::{
-    app::App,
-    campaigns::model::settings::zone::Zone,
-    kernel::{Result, Timestamp},
-    stats::{
-        model::outcome::{Achieved, Place, sum},
-        store::{self, runs::Run},
-    },
+    model::outcome::{Achieved, Place, sum},
+    store::{self, runs::Run},
 };
 
 /// Occurrences that are looked at, the newest.
@@ -46,7 +43,7 @@ pub struct Occurrence {
 /// # Errors
 /// When a store fails; a bad request where there are too many events to look at.
 pub async fn send_occurrences(
-    app: &App,
+    app: &Services,
     asked: &Asked,
     (zone, currency): (Zone, Option<&str>),
 ) -> Result<Vec<Occurrence>> {

@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 
 use analytics::messages::{self, Happening, Recipient, RecipientFilter};
+use kernel::{Error, Result, UserId};
+use web::Services;
 
 use super::{
     Asked,
     achieved::{Questions, credits, reporting_currency},
 };
-use crate::{
-    app::App,
-    kernel::{Error, Result, UserId},
-    stats::{model::outcome::Credit, store},
-};
+use crate::{model::outcome::Credit, store};
 
 /// A recipient, and what they are called.
 #[derive(Debug, Clone)]
@@ -32,7 +30,7 @@ pub struct Person {
 /// # Errors
 /// When a store fails.
 pub async fn recipients(
-    app: &App,
+    app: &Services,
     asked: &Asked,
     filter: RecipientFilter,
 ) -> Result<(Vec<Person>, u64)> {
@@ -72,7 +70,7 @@ pub struct Timeline {
 ///
 /// # Errors
 /// Not found where the campaign has nothing to do with them.
-pub async fn timeline(app: &App, asked: &Asked, named: &str) -> Result<Timeline> {
+pub async fn timeline(app: &Services, asked: &Asked, named: &str) -> Result<Timeline> {
     const NOT_FOUND: Error = Error::NotFound("Recipient");
     let mut users: Vec<UserId> = named.parse().into_iter().collect();
     if named.contains('\0') {

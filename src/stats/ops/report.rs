@@ -1,18 +1,16 @@
 //! The main report: how many messages got how far, what they brought in, and what would have come without them.
 
 use analytics::messages::{self, Count, Engagements};
+use kernel::Result;
+use web::Services;
 
 use super::{
     Asked,
     achieved::{Questions, credits},
 };
-use crate::{
-    app::App,
-    kernel::Result,
-    stats::model::{
-        outcome::{Achieved, Converted, Earned, Place, sum},
-        proportion::Proportion,
-    },
+use crate::model::{
+    outcome::{Achieved, Converted, Earned, Place, sum},
+    proportion::Proportion,
 };
 
 /// Everything the main report is made of.
@@ -58,7 +56,7 @@ pub struct Uplift {
 ///
 /// # Errors
 /// When a store fails; a bad request where there are too many events to look at.
-pub async fn report(app: &App, asked: &Asked, currency: Option<&str>) -> Result<Report> {
+pub async fn report(app: &Services, asked: &Asked, currency: Option<&str>) -> Result<Report> {
     let cohort = asked.cohort();
     let questions = Questions::default();
     let (counts, credits, engagements) = tokio::join!(

@@ -1,25 +1,23 @@
 //! How the variants of a campaign compare.
 
 use analytics::messages::Count;
+use campaigns::model::{
+    settings::ab_test::{AbTestConfig, CONFIDENCE_DEFAULT, WinnerMetric},
+    trial::Trial,
+};
+use kernel::Result;
+use web::Services;
 
 use super::{
     Asked,
     achieved::{Questions, credits},
     report::main_currency,
 };
-use crate::{
-    app::App,
-    campaigns::model::{
-        settings::ab_test::{AbTestConfig, CONFIDENCE_DEFAULT, WinnerMetric},
-        trial::Trial,
-    },
-    kernel::Result,
-    stats::model::{
-        comparison::{Comparison, Measure, holm, probabilities},
-        outcome::{Achieved, Converted, Earned, Place, sum},
-        proportion::Proportion,
-        sample_ratio::ChiSquare,
-    },
+use crate::model::{
+    comparison::{Comparison, Measure, holm, probabilities},
+    outcome::{Achieved, Converted, Earned, Place, sum},
+    proportion::Proportion,
+    sample_ratio::ChiSquare,
 };
 
 /// How the variants of a campaign compare.
@@ -93,7 +91,7 @@ pub(super) fn measure(
 /// # Errors
 /// When a store fails; a bad request where there are too many events to look at.
 pub async fn variant_report(
-    app: &App,
+    app: &Services,
     asked: &Asked,
     currency: Option<&str>,
 ) -> Result<VariantReport> {

@@ -1,8 +1,7 @@
 //! Who an identifier in an event stands for, and what recipients are called.
 
+use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
-
-use crate::kernel::{Result, UserId, WorkspaceId};
 
 fn user_id(bytes: &[u8]) -> Result<UserId> {
     Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
@@ -10,7 +9,7 @@ fn user_id(bytes: &[u8]) -> Result<UserId> {
 
 /// The profiles with these external ids: the active one, else the one that was deleted last. Events remain
 /// bound to a deleted profile until another has its external id.
-pub(in crate::stats) async fn of_external_ids(
+pub(crate) async fn of_external_ids(
     db: &PgPool,
     workspace: WorkspaceId,
     external_ids: &[String],
@@ -54,14 +53,14 @@ pub(in crate::stats) async fn of_external_ids(
 
 /// What a recipient is called.
 #[derive(Debug, Clone, Default)]
-pub(in crate::stats) struct Called {
+pub(crate) struct Called {
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
 }
 
 /// What recipients are called, deleted ones as well.
-pub(in crate::stats) async fn called(
+pub(crate) async fn called(
     db: &PgPool,
     workspace: WorkspaceId,
     users: &[UserId],

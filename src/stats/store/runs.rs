@@ -1,13 +1,12 @@
 //! When campaigns went out, and in what their workspace reckons.
 
 use chrono::{DateTime, Utc};
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
-
-use crate::kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 /// An occurrence of a campaign.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::stats) struct Run {
+pub(crate) struct Run {
     pub occurrence: u32,
     /// The time it was for.
     pub due_at: Timestamp,
@@ -24,7 +23,7 @@ struct Row {
 }
 
 /// The occurrences of a campaign, newest first; of very many the newest.
-pub(in crate::stats) async fn of_campaign(
+pub(crate) async fn of_campaign(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -53,10 +52,7 @@ pub(in crate::stats) async fn of_campaign(
 }
 
 /// The currency a workspace reckons in, where one is set.
-pub(in crate::stats) async fn currency(
-    db: &PgPool,
-    workspace: WorkspaceId,
-) -> Result<Option<String>> {
+pub(crate) async fn currency(db: &PgPool, workspace: WorkspaceId) -> Result<Option<String>> {
     let row = sqlx::query_scalar!("select currency from workspace where id = $1", workspace.uuid())
         .fetch_optional(db)
         .await?;

@@ -1,12 +1,10 @@
 //! Campaigns that count what people do.
 
+use campaigns::model::settings::conversion::ConversionTracking;
+use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgPool, types::Json};
 
-use crate::{
-    campaigns::model::settings::conversion::ConversionTracking,
-    kernel::{CampaignId, Result, Timestamp, WorkspaceId},
-    stats::model::goal::Tracker,
-};
+use crate::model::goal::Tracker;
 
 /// Campaigns of one workspace whose messages are looked at beside those of another; of more than so many
 /// the ones that ran last.
@@ -15,7 +13,7 @@ const TRACKERS_MAX: i64 = 500;
 const WINDOW_DAYS_MAX: i32 = 30;
 
 /// The other campaigns that may have reached somebody who did something within these times.
-pub(in crate::stats) async fn beside(
+pub(crate) async fn beside(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -45,10 +43,7 @@ pub(in crate::stats) async fn beside(
 
 /// The names of the events that trigger a live campaign of a workspace. Whoever has a public key could set these
 /// off, so from apps they count only where they are trusted.
-pub(in crate::stats) async fn triggering(
-    db: &PgPool,
-    workspace: WorkspaceId,
-) -> Result<Vec<String>> {
+pub(crate) async fn triggering(db: &PgPool, workspace: WorkspaceId) -> Result<Vec<String>> {
     let names = sqlx::query_scalar!(
         r#"select distinct definition->'triggerConfig'->>'eventName' as "name!"
            from campaign

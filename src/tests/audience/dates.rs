@@ -1,6 +1,6 @@
 //! `iso_millis` in the database and `Timestamp::parse` here are one rule, and audiences keep it.
 
-use millrace::kernel::Timestamp;
+use kernel::Timestamp;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
 

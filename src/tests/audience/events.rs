@@ -1,6 +1,6 @@
 //! Filters on what people did, answered by ClickHouse.
 
-use millrace::kernel::Channel;
+use kernel::Channel;
 use serde_json::{Value, json};
 
 use super::fixture::{Asked, Deed, Person, days_ago, names, only, track, track_until};

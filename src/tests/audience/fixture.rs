@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Duration, SecondsFormat, Utc};
-use millrace::{
-    audience::{
-        model::{Ask, Measured, Reached, Targeting},
-        ops,
-    },
-    kernel::{Channel, Clock, ListId, UserId, WorkspaceId},
+use contacts::audience::{
+    model::{Ask, Measured, Reached, Targeting},
+    ops,
 };
+use kernel::{Channel, Clock, ListId, UserId, WorkspaceId};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 

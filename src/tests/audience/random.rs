@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use millrace::kernel::{Channel, UserId};
+use kernel::{Channel, UserId};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 

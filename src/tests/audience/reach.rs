@@ -1,6 +1,7 @@
 //! Who of those meant can be reached, and why the others cannot.
 
-use millrace::{audience::model::Exclusion, kernel::Channel};
+use contacts::audience::model::Exclusion;
+use kernel::Channel;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -3,7 +3,14 @@
 use std::time::Duration;
 
 use axum::{Json, Router, routing};
-use millrace::{
+use kernel::{Clock, Timestamp};
+use reqwest::header::HeaderMap;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, postgres::PgConnectOptions};
+use supervisor::Workers;
+use tokio::task::JoinHandle;
+use web::{
     auth::{
         Auth, Caller, CallerOrSession, KeyKind, LookUpLimit, ScopeSet, SdkCaller, SdkTracker,
         Tolerance,
@@ -13,14 +20,7 @@ use millrace::{
     },
     db,
     http::{ServeOptions, bind, front, health::KEY_WATCH, serve},
-    kernel::{Clock, Timestamp},
 };
-use reqwest::header::HeaderMap;
-use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection, PgPool, postgres::PgConnectOptions};
-use supervisor::Workers;
-use tokio::task::JoinHandle;
 
 use crate::kit::{server, unique};
 

@@ -1,7 +1,10 @@
 //! Issuing keys: what is made around them, what is stored of them, what is refused.
 
-use millrace::auth::{KeyKind, ScopeSet, keys, keys::NewKey};
 use serde_json::json;
+use web::auth::{
+    KeyKind, ScopeSet,
+    keys::{self, NewKey},
+};
 
 use super::guard::{Guard, new_key, now};
 use crate::kit::unique;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use millrace::auth::{
+use secrecy::{ExposeSecret as _, SecretString};
+use web::auth::{
     KeyKind, ScopeSet, Tolerance,
     keys::{self, NewKey},
     sessions::{NewSession, Sessions},
 };
-use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
     guard::{Guard, fresh_database, new_key, now},

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use millrace::auth::{
+use secrecy::ExposeSecret as _;
+use web::auth::{
     keys,
     revoke::{self, Revoked},
     sessions::NewSession,
 };
-use secrecy::ExposeSecret as _;
 
 use super::guard::{Guard, now};
 use crate::kit::eventually;
@@ -84,8 +84,7 @@ async fn revoking_twice_changes_nothing_and_an_unknown_key_is_told() {
     let first = keys::list(&guard.db, "shop").await.unwrap()[0].revoked_at;
     keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
     assert_eq!(keys::list(&guard.db, "shop").await.unwrap()[0].revoked_at, first);
-    let unknown =
-        keys::revoke(&guard.db, now(), millrace::kernel::KeyId::mint()).await.unwrap_err();
+    let unknown = keys::revoke(&guard.db, now(), kernel::KeyId::mint()).await.unwrap_err();
     assert_eq!(unknown.to_string(), "Key not found");
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use millrace::auth::{KeyKind, ScopeSet, keys::NewKey, sessions::NewSession};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
+use web::auth::{KeyKind, ScopeSet, keys::NewKey, sessions::NewSession};
 
 use super::guard::{Guard, new_key, now};
 

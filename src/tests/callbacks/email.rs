@@ -1,7 +1,7 @@
 //! The callbacks of mail providers: each proof good, forged and stale; and what they say reaches consent.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use millrace::kernel::{Clock, Timestamp};
+use kernel::{Clock, Timestamp};
 use reqwest::{Method, RequestBuilder};
 use ring::{
     rand::SystemRandom,

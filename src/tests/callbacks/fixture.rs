@@ -1,15 +1,12 @@
 //! The tellers of the shared server, messages that left, and what is known of them after.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hmac::{Hmac, Mac as _};
-use millrace::{
-    config::{
-        BasicCredentials, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses, Settings,
-        WhatsappCallbacks,
-    },
-    delivery::model::Reference,
-    kernel::{Clock, MessageId, UserId, WorkspaceId},
+use config::{
+    BasicCredentials, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses, Settings, WhatsappCallbacks,
 };
+use hmac::{Hmac, Mac as _};
+use kernel::{Clock, MessageId, UserId, WorkspaceId};
+use providers::model::Reference;
 use reqwest::{Method, RequestBuilder};
 use ring::{
     rand::SystemRandom,

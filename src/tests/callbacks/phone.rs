@@ -1,17 +1,15 @@
 //! The callbacks of messages to phones, and what people write back.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use millrace::{
-    auth::{
-        KeyKind,
-        keys::{self, NewKey},
-    },
-    kernel::Clock,
-};
+use kernel::Clock;
 use reqwest::{Method, RequestBuilder};
 use ring::hmac;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
+use web::auth::{
+    KeyKind,
+    keys::{self, NewKey},
+};
 
 use super::fixture::{
     META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, ask, basic, consent, gateway, hash, history,

@@ -1,6 +1,6 @@
 //! The calls that move a campaign, and what time does to one.
 
-use millrace::campaigns::ops;
+use campaigns::ops;
 use serde_json::{Value, json};
 
 use super::{

@@ -84,8 +84,8 @@ pub(crate) async fn read(client: &Client, campaign: &Value) -> Value {
 
 /// The moment so many milliseconds from now, as it is written in a body.
 pub(crate) fn in_ms(ms: i64) -> String {
-    let now = millrace::kernel::Clock::system().now();
-    millrace::kernel::Timestamp::from_millis(now.millis() + ms).to_string()
+    let now = kernel::Clock::system().now();
+    kernel::Timestamp::from_millis(now.millis() + ms).to_string()
 }
 
 /// A campaign brought into a status by what callers do, or, where only time does, by the store.
@@ -125,8 +125,8 @@ pub(crate) async fn force(
     let campaign: uuid::Uuid = id(campaign).parse().unwrap();
     let status = status.to_owned();
     let due = due_in_ms.map(|ms| {
-        let now = millrace::kernel::Clock::system().now();
-        millrace::kernel::Timestamp::from_millis(now.millis() + ms).utc()
+        let now = kernel::Clock::system().now();
+        kernel::Timestamp::from_millis(now.millis() + ms).utc()
     });
     let done = server()
         .on(async move {

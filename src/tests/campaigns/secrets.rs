@@ -1,6 +1,6 @@
 //! Credentials of webhooks: kept sealed, and shown to nobody.
 
-use millrace::campaigns::model::message::SecretPlace;
+use campaigns::model::message::SecretPlace;
 use serde_json::{Value, json};
 
 use super::{call, id, made, put, read};
@@ -44,7 +44,7 @@ async fn opened_at(workspace: &Workspace, campaign: &Value, place: SecretPlace) 
     let (workspace, id) = (workspace.id, id(campaign).parse().unwrap());
     server()
         .with(move |app| async move {
-            let found = millrace::campaigns::ops::find(&app, workspace, id).await.unwrap();
+            let found = campaigns::ops::find(&app, workspace, id).await.unwrap();
             let webhook = found.definition.variants[0].webhook().unwrap();
             let secret = webhook.secret(&place).unwrap();
             let opened = app.vault().open(workspace, secret).unwrap().unwrap();
@@ -363,7 +363,7 @@ async fn credentials_stored_in_a_url_are_hidden_and_stay_with_their_server() {
     let stored = async || {
         let (workspace, id) = (workspace.id, id(&campaign).parse().unwrap());
         let found = server().with(move |app| async move {
-            millrace::campaigns::ops::find(&app, workspace, id).await.unwrap()
+            campaigns::ops::find(&app, workspace, id).await.unwrap()
         });
         found.await.definition.variants[0].webhook().unwrap().url.clone().unwrap()
     };

@@ -6,10 +6,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use millrace::{
-    kernel::{Clock, Timestamp},
-    spam::{self, Engine, Mail, Spamd, Verdict},
-};
+use content::spam::{self, Engine, Mail, Spamd, Verdict};
+use kernel::{Clock, Timestamp};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

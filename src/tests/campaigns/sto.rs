@@ -7,7 +7,7 @@ use crate::kit::{Workspace, eventually};
 
 /// The moment at this hour (UTC), so many days ago.
 fn at(days_ago: i64, hour: u32, minute: u32) -> String {
-    let now = millrace::kernel::Clock::system().now();
+    let now = kernel::Clock::system().now();
     let day = now.utc().date_naive() - chrono::Days::new(days_ago.unsigned_abs());
     format!("{day}T{hour:02}:{minute:02}:00Z")
 }

@@ -1,15 +1,12 @@
 //! What other areas do to many contacts at once: inline subscriptions, bulk members, new addresses.
 
-use millrace::{
-    audit::Origin,
-    consent::{
-        model::{MembershipStatus, Outcome, SkipReason, Wish},
-        ops::{self, Added, AddressChange, Members},
-    },
-    http::Requester,
-    kernel::{Channel, Clock, Tenant, UserId},
+use contacts::consent::{
+    model::{MembershipStatus, Outcome, SkipReason, Wish},
+    ops::{self, Added, AddressChange, Members},
 };
+use kernel::{Channel, Clock, Tenant, UserId};
 use serde_json::json;
+use web::{audit::Origin, http::Requester};
 
 use super::fixture::{self, Contact, archive, delete_with, list, put, tenant};
 use crate::kit::{Workspace, server, unique};
@@ -30,7 +27,7 @@ async fn inline(tenant: Tenant, wishes: Vec<Wish>) -> Vec<Outcome> {
         .await
 }
 
-async fn add(tenant: Tenant, list: millrace::kernel::ListId, users: Vec<UserId>) -> Added {
+async fn add(tenant: Tenant, list: kernel::ListId, users: Vec<UserId>) -> Added {
     let db = server().db();
     let now = Clock::system().now();
     server()
@@ -41,7 +38,7 @@ async fn add(tenant: Tenant, list: millrace::kernel::ListId, users: Vec<UserId>)
         .await
 }
 
-async fn remove(tenant: Tenant, list: millrace::kernel::ListId, users: Vec<UserId>) -> u64 {
+async fn remove(tenant: Tenant, list: kernel::ListId, users: Vec<UserId>) -> u64 {
     let db = server().db();
     let now = Clock::system().now();
     server()

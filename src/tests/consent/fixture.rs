@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use millrace::{
-    auth::{
-        KeyKind, ScopeSet,
-        keys::{self, NewKey},
-        sessions::{NewSession, Sessions},
-    },
-    kernel::{Clock, ListId, OrganizationId, Tenant, UserId, WorkspaceId},
-};
+use kernel::{Clock, ListId, OrganizationId, Tenant, UserId, WorkspaceId};
 use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use uuid::Uuid;
+use web::auth::{
+    KeyKind, ScopeSet,
+    keys::{self, NewKey},
+    sessions::{NewSession, Sessions},
+};
 
 use crate::kit::{Client, Workspace, server, unique};
 

@@ -1,12 +1,12 @@
 //! Memberships: subscribe, unsubscribe, and double opt-in.
 
-use millrace::{
-    consent::ops,
+use contacts::consent::ops;
+use kernel::{Clock, ListId, Timestamp};
+use serde_json::{Value, json};
+use web::{
     http::Requester,
-    kernel::{Clock, ListId, Timestamp},
     links::{ConfirmSubscription, Link, Links},
 };
-use serde_json::{Value, json};
 
 use super::fixture::{self, Contact, archive, delete_with, list, tenant};
 use crate::kit::{Workspace, server};
@@ -278,15 +278,12 @@ async fn a_link_of_a_contact_that_was_never_asked_confirms_nothing() {
         workspace: workspace.id,
         user: ann.id,
         list,
-        channel: millrace::kernel::Channel::Email,
+        channel: kernel::Channel::Email,
     };
     let db = server().db();
     let confirmed = server()
         .on(async move {
-            let gone = ConfirmSubscription {
-                workspace: millrace::kernel::WorkspaceId::mint(now()),
-                ..link
-            };
+            let gone = ConfirmSubscription { workspace: kernel::WorkspaceId::mint(now()), ..link };
             assert_eq!(ops::confirm(&db, now(), gone, &Requester::default()).await.unwrap(), None);
             ops::confirm(&db, now(), link, &Requester::default()).await.unwrap()
         })

@@ -108,7 +108,7 @@ impl Model {
 struct World {
     workspace: Workspace,
     contacts: [Contact; 2],
-    list: millrace::kernel::ListId,
+    list: kernel::ListId,
 }
 
 impl World {

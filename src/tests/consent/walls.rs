@@ -146,8 +146,7 @@ async fn sessions_open_consent_and_nothing_of_users_or_events() {
     dashboard.get("/suppressions?channel=email", 200).await;
     dashboard.get(format!("/users/{}/events", ann.id), 401).await;
     dashboard.post("/events/track", &json!({"userId": "a", "eventName": "A"}), 401).await;
-    let nowhere =
-        session(millrace::kernel::WorkspaceId::mint(millrace::kernel::Clock::system().now()), "*");
+    let nowhere = session(kernel::WorkspaceId::mint(kernel::Clock::system().now()), "*");
     let answer = nowhere.get(ann.path(""), 401).await.json();
     assert_eq!(answer["message"], "Invalid session token");
     Client::anonymous().get(ann.path(""), 401).await;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use millrace::telemetry::catalogue::METRICS;
 use serde_json::json;
+use web::telemetry::catalogue::METRICS;
 
 use crate::kit::{Client, Workspace, eventually, server, snapshots};
 

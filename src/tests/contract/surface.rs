@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use millrace::auth::ScopeName;
 use reqwest::Method;
 use serde_json::{Value, json};
+use web::auth::ScopeName;
 
 use crate::kit::{Client, Workspace, unique};
 

@@ -33,7 +33,7 @@ fn runs(pid: Pid) -> bool {
 /// Where the embedded ClickHouse listens, as its published address says.
 fn clickhouse_address(data_dir: &Path) -> SocketAddr {
     let text = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
-    let url = millrace::engines::ClickHouseAddress::parse(&text).unwrap().url;
+    let url = engines::ClickHouseAddress::parse(&text).unwrap().url;
     url.socket_addrs(|| None).unwrap()[0]
 }
 

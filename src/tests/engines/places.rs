@@ -43,7 +43,7 @@ async fn engines_run_below_a_long_path_that_only_its_owner_may_enter() {
     assert_eq!(mode(&data_dir.join("clickhouse.url")), 0o600);
 
     let address = std::fs::read_to_string(data_dir.join("clickhouse.url")).unwrap();
-    let address = millrace::engines::ClickHouseAddress::parse(&address).unwrap();
+    let address = engines::ClickHouseAddress::parse(&address).unwrap();
     let password = address.password.expose_secret();
     assert!(password.len() >= 32);
     assert!(command_lines().iter().all(|line| !line.contains(password)));

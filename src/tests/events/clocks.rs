@@ -1,10 +1,8 @@
 //! Nodes whose clocks differ, on the same stores: the first write stays.
 
-use millrace::{
-    config::{Role, Settings},
-    kernel::Clock,
-    server::{Server, ServerOptions},
-};
+use config::{Role, Settings};
+use kernel::Clock;
+use millrace::server::{Server, ServerOptions};
 use serde_json::{Value, json};
 
 use crate::kit::{self, Client, MILLRACE, TestServer, data_dir, eventually, settings, unique};

@@ -1,6 +1,6 @@
 //! `/c/:token`: a subscription that waits, and the click it waits for.
 
-use millrace::kernel::Channel;
+use kernel::Channel;
 use serde_json::json;
 
 use super::fixture::{Fixture, open, submit};

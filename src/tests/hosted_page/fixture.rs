@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use millrace::{
-    kernel::{Channel, Clock, ListId, UserId},
-    links::{ConfirmSubscription, Link, Links, Preferences, Unsubscribe},
-};
+use kernel::{Channel, Clock, ListId, UserId};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::{Value, json};
+use web::links::{ConfirmSubscription, Link, Links, Preferences, Unsubscribe};
 
 use crate::kit::{Client, Workspace, server};
 

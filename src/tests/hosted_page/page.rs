@@ -45,7 +45,7 @@ async fn every_page_is_guarded_by_its_headers() {
     for path in [
         page.preferences().await,
         page.unsubscribe(None, None).await,
-        page.confirmation(list, millrace::kernel::Channel::Email).await,
+        page.confirmation(list, kernel::Channel::Email).await,
         "/p/nonsense".to_owned(),
     ] {
         let shown = open(&path).await;
@@ -170,7 +170,7 @@ async fn looking_changes_nothing_whatever_the_method_or_the_query() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     page.subscribe(list, "email").await;
-    let channel = millrace::kernel::Channel::Email;
+    let channel = kernel::Channel::Email;
     for path in [
         page.preferences().await,
         page.unsubscribe(Some(list), Some(channel)).await,
@@ -244,7 +244,7 @@ async fn names_and_addresses_are_only_ever_text() {
     for path in [
         page.preferences().await,
         page.unsubscribe(Some(list), None).await,
-        page.confirmation(list, millrace::kernel::Channel::Sms).await,
+        page.confirmation(list, kernel::Channel::Sms).await,
     ] {
         let html = open(&path).await.html;
         assert!(!html.contains("<script"), "{html}");

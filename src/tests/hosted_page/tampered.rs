@@ -1,6 +1,6 @@
 //! Links that are not ours, not whole, of another purpose, or of a contact that is gone.
 
-use millrace::kernel::Channel;
+use kernel::Channel;
 use serde_json::json;
 
 use super::fixture::{Fixture, open, submit};

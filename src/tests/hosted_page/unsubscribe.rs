@@ -1,6 +1,6 @@
 //! `/u/:token`: one click for mail programs (RFC 8058), a button for people, and where `redirect` leads.
 
-use millrace::kernel::Channel;
+use kernel::Channel;
 use serde_json::json;
 
 use super::fixture::{Fixture, browser, open, pairs, send, submit};

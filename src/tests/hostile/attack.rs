@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use millrace::kernel::Clock;
+use kernel::Clock;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpSocket, TcpStream},

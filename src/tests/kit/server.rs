@@ -5,18 +5,18 @@ use std::{
     sync::{LazyLock, mpsc},
 };
 
+use config::{Flags, Settings};
+use kernel::{Clock, WorkspaceId};
 use millrace::{
     app::App,
-    auth::{
-        KeyKind, ScopeSet,
-        keys::{self, NewKey},
-    },
-    config::{Flags, Settings},
-    kernel::{Clock, WorkspaceId},
     server::{Server, ServerOptions},
 };
 use secrecy::ExposeSecret as _;
 use sqlx::PgPool;
+use web::auth::{
+    KeyKind, ScopeSet,
+    keys::{self, NewKey},
+};
 
 use super::{client::Client, unique};
 use crate::callbacks;
@@ -96,7 +96,7 @@ pub(crate) fn run(settings: Settings, clock: Clock) -> TestServer {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            millrace::telemetry::logs::start();
+            web::telemetry::logs::start();
             let data_dir = settings.data_dir.clone();
             let options = ServerOptions { executable: MILLRACE.into(), clock, show_key: false };
             let server = Server::start(settings, options).await.unwrap();

@@ -1,6 +1,6 @@
 //! Members of a list, counted, and put on it or off it by the thousand.
 
-use millrace::kernel::{Clock, UserId};
+use kernel::{Clock, UserId};
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -210,9 +210,8 @@ async fn writes_are_refused_until_the_standby_is_promoted_and_then_go_there() {
     let mut settings = settings(&folder.join("server"), &[]);
     let url = format!("postgres://millrace@127.0.0.1:{}/postgres", address.port);
     settings.database_url = Some(url.into());
-    let server = tokio::task::spawn_blocking(|| run(settings, millrace::kernel::Clock::system()))
-        .await
-        .unwrap();
+    let server =
+        tokio::task::spawn_blocking(|| run(settings, kernel::Clock::system())).await.unwrap();
     let (key, _) = server.key("failover", "*").await;
     let client = Client::new(&server.url, Some(&key));
     until_saved(&client, "ann").await;

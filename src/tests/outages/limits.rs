@@ -9,9 +9,8 @@ async fn statements_that_run_or_wait_for_a_lock_too_long_are_refused() {
     let mut settings = settings(&data_dir("statement-limits"), &[]);
     settings.engines.postgres_statement_seconds = 4;
     settings.engines.postgres_lock_seconds = 1;
-    let server = tokio::task::spawn_blocking(|| run(settings, millrace::kernel::Clock::system()))
-        .await
-        .unwrap();
+    let server =
+        tokio::task::spawn_blocking(|| run(settings, kernel::Clock::system())).await.unwrap();
     let (key, _) = server.key("limits", "*").await;
     let client = Client::new(&server.url, Some(&key));
     client.post("/users", &json!({"externalId": "ann"}), 201).await;

@@ -73,7 +73,7 @@ async fn triggers_leave_out_an_event_at_which_they_panic_and_judge_those_after_i
 
     let spool = open_spool(&folder);
     let workspace = workspace_of(&folder, &spool);
-    let now_ms = millrace::kernel::Clock::system().now().millis();
+    let now_ms = kernel::Clock::system().now().millis();
     let poison = event(workspace, "poison", i64::MAX);
     // The last milliseconds there are: what is due so much later is past them.
     spool.append(Entry { at_ms: 1, ..Entry::from(&poison) }).await.unwrap();

@@ -28,8 +28,7 @@ async fn a_pipeline_that_cannot_start_is_tried_again_and_readiness_waits_for_it(
     let mut settings = settings(&folder, &[]);
     settings.admin_listen = ([127, 0, 0, 1], port).into();
     let admin_url = format!("http://127.0.0.1:{port}");
-    let starting =
-        tokio::task::spawn_blocking(move || run(settings, millrace::kernel::Clock::system()));
+    let starting = tokio::task::spawn_blocking(move || run(settings, kernel::Clock::system()));
     eventually("PostgreSQL is ready", || async {
         let answer = reqwest::get(format!("{admin_url}/readyz?for=control")).await.ok()?;
         answer.status().is_success().then_some(())

@@ -1,9 +1,7 @@
 //! `/v1/devices`: where push notifications reach a person.
 
-use millrace::{
-    delivery::ops::devices::{DEVICES_PER_USER_MAX, of_users},
-    kernel::UserId,
-};
+use delivery::ops::devices::{DEVICES_PER_USER_MAX, of_users};
+use kernel::UserId;
 use serde_json::json;
 
 use super::{Device, person};

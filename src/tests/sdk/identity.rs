@@ -1,8 +1,10 @@
 //! `X-User-Token`: who an app's user is, and what is refused without a proof of it.
 
 use jsonwebtoken::{Algorithm, EncodingKey};
-use millrace::{app::App, kernel::Clock, sdk::ops::token_keys};
+use kernel::Clock;
+use millrace::app::App;
 use reqwest::Method;
+use sdk::ops::token_keys;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 

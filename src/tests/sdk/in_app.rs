@@ -1,6 +1,6 @@
 //! `/v1/in-app`: what an app may show a person, and what it tells of it.
 
-use millrace::kernel::{Clock, Timestamp};
+use kernel::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Device, person};

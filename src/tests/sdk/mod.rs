@@ -10,18 +10,16 @@ mod rates;
 mod subscriptions;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use millrace::{
-    app::App,
-    auth::{
-        KeyKind, ScopeSet,
-        keys::{self, NewKey},
-    },
-    kernel::{Clock, WorkspaceId},
-    sdk::ops::token_keys,
-};
+use kernel::{Clock, WorkspaceId};
+use millrace::app::App;
 use reqwest::Method;
+use sdk::ops::token_keys;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
+use web::auth::{
+    KeyKind, ScopeSet,
+    keys::{self, NewKey},
+};
 
 use crate::kit::{Answer, Client, TestServer, Workspace, server, unique};
 

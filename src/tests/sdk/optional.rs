@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use millrace::kernel::{Clock, WorkspaceId};
+use kernel::{Clock, WorkspaceId};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -339,9 +339,7 @@ async fn a_device_without_a_proof_never_takes_the_place_of_a_proven_one() {
         let work = async move |app: millrace::app::App| {
             let mut connection = app.db().acquire().await.unwrap();
             let mut found =
-                millrace::delivery::ops::devices::of_users(&mut connection, workspace, &[id])
-                    .await
-                    .unwrap();
+                delivery::ops::devices::of_users(&mut connection, workspace, &[id]).await.unwrap();
             let found = found.remove(&id).unwrap_or_default();
             found.into_iter().map(|it| it.token).collect::<Vec<_>>()
         };

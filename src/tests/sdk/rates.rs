@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use millrace::kernel::Clock;
+use kernel::Clock;
 use reqwest::Method;
 use serde_json::json;
 

@@ -4,7 +4,7 @@ mod sending;
 
 use std::sync::{LazyLock, mpsc};
 
-use millrace::kernel::Clock;
+use kernel::Clock;
 use serde_json::{Value, json};
 
 use crate::kit::{

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use millrace::kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
+use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 

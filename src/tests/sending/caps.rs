@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use millrace::{
-    config::Cap,
-    kernel::{Clock, Timestamp},
-};
+use config::Cap;
+use kernel::{Clock, Timestamp};
 use serde_json::{Value, json};
 
 use super::fixture::{Cohort, beside, gateway, until};

@@ -1,7 +1,7 @@
 //! Processes that carry different channels: each takes up what it has a provider for, and a campaign fails only where
 //! no process carries its channel.
 
-use millrace::kernel::{Clock, ClockHand, Timestamp};
+use kernel::{Clock, ClockHand, Timestamp};
 use serde_json::{Value, json};
 
 use super::{

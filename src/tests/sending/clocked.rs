@@ -3,10 +3,8 @@
 
 use std::sync::LazyLock;
 
-use millrace::{
-    config::Cap,
-    kernel::{Clock, ClockHand, Timestamp, WorkspaceId},
-};
+use config::Cap;
+use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 

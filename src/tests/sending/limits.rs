@@ -59,7 +59,7 @@ async fn a_cap_counts_all_campaigns_but_those_that_ignore_it() {
 async fn quiet_hours_hold_or_drop_and_may_be_set_aside() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 5, "quiet").await;
-    let now = millrace::kernel::Clock::system().now().utc();
+    let now = kernel::Clock::system().now().utc();
     let hour = |hours| (now + chrono::TimeDelta::hours(hours)).format("%H:%M").to_string();
     let quiet = |behavior: &str, enabled: bool| {
         json!({"quietTimeOverride": {

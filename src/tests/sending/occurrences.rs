@@ -66,7 +66,7 @@ async fn a_recurring_campaign_goes_out_as_often_as_it_says_or_until_it_is_stoppe
     let row = |at: usize, field: &str| all["data"][at][field].clone();
     assert_eq!((&all["total"], row(1, "occurrence")), (&json!(2), json!(1)), "{all}");
     assert_eq!((row(0, "sent"), row(1, "sent")), (json!(4), json!(3)), "{all}");
-    let day = |at: i64| millrace::kernel::Timestamp::from_millis(at).to_string()[..10].to_owned();
+    let day = |at: i64| kernel::Timestamp::from_millis(at).to_string()[..10].to_owned();
     assert_eq!(row(0, "sendDate"), day(first.millis() + DAY), "{all}");
     assert_eq!(row(1, "sendDate"), day(first.millis()), "{all}");
     let over = until(api, &twice, "completed").await;

@@ -51,14 +51,12 @@ async fn a_message_waits_for_the_morning_of_its_recipient() {
     };
     called(&expected).await;
     for (at, (after, _)) in people.iter().enumerate().take(4) {
-        let morning = millrace::kernel::Timestamp::from_millis(evening.millis() + after);
-        clocked.go_to(millrace::kernel::Timestamp::from_millis(morning.millis() - 1)).await;
+        let morning = kernel::Timestamp::from_millis(evening.millis() + after);
+        clocked.go_to(kernel::Timestamp::from_millis(morning.millis() - 1)).await;
         clocked.glance().await;
         called(&expected).await;
         // Within five minutes, so that not all of a country wake at once.
-        clocked
-            .go_to(millrace::kernel::Timestamp::from_millis(morning.millis() + 5 * MINUTE))
-            .await;
+        clocked.go_to(kernel::Timestamp::from_millis(morning.millis() + 5 * MINUTE)).await;
         expected.push(ids[at].clone());
         called(&expected).await;
     }

@@ -1,9 +1,7 @@
 //! What is deleted after a time by three processes together, and the rules that go on as if it were still there.
 
-use millrace::{
-    config::Retention,
-    kernel::{Clock, ClockHand, Timestamp, WorkspaceId},
-};
+use config::Retention;
+use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::json;
 
 use super::{

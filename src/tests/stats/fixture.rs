@@ -6,17 +6,15 @@ use std::{
 };
 
 use ingest::record::{MessageEvent, MessageKind};
-use millrace::{
-    auth::{
-        KeyKind,
-        keys::{self, NewKey},
-    },
-    kernel::Clock,
-};
+use kernel::Clock;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
+use web::auth::{
+    KeyKind,
+    keys::{self, NewKey},
+};
 
 use crate::{
     campaigns::{email_with, id, made},
@@ -253,7 +251,7 @@ pub(super) fn hour(hours: i64) -> i64 {
 
 /// A moment as callers write it.
 pub(super) fn iso(at_ms: i64) -> String {
-    millrace::kernel::Timestamp::from_millis(at_ms).to_string()
+    kernel::Timestamp::from_millis(at_ms).to_string()
 }
 
 /// Whether a number is as expected.

@@ -35,10 +35,10 @@ async fn an_event_makes_a_message_that_knows_the_event() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let campaign = launched(&workspace, json!({}), json!({})).await;
-    let before = millrace::kernel::Clock::system().now().millis();
+    let before = kernel::Clock::system().now().millis();
     track(&workspace.api, "ann", "e-1", json!({"plan": "pro", "n": 1.50})).await;
     let entered = until(&campaign, "e-1").await;
-    let after = millrace::kernel::Clock::system().now().millis();
+    let after = kernel::Clock::system().now().millis();
     assert_eq!(short(&entered), [("e-1", "ann", 1)]);
     let Entered { status, context, due_ms, .. } = &entered[0];
     assert_eq!(status, "queued");

@@ -166,7 +166,7 @@ async fn a_schema_of_a_newer_release_is_refused_each_time_and_stays_unlocked() {
     connection.close().await.unwrap();
     let pool = previous.pool();
     for _ in 0..2 {
-        let refusal = millrace::db::migrate(&pool).await.unwrap_err().to_string();
+        let refusal = web::db::migrate(&pool).await.unwrap_err().to_string();
         assert!(refusal.contains("9999"), "{refusal}");
     }
     eventually("the schema is unlocked", || async {

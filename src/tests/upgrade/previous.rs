@@ -96,13 +96,13 @@ impl Previous {
 
     /// A pool as a server has one.
     pub(super) fn pool(&self) -> sqlx::PgPool {
-        millrace::db::connect(self.options(), 2, std::time::Duration::from_mins(1))
+        web::db::connect(self.options(), 2, std::time::Duration::from_mins(1))
     }
 
     /// Brings its PostgreSQL to this release's schema.
     pub(super) async fn migrate(&self) {
         let pool = self.pool();
-        millrace::db::migrate(&pool).await.unwrap();
+        web::db::migrate(&pool).await.unwrap();
         pool.close().await;
     }
 

@@ -1,9 +1,9 @@
 //! Reports of abuse (RFC 5965): the feedback loops of mailbox providers.
 
 use mail_parser::Message;
+use providers::model::{Feedback, Heard, Whose, Why};
 
 use super::{Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part, reference_in};
-use crate::delivery::model::{Feedback, Heard, Whose, Why};
 
 /// The teller of what mailbox providers say.
 const TELLER: &str = "arf";

@@ -1,13 +1,11 @@
 //! Reports of delivery (RFC 3464), and what servers wrote before there were any.
 
+use kernel::Timestamp;
 use mail_parser::{Message, PartType};
+use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
 
 use super::{Fields, Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part};
-use crate::{
-    callbacks::model::status::Status,
-    delivery::model::{BounceKind, Feedback, Heard, Whose, Why},
-    kernel::Timestamp,
-};
+use crate::model::status::Status;
 
 /// The teller of what mail servers say.
 const TELLER: &str = "dsn";

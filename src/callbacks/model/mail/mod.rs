@@ -7,9 +7,9 @@ mod arf;
 mod dsn;
 
 use mail_parser::{Message, MessageParser, MimeHeaders as _, PartType};
+use providers::model::Reference;
 
 use super::{Name, Report};
-use crate::delivery::model::Reference;
 
 /// Places of nested messages at most: a parser's work on them is recursive.
 const NESTED_MAX: usize = 200;

@@ -1,12 +1,10 @@
 //! Mail as servers write it. Each fixture names its message in its own way.
 
+use kernel::{MessageId, WorkspaceId};
 use proptest::prelude::*;
+use providers::model::{BounceKind, Heard, Whose, Why};
 
 use super::*;
-use crate::{
-    delivery::model::{BounceKind, Heard, Whose, Why},
-    kernel::{MessageId, WorkspaceId},
-};
 
 fn reference() -> Reference {
     let uuid = uuid::Uuid::from_u128;

@@ -9,19 +9,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use content::{
+    markup::{Link, Page},
+    spam::builtin::leads_out,
+    template::{self, Form, Object, Template},
+};
 use serde_json::{Map, Value};
 use url::Url;
 
 use super::{Check, CheckId};
-use crate::{
-    campaigns::model::{
-        CampaignChannel, Definition, SendType, Variant,
-        in_app::{InAppContent, Mode},
-        message::{Auth, Content, MessageType},
-    },
-    markup::{Link, Page},
-    spam::builtin::leads_out,
-    template::{self, Form, Object, Template},
+use crate::model::{
+    CampaignChannel, Definition, SendType, Variant,
+    in_app::{InAppContent, Mode},
+    message::{Auth, Content, MessageType},
 };
 
 /// How far the sum of weights may be from 100 (DECISIONS F5).

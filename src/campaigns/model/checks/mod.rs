@@ -6,16 +6,15 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use kernel::{Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use super::{Definition, settings::zone::Zone};
-use crate::kernel::Timestamp;
 
 pub use self::{
     content::content,
     settings::{lacking_provider, no_provider, sample_size, sender, settings},
 };
+use super::Definition;
 
 /// Every check that a campaign itself answers: what a preview shows and what a launch goes by. What needs to know
 /// the audience or to ask a spam filter is for the preview alone, and stops nobody. Templates are rendered:

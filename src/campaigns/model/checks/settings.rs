@@ -1,20 +1,18 @@
 //! Whether the settings of a campaign let it be launched.
 
+use kernel::{Channel, ChannelSet, Timestamp, zone::Zone};
+
 use super::{Check, CheckId};
-use crate::{
-    campaigns::model::{
-        CampaignChannel, Definition, SendType,
-        settings::{
-            ab_test::AbTestConfig,
-            limits::{SendRateLimit, SendVolumeLimit},
-            occurrence::next_occurrence,
-            resend::ResendPolicy,
-            zone::Zone,
-        },
-        statistics::normal::quantile,
-        variant::Variant,
+use crate::model::{
+    CampaignChannel, Definition, SendType,
+    settings::{
+        ab_test::AbTestConfig,
+        limits::{SendRateLimit, SendVolumeLimit},
+        occurrence::next_occurrence,
+        resend::ResendPolicy,
     },
-    kernel::{Channel, ChannelSet, Timestamp},
+    statistics::normal::quantile,
+    variant::Variant,
 };
 
 /// What stands before the name of a channel that has no provider.
@@ -191,7 +189,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::campaigns::model::checks::CheckStatus;
+    use crate::model::checks::CheckStatus;
 
     fn definition(fields: &Value) -> Definition {
         let variant = |id: &str| json!({"id": id, "name": id, "weight": 50});
@@ -200,8 +198,8 @@ mod tests {
         for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let read = |fields: &mut crate::http::Fields<'_>| Definition::read(fields, "UTC");
-        crate::http::read_object_by(body.as_object().unwrap(), read)
+        let read = |fields: &mut kernel::fields::Fields<'_>| Definition::read(fields, "UTC");
+        kernel::fields::read_object_by(body.as_object().unwrap(), read)
             .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 

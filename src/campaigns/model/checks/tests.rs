@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{campaigns::model::Definition, campaigns::model::Edit};
+use crate::model::{Definition, Edit};
 
 fn campaign(channel: &str, variants: &Value) -> Definition {
     let body = json!({"name": "n", "channel": channel, "variants": variants});

@@ -1,14 +1,12 @@
 //! A button of a native message.
 
+use content::template;
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
-use crate::{
-    http::{Fields, FromFields},
-    template,
-};
 
 /// Characters of `id`.
 const ID_CHARS_MAX: usize = 64;

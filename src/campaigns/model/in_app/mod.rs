@@ -10,12 +10,12 @@ mod style;
 #[cfg(test)]
 mod tests;
 
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::words::{self, Read};
-use crate::http::{Fields, FromFields};
 
 pub use self::{
     button::{Action, Button},

@@ -1,5 +1,6 @@
 //! How a native message looks; what is absent is the app's.
 
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -7,7 +8,6 @@ use super::{
     super::words::{self, plain_number_if},
     css,
 };
-use crate::http::{Fields, FromFields};
 
 /// Characters of a colour; what is none falls back when it is drawn.
 const COLOUR_CHARS_MAX: usize = 100;

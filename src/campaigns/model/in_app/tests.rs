@@ -1,10 +1,10 @@
 //! Every field of what is shown inside an app, at its bounds.
 
+use kernel::fields::read_object;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::http::read_object;
 
 fn read(content: &Value) -> Result<InAppContent, Vec<String>> {
     read_object::<InAppContent>(content.as_object().unwrap())

@@ -3,6 +3,7 @@
 //! Its secrets are sealed where they are kept and never returned: answers hide them, and what hides them,
 //! sent back, means the secret that is kept.
 
+use kernel::fields::{Field, Fields, Presence};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,7 +12,6 @@ use super::{
     header,
     secret::{self, Secret},
 };
-use crate::http::{Field, Fields, Presence};
 
 /// Characters of `username`.
 const USERNAME_CHARS_MAX: usize = 255;
@@ -65,7 +65,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("header", Kind::Header),
 ];
 
-impl crate::http::FromFields for Auth {
+impl kernel::fields::FromFields for Auth {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         match body.required("type").one_of(KINDS) {
             Kind::None => Self::None,

@@ -1,10 +1,11 @@
 //! An email.
 
+use content::template;
+use kernel::{EmailAddress, fields::Fields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
-use crate::{http::Fields, kernel::EmailAddress, template};
 
 /// Characters of `subject`: RFC 5322 2.1.1 ends a line at 998.
 const SUBJECT_CHARS_MAX: usize = 998;

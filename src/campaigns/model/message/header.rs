@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kernel::fields::Fields;
+
 use super::{
     super::words::{self, Read},
     secret,
 };
-use crate::http::Fields;
 
 /// Headers of one request.
 const HEADERS_MAX: usize = 50;

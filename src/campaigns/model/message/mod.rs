@@ -24,6 +24,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+use kernel::{Channel, fields::Fields};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 use utoipa::{
@@ -35,7 +36,6 @@ use utoipa::{
 };
 
 use super::{CampaignChannel, words};
-use crate::{http::Fields, kernel::Channel};
 
 pub use self::{
     auth::Auth,

@@ -1,11 +1,11 @@
 //! A push notification.
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::super::words;
-use crate::http::Fields;
 
 /// Characters of `title`.
 const TITLE_CHARS_MAX: usize = 1_000;

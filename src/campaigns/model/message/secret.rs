@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use engines::vault::Vault;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
-use crate::vault::Vault;
 
 /// Characters of a secret as it is sent.
 const SECRET_CHARS_MAX: usize = 4_096;

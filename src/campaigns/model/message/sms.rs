@@ -1,10 +1,10 @@
 //! A text message.
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::super::words;
-use crate::http::Fields;
 
 /// Characters of `body` as it is written; Liquid may make fewer or more of it.
 pub(super) const BODY_CHARS_MAX: usize = 5_000;

@@ -1,10 +1,10 @@
 //! Every field of every channel: what passes, what is refused and in which words.
 
+use kernel::fields::read_object_by;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::http::read_object_by;
 
 fn read(channel: CampaignChannel, message: &Value) -> Result<Message, Vec<String>> {
     let map = message.as_object().unwrap();

@@ -3,12 +3,12 @@
 //! The specification shows no fields for it in a variant. Ours are those of a transactional send
 //! (`viberTemplateId`, `variables`) and the text that a gateway without templates sends.
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{super::words, sms};
-use crate::http::Fields;
 
 /// Characters of `templateId`.
 const TEMPLATE_ID_CHARS_MAX: usize = 255;

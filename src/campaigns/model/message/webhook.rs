@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use content::template;
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 
 use super::{super::words, auth::Auth, header};
-use crate::{http::Fields, template};
 
 /// Characters of `url`.
 const URL_CHARS_MAX: usize = 2_048;

@@ -1,11 +1,11 @@
 //! A WhatsApp message: an approved template, or a reply within the 24 hours after the contact wrote.
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::super::words;
-use crate::http::Fields;
 
 /// Characters of `templateId`: Meta allows a name 512.
 const TEMPLATE_ID_CHARS_MAX: usize = 512;

@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::whole;
-use crate::http::{Fields, FromFields};
 
 /// Share of the audience in the trial, in percent.
 pub const TEST_PERCENTAGE: RangeInclusive<f64> = 1.0..=100.0;

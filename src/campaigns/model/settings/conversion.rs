@@ -1,13 +1,11 @@
 //! `conversionTracking`: which events count as the success of a campaign, and for how long (DECISIONS F17).
 
+use contacts::audience::model::condition::Condition;
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
-use crate::{
-    audience::model::condition::Condition,
-    http::{Fields, FromFields},
-};
 
 /// Secondary conversions of a campaign.
 pub const SECONDARY_CONVERSIONS_MAX: usize = 10;

@@ -134,7 +134,7 @@ pub(super) mod tests {
     use super::*;
 
     /// An expression without the judgement of its interval, for tables of others.
-    pub(in crate::campaigns::model::settings) fn any_interval(text: &str) -> Cron {
+    pub(in crate::model::settings) fn any_interval(text: &str) -> Cron {
         Cron::of_any_interval(text).unwrap()
     }
 

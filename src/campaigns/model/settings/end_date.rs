@@ -3,13 +3,14 @@
 use std::{fmt, str::FromStr};
 
 use chrono::{NaiveDate, NaiveTime, TimeDelta};
+use kernel::{
+    DayEdge, NotATimestamp, Timestamp,
+    fields::{Field, Optional},
+    zone::Zone,
+};
 use serde::{Deserialize, Serialize};
 
-use super::{schedule, zone::Zone};
-use crate::{
-    http::{Field, Optional},
-    kernel::{DayEdge, NotATimestamp, Timestamp},
-};
+use super::schedule;
 
 /// A day of whichever zone the schedule is in, or a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

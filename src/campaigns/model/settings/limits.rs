@@ -1,10 +1,10 @@
 //! `sendVolumeLimit` and `sendRateLimit`: how many messages a campaign may send, and how fast.
 
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::whole;
-use crate::http::{Fields, FromFields};
 
 /// Messages of a volume limit.
 pub const SENDS_MAX: u32 = 1_000_000_000;

@@ -9,25 +9,20 @@ pub mod cron;
 pub mod end_date;
 pub mod limits;
 pub mod occurrence;
-pub mod quiet;
 pub mod recurring;
 pub mod resend;
 pub mod schedule;
 pub mod sto;
-pub mod time_of_day;
 pub mod trigger;
 pub mod utm;
-pub mod zone;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::RangeInclusive;
 
-use crate::{
-    audience::model::condition::Condition,
-    http::{Field, Fields, Optional},
-};
+use contacts::audience::model::condition::Condition;
+use kernel::fields::{Field, Fields, Optional};
 
 /// Conditions of one trigger or conversion.
 pub const CONDITIONS_MAX: usize = 20;
@@ -47,7 +42,7 @@ fn conditions(body: &mut Fields<'_>) -> Option<Vec<Condition>> {
 
 /// A number as it is written: whole ones without a fraction.
 #[expect(clippy::ref_option, reason = "the shape serde wants")]
-pub(in crate::campaigns::model) fn plain<S: serde::Serializer>(
+pub(in crate::model) fn plain<S: serde::Serializer>(
     number: &Option<f64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

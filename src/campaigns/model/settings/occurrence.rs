@@ -6,12 +6,12 @@
 //! clocks show one of its times.
 
 use chrono::{NaiveDateTime, TimeDelta};
-
-use super::{
-    recurring::RecurringSchedule,
+use kernel::{
+    Timestamp,
     zone::{Moments, Zone},
 };
-use crate::kernel::Timestamp;
+
+use super::recurring::RecurringSchedule;
 
 /// Farthest the clocks are ever set back.
 const SET_BACK_MAX: TimeDelta = TimeDelta::days(1);

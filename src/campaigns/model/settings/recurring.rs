@@ -1,11 +1,15 @@
 //! `recurringSchedule`: on which days, at which time on whose clocks, and for how long (DECISIONS F12).
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveDateTime};
+use kernel::{
+    fields::{Fields, FromFields},
+    time_of_day::TimeOfDay,
+    zone::Zone,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{cron::Cron, end_date::EndDate, time_of_day::TimeOfDay, whole, zone::Zone};
-use crate::http::{Fields, FromFields};
+use super::{cron::Cron, end_date::EndDate, whole};
 
 /// Times of day without one.
 pub const TIME_OF_DAY_DEFAULT: TimeOfDay = TimeOfDay::at(9, 0);
@@ -90,7 +94,7 @@ pub struct RecurringSchedule {
     pub timezone: Option<Zone>,
     /// The last moment, inclusive; a date alone is the end of that day in the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::http::schema::Moment>)]
+    #[schema(value_type = Option<kernel::schema::Moment>)]
     pub end_date: Option<EndDate>,
     /// How often at most.
     #[serde(skip_serializing_if = "Option::is_none")]

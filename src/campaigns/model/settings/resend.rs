@@ -1,10 +1,10 @@
 //! `resendPolicy` and `resendCooldownDays`: who gets a campaign that is sent again.
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::whole;
-use crate::http::Fields;
 
 /// Longest window of the policy `cooldown`, in days: ten years.
 pub const COOLDOWN_DAYS_MAX: u32 = 3650;

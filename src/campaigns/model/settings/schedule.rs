@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::zone::Zone;
-use crate::kernel::{DayEdge, NotATimestamp, Timestamp};
+use kernel::{DayEdge, NotATimestamp, Timestamp, zone::Zone};
 
 /// Moments that are written with a year of four digits, in milliseconds: the years 0 to 9999.
 const WRITTEN_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;

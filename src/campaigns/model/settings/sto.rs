@@ -1,10 +1,13 @@
 //! `stoConfig`: how the hour at which a recipient is likeliest to look is found (DECISIONS F8).
 
+use kernel::{
+    fields::{Fields, FromFields},
+    time_of_day::TimeOfDay,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{time_of_day::TimeOfDay, whole};
-use crate::http::{Fields, FromFields};
+use super::whole;
 
 /// Longest window in which a message may be moved, in hours: a week.
 pub const WINDOW_HOURS_MAX: u32 = 168;

@@ -1,14 +1,12 @@
 //! `triggerConfig`: the event that makes a triggered campaign send to the one who did it (DECISIONS F11).
 
+use contacts::audience::model::condition::Condition;
+use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
-use crate::{
-    audience::model::condition::Condition,
-    http::{Fields, FromFields},
-};
 
 /// Longest time before somebody may be sent to again, in hours: a year.
 pub const COOLDOWN_HOURS_MAX: u32 = 8760;

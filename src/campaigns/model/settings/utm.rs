@@ -1,12 +1,9 @@
 //! `utmSettings`: how the links of a campaign are tagged (DECISIONS F10). A tag that a link has stays.
 
+use content::template::{Form, Template};
+use kernel::fields::{Field, Fields, FromFields, Optional};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::{
-    http::{Field, Fields, FromFields, Optional},
-    template::{Form, Template},
-};
 
 /// Characters of a tag's template.
 pub const UTM_CHARS_MAX: usize = 255;

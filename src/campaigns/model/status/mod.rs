@@ -1,9 +1,8 @@
 //! Where a campaign stands, and the one table of what may become of it (DECISIONS K1).
 
+use kernel::Error;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-use crate::kernel::Error;
 
 /// The states of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod tests;
 
+use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -16,7 +17,6 @@ use super::{
     message::{self, Message},
     words::{self, plain_number},
 };
-use crate::http::Fields;
 
 /// Variants of one campaign.
 pub const VARIANTS_MAX: usize = 8;
@@ -99,7 +99,7 @@ fn only(body: &mut Fields<'_>, name: &str, is_its: bool) -> bool {
 
 /// Reads the field `variants` of a campaign on this channel: at least one, except for `in_app`.
 pub fn list(body: &mut Fields<'_>, channel: CampaignChannel) -> Vec<Variant> {
-    let read = |item: crate::http::Field<'_, crate::http::Required>| {
+    let read = |item: kernel::fields::Field<'_, kernel::fields::Required>| {
         item.object_by(|variant| Variant::read(variant, channel))
     };
     let variants = if channel == CampaignChannel::InApp {

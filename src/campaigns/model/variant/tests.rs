@@ -1,9 +1,9 @@
 //! What a list of variants may be: F5 of the decisions, at its bounds.
 
+use kernel::fields::read_object_by;
 use serde_json::json;
 
 use super::*;
-use crate::http::read_object_by;
 
 fn read(channel: CampaignChannel, variants: &Value) -> Result<Vec<Variant>, Vec<String>> {
     let body = json!({"variants": variants});

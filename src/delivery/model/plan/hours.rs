@@ -1,17 +1,12 @@
 //! The moment of each recipient: the hour of their own day at which they look (DELIVERY, "STO").
 
+use campaigns::model::settings::sto::{StoConfig, StoFallback};
 use chrono::{Days, NaiveTime, Timelike as _};
+use kernel::{CampaignId, Timestamp, zone::Zone};
 
 use super::{
     Candidate, HOUR_MS,
     split::{BUCKETS, salted},
-};
-use crate::{
-    campaigns::model::settings::{
-        sto::{StoConfig, StoFallback},
-        zone::Zone,
-    },
-    kernel::{CampaignId, Timestamp},
 };
 
 /// Those who get theirs at a random hour of the window, so that what optimising earns can be measured.

@@ -1,17 +1,15 @@
 //! Thompson sampling in batches: a variant is drawn for each message by what was known when its epoch began
 //! (Chapelle & Li, NIPS 2011; DELIVERY, "Bandit").
 
+use campaigns::model::{
+    Kind,
+    learning::{Arm, Learning, SENDS_MIN, Stage},
+    statistics::beta::Beta,
+};
+use kernel::{CampaignId, Timestamp, UserId};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::split::{BUCKETS, hashed, salted};
-use crate::{
-    campaigns::model::{
-        Kind,
-        learning::{Arm, Learning, SENDS_MIN, Stage},
-        statistics::beta::Beta,
-    },
-    kernel::{CampaignId, Timestamp, UserId},
-};
 
 /// Shares of a one-time audience, in percent, each of them an epoch after the one before: were all sent at
 /// once, nothing learnt of the first could serve the last.

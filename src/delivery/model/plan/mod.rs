@@ -17,17 +17,14 @@ pub use self::{
     learner::{Learner, WAVES, is_behind},
     split::{BUCKETS, Split, bucket, hashed, salted},
 };
-
-use crate::{
-    campaigns::model::{
-        Campaign, Kind, SendType,
-        learning::Learning,
-        settings::{resend::ResendPolicy, zone::Zone},
-        trial::{Phase, Trial},
-        variant::Variant,
-    },
-    kernel::{CampaignId, Timestamp, UserId},
+use campaigns::model::{
+    Campaign, Kind, SendType,
+    learning::Learning,
+    settings::resend::ResendPolicy,
+    trial::{Phase, Trial},
+    variant::Variant,
 };
+use kernel::{CampaignId, Timestamp, UserId, zone::Zone};
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;

@@ -1,12 +1,9 @@
 //! Which part of an audience somebody belongs to: the same on every try and every server, and for ever
 //! (DELIVERY, "Variant assignment").
 
+use campaigns::model::variant::Variant;
+use kernel::{CampaignId, UserId};
 use sha2::{Digest as _, Sha256};
-
-use crate::{
-    campaigns::model::variant::Variant,
-    kernel::{CampaignId, UserId},
-};
 
 /// Buckets an audience is divided into.
 pub const BUCKETS: u64 = 10_000;

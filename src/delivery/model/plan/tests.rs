@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use campaigns::model::{Campaign, Edit, State, Status};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::campaigns::model::{Campaign, Edit, State, Status};
 
 const BEGINS: &str = "2026-07-10T10:20:00Z";
 
@@ -132,7 +132,7 @@ fn a_trial_lets_the_others_wait_for_its_winner() {
 fn learning(sends: [u64; 2], rewards: [u64; 2]) -> Campaign {
     let mut campaign = campaign(&json!({"sendType": "ai_optimized"}));
     let mut learning = Learning::begin(
-        crate::campaigns::model::learning::Plan::default(),
+        campaigns::model::learning::Plan::default(),
         &campaign.definition.variants,
         at(BEGINS),
     )
@@ -201,10 +201,8 @@ fn optimised_times_are_within_the_window_and_on_the_recipients_clocks() {
 
 #[test]
 fn an_hour_that_has_just_passed_is_now_and_an_earlier_one_tomorrow() {
-    let hours = Hours::of(
-        campaign(&json!({})).id,
-        crate::campaigns::model::settings::sto::StoConfig::default(),
-    );
+    let hours =
+        Hours::of(campaign(&json!({})).id, campaigns::model::settings::sto::StoConfig::default());
     let find = |best: u8| {
         let user = users(100).find(|user| salted(hours.campaign(), *user, "sto") >= 1000).unwrap();
         hours.moment(&Candidate { best_hour: Some(best), ..of(user) }, at("2026-07-10T10:59:00Z"))

@@ -6,11 +6,11 @@
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, TokenData, Validation};
+use kernel::{Error, Result, Timestamp};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use super::token_key::{KeyAlgorithm, PublicKey};
-use crate::kernel::{Error, Result, Timestamp};
 
 /// The header that carries a token.
 pub const X_USER_TOKEN: &str = "x-user-token";

@@ -1,12 +1,12 @@
 //! Which user tokens are taken, and which keys they may be checked with.
 
 use jsonwebtoken::{EncodingKey, Header};
+use kernel::WorkspaceId;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::kernel::WorkspaceId;
 
 const NOW: Timestamp = Timestamp::from_millis(1_795_219_200_000);
 const NOW_S: i64 = 1_795_219_200;

@@ -5,17 +5,15 @@ use std::{
     time::Duration,
 };
 
+use campaigns::model::message::MessageChannel;
 use hyper_util::{rt::TokioExecutor, rt::TokioIo, service::TowerToHyperService};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Outcome, Platform, PushContent},
-        providers::{Provider, Providers},
-    },
-    kernel::{Clock, ClockHand},
-};
+use kernel::{Clock, ClockHand};
 use p256::elliptic_curve::sec1::ToEncodedPoint as _;
+use providers::{
+    Provider, Providers,
+    model::{Outcome, Platform, PushContent},
+};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::model::{Content, Outcome},
-};
+use campaigns::model::message::MessageChannel;
+use providers::model::{Content, Outcome};
 use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 

@@ -8,14 +8,12 @@ use std::{
     time::Duration,
 };
 
+use campaigns::model::message::MessageChannel;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Outcome, Platform, PushContent},
-        providers::{Provider, Providers},
-    },
-    kernel::Clock,
+use kernel::Clock;
+use providers::{
+    Provider, Providers,
+    model::{Outcome, Platform, PushContent},
 };
 use serde_json::{Value, json};
 

@@ -8,16 +8,14 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
+use campaigns::model::message::MessageChannel;
 use http::{HeaderMap, StatusCode};
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Device, Outcome, Outgoing, Platform, PushContent, SmsContent},
-        providers::Provider,
-    },
-    kernel::{CampaignId, UserId},
-};
+use kernel::{CampaignId, UserId};
 use parking_lot::Mutex;
+use providers::{
+    Provider,
+    model::{Content, Device, Outcome, Outgoing, Platform, PushContent, SmsContent},
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -2,12 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Outcome, Reference, ViberContent},
-        providers::Provider,
-    },
+use campaigns::model::message::MessageChannel;
+use providers::{
+    Provider,
+    model::{Content, Outcome, Reference, ViberContent},
 };
 use serde_json::json;
 

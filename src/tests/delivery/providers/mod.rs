@@ -15,15 +15,13 @@ mod whatsapp;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    config::{Environment, Flags, Settings},
-    delivery::{
-        model::{Content, EmailContent, Outcome, Outgoing},
-        providers::{Provider, Providers},
-    },
-    kernel::{Clock, MessageId, Timestamp, WorkspaceId},
-    vault::Vault,
+use campaigns::model::message::MessageChannel;
+use config::{Environment, Flags, Settings};
+use engines::vault::Vault;
+use kernel::{Clock, MessageId, Timestamp, WorkspaceId};
+use providers::{
+    Provider, Providers,
+    model::{Content, EmailContent, Outcome, Outgoing},
 };
 use uuid::Uuid;
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Device, Outcome, Outgoing, Platform, PushContent},
-        providers::{Provider, Sent},
-    },
-};
+use campaigns::model::message::MessageChannel;
 use p256::pkcs8::EncodePrivateKey as _;
+use providers::{
+    Provider, Sent,
+    model::{Content, Device, Outcome, Outgoing, Platform, PushContent},
+};
 use serde_json::json;
 
 use super::{
@@ -141,12 +139,8 @@ async fn settings_that_cannot_work_are_refused_by_name() {
             more.iter().map(|(name, _)| format!("MILLRACE_CHANNELS__PUSH__{name}")).collect();
         let mut variables = vec![("MILLRACE_CHANNELS__PUSH__PROVIDER", "native")];
         variables.extend(names.iter().zip(&more).map(|(name, (_, value))| (name.as_str(), *value)));
-        let clock = millrace::kernel::Clock::system();
-        let refused = millrace::delivery::providers::Providers::from_settings(
-            &settings(&variables),
-            vault(),
-            clock,
-        );
+        let clock = kernel::Clock::system();
+        let refused = providers::Providers::from_settings(&settings(&variables), vault(), clock);
         let refusal = format!("{:#}", refused.unwrap_err());
         assert!(refusal.contains("channels.push") && refusal.contains(problem), "{refusal}");
     }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Effect, Outcome, Outgoing, Reference},
-        providers::Provider,
-    },
+use campaigns::model::message::MessageChannel;
+use providers::{
+    Provider,
+    model::{Content, Effect, Outcome, Outgoing, Reference},
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio_rustls::TlsAcceptor;

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Effect, Outcome, Reference, SmsContent},
-        providers::Provider,
-    },
+use campaigns::model::message::MessageChannel;
+use providers::{
+    Provider,
+    model::{Content, Effect, Outcome, Reference, SmsContent},
 };
 use serde_json::json;
 

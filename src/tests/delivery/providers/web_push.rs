@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
-use millrace::delivery::{
-    model::{Device, Outcome, Platform, PushContent},
-    providers::Provider,
-};
 use p256::{PublicKey, SecretKey, ecdh::diffie_hellman, elliptic_curve::sec1::ToEncodedPoint as _};
+use providers::{
+    Provider,
+    model::{Device, Outcome, Platform, PushContent},
+};
 use ring::{aead, hkdf};
 use serde_json::{Value, json};
 

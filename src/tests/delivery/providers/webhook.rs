@@ -4,16 +4,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{Router, body::Bytes, extract::State, response::IntoResponse as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use campaigns::model::message::{Auth, BodyType, MessageChannel, Method, Secret};
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, Method as HttpMethod, StatusCode, Uri};
-use millrace::{
-    campaigns::model::message::{Auth, BodyType, MessageChannel, Method, Secret},
-    delivery::{
-        model::{Content, Outcome, WebhookContent},
-        providers::{Provider, signing_secret},
-    },
-};
 use parking_lot::Mutex;
+use providers::{
+    Provider,
+    model::{Content, Outcome, WebhookContent},
+    signing_secret,
+};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 use sha2::Sha256;
@@ -151,7 +150,7 @@ async fn credentials_are_opened_for_the_call_alone() {
         assert_eq!(calls[2].headers["x-key"], "k");
         assert_eq!(calls[3].headers["authorization"], "Bearer open");
     }
-    let foreign = millrace::vault::Vault::new("another".into()).seal(WORKSPACE, "t");
+    let foreign = engines::vault::Vault::new("another".into()).seal(WORKSPACE, "t");
     for auth in [Auth::Bearer { token: Some(secret(&foreign)) }, Auth::Bearer { token: None }] {
         let outcome = call(&*provider, WebhookContent { auth, ..content(&url) }).await;
         assert!(matches!(outcome, Outcome::Rejected { code, .. } if code == "invalid_auth"));

@@ -2,12 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use millrace::{
-    campaigns::model::message::MessageChannel,
-    delivery::{
-        model::{Content, Effect, Outcome, Reference, WhatsappContent},
-        providers::Provider,
-    },
+use campaigns::model::message::MessageChannel;
+use providers::{
+    Provider,
+    model::{Content, Effect, Outcome, Reference, WhatsappContent},
 };
 use serde_json::{Value, json};
 

@@ -1,15 +1,15 @@
 //! `channelConfig` of in-app messages: their shape, what makes them appear, how often, where and when.
 
+use contacts::audience::model::condition::Condition;
+use kernel::{
+    DayEdge,
+    fields::{Fields, FromFields},
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{ChannelConfig, Priority, platforms};
-use crate::{
-    audience::model::condition::Condition,
-    campaigns::model::settings::{EVENT_NAME_CHARS_MAX, conditions, whole},
-    http::{Fields, FromFields},
-    kernel::DayEdge,
-};
+use crate::model::settings::{EVENT_NAME_CHARS_MAX, conditions, whole};
 
 /// Triggers of one message.
 pub const TRIGGERS_MAX: usize = 10;

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::in_app::{DisplayFrequency, InAppTrigger, InAppTriggerKind, InAppType, TRIGGERS_MAX};
-use super::whole;
-use crate::{
-    campaigns::model::CampaignChannel,
-    http::{Field, Fields, Optional},
-    kernel::{EmailAddress, NotAnEmailAddress, Timestamp},
-    template::{Form, Template},
+use content::template::{Form, Template};
+use kernel::{
+    EmailAddress, NotAnEmailAddress, Timestamp,
+    fields::{Field, Fields, Optional},
 };
+
+use super::whole;
+use crate::model::CampaignChannel;
 
 /// Characters of an address for replies, which may be a template.
 pub const REPLY_TO_CHARS_MAX: usize = 320;
@@ -146,15 +147,15 @@ pub struct ChannelConfig {
     pub display_frequency: Option<DisplayFrequency>,
     /// in_app: not before this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::http::schema::Moment>)]
+    #[schema(value_type = Option<kernel::schema::Moment>)]
     pub start_at: Option<Timestamp>,
     /// in_app: not after this moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<crate::http::schema::Moment>)]
+    #[schema(value_type = Option<kernel::schema::Moment>)]
     pub end_at: Option<Timestamp>,
     /// in_app: in which web apps; in all without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<crate::http::schema::NameOrId>>, min_items = 1, max_items = 50)]
+    #[schema(value_type = Option<Vec<kernel::schema::NameOrId>>, min_items = 1, max_items = 50)]
     pub web_app_ids: Option<Vec<String>>,
 }
 

@@ -1,15 +1,13 @@
 //! What each channel needs to know.
 
+use kernel::fields::read_object_by;
 use serde_json::{Value, json};
 
 use super::texts;
-use crate::{
-    campaigns::model::{CampaignChannel, settings::channel_config::ChannelConfig},
-    http::read_object_by,
-};
+use crate::model::{CampaignChannel, settings::channel_config::ChannelConfig};
 
 fn config(sent: &Value, channel: CampaignChannel) -> Result<ChannelConfig, Vec<String>> {
-    let read = |fields: &mut crate::http::Fields<'_>| ChannelConfig::read(fields, channel);
+    let read = |fields: &mut kernel::fields::Fields<'_>| ChannelConfig::read(fields, channel);
     read_object_by(sent.as_object().unwrap(), read).map_err(texts)
 }
 

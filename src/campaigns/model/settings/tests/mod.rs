@@ -5,12 +5,11 @@ mod channels;
 mod objects;
 mod schedules;
 
-use serde_json::Value;
-
-use crate::{
-    http::{FromFields, read_object},
-    kernel::FieldError,
+use kernel::{
+    FieldError,
+    fields::{FromFields, read_object},
 };
+use serde_json::Value;
 
 fn texts(complaints: Vec<FieldError>) -> Vec<String> {
     complaints.iter().map(ToString::to_string).collect()

@@ -1,20 +1,17 @@
 //! The objects that say how a campaign runs, one after the other.
 
+use kernel::{fields::read_object_by, quiet::QuietTimeOverride};
 use serde_json::{Value, json};
 
 use super::{kept, read, refused, returned, texts};
-use crate::{
-    campaigns::model::settings::{
-        ab_test::AbTestConfig,
-        conversion::ConversionTracking,
-        limits::{SendRateLimit, SendVolumeLimit},
-        quiet::QuietTimeOverride,
-        resend::{self, ResendPolicy},
-        sto::StoConfig,
-        trigger::{ReEntry, TriggerConfig},
-        utm::UtmSettings,
-    },
-    http::read_object_by,
+use crate::model::settings::{
+    ab_test::AbTestConfig,
+    conversion::ConversionTracking,
+    limits::{SendRateLimit, SendVolumeLimit},
+    resend::{self, ResendPolicy},
+    sto::StoConfig,
+    trigger::{ReEntry, TriggerConfig},
+    utm::UtmSettings,
 };
 
 #[test]

@@ -1,17 +1,17 @@
 //! Schedules that come again, as they are sent and when they are due.
 
+use kernel::{
+    Timestamp,
+    zone::{Moments, Zone},
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{kept, read, refused, returned};
-use crate::{
-    campaigns::model::settings::{
-        cron,
-        occurrence::{next_occurrence, upcoming},
-        recurring::RecurringSchedule,
-        zone::{Moments, Zone},
-    },
-    kernel::Timestamp,
+use crate::model::settings::{
+    cron,
+    occurrence::{next_occurrence, upcoming},
+    recurring::RecurringSchedule,
 };
 
 #[test]

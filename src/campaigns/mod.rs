@@ -1,6 +1,0 @@
-//! `/campaigns/*`: what a campaign is, and all that can be done to one before and after it runs.
-
-pub mod api;
-pub mod model;
-pub mod ops;
-mod store;

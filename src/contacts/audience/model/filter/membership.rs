@@ -1,0 +1,122 @@
+//! Filters on belonging: to a subscription list, to a segment.
+//!
+//! The id stands in `field`, or in `value` with nothing or the word `listId` or `segmentId` in `field`.
+
+use kernel::{ListId, fields::Fields};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::FilterBody;
+use crate::audience::model::{FIELD_CHARS_MAX, word};
+
+const OPERATORS: &[(&str, bool)] = &[("member", false), ("not_member", true)];
+/// What may stand in `field` beside the id of a list in `value`.
+const LIST_LABEL: &str = "listId";
+/// Likewise of a segment.
+const SEGMENT_LABEL: &str = "segmentId";
+
+/// Where an id was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Place {
+    /// In `field`.
+    #[default]
+    Field,
+    /// In `value`.
+    Value,
+    /// In `value`, with the word for it in `field`.
+    LabelledValue,
+}
+
+/// An id, and where it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Named {
+    id: String,
+    place: Place,
+    not: bool,
+}
+
+impl Named {
+    /// Reads the id and the operator; `label` may stand in `field` where the id is in `value`.
+    fn read(body: &mut Fields<'_>, label: &str) -> Self {
+        let not = word::read(body.required("operator"), OPERATORS).unwrap_or(false);
+        if body.optional("value").unjudged().is_null() {
+            let id = body.required("field").text(1..=FIELD_CHARS_MAX);
+            return Self { id, place: Place::Field, not };
+        }
+        let id = body.required("value").text(1..=FIELD_CHARS_MAX);
+        let field = body.optional("field").text(1..=FIELD_CHARS_MAX);
+        if field.as_deref().is_some_and(|field| field != label) {
+            body.refuse("field", format!("must be absent or {label} where the id is in value"));
+        }
+        let place = field.map_or(Place::Value, |_| Place::LabelledValue);
+        Self { id, place, not }
+    }
+
+    fn body(&self, kind: &'static str, label: &str) -> FilterBody {
+        let id = self.id.clone();
+        let (field, value) = match self.place {
+            Place::Field => (Some(id), None),
+            Place::Value => (None, Some(Value::String(id))),
+            Place::LabelledValue => (Some(label.to_owned()), Some(Value::String(id))),
+        };
+        FilterBody { kind, field, operator: word::of(OPERATORS, self.not), value }
+    }
+}
+
+/// Members of a list: with a `subscribed` row on the campaign's channel, or on any where the campaign has
+/// none that needs consent. An unknown or archived list has no members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListFilter {
+    named: Named,
+    list: ListId,
+}
+
+impl ListFilter {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        let named = Named::read(body, LIST_LABEL);
+        let list = named.id.parse().unwrap_or_else(|_| {
+            if !named.id.is_empty() {
+                let field = if named.place == Place::Field { "field" } else { "value" };
+                body.refuse(field, "must be the id of a list, a UUID");
+            }
+            ListId::new(Uuid::nil())
+        });
+        Self { named, list }
+    }
+
+    /// The list.
+    pub const fn list(&self) -> ListId {
+        self.list
+    }
+
+    /// `not_member`.
+    pub const fn not(&self) -> bool {
+        self.named.not
+    }
+
+    pub(super) fn body(&self) -> FilterBody {
+        self.named.body("list", LIST_LABEL)
+    }
+}
+
+/// Members of a segment. Segments are outside this service's interface and there are none, so a member is
+/// nobody, and everybody is not one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SegmentFilter {
+    named: Named,
+}
+
+impl SegmentFilter {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        Self { named: Named::read(body, SEGMENT_LABEL) }
+    }
+
+    /// `not_member`.
+    pub const fn not(&self) -> bool {
+        self.named.not
+    }
+
+    pub(super) fn body(&self) -> FilterBody {
+        self.named.body("segment", SEGMENT_LABEL)
+    }
+}

@@ -1,0 +1,234 @@
+//! One filter: what it looks at, and what must hold of it. On the wire all are
+//! `{type, field, operator, value}`.
+
+mod engagement;
+mod event;
+mod membership;
+mod profile;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+pub use self::{
+    engagement::{Engagement, EngagementFilter},
+    event::{CountTest, EventFilter},
+    membership::{ListFilter, SegmentFilter},
+    profile::{ProfileField, ProfileFilter},
+};
+use kernel::{
+    Channel,
+    fields::{Fields, FromFields},
+    schema::one_of_words,
+};
+
+use super::{Criterion, Operator, Path, Scalar, word};
+
+/// A custom attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttributeFilter {
+    /// The way to the attribute.
+    pub path: Path,
+    /// What must hold of it.
+    pub criterion: Criterion,
+}
+
+/// The status of consent on a channel, as it is recorded; nothing recorded is no status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChannelFilter {
+    /// The channel.
+    pub channel: Channel,
+    /// What must hold of its status.
+    pub criterion: Criterion,
+}
+
+/// A filter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Filter {
+    /// `attribute`
+    Attribute(AttributeFilter),
+    /// `profile`
+    Profile(ProfileFilter),
+    /// `event`
+    Event(EventFilter),
+    /// `segment`
+    Segment(SegmentFilter),
+    /// `list`
+    List(ListFilter),
+    /// `channel`
+    Channel(ChannelFilter),
+    /// `engagement`
+    Engagement(EngagementFilter),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Attribute,
+    Profile,
+    Event,
+    Segment,
+    List,
+    Channel,
+    Engagement,
+}
+
+const KINDS: &[(&str, Kind)] = &[
+    ("attribute", Kind::Attribute),
+    ("profile", Kind::Profile),
+    ("event", Kind::Event),
+    ("segment", Kind::Segment),
+    ("list", Kind::List),
+    ("channel", Kind::Channel),
+    ("engagement", Kind::Engagement),
+];
+
+/// What a filter looks at.
+#[derive(Debug)]
+struct FilterType;
+
+impl PartialSchema for FilterType {
+    fn schema() -> RefOr<Schema> {
+        one_of_words(KINDS.iter().map(|(name, _)| *name))
+    }
+}
+
+impl ToSchema for FilterType {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("FilterType")
+    }
+}
+
+/// A filter as it is sent and returned.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Filter)]
+pub struct FilterBody {
+    /// `attribute`, `profile`, `event`, `segment`, `list`, `channel` or `engagement`.
+    #[serde(rename = "type")]
+    #[schema(value_type = FilterType)]
+    kind: &'static str,
+    /// An attribute's name or dot path; `email`, `phone`, `externalId`, `createdAt` or `updatedAt` of a
+    /// profile; an event's name; the id of a segment or list; a channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
+    field: Option<String>,
+    /// `equals` and its kin; `performed`, `not_performed` of an event; `member`, `not_member` of a segment
+    /// or list; `sent`, `opened`, `clicked` of an engagement.
+    operator: &'static str,
+    /// What the operator compares with. Of an event `{count: {op, n}, withinDays, properties}`, of an
+    /// engagement `{campaignId, withinDays}`, all of them optional.
+    #[schema(value_type = Value)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+}
+
+impl Filter {
+    /// Whether ClickHouse has to be asked.
+    pub const fn is_of_events(&self) -> bool {
+        matches!(self, Self::Event(_) | Self::Engagement(_))
+    }
+
+    /// How many values its list holds.
+    pub(super) fn list_len(&self) -> usize {
+        match self {
+            Self::Attribute(AttributeFilter { criterion, .. })
+            | Self::Profile(ProfileFilter { criterion, .. })
+            | Self::Channel(ChannelFilter { criterion, .. }) => criterion.list_len(),
+            Self::Event(_) | Self::Segment(_) | Self::List(_) | Self::Engagement(_) => 0,
+        }
+    }
+
+    fn body(&self) -> FilterBody {
+        let of_value = |kind, field: &str, criterion: &Criterion| FilterBody {
+            kind,
+            field: Some(field.to_owned()),
+            operator: criterion.operator_name(),
+            value: criterion.operand(),
+        };
+        match self {
+            Self::Attribute(filter) => {
+                of_value("attribute", filter.path.as_str(), &filter.criterion)
+            }
+            Self::Profile(filter) => of_value("profile", filter.field.name(), &filter.criterion),
+            Self::Channel(filter) => {
+                of_value("channel", filter.channel.as_str(), &filter.criterion)
+            }
+            Self::Event(filter) => filter.body(),
+            Self::Segment(filter) => filter.body(),
+            Self::List(filter) => filter.body(),
+            Self::Engagement(filter) => filter.body(),
+        }
+    }
+}
+
+impl FromFields for Filter {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        // After a complaint any filter will do: the body is refused.
+        let kind = word::read(body.required("type"), KINDS);
+        match kind.unwrap_or(Kind::Attribute) {
+            Kind::Attribute if kind.is_none() => Self::Segment(SegmentFilter::default()),
+            Kind::Attribute => Self::Attribute(AttributeFilter {
+                path: Path::read(body),
+                criterion: Criterion::read(body, &every_operator()),
+            }),
+            Kind::Profile => Self::Profile(ProfileFilter::read(body)),
+            Kind::Event => Self::Event(EventFilter::read(body)),
+            Kind::Segment => Self::Segment(SegmentFilter::read(body)),
+            Kind::List => Self::List(ListFilter::read(body)),
+            Kind::Channel => Self::Channel(ChannelFilter::read(body)),
+            Kind::Engagement => Self::Engagement(EngagementFilter::read(body)),
+        }
+    }
+}
+
+fn every_operator() -> Vec<Operator> {
+    Operator::NAMED.iter().map(|(_, known)| *known).collect()
+}
+
+/// Statuses that a channel can have on record.
+const STATUSES: &[&str] = &["optedIn", "subscribed", "unsubscribed"];
+
+impl ChannelFilter {
+    const OPERATORS: &'static [Operator] = &[
+        Operator::Equals,
+        Operator::NotEquals,
+        Operator::In,
+        Operator::NotIn,
+        Operator::Exists,
+        Operator::NotExists,
+    ];
+
+    fn read(body: &mut Fields<'_>) -> Self {
+        let channel = word::read(body.required("field"), Channel::NAMED);
+        let criterion = Criterion::read(body, Self::OPERATORS);
+        let statuses = match &criterion {
+            Criterion::Equals { to, .. } => std::slice::from_ref(to),
+            Criterion::In { values, .. } => values,
+            _ => &[],
+        };
+        let is_known = |status: &Scalar| match status {
+            Scalar::Text(text) => STATUSES.contains(&text.as_str()),
+            _ => false,
+        };
+        if !statuses.iter().all(is_known) {
+            body.refuse("value", format!("must be of: {}", STATUSES.join(", ")));
+        }
+        Self { channel: channel.unwrap_or(Channel::Email), criterion }
+    }
+}
+
+impl Serialize for Filter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.body().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Filter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::stored(deserializer)
+    }
+}

@@ -1,0 +1,136 @@
+//! Filters on what every profile has.
+
+use kernel::{EmailAddress, PhoneNumber, fields::Fields};
+
+use crate::audience::model::{Bound, Criterion, Operator, Scalar, word};
+
+/// A field of every profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileField {
+    /// The address, normalised: what it is compared with is put in lower case.
+    Email,
+    /// The phone number without its separators, where it is one; as sent where it is none.
+    Phone,
+    /// The caller's own id of the profile.
+    ExternalId,
+    /// When it was made.
+    CreatedAt,
+    /// When it last changed.
+    UpdatedAt,
+}
+
+impl ProfileField {
+    const NAMED: &'static [(&'static str, Self)] = &[
+        ("email", Self::Email),
+        ("phone", Self::Phone),
+        ("externalId", Self::ExternalId),
+        ("createdAt", Self::CreatedAt),
+        ("updatedAt", Self::UpdatedAt),
+    ];
+
+    /// The field as it is written.
+    pub fn name(self) -> &'static str {
+        word::of(Self::NAMED, self)
+    }
+
+    /// Whether it is a moment, not a text.
+    pub const fn is_moment(self) -> bool {
+        matches!(self, Self::CreatedAt | Self::UpdatedAt)
+    }
+
+    /// A text as the field would be stored.
+    pub fn normal(self, text: &str) -> String {
+        match self {
+            Self::Email => text
+                .parse::<EmailAddress>()
+                .map_or_else(|_| text.trim().to_lowercase(), EmailAddress::into_string),
+            Self::Phone => text
+                .parse::<PhoneNumber>()
+                .map_or_else(|_| text.to_owned(), PhoneNumber::into_string),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// A part of a text as a part of the field.
+    pub fn normal_part(self, text: &str) -> String {
+        match self {
+            Self::Email => text.to_lowercase(),
+            Self::Phone => text.replace([' ', '-', '(', ')', '.'], ""),
+            _ => text.to_owned(),
+        }
+    }
+
+    /// The beginning of a text as the beginning of the field.
+    pub fn normal_beginning(self, text: &str) -> String {
+        let part = self.normal_part(text);
+        match (self, part.strip_prefix("00")) {
+            (Self::Phone, Some(rest)) => format!("+{rest}"),
+            _ => part,
+        }
+    }
+}
+
+/// A field of the profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileFilter {
+    /// The field.
+    pub field: ProfileField,
+    /// What must hold of it.
+    pub criterion: Criterion,
+}
+
+const TEXT_OPERATORS: &[Operator] = &[
+    Operator::Equals,
+    Operator::NotEquals,
+    Operator::Contains,
+    Operator::NotContains,
+    Operator::StartsWith,
+    Operator::EndsWith,
+    Operator::In,
+    Operator::NotIn,
+    Operator::Exists,
+    Operator::NotExists,
+];
+
+const MOMENT_OPERATORS: &[Operator] = &[
+    Operator::Gt,
+    Operator::Gte,
+    Operator::Lt,
+    Operator::Lte,
+    Operator::Between,
+    Operator::Before,
+    Operator::After,
+    Operator::WithinLast,
+    Operator::NotWithinLast,
+    Operator::Exists,
+    Operator::NotExists,
+];
+
+impl ProfileFilter {
+    pub(super) fn read(body: &mut Fields<'_>) -> Self {
+        let Some(field) = word::read(body.required("field"), ProfileField::NAMED) else {
+            return Self { field: ProfileField::Email, criterion: Criterion::IsTrue };
+        };
+        let operators = if field.is_moment() { MOMENT_OPERATORS } else { TEXT_OPERATORS };
+        let criterion = Criterion::read(body, operators);
+        let is_text = |value: &Scalar| matches!(value, Scalar::Text(_));
+        let is_moment = |bound: &Bound| matches!(bound, Bound::Moment(_));
+        match &criterion {
+            Criterion::Equals { to: value, .. } | Criterion::Contains { part: value, .. }
+                if !is_text(value) =>
+            {
+                body.refuse("value", "must be a string");
+            }
+            Criterion::In { values, .. } if !values.iter().all(is_text) => {
+                body.refuse("value", "must be a list of strings");
+            }
+            Criterion::Compare { to: bound, .. } | Criterion::Between(bound, _)
+                if !is_moment(bound) =>
+            {
+                body.refuse("value", "must be an ISO 8601 date or date-time");
+            }
+            _ => {}
+        }
+        Self { field, criterion }
+    }
+}

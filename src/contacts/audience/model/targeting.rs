@@ -1,0 +1,172 @@
+//! Filters in groups, and who is meant beside them.
+
+use kernel::fields::{Fields, FromFields};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    EVENT_FILTERS_MAX, FILTERS_MAX, FILTERS_PER_GROUP_MAX, Filter, GROUPS_MAX, USER_ID_CHARS_MAX,
+    USER_IDS_MAX, VALUES_IN_ALL_MAX, filter::FilterBody, word,
+};
+
+/// How several things are joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Join {
+    /// All of them.
+    #[default]
+    And,
+    /// Any of them.
+    Or,
+}
+
+const JOINS: &[(&str, Join)] = &[("AND", Join::And), ("OR", Join::Or)];
+
+/// What somebody must have said for a message to reach them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SubscriptionPreference {
+    /// Anything but no; nothing at all is treated as subscribed.
+    #[default]
+    SubscribedOrOptedIn,
+    /// An explicit yes to the channel.
+    OptedInOnly,
+    /// Whatever they said of the channel: only with a transactional list, which launching checks.
+    /// Suppressions and an opt-out of the list itself hold all the same.
+    All,
+}
+
+const PREFERENCES: &[(&str, SubscriptionPreference)] = &[
+    ("subscribed_or_opted_in", SubscriptionPreference::SubscribedOrOptedIn),
+    ("opted_in_only", SubscriptionPreference::OptedInOnly),
+    ("all", SubscriptionPreference::All),
+];
+
+/// Filters joined into one.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FilterGroup {
+    /// At least one.
+    #[schema(value_type = Vec<FilterBody>, min_items = 1, max_items = 50)]
+    pub filters: Vec<Filter>,
+    /// `AND` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Join>,
+}
+
+impl FilterGroup {
+    /// How its filters are joined.
+    pub fn join(&self) -> Join {
+        self.operator.unwrap_or_default()
+    }
+}
+
+impl FromFields for FilterGroup {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            filters: body.required("filters").objects(1..=FILTERS_PER_GROUP_MAX),
+            operator: word::read_as(body.optional("operator"), JOINS).flatten(),
+        }
+    }
+}
+
+/// Whom a campaign means. Without any part: everyone.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Targeting {
+    /// Internal or external ids. With `filterGroups` as well: those of them that the groups match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<kernel::schema::NameOrId>>, min_items = 1, max_items = 10000)]
+    pub user_ids: Option<Vec<String>>,
+    /// None, or an empty list: everyone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
+    pub filter_groups: Option<Vec<FilterGroup>>,
+    /// Whoever matches any of these is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20)]
+    pub exclude_filter_groups: Option<Vec<FilterGroup>>,
+    /// How `filterGroups` are joined; `AND` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter_operator: Option<Join>,
+    /// `subscribed_or_opted_in` where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscription_preference: Option<SubscriptionPreference>,
+}
+
+impl Targeting {
+    /// How the groups are joined.
+    pub fn join(&self) -> Join {
+        self.filter_operator.unwrap_or_default()
+    }
+
+    /// What somebody must have said.
+    pub fn preference(&self) -> SubscriptionPreference {
+        self.subscription_preference.unwrap_or_default()
+    }
+
+    /// The groups of whom one or all must match; empty means everyone.
+    pub fn groups(&self) -> &[FilterGroup] {
+        self.filter_groups.as_deref().unwrap_or_default()
+    }
+
+    /// The groups of whom none may match.
+    pub fn excluded_groups(&self) -> &[FilterGroup] {
+        self.exclude_filter_groups.as_deref().unwrap_or_default()
+    }
+
+    /// Every filter, in the order of the body.
+    pub fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.groups().iter().chain(self.excluded_groups()).flat_map(|group| &group.filters)
+    }
+}
+
+impl FromFields for Targeting {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let user_ids =
+            body.optional("userIds").list(0..=USER_IDS_MAX, |id| id.text(1..=USER_ID_CHARS_MAX));
+        // Nobody means nothing to send, everyone is not what an empty list of people says.
+        if user_ids.as_ref().is_some_and(Vec::is_empty) {
+            body.refuse("userIds", "must have at least 1 element; leave it out to mean everyone");
+        }
+        let targeting = Self {
+            user_ids,
+            filter_groups: body.optional("filterGroups").objects(0..=GROUPS_MAX),
+            exclude_filter_groups: body.optional("excludeFilterGroups").objects(0..=GROUPS_MAX),
+            filter_operator: word::read_as(body.optional("filterOperator"), JOINS).flatten(),
+            subscription_preference: word::read_as(
+                body.optional("subscriptionPreference"),
+                PREFERENCES,
+            )
+            .flatten(),
+        };
+        refuse_too_much(body, &targeting);
+        targeting
+    }
+}
+
+/// The limits that hold for all groups together.
+fn refuse_too_much(body: &mut Fields<'_>, targeting: &Targeting) {
+    let filters = targeting.filters().count();
+    if filters > FILTERS_MAX {
+        let problem = format!("must have at most {FILTERS_MAX} filters in all, received {filters}");
+        body.refuse_body(problem);
+    }
+    let of_events = targeting.filters().filter(|filter| filter.is_of_events()).count();
+    if of_events > EVENT_FILTERS_MAX {
+        body.refuse_body(format!(
+            "must have at most {EVENT_FILTERS_MAX} filters of type event or engagement, received {of_events}"
+        ));
+    }
+    let values: usize = targeting.filters().map(Filter::list_len).sum();
+    if values > VALUES_IN_ALL_MAX {
+        body.refuse_body(format!(
+            "must have at most {VALUES_IN_ALL_MAX} values in its lists, received {values}"
+        ));
+    }
+}
+
+impl<'de> Deserialize<'de> for Targeting {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::stored(deserializer)
+    }
+}

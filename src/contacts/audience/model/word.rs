@@ -1,0 +1,34 @@
+//! Words of a closed set, refused by name.
+
+use kernel::fields::{Field, Presence, Required};
+
+/// Characters of an unknown word that the complaint repeats.
+const SHOWN_CHARS_MAX: usize = 40;
+
+/// Reads one of these words; `None` after the complaint that says which word was sent.
+pub(super) fn read<T: Copy>(field: Field<'_, Required>, words: &[(&str, T)]) -> Option<T> {
+    read_as(field, words)
+}
+
+/// Likewise, of a field that may be absent.
+pub(super) fn read_as<T: Copy, P: Presence>(
+    field: Field<'_, P>,
+    words: &[(&str, T)],
+) -> P::Out<Option<T>> {
+    field.parsed(None, |text| named(text, words).map(Some))
+}
+
+/// The word's meaning, or the complaint that names it.
+pub(super) fn named<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    if let Some((_, value)) = words.iter().find(|(name, _)| *name == text) {
+        return Ok(*value);
+    }
+    let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+    let shown: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+    Err(format!("must be one of: {}; \"{shown}\" is not", names.join(", ")))
+}
+
+/// The word for a value.
+pub(super) fn of<T: Copy + PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
+}

@@ -1,0 +1,325 @@
+//! Who did what event filters ask for: streamed out of ClickHouse, handed on in chunks, never held whole.
+
+use analytics::{
+    Analytics,
+    events::{self, PeopleFilter, PropertyFilter, Tracked},
+    messages::{self, EngagementFilter as Engaged},
+};
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use sqlx::PgConnection;
+
+use crate::audience::{
+    model::{
+        Filter, Person, Targeting,
+        filter::{Engagement, EngagementFilter, EventFilter},
+    },
+    store::{
+        filter::PeopleSet,
+        people::{self, Pairs},
+    },
+};
+
+/// Identifiers that the event filters of one targeting may name, all together: what PostgreSQL holds of them
+/// while it answers, about 100 bytes each.
+pub(super) const PEOPLE_MAX: u64 = 3_000_000;
+/// Identifiers in a chunk on its way to PostgreSQL.
+const CHUNK_IDENTIFIERS: usize = 50_000;
+/// Once or more often.
+const ANY_TIMES: (u64, u64) = (1, u64::MAX);
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+
+/// What all the event filters of a targeting have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) analytics: &'a Analytics,
+    pub(super) workspace: WorkspaceId,
+    pub(super) now: Timestamp,
+    /// The few who matter; everyone where absent.
+    pub(super) among: Option<&'a [Person]>,
+}
+
+impl Question<'_> {
+    /// So many days back from now and no farther, or any time.
+    pub(super) fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
+        let start = |days| self.now.millis() - i64::from(days) * DAY_MS;
+        (within_days.map(start), within_days.map(|_| self.now.millis()))
+    }
+
+    /// The question of an event filter, its count aside.
+    pub(super) fn of_performers(
+        &self,
+        filter: &EventFilter,
+        people_max: u64,
+    ) -> Result<PeopleFilter> {
+        let (start_ms, end_ms) = self.range(filter.within_days);
+        let properties = filter.properties.clone().unwrap_or_default();
+        Ok(PeopleFilter {
+            event_name: filter.name.clone(),
+            start_ms,
+            end_ms,
+            properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
+            among: self.among.map(|few| few.iter().flat_map(Person::identifiers).collect()),
+            people_max,
+            any_times: false,
+        })
+    }
+
+    /// The question of an engagement filter.
+    pub(super) fn of_engaged(&self, filter: &EngagementFilter, people_max: u64) -> Engaged {
+        let (start_ms, end_ms) = self.range(filter.within_days);
+        Engaged {
+            engagement: match filter.engagement {
+                Engagement::Sent => messages::Engagement::Sent,
+                Engagement::Opened => messages::Engagement::Opened,
+                Engagement::Clicked => messages::Engagement::Clicked,
+            },
+            campaign: filter.campaign.map(kernel::CampaignId::uuid),
+            channel: filter.channel.map(kernel::Channel::as_str),
+            start_ms,
+            end_ms,
+            among: self.among.map(|few| few.iter().map(|one| one.user.to_string()).collect()),
+            people_max,
+        }
+    }
+}
+
+/// Answers every event filter of a targeting, in the order of [`Targeting::filters`]; and how many identifiers
+/// were named.
+pub(super) async fn gather(
+    tx: &mut PgConnection,
+    question: &Question<'_>,
+    targeting: &Targeting,
+) -> Result<(Vec<PeopleSet>, u64)> {
+    people::create(tx).await?;
+    let mut sets = Vec::new();
+    let mut left = PEOPLE_MAX;
+    for filter in targeting.filters().filter(|filter| filter.is_of_events()) {
+        let number = i16::try_from(sets.len()).map_err(anyhow::Error::from)?;
+        let mut set = Set::new(number, left);
+        let outside = match filter {
+            Filter::Event(event) => performers(tx, question, event, &mut set).await?,
+            Filter::Engagement(engagement) => {
+                engaged(tx, question, engagement, &mut set).await?;
+                false
+            }
+            _ => false,
+        };
+        set.flush(tx).await?;
+        left = set.left;
+        sets.push(PeopleSet {
+            filter: number,
+            has_tokens: set.has_tokens,
+            has_ids: set.has_ids,
+            outside,
+        });
+    }
+    metrics::counter!("audience_identifiers_total").increment(PEOPLE_MAX - left);
+    Ok((sets, PEOPLE_MAX - left))
+}
+
+/// The people of one filter, on their way.
+struct Set {
+    number: i16,
+    /// How many more identifiers may come.
+    left: u64,
+    tokens: Vec<String>,
+    ids: Vec<Vec<u8>>,
+    has_tokens: bool,
+    has_ids: bool,
+}
+
+impl Set {
+    fn new(number: i16, left: u64) -> Self {
+        let (tokens, ids) = (Vec::new(), Vec::new());
+        Self { number, left, tokens, ids, has_tokens: false, has_ids: false }
+    }
+
+    /// Counts one row of an answer against what may be held.
+    fn take(&mut self, what: &str) -> Result<()> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| {
+            Error::bad_request(format!(
+                "targeting asks about more than {PEOPLE_MAX} people in {what}: narrow it with withinDays or properties"
+            ))
+        })?;
+        Ok(())
+    }
+
+    /// An identifier as tracked: an external id, or an internal id as it is written.
+    fn add(&mut self, token: String) {
+        if let Some(id) = internal_id(&token) {
+            self.ids.push(id.bytes().to_vec());
+            self.has_ids = true;
+        }
+        self.tokens.push(token);
+        self.has_tokens = true;
+    }
+
+    async fn flush_full(&mut self, tx: &mut PgConnection) -> Result<()> {
+        if self.tokens.len().max(self.ids.len()) < CHUNK_IDENTIFIERS {
+            return Ok(());
+        }
+        self.flush(tx).await
+    }
+
+    async fn flush(&mut self, tx: &mut PgConnection) -> Result<()> {
+        if !self.tokens.is_empty() || !self.ids.is_empty() {
+            people::add(tx, self.number, &self.tokens, &self.ids).await?;
+            self.tokens.clear();
+            self.ids.clear();
+        }
+        Ok(())
+    }
+}
+
+/// An internal id, where the identifier is one as it is written: in lower case.
+fn internal_id(token: &str) -> Option<UserId> {
+    let is_written_so = token.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if is_written_so { token.parse().ok() } else { None }
+}
+
+/// Puts the people of an event filter into the set; answers whether the filter means all others.
+async fn performers(
+    tx: &mut PgConnection,
+    question: &Question<'_>,
+    filter: &EventFilter,
+    set: &mut Set,
+) -> Result<bool> {
+    // Only who performed the event at all is known, so zero times are asked for by their complement.
+    let (range, outside) = match filter.count().range() {
+        None => return Ok(filter.not),
+        Some((0, u64::MAX)) => return Ok(!filter.not),
+        Some((0, most)) => ((most + 1, u64::MAX), !filter.not),
+        Some(range) => (range, filter.not),
+    };
+    let mut asked = question.of_performers(filter, set.left + 1)?;
+    asked.any_times = range == ANY_TIMES;
+    let mut answer = events::people(question.analytics, question.workspace.uuid(), &asked).await?;
+    let mut counted = Counted::new(range);
+    while let Some(tracked) = answer.next().await? {
+        set.take(&format!("the event {:?}", filter.name))?;
+        counted.add(tx, set, tracked).await?;
+        set.flush_full(tx).await?;
+    }
+    counted.finish(tx, question.workspace, set).await?;
+    Ok(outside)
+}
+
+/// Events counted by person. While every event has one identifier and none of these is an internal id,
+/// a person is an identifier; else two identifiers may be one person, and PostgreSQL has to add up.
+struct Counted {
+    range: (u64, u64),
+    pairs: Pairs,
+    is_mixed: bool,
+}
+
+impl Counted {
+    fn new(range: (u64, u64)) -> Self {
+        Self { range, pairs: Pairs::default(), is_mixed: false }
+    }
+
+    /// Whether a person is in from the first event on.
+    fn is_any(&self) -> bool {
+        self.range == ANY_TIMES
+    }
+
+    async fn add(&mut self, tx: &mut PgConnection, set: &mut Set, tracked: Tracked) -> Result<()> {
+        let Tracked { user_id, service_user_id, times } = tracked;
+        let tokens = [user_id, service_user_id];
+        if !self.is_any() {
+            self.is_mixed |= tokens.iter().all(|token| !token.is_empty())
+                || tokens.iter().any(|token| internal_id(token).is_some());
+            let [first, second] = tokens.clone();
+            self.pairs.firsts.push(first);
+            self.pairs.seconds.push(second);
+            self.pairs.times.push(i64::try_from(times).unwrap_or(i64::MAX));
+            if self.pairs.times.len() >= CHUNK_IDENTIFIERS {
+                self.flush(tx, set.number).await?;
+            }
+        }
+        if (self.range.0..=self.range.1).contains(&times) {
+            let [first, second] = tokens;
+            let second = if second == first { String::new() } else { second };
+            for token in [first, second].into_iter().filter(|token| !token.is_empty()) {
+                set.add(token);
+            }
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self, tx: &mut PgConnection, number: i16) -> Result<()> {
+        people::add_tracked(tx, number, &self.pairs).await?;
+        self.pairs = Pairs::default();
+        Ok(())
+    }
+
+    async fn finish(
+        mut self,
+        tx: &mut PgConnection,
+        workspace: WorkspaceId,
+        set: &mut Set,
+    ) -> Result<()> {
+        if !self.is_mixed {
+            return Ok(());
+        }
+        self.flush(tx, set.number).await?;
+        set.tokens.clear();
+        set.ids.clear();
+        let bound = |times: u64| i64::try_from(times).unwrap_or(i64::MAX);
+        let range = (bound(self.range.0), bound(self.range.1));
+        people::count_by_profile(tx, workspace, set.number, range).await?;
+        (set.has_tokens, set.has_ids) = (false, true);
+        Ok(())
+    }
+}
+
+/// Puts the people of an engagement filter into the set.
+async fn engaged(
+    tx: &mut PgConnection,
+    question: &Question<'_>,
+    filter: &EngagementFilter,
+    set: &mut Set,
+) -> Result<()> {
+    let asked = question.of_engaged(filter, set.left + 1);
+    let mut answer = messages::people(question.analytics, question.workspace.uuid(), &asked)?;
+    while let Some(id) = answer.next().await? {
+        set.take("an engagement filter")?;
+        if let Some(id) = internal_id(&id) {
+            set.ids.push(id.bytes().to_vec());
+            set.has_ids = true;
+        }
+        set.flush_full(tx).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_people_are_held_and_not_one_more() {
+        let mut set = Set::new(0, 2);
+        set.take("A").expect("the first");
+        set.take("A").expect("the second");
+        let refusal = set.take("the event \"A\"").expect_err("the third");
+        assert_eq!(
+            refusal.to_string(),
+            "targeting asks about more than 3000000 people in the event \"A\": narrow it with withinDays or properties"
+        );
+        assert_eq!(set.left, 0);
+    }
+
+    #[test]
+    fn only_what_is_written_as_an_internal_id_is_one() {
+        for (token, expected) in [
+            ("65abcdef0123456789abcdef", true),
+            ("65ABCDEF0123456789abcdef", false),
+            ("65abcdef0123456789abcde", false),
+            ("customer-1", false),
+            ("", false),
+        ] {
+            assert_eq!(internal_id(token).is_some(), expected, "{token}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether one person is in audiences: looked up by the person, so that it costs what is known of them
+//! and not how large the audiences are.
+
+use analytics::{events, messages};
+use futures_util::future::try_join_all;
+use kernel::{Result, WorkspaceId};
+use web::Services;
+
+use super::people::Question;
+use crate::audience::{
+    model::{Ask, Filter, Person, Targeting, filter::EventFilter},
+    store::{
+        self,
+        filter::{self, Frame, PeopleSet},
+    },
+};
+
+/// Event filters that are asked at one time.
+const QUESTIONS_AT_ONCE: usize = 4;
+/// Targetings in one statement.
+const TARGETINGS_PER_STATEMENT: usize = 20;
+
+/// Whether a person is meant by each of these targetings, in their order; by one that is absent everyone
+/// is. Nobody means a profile that is not there. It is the statement by which audiences are found, for one
+/// profile.
+///
+/// # Errors
+/// As [`super::Audience::open`] and [`super::Audience::measure`].
+pub async fn includes(
+    app: &Services,
+    workspace: WorkspaceId,
+    person: &Person,
+    targetings: &[Option<&Targeting>],
+) -> Result<Vec<bool>> {
+    let now = app.clock().now();
+    let question = Question { analytics: app.analytics(), workspace, now, among: None };
+    let identifiers: Vec<String> = person.identifiers().collect();
+    let asked: Vec<(usize, &Filter)> = targetings
+        .iter()
+        .enumerate()
+        .flat_map(|(at, targeting)| {
+            let filters = targeting.iter().flat_map(|targeting| targeting.filters());
+            filters.filter(|filter| filter.is_of_events()).map(move |filter| (at, filter))
+        })
+        .collect();
+    let mut people: Vec<Vec<PeopleSet>> = vec![Vec::new(); targetings.len()];
+    for some in asked.chunks(QUESTIONS_AT_ONCE) {
+        let mut answers = Vec::with_capacity(some.len());
+        for (_, filter) in some {
+            answers.push(did(&question, person, &identifiers, filter));
+        }
+        for ((at, _), is_in) in some.iter().zip(try_join_all(answers).await?) {
+            people[*at].push(PeopleSet::of_one(is_in));
+        }
+    }
+    let asks: Vec<Ask<'_>> = targetings
+        .iter()
+        .map(|targeting| Ask { targeting: *targeting, channel: None, list: None })
+        .collect();
+    let frames: Vec<Frame<'_>> = asks
+        .iter()
+        .zip(&people)
+        .map(|(ask, people)| Frame { workspace, ask, among: None, now, people })
+        .collect();
+    let mut verdicts = Vec::with_capacity(frames.len());
+    let mut tx = store::begin(app.db()).await?;
+    for chunk in frames.chunks(TARGETINGS_PER_STATEMENT) {
+        verdicts.extend(filter::includes(&mut tx, chunk, person.user).await?);
+    }
+    tx.rollback().await?;
+    Ok(verdicts)
+}
+
+/// Whether the person is one whom an event filter means.
+async fn did(
+    question: &Question<'_>,
+    person: &Person,
+    identifiers: &[String],
+    filter: &Filter,
+) -> Result<bool> {
+    match filter {
+        Filter::Event(event) => performed(question, identifiers, event).await,
+        Filter::Engagement(engagement) => {
+            let (analytics, workspace) = (question.analytics, question.workspace.uuid());
+            let asked = question.of_engaged(engagement, 1);
+            let user = person.user.to_string();
+            Ok(messages::includes(analytics, workspace, &user, &asked).await?)
+        }
+        _ => Ok(false),
+    }
+}
+
+async fn performed(
+    question: &Question<'_>,
+    identifiers: &[String],
+    filter: &EventFilter,
+) -> Result<bool> {
+    let Some((least, most)) = filter.count().range() else { return Ok(filter.not) };
+    let asked = question.of_performers(filter, 1)?;
+    let (analytics, workspace) = (question.analytics, question.workspace.uuid());
+    let times = events::times_of(analytics, workspace, identifiers, &asked).await?;
+    Ok((least..=most).contains(&times) != filter.not)
+}

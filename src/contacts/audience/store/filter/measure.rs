@@ -1,0 +1,153 @@
+//! Counting an audience: how many it means, and how many of them can be reached.
+
+use chrono::{DateTime, Utc};
+use kernel::{Channel, Result, UserId};
+use sqlx::{
+    Row as _,
+    postgres::{PgConnection, PgRow},
+};
+
+use super::{
+    Frame, REASONS, add,
+    reach::{address_faults, preference},
+    statement::Statement,
+    user_id,
+};
+use crate::audience::{
+    model::{Measured, SubscriptionPreference},
+    store::refused,
+};
+
+/// How many are meant, and how many of them can be reached.
+pub(in crate::audience) async fn measure(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+) -> Result<Measured> {
+    Ok(look(tx, frame, None).await?.0)
+}
+
+/// As [`measure`], and on the way whom it means of so many profiles that changed last of all, the latest first.
+pub(in crate::audience) async fn measure_with_latest(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+    latest: i64,
+) -> Result<(Measured, Vec<UserId>)> {
+    let (measured, mut found) = look(tx, frame, Some(latest)).await?;
+    found.sort_unstable_by(|one, other| other.cmp(one));
+    let ids = found.iter().map(|(_, id)| user_id(id)).collect::<Result<Vec<UserId>>>()?;
+    Ok((measured, ids))
+}
+
+/// Profiles, and when they changed.
+type Changed = Vec<(DateTime<Utc>, Vec<u8>)>;
+
+async fn look(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+    latest: Option<i64>,
+) -> Result<(Measured, Changed)> {
+    let (measured, row) = match frame.ask.channel {
+        // Where people have to opt in, nearly everybody may be an exception.
+        Some(channel) if preference(frame) != SubscriptionPreference::OptedInOnly => {
+            beside_exceptions(tx, frame, (channel, latest)).await?
+        }
+        _ => one_by_one(tx, frame, latest).await?,
+    };
+    let mut changed = Changed::new();
+    if latest.is_some() {
+        let times: Option<Vec<DateTime<Utc>>> = row.try_get("changed_at")?;
+        let ids: Option<Vec<Vec<u8>>> = row.try_get("changed")?;
+        changed.extend(times.unwrap_or_default().into_iter().zip(ids.unwrap_or_default()));
+    }
+    Ok((measured, changed))
+}
+
+/// Those meant among so many that changed last, or among all where they are fewer, as columns beside the counts.
+fn changed(statement: &mut Statement<'_>, latest: Option<i64>) {
+    let Some(latest) = latest else { return };
+    for (value, name) in [("u.updated_at", "changed_at"), ("u.id", "changed")] {
+        statement
+            .sql
+            .push(format!(", array_agg({value}) filter (where ((u.updated_at, u.id) >= ("));
+        statement.sql.push("select updated_at, id from users where workspace_id = ");
+        statement.workspace();
+        statement.sql.push(" and deleted_at is null order by updated_at desc, id desc offset ");
+        statement.sql.push_bind(latest - 1).push(format!(" limit 1)) is not false) as {name}"));
+    }
+}
+
+/// Counts everybody by what their profile says, beside those whom anything else leaves out: one join with the
+/// few, where [`one_by_one`] has one with each thing that may.
+async fn beside_exceptions(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+    (channel, latest): (Channel, Option<i64>),
+) -> Result<(Measured, PgRow)> {
+    let [missing, unusable] = address_faults(channel);
+    let usable = format!("not ({missing}) and not ({unusable})");
+    let mut statement = Statement::new(frame, "select count(*)");
+    for condition in [
+        missing.to_owned(),
+        format!("not ({missing}) and {unusable}"),
+        format!("e.reason = 2 and {usable}"),
+        format!("e.reason = 3 and {usable}"),
+        format!("e.reason = 4 and {usable}"),
+    ] {
+        statement.sql.push(", count(*) filter (where ").push(condition).push(")");
+    }
+    changed(&mut statement, latest);
+    statement.sql.push(" from users u left join (select user_id, min(reason) as reason from (");
+    statement.exceptions(channel);
+    statement.sql.push(") known group by user_id) e on e.user_id = u.id");
+    statement.audience();
+    let row = only_row(tx, statement).await?;
+    let [matched, missing, unusable, invalid, unsubscribed, suppressed] = numbers(&row)?;
+    let left_out = missing + unusable + invalid + unsubscribed + suppressed;
+    let by_reason = [matched - left_out, missing, unusable + invalid, unsubscribed, suppressed];
+    Ok((measured(by_reason), row))
+}
+
+/// Puts everybody beside what is known of them.
+async fn one_by_one(
+    tx: &mut PgConnection,
+    frame: Frame<'_>,
+    latest: Option<i64>,
+) -> Result<(Measured, PgRow)> {
+    let mut statement = Statement::new(frame, "select ");
+    for code in 0..=REASONS {
+        // Grouping would sort them all: the planner cannot know how few reasons there are.
+        statement.sql.push(if code == 0 {
+            "count(*) filter (where "
+        } else {
+            ", count(*) filter (where "
+        });
+        statement.reason();
+        statement.sql.push(format!(" = {code})"));
+    }
+    changed(&mut statement, latest);
+    statement.sql.push(" from users u");
+    statement.audience();
+    let row = only_row(tx, statement).await?;
+    Ok((measured(numbers(&row)?), row))
+}
+
+fn measured(by_reason: [i64; 1 + REASONS as usize]) -> Measured {
+    let mut measured = Measured::default();
+    for (code, people) in (0..).zip(by_reason) {
+        add(&mut measured, code, people);
+    }
+    measured
+}
+
+async fn only_row(tx: &mut PgConnection, mut statement: Statement<'_>) -> Result<PgRow> {
+    statement.sql.build().persistent(false).fetch_one(tx).await.map_err(refused)
+}
+
+/// The counts with which a row begins.
+fn numbers<const N: usize>(row: &PgRow) -> Result<[i64; N]> {
+    let mut numbers = [0; N];
+    for (place, number) in numbers.iter_mut().enumerate() {
+        *number = row.try_get(place)?;
+    }
+    Ok(numbers)
+}

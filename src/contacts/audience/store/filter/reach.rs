@@ -1,0 +1,129 @@
+//! Who of those meant can be reached.
+
+use kernel::Channel;
+
+use super::{Frame, statement::Statement};
+use crate::audience::model::{SubscriptionPreference, Targeting};
+
+impl Statement<'_> {
+    /// Why a profile cannot be reached, as the number of its reason; of what [`Self::judgement`] joins.
+    pub(super) fn reason(&mut self) {
+        let Some(channel) = self.frame.ask.channel else {
+            self.sql.push("0");
+            return;
+        };
+        self.is_judged = true;
+        let [missing, unusable] = address_faults(channel);
+        self.sql.push(format!("case when {missing} then 1 when {unusable} then 2"));
+        if channel == Channel::Email {
+            self.sql.push(" when not c.is_valid then 2");
+        }
+        self.sql.push(match preference(self.frame) {
+            SubscriptionPreference::SubscribedOrOptedIn => " when c.status = 'unsubscribed' then 3",
+            SubscriptionPreference::OptedInOnly => {
+                " when c.status is distinct from 'optedIn' then 3"
+            }
+            SubscriptionPreference::All => "",
+        });
+        if self.frame.ask.list.is_some() {
+            self.sql.push(" when o.status = 'unsubscribed' then 3");
+        }
+        if ledger(channel).is_some() {
+            self.sql.push(" when s.identifier is not null then 4");
+        }
+        self.sql.push(" else 0 end");
+    }
+
+    /// Those whom anything kept beside their profile may leave out where nobody has to opt in, each with the
+    /// numbers of the reasons.
+    pub(super) fn exceptions(&mut self, channel: Channel) {
+        self.sql.push("select user_id, case when is_valid then 3 else 2 end as reason");
+        self.sql.push(" from channel_consent where workspace_id = ");
+        self.workspace();
+        self.sql.push(" and channel = ").push_bind(channel.as_str());
+        self.sql.push(match preference(self.frame) {
+            SubscriptionPreference::All => " and not is_valid",
+            _ => " and (status = 'unsubscribed' or not is_valid)",
+        });
+        if let Some(list) = self.frame.ask.list {
+            self.sql
+                .push(" union all select user_id, 3 from list_membership where workspace_id = ");
+            self.workspace();
+            self.sql.push(" and list_id = ").push_bind(list.uuid());
+            self.sql.push(" and channel = ").push_bind(channel.as_str());
+            self.sql.push(" and status = 'unsubscribed'");
+        }
+        let Some(address) = ledger(channel) else { return };
+        self.sql.push(" union all select u.id, 4 from (");
+        self.suppressed(channel);
+        self.sql.push(") s join users u on u.workspace_id = ");
+        self.workspace();
+        self.sql.push(format!(" and {address} = s.identifier and u.deleted_at is null"));
+    }
+
+    /// Addresses that stand in the ledger of a channel, as `identifier`.
+    fn suppressed(&mut self, channel: Channel) {
+        self.sql.push("select distinct identifier from suppression where workspace_id = ");
+        self.workspace();
+        self.sql.push(" and channel = ").push_bind(channel.as_str());
+        self.sql.push(" and (scope = 'global'");
+        if let Some(list) = self.frame.ask.list {
+            self.sql.push(" or list_id = ").push_bind(list.uuid());
+        }
+        self.sql.push(")");
+    }
+
+    /// Joins what decides over reaching a profile: its consent to the channel (`c`), its membership of the
+    /// list (`o`), and whether its address stands in the ledger (`s`). Joins and not subqueries, since a
+    /// join stays fast whatever the planner took the sizes for.
+    pub(super) fn judgement(&mut self, channel: Channel) {
+        self.sql.push(" left join channel_consent c on c.workspace_id = ");
+        self.workspace();
+        self.sql.push(" and c.user_id = u.id and c.channel = ").push_bind(channel.as_str());
+        // Only rows that decide anything.
+        self.sql.push(match preference(self.frame) {
+            SubscriptionPreference::SubscribedOrOptedIn => {
+                " and (c.status = 'unsubscribed' or not c.is_valid)"
+            }
+            SubscriptionPreference::OptedInOnly => " and (c.status = 'optedIn' or not c.is_valid)",
+            SubscriptionPreference::All => " and not c.is_valid",
+        });
+        if let Some(list) = self.frame.ask.list {
+            self.sql.push(" left join list_membership o on o.workspace_id = ");
+            self.workspace();
+            self.sql.push(" and o.user_id = u.id and o.list_id = ").push_bind(list.uuid());
+            self.sql.push(" and o.channel = ").push_bind(channel.as_str());
+        }
+        let Some(address) = ledger(channel) else { return };
+        self.sql.push(" left join (");
+        self.suppressed(channel);
+        self.sql.push(") s on s.identifier = ").push(address);
+    }
+}
+
+/// What consent is wanted.
+pub(super) fn preference(frame: Frame<'_>) -> SubscriptionPreference {
+    frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
+}
+
+/// By what a profile alone says: when there is nowhere to send on a channel, and when there is something to
+/// which nothing can be sent.
+pub(super) const fn address_faults(channel: Channel) -> [&'static str; 2] {
+    match channel {
+        Channel::Email => ["u.email is null", "false"],
+        Channel::Sms | Channel::Whatsapp | Channel::Viber => {
+            ["u.phone is null", "u.phone_normal is null"]
+        }
+        // The gateway is given the caller's own id.
+        Channel::Push => ["u.external_id is null", "false"],
+    }
+}
+
+/// The column in which the ledger of a channel has its identifiers; push and Viber have no ledger.
+const fn ledger(channel: Channel) -> Option<&'static str> {
+    match channel {
+        Channel::Email => Some("u.email"),
+        Channel::Sms | Channel::Whatsapp => Some("u.phone_normal"),
+        Channel::Push | Channel::Viber => None,
+    }
+}

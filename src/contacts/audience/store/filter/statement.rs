@@ -1,0 +1,250 @@
+//! A targeting as conditions on profiles.
+
+use kernel::{Timestamp, UserId};
+use sqlx::{Postgres, QueryBuilder};
+
+use super::{Frame, PeopleSet};
+use crate::audience::model::{
+    Criterion, Filter, FilterGroup, Join, Scalar, Targeting,
+    filter::{AttributeFilter, ChannelFilter, ListFilter, ProfileField, ProfileFilter},
+};
+
+/// A statement being written. Profiles are `u`.
+pub(super) struct Statement<'a> {
+    pub(super) frame: Frame<'a>,
+    pub(super) sql: QueryBuilder<Postgres>,
+    /// Event filters written so far.
+    event_filters: usize,
+    /// Whether [`Self::reason`] is part of it.
+    pub(super) is_judged: bool,
+}
+
+impl<'a> Statement<'a> {
+    pub(super) fn new(frame: Frame<'a>, begin: &str) -> Self {
+        Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, is_judged: false }
+    }
+
+    /// Goes on with another question.
+    pub(super) fn turn_to(&mut self, frame: Frame<'a>) {
+        self.frame = frame;
+        self.event_filters = 0;
+    }
+
+    pub(super) fn workspace(&mut self) {
+        self.sql.push_bind(self.frame.workspace.uuid());
+    }
+
+    /// Joins and conditions: active profiles of the workspace whom the targeting means.
+    pub(super) fn audience(&mut self) {
+        if let (true, Some(channel)) = (self.is_judged, self.frame.ask.channel) {
+            self.judgement(channel);
+        }
+        self.sql.push(" where u.workspace_id = ");
+        self.workspace();
+        self.sql.push(" and u.deleted_at is null");
+        if let Some(few) = self.frame.among {
+            let ids: Vec<Vec<u8>> = few.iter().map(|one| one.user.bytes().to_vec()).collect();
+            self.sql.push(" and u.id = any(").push_bind(ids).push(")");
+        }
+        self.meant();
+    }
+
+    /// Conditions, each after an `and`: profiles whom the targeting means.
+    pub(super) fn meant(&mut self) {
+        if let Some(targeting) = self.frame.ask.targeting {
+            self.targeting(targeting);
+        }
+    }
+
+    fn targeting(&mut self, targeting: &Targeting) {
+        if let Some(ids) = &targeting.user_ids {
+            let internal: Vec<Vec<u8>> = ids
+                .iter()
+                .filter_map(|id| id.parse::<UserId>().ok())
+                .map(|id| id.bytes().to_vec())
+                .collect();
+            self.sql.push(" and (u.external_id = any(").push_bind(ids.clone());
+            self.sql.push(") or u.id = any(").push_bind(internal).push("))");
+        }
+        if !targeting.groups().is_empty() {
+            self.sql.push(" and (");
+            self.groups(targeting.groups(), targeting.join());
+            self.sql.push(")");
+        }
+        if !targeting.excluded_groups().is_empty() {
+            self.sql.push(" and (");
+            self.groups(targeting.excluded_groups(), Join::Or);
+            self.sql.push(") is not true");
+        }
+    }
+
+    fn groups(&mut self, groups: &[FilterGroup], join: Join) {
+        for (place, group) in groups.iter().enumerate() {
+            self.sql.push(between(place, join)).push("(");
+            for (place, filter) in group.filters.iter().enumerate() {
+                self.sql.push(between(place, group.join())).push("(");
+                self.filter(filter);
+                self.sql.push(")");
+            }
+            self.sql.push(")");
+        }
+    }
+
+    fn filter(&mut self, filter: &Filter) {
+        match filter {
+            Filter::Attribute(AttributeFilter { path, criterion }) => {
+                self.or_complement(criterion.is_complement(), |s| s.attribute(path, criterion));
+            }
+            Filter::Profile(ProfileFilter { field, criterion }) => {
+                self.or_complement(criterion.is_complement(), |s| s.profile(*field, criterion));
+            }
+            Filter::Channel(filter) => {
+                self.or_complement(filter.criterion.is_complement(), |s| s.channel(filter));
+            }
+            Filter::List(filter) => self.or_complement(filter.not(), |s| s.list(filter)),
+            Filter::Segment(filter) => self.or_complement(filter.not(), |s| {
+                s.sql.push("false");
+            }),
+            Filter::Event(_) | Filter::Engagement(_) => {
+                let people = self.frame.people[self.event_filters];
+                self.event_filters += 1;
+                self.or_complement(people.outside, |s| s.people(people));
+            }
+        }
+    }
+
+    fn or_complement(&mut self, complement: bool, write: impl FnOnce(&mut Self)) {
+        if complement {
+            self.sql.push("(");
+            write(self);
+            self.sql.push(") is not true");
+        } else {
+            write(self);
+        }
+    }
+
+    fn profile(&mut self, field: ProfileField, criterion: &Criterion) {
+        let column = match field {
+            ProfileField::Email => "u.email",
+            ProfileField::Phone => "coalesce(u.phone_normal, u.phone)",
+            ProfileField::ExternalId => "u.external_id",
+            ProfileField::CreatedAt => "u.created_at",
+            ProfileField::UpdatedAt => "u.updated_at",
+        };
+        let part = |text: &str| escaped(&field.normal_part(text));
+        match criterion {
+            Criterion::Equals { to: Scalar::Text(text), .. } => {
+                self.sql.push(column).push(" = ").push_bind(field.normal(text));
+            }
+            Criterion::In { values, .. } => {
+                let texts: Vec<String> = values
+                    .iter()
+                    .filter_map(|value| match value {
+                        Scalar::Text(text) => Some(field.normal(text)),
+                        _ => None,
+                    })
+                    .collect();
+                self.sql.push(column).push(" = any(").push_bind(texts).push(")");
+            }
+            Criterion::Contains { part: Scalar::Text(text), .. } => {
+                self.sql.push(column).push(" like ").push_bind(format!("%{}%", part(text)));
+            }
+            Criterion::StartsWith(text) => {
+                let beginning = escaped(&field.normal_beginning(text));
+                self.sql.push(column).push(" like ").push_bind(format!("{beginning}%"));
+            }
+            Criterion::EndsWith(text) => {
+                self.sql.push(column).push(" like ").push_bind(format!("%{}", part(text)));
+            }
+            Criterion::Exists { .. } => {
+                self.sql.push(column).push(" is not null");
+            }
+            _ if field.is_moment() => {
+                let (from, to) = criterion.moments(self.frame.now);
+                let at = |ms| Timestamp::from_millis(ms).utc();
+                self.sql.push("true");
+                if let Some(from) = from {
+                    self.sql.push(" and ").push(column).push(" >= ").push_bind(at(from));
+                }
+                if let Some(to) = to {
+                    self.sql.push(" and ").push(column).push(" <= ").push_bind(at(to));
+                }
+            }
+            // The reader lets no other operator near a text.
+            _ => {
+                self.sql.push("false");
+            }
+        }
+    }
+
+    fn channel(&mut self, filter: &ChannelFilter) {
+        self.sql.push("exists (select 1 from channel_consent s where s.workspace_id = ");
+        self.workspace();
+        self.sql.push(" and s.user_id = u.id and s.channel = ");
+        self.sql.push_bind(filter.channel.as_str()).push(" and s.status is not null");
+        let statuses = match &filter.criterion {
+            Criterion::Equals { to, .. } => std::slice::from_ref(to),
+            Criterion::In { values, .. } => values,
+            _ => &[],
+        };
+        if !statuses.is_empty() {
+            let statuses: Vec<String> = statuses
+                .iter()
+                .filter_map(|status| match status {
+                    Scalar::Text(text) => Some(text.clone()),
+                    _ => None,
+                })
+                .collect();
+            self.sql.push(" and s.status = any(").push_bind(statuses).push(")");
+        }
+        self.sql.push(")");
+    }
+
+    fn list(&mut self, filter: &ListFilter) {
+        self.sql.push("exists (select 1 from list_membership m where m.workspace_id = ");
+        self.workspace();
+        self.sql.push(" and m.user_id = u.id and m.list_id = ").push_bind(filter.list().uuid());
+        self.sql.push(" and m.status = 'subscribed'");
+        if let Some(channel) = self.frame.ask.channel {
+            self.sql.push(" and m.channel = ").push_bind(channel.as_str());
+        }
+        self.sql.push(") and exists (select 1 from subscription_list l where l.workspace_id = ");
+        self.workspace();
+        self.sql.push(" and l.id = ").push_bind(filter.list().uuid());
+        self.sql.push(" and l.archived_at is null)");
+    }
+
+    /// `is true` keeps the planner from turning this into a join, whose size it could only guess.
+    fn people(&mut self, people: PeopleSet) {
+        let mut ways = Vec::new();
+        if people.has_tokens {
+            ways.push(("u.external_id", "p.tokens"));
+        }
+        if people.has_ids {
+            ways.push(("u.id", "p.ids"));
+        }
+        if ways.is_empty() {
+            self.sql.push("false");
+        }
+        for (place, (column, set)) in ways.into_iter().enumerate() {
+            self.sql.push(between(place, Join::Or)).push("(").push(column);
+            self.sql.push(" in (select unnest(").push(set);
+            self.sql.push(") from audience_people p where p.filter = ").push_bind(people.filter);
+            self.sql.push(")) is true");
+        }
+    }
+}
+
+/// What stands before the element at this place.
+pub(super) fn between(place: usize, join: Join) -> &'static str {
+    match (place, join) {
+        (0, _) => "",
+        (_, Join::And) => " and ",
+        (_, Join::Or) => " or ",
+    }
+}
+
+/// A text as a part of a pattern of `like`.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}

@@ -1,0 +1,180 @@
+//! `/subscriptions/contacts/:userId/channels/*`, and the clearing of bounces.
+
+use axum::{Json, extract::State};
+use kernel::{
+    Channel,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    audit::Origin,
+    auth::{CallerOrSession, scope},
+    http::{ApiResult, Body, OptionalBody, Requester},
+};
+
+use super::path::{OfChannel, OfContact};
+use crate::consent::{
+    model::{ChannelStatus, Channels},
+    ops::{self, BounceCleared, ChannelChange},
+};
+
+/// Characters of a source.
+pub(super) const SOURCE_CHARS_MAX: usize = 255;
+/// Characters of the words consented to.
+pub(super) const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
+/// Characters of a reason.
+const REASON_CHARS_MAX: usize = 1000;
+/// Where a change comes from that does not say it.
+pub(super) const SOURCE_DEFAULT: &str = "api";
+
+/// Reads where a change comes from.
+pub(super) fn source(body: &mut Fields<'_>) -> String {
+    let source = body.optional("source").text(1..=SOURCE_CHARS_MAX);
+    source.unwrap_or_else(|| SOURCE_DEFAULT.to_owned())
+}
+
+/// A status for a channel.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct ChannelUpdate {
+    /// Must be a channel; the one in the path counts.
+    #[schema(required)]
+    #[expect(dead_code, reason = "required of the caller, but the path's word counts")]
+    channel: Channel,
+    /// What the contact says.
+    status: ChannelStatus,
+    /// Where the change comes from; default `api`.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    source: String,
+    /// The words consented to, kept for compliance.
+    #[schema(max_length = 10_000)]
+    consent_text: Option<String>,
+    /// Why; kept in the history.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+impl FromFields for ChannelUpdate {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            channel: body.required("channel").one_of(Channel::NAMED),
+            status: body.required("status").one_of(ChannelStatus::NAMED),
+            source: source(body),
+            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
+            reason: body.optional("reason").text(0..=REASON_CHARS_MAX),
+        }
+    }
+}
+
+/// Sets a contact's status on one channel; answers all its channels.
+#[utoipa::path(
+    put,
+    path = "/subscriptions/contacts/{userId}/channels/{channel}",
+    tag = "consent",
+    params(
+        ("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex"),
+        ("channel" = Channel, Path, description = "counts, whatever the body says"),
+    ),
+    request_body = ChannelUpdate,
+    responses((status = 200, body = Channels))
+)]
+pub(super) async fn update_channel(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceWrite>,
+    path: OfChannel,
+    requester: Requester,
+    Body(update): Body<ChannelUpdate>,
+) -> ApiResult<Json<Channels>> {
+    let change = ChannelChange {
+        user: path.contact.user()?,
+        channel: path.channel,
+        status: update.status,
+        consent_text: update.consent_text,
+        reason: update.reason,
+    };
+    let origin = Origin { source: update.source, actor: caller.actor(), requester };
+    let now = app.clock().now();
+    Ok(Json(ops::set_channel(app.db(), now, caller.tenant(), &origin, &change).await?))
+}
+
+/// Whether a channel may be used.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ChannelSubscribed {
+    /// True unless the contact opted out; false for a contact that is not there.
+    subscribed: bool,
+}
+
+/// Tells whether a contact is subscribed on a channel.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/contacts/{userId}/channels/{channel}/status",
+    tag = "consent",
+    params(
+        ("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex"),
+        ("channel" = Channel, Path),
+    ),
+    responses((status = 200, body = ChannelSubscribed))
+)]
+pub(super) async fn check_channel(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceRead>,
+    path: OfChannel,
+) -> ApiResult<Json<ChannelSubscribed>> {
+    let subscribed = match path.contact.possible() {
+        Some(user) => {
+            ops::read::is_subscribed(app.db(), caller.workspace(), user, path.channel).await?
+        }
+        None => false,
+    };
+    Ok(Json(ChannelSubscribed { subscribed }))
+}
+
+/// Why bounces are forgotten.
+#[derive(Debug, ToSchema)]
+pub(super) struct ClearBounce {
+    /// Why; kept in the history.
+    #[schema(max_length = 1000)]
+    reason: Option<String>,
+}
+
+impl FromFields for ClearBounce {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self { reason: body.optional("reason").text(0..=REASON_CHARS_MAX) }
+    }
+}
+
+/// It is done.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Success {
+    /// Always true.
+    success: bool,
+}
+
+impl Success {
+    pub(super) const YES: Self = Self { success: true };
+}
+
+/// Forgets a contact's bounces, and lifts its address's deliverability suppressions.
+#[utoipa::path(
+    post,
+    path = "/subscriptions/contacts/{userId}/clear-bounce",
+    tag = "consent",
+    params(("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex")),
+    request_body = Option<ClearBounce>,
+    responses((status = 200, body = Success))
+)]
+pub(super) async fn clear_bounce(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceWrite>,
+    OfContact(contact): OfContact,
+    requester: Requester,
+    Body(OptionalBody(body)): Body<OptionalBody<ClearBounce>>,
+) -> ApiResult<Json<Success>> {
+    let cleared =
+        BounceCleared { user: contact.user()?, reason: body.and_then(|body| body.reason) };
+    let origin = Origin { source: SOURCE_DEFAULT.to_owned(), actor: caller.actor(), requester };
+    ops::clear_bounce(app.db(), app.clock().now(), caller.tenant(), &origin, &cleared).await?;
+    Ok(Json(Success::YES))
+}

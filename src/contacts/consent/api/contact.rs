@@ -1,0 +1,69 @@
+//! `GET /subscriptions/contacts/:userId`, and whether its email address is valid.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{CallerOrSession, scope},
+    http::ApiResult,
+};
+
+use super::path::OfContact;
+use crate::consent::{
+    model::{Channels, Membership},
+    ops,
+};
+
+/// What is known of a contact's consent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Contact {
+    /// By channel; a channel without a recorded state is absent.
+    channels: Channels,
+    /// The first 500 memberships, oldest first.
+    lists: Vec<Membership>,
+}
+
+/// Whether an address can be written to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct EmailValid {
+    /// False when a hard bounce marked the address invalid, and for a contact that is not there.
+    valid: bool,
+}
+
+/// Finds a contact's consent.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/contacts/{userId}",
+    tag = "consent",
+    params(("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex")),
+    responses((status = 200, body = Contact))
+)]
+pub(super) async fn find_contact(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceRead>,
+    OfContact(contact): OfContact,
+) -> ApiResult<Json<Contact>> {
+    let (channels, lists) = ops::read::contact(app.db(), caller.tenant(), contact.user()?).await?;
+    Ok(Json(Contact { channels, lists }))
+}
+
+/// Tells whether a contact's email address is valid: deliverability, not consent.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/contacts/{userId}/email-valid",
+    tag = "consent",
+    params(("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex")),
+    responses((status = 200, body = EmailValid))
+)]
+pub(super) async fn check_email(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceRead>,
+    OfContact(contact): OfContact,
+) -> ApiResult<Json<EmailValid>> {
+    let valid = match contact.possible() {
+        Some(user) => ops::read::has_valid_email(app.db(), caller.workspace(), user).await?,
+        None => false,
+    };
+    Ok(Json(EmailValid { valid }))
+}

@@ -1,0 +1,50 @@
+//! `GET /subscriptions/contacts/:userId/history`: everything that was written about a contact's consent.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{CallerOrSession, scope},
+    http::{ApiResult, OffsetPage, Query},
+};
+
+use super::path::OfContact;
+use crate::consent::{model::HistoryEntry, ops};
+
+/// Entries on a page where the caller asks for no number, and at most (DECISIONS C6).
+type Page = OffsetPage<50, 200>;
+
+/// A page of a contact's history.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ConsentHistory)]
+pub(super) struct History {
+    /// The page, newest first.
+    items: Vec<HistoryEntry>,
+    /// Entries in all.
+    total: u64,
+}
+
+/// Lists a contact's history, newest first.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/contacts/{userId}/history",
+    tag = "consent",
+    params(
+        ("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex"),
+        ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+    ),
+    responses((status = 200, body = History))
+)]
+pub(super) async fn list_history(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceRead>,
+    OfContact(contact): OfContact,
+    Query(page): Query<Page>,
+) -> ApiResult<Json<History>> {
+    let place = (page.limit, page.offset);
+    let (items, total) =
+        ops::read::history(app.db(), caller.tenant(), contact.user()?, place).await?;
+    Ok(Json(History { items, total }))
+}

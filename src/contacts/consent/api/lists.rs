@@ -1,0 +1,201 @@
+//! `/subscriptions/contacts/:userId/lists/*`: a contact's memberships.
+
+use axum::{Json, extract::State};
+use kernel::{
+    Channel, ListId, OrganizationId, Timestamp, UserId, WorkspaceId,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use url::Url;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    audit::Origin,
+    auth::{CallerOrSession, scope},
+    http::{ApiResult, Body, Requester},
+    links::{ConfirmSubscription, Link},
+};
+
+use super::{
+    channels::{CONSENT_TEXT_CHARS_MAX, Success, source},
+    path::{OfContact, OfList},
+};
+use crate::consent::{
+    model::{Membership, MembershipKey, Pending, Tenant},
+    ops::{self, Subscribed, Subscription},
+};
+
+/// Lists a contact's memberships, subscribed and unsubscribed, oldest first.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/contacts/{userId}/lists",
+    tag = "consent",
+    params(("userId" = UserId, Path, description = "internal contact id, 24-hex")),
+    responses((status = 200, body = [Membership]))
+)]
+pub(super) async fn list_lists(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceRead>,
+    OfContact(contact): OfContact,
+) -> ApiResult<Json<Vec<Membership>>> {
+    let lists = ops::read::memberships(app.db(), caller.tenant(), contact.user()?).await?;
+    Ok(Json(lists))
+}
+
+/// A subscription to a list.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct Subscribe {
+    /// On which channel.
+    channel: Channel,
+    /// Where it comes from (`form`, `import`, `preference_center`, …); default `api`.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    source: String,
+    /// The words consented to, kept for compliance.
+    #[schema(max_length = 10_000)]
+    consent_text: Option<String>,
+}
+
+impl FromFields for Subscribe {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            channel: body.required("channel").one_of(Channel::NAMED),
+            source: source(body),
+            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
+        }
+    }
+}
+
+/// A membership, or a subscription that waits to be confirmed.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum SubscribeAnswer {
+    /// The membership.
+    Now(Box<Membership>),
+    /// There is no membership yet.
+    Pending(Box<PendingMembership>),
+}
+
+/// A subscription that waits for the click on a link. Nothing is subscribed before that.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PendingMembership {
+    organization_id: OrganizationId,
+    workspace_id: WorkspaceId,
+    contact_id: UserId,
+    list_id: ListId,
+    channel: Channel,
+    /// Always `pending`.
+    #[schema(value_type = String)]
+    status: &'static str,
+    /// Where it came from.
+    opt_in_source: String,
+    /// The words to be consented to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    consent_text: Option<String>,
+    /// Send this to the contact: whoever opens it can confirm.
+    confirm_url: String,
+    /// Until when the link works.
+    expires_at: Timestamp,
+}
+
+impl PendingMembership {
+    fn of(tenant: Tenant, pending: Pending, confirm_url: Url) -> Self {
+        Self {
+            organization_id: tenant.organization,
+            workspace_id: tenant.workspace,
+            contact_id: pending.key.user,
+            list_id: pending.key.list,
+            channel: pending.key.channel,
+            status: "pending",
+            opt_in_source: pending.source,
+            consent_text: pending.consent_text,
+            confirm_url: confirm_url.into(),
+            expires_at: pending.expires_at,
+        }
+    }
+}
+
+/// Subscribes a contact to a list: also one who had opted out of it, whom nothing else subscribes again.
+#[utoipa::path(
+    post,
+    path = "/subscriptions/contacts/{userId}/lists/{listId}",
+    tag = "consent",
+    params(
+        ("userId" = UserId, Path, description = "internal contact id, 24-hex"),
+        ("listId" = ListId, Path),
+    ),
+    request_body = Subscribe,
+    responses((status = 200, body = SubscribeAnswer, description = "`pending` where the list requires \
+        double opt-in and the source is `form` or `preference_center`"))
+)]
+pub(super) async fn subscribe(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceWrite>,
+    path: OfList,
+    requester: Requester,
+    Body(body): Body<Subscribe>,
+) -> ApiResult<Json<SubscribeAnswer>> {
+    let (user, list, channel) = (path.contact.user()?, path.list()?, body.channel);
+    let tenant = caller.tenant();
+    let subscription = Subscription {
+        key: MembershipKey { user, list, channel },
+        consent_text: body.consent_text,
+    };
+    let origin = Origin { source: body.source, actor: caller.actor(), requester };
+    let now = app.clock().now();
+    let subscribed = ops::subscribe(app.db(), now, tenant, &origin, &subscription).await?;
+    Ok(Json(match subscribed {
+        Subscribed::Now(membership) => SubscribeAnswer::Now(Box::new(membership)),
+        Subscribed::Pending(pending) => {
+            let workspace = tenant.workspace;
+            let link = ConfirmSubscription { workspace, user, list, channel };
+            let url = app.links().url(now, &Link::ConfirmSubscription(link)).await?;
+            SubscribeAnswer::Pending(Box::new(PendingMembership::of(tenant, pending, url)))
+        }
+    }))
+}
+
+/// An opt-out of a list.
+#[derive(Debug, ToSchema)]
+pub(super) struct Unsubscribe {
+    /// On which channel.
+    channel: Channel,
+    /// Where it comes from; default `api`.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
+    source: String,
+}
+
+impl FromFields for Unsubscribe {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self { channel: body.required("channel").one_of(Channel::NAMED), source: source(body) }
+    }
+}
+
+/// Unsubscribes a contact from a list.
+#[utoipa::path(
+    delete,
+    path = "/subscriptions/contacts/{userId}/lists/{listId}",
+    tag = "consent",
+    params(
+        ("userId" = UserId, Path, description = "internal contact id, 24-hex"),
+        ("listId" = ListId, Path),
+    ),
+    request_body = Unsubscribe,
+    responses((status = 200, body = Success))
+)]
+pub(super) async fn unsubscribe(
+    State(app): State<Services>,
+    caller: CallerOrSession<scope::ComplianceWrite>,
+    path: OfList,
+    requester: Requester,
+    Body(body): Body<Unsubscribe>,
+) -> ApiResult<Json<Success>> {
+    let key =
+        MembershipKey { user: path.contact.user()?, list: path.list()?, channel: body.channel };
+    let origin = Origin { source: body.source, actor: caller.actor(), requester };
+    let now = app.clock().now();
+    ops::unsubscribe(app.db(), now, caller.tenant(), &origin, key).await?;
+    Ok(Json(Success::YES))
+}

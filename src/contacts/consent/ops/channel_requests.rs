@@ -1,0 +1,124 @@
+//! Opt-ins to a whole channel that wait for their contact's word, as callers that prove nothing ask for them.
+
+use kernel::{Channel, Result, Timestamp, UserId};
+use sqlx::PgPool;
+use web::{
+    audit::{self, Entry},
+    db,
+    http::Requester,
+    links::ConfirmChannel,
+};
+
+use super::{
+    channels::{ChannelChange, states, turn_channel},
+    memberships::{CONFIRMED, RECIPIENT, confirmed_by},
+    read,
+};
+use crate::consent::{
+    model::{ChannelStatus, Origin, PendingChannel, Tenant},
+    store::{contacts, pending_channels},
+};
+
+/// An opt-in to a channel that is to wait.
+#[derive(Debug, Clone)]
+pub struct ChannelRequest {
+    /// The contact; none where there is no profile of that name.
+    pub user: Option<UserId>,
+    /// The channel.
+    pub channel: Channel,
+    /// What the contact will have said once it is confirmed: an opt-in.
+    pub status: ChannelStatus,
+    /// The words consented to.
+    pub consent_text: Option<String>,
+}
+
+/// Lets an opt-in wait for its contact's word. Says until when it can be confirmed, the same whether or not
+/// there is such a contact.
+///
+/// # Errors
+/// When the store fails.
+pub async fn request_channel(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    request: &ChannelRequest,
+) -> Result<Timestamp> {
+    let expires_at = confirmed_by(now);
+    let Some(user) = request.user else { return Ok(expires_at) };
+    let pending = PendingChannel {
+        user,
+        channel: request.channel,
+        status: request.status,
+        source: origin.source.clone(),
+        consent_text: request.consent_text.clone(),
+        requested_at: now,
+        expires_at,
+    };
+    db::retried(|| request_once(db, tenant, &pending)).await?;
+    Ok(expires_at)
+}
+
+async fn request_once(db: &PgPool, tenant: Tenant, pending: &PendingChannel) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let locked = contacts::lock(&mut tx, tenant.workspace, &[pending.user]).await?;
+    let (state, _) = states(&mut tx, tenant, pending.user, pending.channel).await?;
+    if locked.contains_key(&pending.user) && state.status != Some(pending.status) {
+        pending_channels::save(&mut tx, tenant.workspace, pending).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Confirms an opt-in that waits; says whether the contact is opted in now. A second click finds it done; after
+/// an opt-out that came later, or once it is too late, there is nothing to confirm and nothing happens.
+///
+/// # Errors
+/// When the store fails.
+pub async fn confirm_channel(
+    db: &PgPool,
+    now: Timestamp,
+    link: ConfirmChannel,
+    requester: &Requester,
+) -> Result<bool> {
+    let Some(tenant) = read::tenant_of(db, link.workspace).await? else { return Ok(false) };
+    let (is_opted_in, entry) =
+        db::retried(|| confirm_once(db, now, tenant, link, requester)).await?;
+    audit::count(entry.as_slice());
+    Ok(is_opted_in)
+}
+
+async fn confirm_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    link: ConfirmChannel,
+    requester: &Requester,
+) -> Result<(bool, Option<Entry>)> {
+    let ConfirmChannel { user, channel, .. } = link;
+    let mut tx = db.begin().await?;
+    let locked = contacts::lock(&mut tx, tenant.workspace, &[user]).await?;
+    if !locked.contains_key(&user) {
+        return Ok((false, None));
+    }
+    let found = pending_channels::find(&mut tx, tenant.workspace, now, user, channel).await?;
+    let Some(pending) = found else {
+        let (state, _) = states(&mut tx, tenant, user, channel).await?;
+        return Ok((state.status.is_some_and(ChannelStatus::is_opt_in), None));
+    };
+    let origin = Origin {
+        source: pending.source,
+        actor: RECIPIENT.to_owned(),
+        requester: requester.clone(),
+    };
+    let change = ChannelChange {
+        user,
+        channel,
+        status: pending.status,
+        consent_text: pending.consent_text,
+        reason: Some(CONFIRMED.to_owned()),
+    };
+    let (_, entry) = turn_channel(&mut tx, now, tenant, &origin, &change).await?;
+    tx.commit().await?;
+    Ok((true, Some(entry)))
+}

@@ -1,0 +1,134 @@
+//! What is heard of a contact's address after a message left, written into consent: within the
+//! transaction of whoever heard it, and counted by them once it is committed.
+
+use std::borrow::Cow;
+
+use kernel::{Channel, Result, UserId, WorkspaceId};
+use sqlx::PgConnection;
+use web::audit::{self, Action, Entry, Write};
+
+use super::channels::states;
+use crate::{
+    consent::{
+        model::{BounceType, ChannelStatus, Tenant},
+        store::{channels, contacts},
+    },
+    suppressions::{
+        model::{Identifier, Ledger},
+        ops::deliverability,
+    },
+};
+
+/// Where a contact is reached on a channel, in the spelling of the channel's ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The channel's ledger.
+    pub ledger: Ledger,
+    /// The address or number.
+    pub identifier: Identifier,
+}
+
+impl Address {
+    /// Where a contact is reached on a channel now; none for a contact that is gone, or has no address,
+    /// or a channel without a ledger.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn of(
+        tx: &mut PgConnection,
+        workspace: WorkspaceId,
+        user: UserId,
+        channel: Channel,
+    ) -> Result<Option<Self>> {
+        let mut locked = contacts::lock(tx, workspace, &[user]).await?;
+        let addresses = locked.remove(&user);
+        let found = addresses.and_then(|addresses| addresses.of(channel));
+        Ok(found.map(|(ledger, identifier)| Self { ledger, identifier }))
+    }
+}
+
+/// What a soft bounce came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoftBounce {
+    /// The entry of the history; none for a contact that is gone.
+    pub entry: Option<Entry>,
+    /// Bounces since the address was last known to be good, this one included.
+    pub count: i32,
+}
+
+/// Writes down that a contact's mailbox refused a message this time (DECISIONS C4). An address that is
+/// known not to exist stays so.
+///
+/// # Errors
+/// When the store fails.
+pub async fn soft_bounced(
+    tx: &mut PgConnection,
+    tenant: Tenant,
+    write: &Write<'_>,
+    user: UserId,
+) -> Result<SoftBounce> {
+    let channel = Channel::Email;
+    let locked = contacts::lock(&mut *tx, tenant.workspace, &[user]).await?;
+    if locked.is_empty() {
+        return Ok(SoftBounce { entry: None, count: 0 });
+    }
+    let (mut state, _) = states(&mut *tx, tenant, user, channel).await?;
+    state.bounce.count = state.bounce.count.saturating_add(1);
+    state.bounce.last_at = Some(write.now);
+    if state.bounce.is_valid {
+        state.bounce.kind = Some(BounceType::Soft);
+    }
+    channels::save(&mut *tx, tenant.workspace, write.now, (user, channel), &state).await?;
+    let status = state.status.map(|status| Cow::Borrowed(status.as_str()));
+    let entry = Entry {
+        user,
+        channel,
+        list: None,
+        action: Action::SoftBounce,
+        previous: status.clone(),
+        new: status,
+    };
+    audit::append(tx, tenant.workspace, write, std::slice::from_ref(&entry)).await?;
+    Ok(SoftBounce { entry: Some(entry), count: state.bounce.count })
+}
+
+/// Writes down that somebody called a message spam (DECISIONS C1): the ledger gets a row, and every contact
+/// with the address, and the one the message was for, is opted out of the channel.
+///
+/// # Errors
+/// When the store fails.
+pub async fn complained(
+    tx: &mut PgConnection,
+    tenant: Tenant,
+    write: &Write<'_>,
+    channel: Channel,
+    (user, address): (Option<UserId>, Option<&Address>),
+) -> Result<Vec<Entry>> {
+    let workspace = tenant.workspace;
+    let mut users: Vec<UserId> = user.into_iter().collect();
+    if let Some(Address { ledger, identifier }) = address {
+        users.extend(contacts::having(&mut *tx, workspace, *ledger, identifier).await?);
+    }
+    // Those who have got another address in between are opted out all the same: they had this one.
+    let locked = contacts::lock(&mut *tx, workspace, &users).await?;
+    let mut entries = Vec::with_capacity(locked.len());
+    for user in locked.into_keys() {
+        let (mut state, _) = states(&mut *tx, tenant, user, channel).await?;
+        let previous = state.status;
+        state.set(write.now, ChannelStatus::Unsubscribed, &write.origin.source, None);
+        channels::save(&mut *tx, workspace, write.now, (user, channel), &state).await?;
+        entries.push(Entry {
+            user,
+            channel,
+            list: None,
+            action: Action::Complaint,
+            previous: previous.map(|status| status.as_str().into()),
+            new: Some(ChannelStatus::Unsubscribed.as_str().into()),
+        });
+    }
+    audit::append(&mut *tx, workspace, write, &entries).await?;
+    if let Some(Address { ledger, identifier }) = address {
+        deliverability::complaint(tx, workspace, write, (*ledger, identifier)).await?;
+    }
+    Ok(entries)
+}

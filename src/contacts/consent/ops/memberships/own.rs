@@ -1,0 +1,290 @@
+//! A contact's own word: the only way back after an opt-out.
+
+use kernel::{Error, Result, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use web::{
+    audit::{self, Entry, Write},
+    db,
+    http::Requester,
+    links::{CONFIRMATION_TTL, ConfirmSubscription},
+};
+
+use super::{Seen, carry_out, look};
+use crate::{
+    consent::{
+        model::{
+            Known, ListState, Membership, MembershipKey, MembershipStatus, Mode, Origin, Pending,
+            SkipReason, Tenant, Turn, Verdict, plan,
+        },
+        ops::read,
+        store::pending,
+    },
+    suppressions::ops::mirror::{self, OptInReach},
+};
+
+/// Sources that speak for whoever filled in a form, which may have been anybody (DECISIONS C8).
+const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
+/// The source of what an app says: whoever has its key, which is in every copy of it, may say it.
+pub const SDK_SOURCE: &str = "sdk";
+/// The reason in the history of a subscription that was confirmed.
+pub(in crate::consent::ops) const CONFIRMED: &str = "confirmed by the link sent to the contact";
+/// Who confirms.
+pub(in crate::consent::ops) const RECIPIENT: &str = "recipient";
+
+/// What an opt-in of this source takes out of the ledgers: an app's takes nothing that an operator or another
+/// workspace put there.
+pub(in crate::consent::ops) fn reach_of(source: &str) -> OptInReach {
+    if source == SDK_SOURCE { OptInReach::OwnUnsubscribe } else { OptInReach::Full }
+}
+
+/// A contact's own word on one list and channel.
+#[derive(Debug, Clone)]
+pub struct Subscription {
+    /// Whose, to what.
+    pub key: MembershipKey,
+    /// The words consented to.
+    pub consent_text: Option<String>,
+}
+
+/// What became of a subscription.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subscribed {
+    /// It is so.
+    Now(Membership),
+    /// It waits for the click on a link, which the caller has to send: see
+    /// [`web::links::Link::ConfirmSubscription`].
+    Pending(Pending),
+}
+
+/// Subscribes a contact to a list on a channel: the only way back after an opt-out. On a list that
+/// requires double opt-in, a subscription through a form waits until it is [confirmed](confirm).
+///
+/// # Errors
+/// Not found for a contact or a list that is not there, or a list that is archived.
+pub async fn subscribe(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    subscription: &Subscription,
+) -> Result<Subscribed> {
+    let (subscribed, entries) =
+        db::retried(|| subscribe_once(db, now, tenant, origin, subscription)).await?;
+    audit::count(&entries);
+    Ok(subscribed)
+}
+
+/// Lets a subscription wait for its contact's word, whatever the list asks for: for callers that prove
+/// nothing. Says until when it can be confirmed, the same whether or not there is such a contact.
+///
+/// # Errors
+/// Not found for a list that is not there, or is archived.
+pub async fn request(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    subscription: &Subscription,
+) -> Result<Timestamp> {
+    let pending = pending_of(now, origin, subscription);
+    db::retried(|| request_once(db, now, tenant, &pending)).await?;
+    Ok(pending.expires_at)
+}
+
+async fn request_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    pending: &Pending,
+) -> Result<()> {
+    let (key, to) = (pending.key, MembershipStatus::Subscribed);
+    let mut tx = db.begin().await?;
+    let turn = Turn { now, to, source: &pending.source, consent_text: None };
+    let Known { users, lists, rows } = look(&mut tx, tenant, &[(key, turn)]).await?.known;
+    if lists.get(&key.list).is_none_or(|list| list.archived) {
+        return Err(Error::NotFound("List"));
+    }
+    let is_subscribed = rows.get(&key).is_some_and(|row| row.status == to);
+    if users.contains(&key.user) && !is_subscribed {
+        pending::save(&mut tx, tenant.workspace, pending).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+fn pending_of(now: Timestamp, origin: &Origin, subscription: &Subscription) -> Pending {
+    Pending {
+        key: subscription.key,
+        source: origin.source.clone(),
+        consent_text: subscription.consent_text.clone(),
+        requested_at: now,
+        expires_at: confirmed_by(now),
+    }
+}
+
+/// Until when what is asked for now can be confirmed.
+pub(in crate::consent::ops) fn confirmed_by(now: Timestamp) -> Timestamp {
+    let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.millis().saturating_add(ttl_ms))
+}
+
+async fn subscribe_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    subscription: &Subscription,
+) -> Result<(Subscribed, Vec<Entry>)> {
+    let key = subscription.key;
+    let mut tx = db.begin().await?;
+    let turn = Turn {
+        now,
+        to: MembershipStatus::Subscribed,
+        source: &origin.source,
+        consent_text: subscription.consent_text.as_deref(),
+    };
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    if waits(&seen.known, &key, &origin.source) {
+        let pending = pending_of(now, origin, subscription);
+        pending::save(&mut tx, tenant.workspace, &pending).await?;
+        tx.commit().await?;
+        return Ok((Subscribed::Pending(pending), Vec::new()));
+    }
+    let write = Write { consent_text: turn.consent_text, ..Write::of(now, origin) };
+    let plan = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    tx.commit().await?;
+    Ok((Subscribed::Now(row(plan.0)?), plan.1))
+}
+
+/// Whether a subscription has to be confirmed: a list that asks for it, a source that proves nothing, a
+/// contact that is not subscribed already.
+fn waits(known: &Known, key: &MembershipKey, source: &str) -> bool {
+    let list = known.lists.get(&key.list);
+    let is_subscribed =
+        known.rows.get(key).is_some_and(|row| row.status == MembershipStatus::Subscribed);
+    let asks = |list: &ListState| list.require_double_opt_in && !list.archived;
+    list.is_some_and(asks)
+        && known.users.contains(&key.user)
+        && UNPROVEN_SOURCES.contains(&source)
+        && !is_subscribed
+}
+
+fn row(membership: Option<Membership>) -> Result<Membership> {
+    membership.ok_or_else(|| Error::internal("a written membership is missing"))
+}
+
+/// Confirms a subscription that waits. A second click finds it done; after an opt-out that came later, or
+/// once it is too late, there is nothing to confirm and nothing happens.
+///
+/// # Errors
+/// When the store fails.
+pub async fn confirm(
+    db: &PgPool,
+    now: Timestamp,
+    link: ConfirmSubscription,
+    requester: &Requester,
+) -> Result<Option<Membership>> {
+    let Some(tenant) = read::tenant_of(db, link.workspace).await? else { return Ok(None) };
+    let key = MembershipKey { user: link.user, list: link.list, channel: link.channel };
+    let (membership, entries) =
+        db::retried(|| confirm_once(db, now, tenant, key, requester)).await?;
+    audit::count(&entries);
+    Ok(membership)
+}
+
+async fn confirm_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    key: MembershipKey,
+    requester: &Requester,
+) -> Result<(Option<Membership>, Vec<Entry>)> {
+    let mut tx = db.begin().await?;
+    let to = MembershipStatus::Subscribed;
+    let turn = Turn { now, to, source: "", consent_text: None };
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let Some(pending) = pending::find(&mut tx, tenant.workspace, now, key).await? else {
+        let row = seen.known.rows.remove(&key).filter(|row| row.status == to);
+        return Ok((row.filter(|_| seen.known.users.contains(&key.user)), Vec::new()));
+    };
+    let Known { users, lists, .. } = &seen.known;
+    if !users.contains(&key.user) || lists.get(&key.list).is_none_or(|list| list.archived) {
+        return Ok((None, Vec::new()));
+    }
+    let origin = Origin {
+        source: pending.source,
+        actor: RECIPIENT.to_owned(),
+        requester: requester.clone(),
+    };
+    let text = pending.consent_text.as_deref();
+    let turn = Turn { source: &origin.source, consent_text: text, ..turn };
+    let write = Write { now, origin: &origin, consent_text: text, reason: Some(CONFIRMED) };
+    let written = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    tx.commit().await?;
+    Ok(written)
+}
+
+/// Unsubscribes a contact from a list on a channel; where there is no membership, one that says so is
+/// made. Heard for archived lists, too.
+///
+/// # Errors
+/// Not found for a contact or a list that is not there.
+pub async fn unsubscribe(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    key: MembershipKey,
+) -> Result<Membership> {
+    let (membership, entries) =
+        db::retried(|| unsubscribe_once(db, now, tenant, origin, key)).await?;
+    audit::count(&entries);
+    Ok(membership)
+}
+
+async fn unsubscribe_once(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    key: MembershipKey,
+) -> Result<(Membership, Vec<Entry>)> {
+    let mut tx = db.begin().await?;
+    let to = MembershipStatus::Unsubscribed;
+    let turn = Turn { now, to, source: &origin.source, consent_text: None };
+    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let write = Write::of(now, origin);
+    let (membership, entries) = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    tx.commit().await?;
+    Ok((row(membership)?, entries))
+}
+
+/// Writes one contact's own word, with what it does to the ledger of the list.
+async fn own_word(
+    tx: &mut PgConnection,
+    tenant: Tenant,
+    write: &Write<'_>,
+    seen: &mut Seen,
+    (key, turn): (MembershipKey, Turn<'_>),
+) -> Result<(Option<Membership>, Vec<Entry>)> {
+    let mut plan = plan(tenant, Mode::Own, &seen.known, &[(key, turn)]);
+    match plan.verdicts.first() {
+        Some(Verdict::Written) => {}
+        Some(Verdict::Refused(SkipReason::ContactNotFound)) => {
+            return Err(Error::NotFound("Contact"));
+        }
+        _ => return Err(Error::NotFound("List")),
+    }
+    carry_out(tx, tenant, write, &plan).await?;
+    if turn.to == MembershipStatus::Subscribed {
+        let address = seen.addresses.get(&key.user).and_then(|all| all.of(key.channel));
+        if let Some((ledger, identifier)) = address {
+            let reach = reach_of(turn.source);
+            let address = (ledger, &identifier);
+            mirror::opt_in_to_list(tx, tenant, reach, key.list, address).await?;
+        }
+    }
+    // A row that was so already is not among those to be written.
+    let membership = plan.rows.pop().or_else(|| seen.known.rows.remove(&key));
+    Ok((membership, plan.entries))
+}

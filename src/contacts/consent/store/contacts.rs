@@ -1,0 +1,178 @@
+//! The contacts themselves: whether they are there, and where they can be reached.
+
+use std::collections::HashMap;
+
+use kernel::{Channel, OrganizationId, Result, Tenant, UserId, WorkspaceId};
+use sqlx::{PgConnection, PgPool};
+
+use crate::suppressions::model::{Identifier, Ledger};
+
+/// Where a contact can be reached, in the spelling of the ledgers.
+#[derive(Debug, Clone, Default)]
+pub(in crate::consent) struct Addresses {
+    email: Option<String>,
+    phone: Option<String>,
+}
+
+impl Addresses {
+    /// What the channel's ledger knows the contact by.
+    pub(in crate::consent) fn of(&self, channel: Channel) -> Option<(Ledger, Identifier)> {
+        let ledger = Ledger::of(channel)?;
+        let address = match ledger {
+            Ledger::Email => self.email.clone()?,
+            Ledger::Sms | Ledger::Whatsapp => self.phone.clone()?,
+        };
+        Some((ledger, Identifier::of_stored(address)))
+    }
+}
+
+/// A contact with a phone number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberHolder {
+    /// Where the contact is.
+    pub tenant: Tenant,
+    /// The contact.
+    pub user: UserId,
+    /// Whether it, or its number, is opted out of the channel.
+    pub is_opted_out: bool,
+}
+
+/// Locks contacts against other writers until the transaction ends; those that are not there, or were
+/// deleted, are missing from the answer.
+pub(in crate::consent) async fn lock(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    users: &[UserId],
+) -> Result<HashMap<UserId, Addresses>> {
+    let ids: Vec<&[u8]> = users.iter().map(|user| &user.bytes()[..]).collect();
+    let rows = sqlx::query!(
+        // Joined, not `any($2)`: a plan that does not know the array would search all of it row by row.
+        "select u.id, u.email, u.phone_normal
+         from unnest($2::bytea[]) as k (id)
+         join users u on u.workspace_id = $1 and u.id = k.id
+         where u.deleted_at is null
+         order by u.id
+         for no key update of u",
+        workspace.uuid(),
+        &ids as _,
+    )
+    .fetch_all(connection)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let addresses = Addresses { email: row.email, phone: row.phone_normal };
+            Ok((user_id(&row.id)?, addresses))
+        })
+        .collect()
+}
+
+/// Whether the contact is there.
+pub(in crate::consent) async fn exists(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    user: UserId,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        "select exists (
+             select from users where workspace_id = $1 and id = $2 and deleted_at is null) as \"found!\"",
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(found)
+}
+
+/// The workspace in its organization; none for a workspace that is gone.
+pub(in crate::consent) async fn tenant(
+    db: &PgPool,
+    workspace: WorkspaceId,
+) -> Result<Option<Tenant>> {
+    let organization = sqlx::query_scalar!(
+        "select organization_id from workspace where id = $1",
+        workspace.uuid(),
+    )
+    .fetch_optional(db)
+    .await?;
+    Ok(organization.map(|id| Tenant { organization: OrganizationId::new(id), workspace }))
+}
+
+/// Reads a stored id.
+pub(in crate::consent) fn user_id(bytes: &[u8]) -> Result<UserId> {
+    let bytes: [u8; 12] = bytes.try_into().map_err(anyhow::Error::from)?;
+    Ok(UserId::from_bytes(bytes))
+}
+
+/// Contacts that have an address or number.
+pub(in crate::consent) async fn having(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    identifier: &Identifier,
+) -> Result<Vec<UserId>> {
+    let ids = match ledger {
+        Ledger::Email => sqlx::query_scalar!(
+            "select id from users where workspace_id = $1 and email = $2 and deleted_at is null",
+            workspace.uuid(),
+            identifier.as_str(),
+        )
+        .fetch_all(connection)
+        .await?,
+        Ledger::Sms | Ledger::Whatsapp => {
+            sqlx::query_scalar!(
+                "select id from users
+                 where workspace_id = $1 and phone_normal = $2 and deleted_at is null",
+                workspace.uuid(),
+                identifier.as_str(),
+            )
+            .fetch_all(connection)
+            .await?
+        }
+    };
+    ids.iter().map(|id| user_id(id)).collect()
+}
+
+/// Contacts that have a phone number, in any organization, ordered; only those after the one given.
+pub(in crate::consent) async fn with_number(
+    db: &PgPool,
+    channel: Channel,
+    number: &Identifier,
+    after: Option<(WorkspaceId, UserId)>,
+    limit: u32,
+) -> Result<Vec<NumberHolder>> {
+    let (workspace, user) =
+        after.map_or((uuid::Uuid::nil(), vec![]), |(w, u)| (w.uuid(), u.bytes().to_vec()));
+    // One probe of an index for each workspace: there is none over all of them.
+    let rows = sqlx::query!(
+        "select w.organization_id, w.id as workspace_id, u.id,
+                (coalesce(c.status = 'unsubscribed', false) or exists (
+                    select from suppression s
+                    where s.workspace_id = w.id and s.channel = $2 and s.identifier = $1
+                        and s.scope = 'global' and s.reason in ('unsubscribe', 'manual'))
+                ) as \"is_opted_out!\"
+         from workspace w
+         join users u on u.workspace_id = w.id and u.phone_normal = $1 and u.deleted_at is null
+         left join channel_consent c
+             on c.workspace_id = w.id and c.user_id = u.id and c.channel = $2
+         where (w.id, u.id) > ($3, $4)
+         order by w.id, u.id
+         limit $5",
+        number.as_str(),
+        channel.as_str(),
+        workspace,
+        &user,
+        i64::from(limit),
+    )
+    .fetch_all(db)
+    .await?;
+    rows.into_iter()
+        .map(|row| {
+            let tenant = Tenant {
+                organization: OrganizationId::new(row.organization_id),
+                workspace: WorkspaceId::new(row.workspace_id),
+            };
+            let user = user_id(&row.id)?;
+            Ok(NumberHolder { tenant, user, is_opted_out: row.is_opted_out })
+        })
+        .collect()
+}

@@ -1,0 +1,272 @@
+//! `POST /events/aggregate`: counts and sums of one event over time.
+
+use analytics::events::{
+    Aggregate, AggregateAnswer, Bucket, Figure, FilterError, Metric, PropertyFilter, Unit,
+};
+use axum::{Json, extract::State};
+use kernel::{
+    DayEdge, Timestamp,
+    fields::{Fields, FromFields},
+    schema::Moment,
+};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    auth::{Caller, scope},
+    http::{ApiResult, Body},
+};
+
+use crate::events::ops;
+
+/// Characters of an event name, and of a property's path.
+const NAME_CHARS_MAX: usize = 255;
+
+const UNITS: &[(&str, Unit)] =
+    &[("hour", Unit::Hour), ("day", Unit::Day), ("week", Unit::Week), ("month", Unit::Month)];
+const METRICS: &[(&str, Metric)] = &[
+    ("count", Metric::Count),
+    ("sum", Metric::Sum),
+    ("avg", Metric::Avg),
+    ("min", Metric::Min),
+    ("max", Metric::Max),
+];
+
+fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
+}
+
+/// How long a period is.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Unit is what is read")]
+enum PeriodUnit {
+    Hour,
+    Day,
+    Week,
+    Month,
+}
+
+/// What is computed of a period.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Metric is what is read")]
+enum MetricName {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+/// A question about one event.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; Ask reads it")]
+struct AggregateQuestion {
+    /// The event to count.
+    #[schema(min_length = 1, max_length = 255)]
+    event_name: String,
+    /// ISO 8601, inclusive.
+    #[schema(value_type = Option<Moment>)]
+    start_date: Option<String>,
+    /// ISO 8601, inclusive; a date alone means its end.
+    #[schema(value_type = Option<Moment>)]
+    end_date: Option<String>,
+    /// `hour`, `day` (default), `week` or `month`.
+    group_by: Option<PeriodUnit>,
+    /// Of `count` (default), `sum`, `avg`, `min`, `max`.
+    #[schema(min_items = 1, max_items = 5)]
+    metrics: Option<Vec<MetricName>>,
+    /// Key in properties to sum; a dot path reaches into objects.
+    #[schema(min_length = 1, max_length = 255)]
+    sum_field: Option<String>,
+    /// Key in properties to average; default `sumField`.
+    #[schema(min_length = 1, max_length = 255)]
+    avg_field: Option<String>,
+    /// Key in properties of the least; default `sumField`, else `avgField`.
+    #[schema(min_length = 1, max_length = 255)]
+    min_field: Option<String>,
+    /// Key in properties of the greatest; default `sumField`, else `avgField`.
+    #[schema(min_length = 1, max_length = 255)]
+    max_field: Option<String>,
+    /// Values that properties must equal; a list means any of its values.
+    #[schema(value_type = Option<Object>)]
+    event_properties: Option<Value>,
+    /// Also answer the periods without events; default false.
+    fill_gaps: Option<bool>,
+}
+
+/// The question, read and checked.
+#[derive(Debug)]
+pub(super) struct Ask(Aggregate);
+
+impl FromFields for Ask {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let event_name = body.required("eventName").text(1..=NAME_CHARS_MAX);
+        let start = body.optional("startDate").timestamp(DayEdge::Start);
+        let end = body.optional("endDate").timestamp(DayEdge::End);
+        if start.zip(end).is_some_and(|(start, end)| start > end) {
+            body.refuse("startDate", "must not be after endDate");
+        }
+        let group_by = body.optional("groupBy").one_of(UNITS).unwrap_or(Unit::Day);
+        let metrics = body
+            .optional("metrics")
+            .list(1..=METRICS.len(), |item| item.one_of(METRICS))
+            .unwrap_or_else(|| vec![Metric::Count]);
+        let sum_field = body.optional("sumField").text(1..=NAME_CHARS_MAX);
+        let avg_field = body.optional("avgField").text(1..=NAME_CHARS_MAX);
+        let min_field = body.optional("minField").text(1..=NAME_CHARS_MAX);
+        let max_field = body.optional("maxField").text(1..=NAME_CHARS_MAX);
+        let question = Aggregate {
+            event_name,
+            start_ms: start.map(Timestamp::millis),
+            end_ms: end.map(Timestamp::millis),
+            group_by,
+            metrics,
+            sum_field,
+            avg_field,
+            min_field,
+            max_field,
+            property_filters: property_filters(body),
+            fill_gaps: body.optional("fillGaps").bool().unwrap_or(false),
+        };
+        refuse_metrics_without_field(body, &question);
+        Self(question)
+    }
+}
+
+/// Each metric but `count` needs to know which property it is about (DECISIONS A2).
+fn refuse_metrics_without_field(body: &mut Fields<'_>, question: &Aggregate) {
+    for metric in &question.metrics {
+        if *metric != Metric::Count && question.field(*metric).is_none() {
+            let name = name_of(METRICS, *metric);
+            body.refuse_body(format!("sumField or avgField is required for metric {name}"));
+        }
+    }
+}
+
+fn property_filters(body: &mut Fields<'_>) -> Vec<PropertyFilter> {
+    let given = body.optional("eventProperties").json_object().unwrap_or_default();
+    PropertyFilter::from_json(&given).unwrap_or_else(|error| {
+        match error {
+            FilterError::TooMany | FilterError::NoName => {
+                body.refuse("eventProperties", error.to_string());
+            }
+            // These texts begin with the property's path.
+            _ => body.refuse_body(format!("eventProperties.{error}")),
+        }
+        Vec::new()
+    })
+}
+
+/// The answer to a question about one event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Aggregated {
+    /// Always true.
+    success: bool,
+    /// The answer.
+    data: AggregatedData,
+}
+
+/// The question as it was understood, and its buckets.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct AggregatedData {
+    /// The event counted.
+    event_name: String,
+    /// The unit of the buckets.
+    group_by: &'static str,
+    /// The metrics asked for.
+    metrics: Vec<&'static str>,
+    /// Buckets, earliest first.
+    results: Vec<AggregatedBucket>,
+    /// Events counted in all buckets.
+    total: u64,
+}
+
+/// A metric in a bucket: absent when it was not asked for, `null` when no event has a number for it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Asked {
+    No,
+    Nothing,
+    Figure(Figure),
+}
+
+impl Asked {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::No)
+    }
+}
+
+/// One bucket: only the metrics asked for, and always the count.
+#[derive(Debug, Serialize, ToSchema)]
+struct AggregatedBucket {
+    /// Start of the bucket, UTC.
+    period: Timestamp,
+    /// Events in it.
+    count: u64,
+    /// Sum of `sumField`; 0 where no event has a number there.
+    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[schema(value_type = Option<f64>)]
+    sum_value: Asked,
+    /// Average of `avgField`; null where no event has a number there.
+    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[schema(value_type = Option<f64>)]
+    avg_value: Asked,
+    /// Least of `minField`.
+    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[schema(value_type = Option<f64>)]
+    min_value: Asked,
+    /// Greatest of `maxField`.
+    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[schema(value_type = Option<f64>)]
+    max_value: Asked,
+}
+
+/// Counts and sums an event over time.
+#[utoipa::path(
+    post,
+    path = "/events/aggregate",
+    tag = "events",
+    request_body = AggregateQuestion,
+    responses((status = 200, body = Aggregated))
+)]
+pub(super) async fn aggregate_events(
+    State(app): State<Services>,
+    caller: Caller<scope::EventsRead>,
+    Body(Ask(question)): Body<Ask>,
+) -> ApiResult<Json<Aggregated>> {
+    let answer = ops::read::aggregate(&app, caller.workspace(), &question).await?;
+    Ok(Json(Aggregated { success: true, data: describe(question, answer) }))
+}
+
+fn describe(question: Aggregate, answer: AggregateAnswer) -> AggregatedData {
+    let metrics = &question.metrics;
+    let bucket = |row: Bucket| AggregatedBucket {
+        period: Timestamp::from_millis(row.period_ms),
+        count: row.count,
+        sum_value: asked(metrics, Metric::Sum, row.sum),
+        avg_value: asked(metrics, Metric::Avg, row.avg),
+        min_value: asked(metrics, Metric::Min, row.min),
+        max_value: asked(metrics, Metric::Max, row.max),
+    };
+    let results = answer.rows.into_iter().map(bucket).collect();
+    AggregatedData {
+        group_by: name_of(UNITS, question.group_by),
+        metrics: metrics.iter().map(|metric| name_of(METRICS, *metric)).collect(),
+        results,
+        total: answer.total,
+        event_name: question.event_name,
+    }
+}
+
+fn asked(asked: &[Metric], metric: Metric, value: Option<Figure>) -> Asked {
+    match value {
+        _ if !asked.contains(&metric) => Asked::No,
+        None => Asked::Nothing,
+        Some(figure) => Asked::Figure(figure),
+    }
+}

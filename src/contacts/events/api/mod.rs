@@ -1,0 +1,19 @@
+//! The HTTP side of events: wire types, and handlers of a few lines.
+
+mod aggregate;
+mod query;
+mod track;
+pub mod wire;
+
+pub use self::track::{TrackBody, Tracked};
+
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::Services;
+
+/// The routes of `/events`.
+pub fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(track::track_events))
+        .routes(routes!(query::query_events))
+        .routes(routes!(aggregate::aggregate_events))
+}

@@ -1,0 +1,62 @@
+//! Reading events back, for a workspace and for one person.
+
+use analytics::events::{self as questions, Aggregate, AggregateAnswer, EventFilter, EventRow};
+use kernel::{Error, Result, UserId, WorkspaceId};
+use web::Services;
+
+use crate::events::store::{self, Person};
+
+/// Events of a workspace, newest first. `user` may be an external id or an internal id: both find
+/// every event of the person, under whichever of the two it was tracked.
+pub async fn query(
+    app: &Services,
+    workspace: WorkspaceId,
+    user: Option<String>,
+    mut filter: EventFilter,
+) -> Result<Vec<EventRow>> {
+    if let Some(user) = user {
+        filter.user_ids = Some(ids_of(app, workspace, user).await?);
+    }
+    Ok(questions::query(app.analytics(), workspace.uuid(), &filter).await?)
+}
+
+/// A page of one person's events, newest first, and how many there are in all.
+///
+/// # Errors
+/// Not found when the workspace has no active profile with this internal id.
+pub async fn of_user(
+    app: &Services,
+    workspace: WorkspaceId,
+    user: UserId,
+    mut filter: EventFilter,
+) -> Result<(Vec<EventRow>, u64)> {
+    let person = store::find_by_id(app.db(), workspace, user).await?;
+    let person = person.ok_or(Error::NotFound("User"))?;
+    filter.user_ids = Some(tracked_ids(person));
+    Ok(questions::of_user(app.analytics(), workspace.uuid(), &filter).await?)
+}
+
+/// Counts and sums of one event over time.
+pub async fn aggregate(
+    app: &Services,
+    workspace: WorkspaceId,
+    question: &Aggregate,
+) -> Result<AggregateAnswer> {
+    Ok(questions::aggregate(app.analytics(), workspace.uuid(), question).await?)
+}
+
+/// Every id under which events of the person may have been tracked, also of one that was deleted since:
+/// events remain. An id that no profile ever had stands for itself: unknown users are recorded.
+async fn ids_of(app: &Services, workspace: WorkspaceId, user: String) -> Result<Vec<String>> {
+    let by_external = store::find_ever_by_external_id(app.db(), workspace, &user).await?;
+    let person = match (by_external, user.parse::<UserId>()) {
+        (Some(person), _) => Some(person),
+        (None, Ok(id)) => store::find_ever_by_id(app.db(), workspace, id).await?,
+        (None, Err(_)) => None,
+    };
+    Ok(person.map_or_else(|| vec![user], tracked_ids))
+}
+
+fn tracked_ids(person: Person) -> Vec<String> {
+    std::iter::once(person.id.to_string()).chain(person.external_id).collect()
+}

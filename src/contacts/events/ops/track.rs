@@ -1,0 +1,112 @@
+//! Recording events: the server's side of the write path.
+
+use std::time::Duration;
+
+use ingest::{
+    admit::Sender,
+    intake::{Answer, TrackError},
+};
+use kernel::{Error, Result, UserId, WorkspaceId};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use web::{Services, http::JsonBytes};
+
+/// When to come back while the write path has no room.
+const SATURATED_RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Records the event or events of a request's body; returns once they are durable.
+///
+/// # Errors
+/// 400 for a body that is no event or array of events, or a single event that breaks a rule; 503 when
+/// the write path has no room, with nothing of the request recorded.
+pub async fn track<const MAX_BYTES: usize>(
+    app: &Services,
+    sender: Sender<'_>,
+    workspace: WorkspaceId,
+    body: JsonBytes<MAX_BYTES>,
+) -> Result<Answer> {
+    let JsonBytes { bytes, held } = body;
+    let received_at_ms = app.clock().now().millis();
+    let answer = app.intake().track_from(sender, workspace.uuid(), bytes, received_at_ms).await;
+    // The memory is accounted for until the write path has let go of the body.
+    drop(held);
+    answer.map_err(refusal)
+}
+
+/// An event that came along with its user, its fields as they were sent. It serialises as a caller of
+/// `POST /events/track` would have written it.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InlineEvent<'e> {
+    /// The user's internal id.
+    #[serde(rename = "serviceUserId")]
+    pub user: UserId,
+    /// The caller's own id of the user.
+    #[serde(rename = "userId", skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<&'e str>,
+    /// Its name.
+    #[serde(rename = "eventName", skip_serializing_if = "Option::is_none")]
+    pub name: Option<&'e RawValue>,
+    /// Its properties.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub properties: Option<&'e RawValue>,
+    /// When it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<&'e RawValue>,
+}
+
+/// Records events of users, all of them durable at once, the very way a request's are; gives for each
+/// why it was rejected, where it was. When none can be recorded, each is told why.
+pub async fn track_inline(
+    app: &Services,
+    workspace: WorkspaceId,
+    events: &[InlineEvent<'_>],
+) -> Vec<Option<String>> {
+    let mut reasons = vec![None; events.len()];
+    let answer = match serde_json::to_vec(events) {
+        Ok(body) => {
+            let received_at_ms = app.clock().now().millis();
+            app.intake().track(workspace.uuid(), body, received_at_ms).await.map_err(refusal)
+        }
+        Err(fault) => Err(Error::internal(fault)),
+    };
+    match answer {
+        Ok(Answer::Many { rejected, .. }) => {
+            for one in rejected {
+                reasons[one.index] = Some(one.errors.join("; "));
+            }
+        }
+        Ok(Answer::One { .. }) => {}
+        Err(error) => {
+            let reason = match &error {
+                Error::Internal(fault) => {
+                    tracing::error!(%fault, "inline events could not be recorded");
+                    "event could not be stored".to_owned()
+                }
+                told => told.to_string(),
+            };
+            reasons.fill(Some(reason));
+        }
+    }
+    reasons
+}
+
+fn refusal(error: TrackError) -> Error {
+    match error {
+        TrackError::Body(error) => Error::bad_request(error.to_string()),
+        TrackError::Invalid(mut errors) if errors.len() == 1 => {
+            Error::bad_request(errors.remove(0))
+        }
+        TrackError::Invalid(errors) => {
+            Error::BadRequest { message: "Bad Request".to_owned(), errors }
+        }
+        TrackError::Saturated(error) => {
+            tracing::warn!(%error, "the write path has no room");
+            Error::Unavailable {
+                what: "Ingest is temporarily saturated",
+                retry_after: Some(SATURATED_RETRY_AFTER),
+            }
+        }
+        error @ TrackError::Storage(_) => Error::Internal(error.into()),
+    }
+}

@@ -1,0 +1,194 @@
+//! `/lists/:listId/members`: who is on a list, and putting thousands on it or off it.
+
+use axum::{Json, extract::State};
+use kernel::{
+    Channel, Tenant, UserId,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{
+    Services,
+    audit::Origin,
+    auth::{Caller, scope},
+    http::{ApiResult, Body, FromQuery, OffsetPage, Path, Query, QueryFields, Requester},
+};
+
+use super::list_id;
+use crate::{
+    consent::model::{Membership, MembershipStatus},
+    lists::{
+        model::{BULK_CONTACTS_MAX, MemberFilter},
+        ops,
+    },
+};
+
+/// Memberships on a page where the caller asks for no number, and at most.
+type Page = OffsetPage<50, 200>;
+
+/// Characters of a source.
+const SOURCE_CHARS_MAX: usize = 255;
+/// The source of what names none.
+const SOURCE: &str = "api";
+
+/// What the query string may ask for.
+#[derive(Debug)]
+pub(super) struct Ask(MemberFilter);
+
+impl FromQuery for Ask {
+    fn from_query(query: &mut QueryFields<'_>) -> Self {
+        let (channel, status) = (
+            query.one_of("channel", Channel::NAMED),
+            query.one_of("status", MembershipStatus::NAMED),
+        );
+        let Page { limit, offset } = Page::from_query(query);
+        Self(MemberFilter { channel, status, limit, offset })
+    }
+}
+
+/// A page of memberships.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Members {
+    /// The page, newest first.
+    members: Vec<Membership>,
+    /// Memberships that match in all.
+    total: i64,
+}
+
+/// Contacts to be put on a list, or off it.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; Bulk reads it")]
+struct BulkContacts {
+    /// 1 to 10000 internal contact ids; those that are not there are passed over, repeated ones count once.
+    #[schema(min_items = 1, max_items = 10000)]
+    contact_ids: Vec<String>,
+    /// The channel.
+    channel: Channel,
+    /// Recorded as `optInSource` and in the history; default `api`.
+    #[schema(min_length = 1, max_length = 255)]
+    source: Option<String>,
+}
+
+/// The body of both bulk calls.
+#[derive(Debug)]
+pub(super) struct Bulk {
+    users: Vec<UserId>,
+    channel: Channel,
+    source: Option<String>,
+}
+
+impl FromFields for Bulk {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let ids = body
+            .required("contactIds")
+            .list(1..=BULK_CONTACTS_MAX, |item| item.text(0..=usize::MAX));
+        Self {
+            // What is no id is nobody's.
+            users: ids.iter().filter_map(|id| id.parse().ok()).collect(),
+            channel: body.required("channel").one_of(Channel::NAMED),
+            source: body.optional("source").text(1..=SOURCE_CHARS_MAX),
+        }
+    }
+}
+
+impl Bulk {
+    fn origin<S>(&self, caller: &Caller<S>, requester: Requester) -> Origin {
+        let source = self.source.clone().unwrap_or_else(|| SOURCE.to_owned());
+        Origin { source, actor: caller.actor(), requester }
+    }
+}
+
+/// What became of a bulk addition.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Added {
+    /// Memberships made.
+    #[serde(rename = "added")]
+    made: u64,
+    /// Always 0: memberships that are there are left alone.
+    updated: u64,
+    /// Contacts that had opted out, and stay so.
+    skipped_unsubscribed: u64,
+}
+
+/// What became of a bulk removal.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RemovedMembers)]
+pub(super) struct Removed {
+    /// Memberships that were subscribed and are not any more.
+    removed: u64,
+}
+
+fn tenant<S>(caller: &Caller<S>) -> Tenant {
+    Tenant { organization: caller.organization(), workspace: caller.workspace() }
+}
+
+/// Lists the memberships of a list, newest first.
+#[utoipa::path(
+    get,
+    path = "/lists/{listId}/members",
+    tag = "lists",
+    params(
+        ("listId" = kernel::ListId, Path),
+        ("channel" = Option<Channel>, Query),
+        ("status" = Option<MembershipStatus>, Query),
+        ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
+        ("offset" = Option<u64>, Query, description = "default 0"),
+    ),
+    responses((status = 200, body = Members), (status = 404, description = "absent or archived"))
+)]
+pub(super) async fn list_members(
+    State(app): State<Services>,
+    caller: Caller<scope::ComplianceRead>,
+    Path(id): Path<String>,
+    Query(Ask(filter)): Query<Ask>,
+) -> ApiResult<Json<Members>> {
+    let (members, total) = ops::members(&app, tenant(&caller), list_id(&id)?, &filter).await?;
+    Ok(Json(Members { members, total }))
+}
+
+/// Puts contacts on a list. Who has a membership keeps it, and who opted out stays out.
+#[utoipa::path(
+    post,
+    path = "/lists/{listId}/members/bulk",
+    tag = "lists",
+    params(("listId" = kernel::ListId, Path)),
+    request_body = BulkContacts,
+    responses((status = 200, body = Added), (status = 404, description = "absent or archived"))
+)]
+pub(super) async fn add_members(
+    State(app): State<Services>,
+    caller: Caller<scope::SettingsWrite>,
+    Path(id): Path<String>,
+    requester: Requester,
+    Body(bulk): Body<Bulk>,
+) -> ApiResult<Json<Added>> {
+    let origin = bulk.origin(&caller, requester);
+    let members = (list_id(&id)?, bulk.channel, bulk.users.as_slice());
+    let added = ops::add_members(&app, tenant(&caller), &origin, members).await?;
+    let skipped_unsubscribed = added.skipped_unsubscribed;
+    Ok(Json(Added { made: added.added, updated: 0, skipped_unsubscribed }))
+}
+
+/// Takes contacts off a list; their memberships stay, unsubscribed.
+#[utoipa::path(
+    delete,
+    path = "/lists/{listId}/members/bulk",
+    tag = "lists",
+    params(("listId" = kernel::ListId, Path)),
+    request_body = BulkContacts,
+    responses((status = 200, body = Removed), (status = 404, description = "absent or archived"))
+)]
+pub(super) async fn remove_members(
+    State(app): State<Services>,
+    caller: Caller<scope::SettingsWrite>,
+    Path(id): Path<String>,
+    requester: Requester,
+    Body(bulk): Body<Bulk>,
+) -> ApiResult<Json<Removed>> {
+    let origin = bulk.origin(&caller, requester);
+    let members = (list_id(&id)?, bulk.channel, bulk.users.as_slice());
+    let removed = ops::remove_members(&app, tenant(&caller), &origin, members).await?;
+    Ok(Json(Removed { removed }))
+}

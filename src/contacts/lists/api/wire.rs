@@ -1,0 +1,70 @@
+//! Lists as they are written out.
+
+use kernel::{Channel, ListId, OrganizationId, Timestamp, WorkspaceId};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::lists::model;
+
+/// A subscription list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct List {
+    /// Its id.
+    id: ListId,
+    /// The organization of its workspace.
+    organization_id: OrganizationId,
+    /// Its workspace.
+    workspace_id: WorkspaceId,
+    /// Unique among the workspace's active lists, case aside.
+    name: String,
+    /// What recipients read below the name.
+    description: String,
+    /// The channels it is offered on.
+    channels: Vec<Channel>,
+    /// Whether the preference page shows it.
+    is_public: bool,
+    /// `marketing` or `transactional`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Whether a subscription from a form or the preference page waits for a confirmation.
+    require_double_opt_in: bool,
+    /// True for the list made with the workspace, which cannot be archived.
+    is_default: bool,
+    /// Its place on the preference page, ascending.
+    display_order: i32,
+    /// Set when the list is a group bound to one number.
+    sender_id: Option<String>,
+    /// Set by archiving.
+    archived_at: Option<Timestamp>,
+    /// When it was made.
+    created_at: Timestamp,
+    /// When it was last changed.
+    updated_at: Timestamp,
+}
+
+impl List {
+    /// A list of this organization and workspace.
+    pub(super) fn of((organization_id, workspace_id): Owner, list: model::List) -> Self {
+        Self {
+            id: list.id,
+            organization_id,
+            workspace_id,
+            name: list.name,
+            description: list.description,
+            channels: list.channels,
+            is_public: list.is_public,
+            kind: list.kind.as_str(),
+            require_double_opt_in: list.require_double_opt_in,
+            is_default: list.is_default,
+            display_order: list.display_order,
+            sender_id: list.sender_id,
+            archived_at: list.archived_at,
+            created_at: list.created_at,
+            updated_at: list.updated_at,
+        }
+    }
+}
+
+/// Whose rows are written out.
+pub(super) type Owner = (OrganizationId, WorkspaceId);

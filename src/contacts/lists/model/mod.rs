@@ -1,0 +1,199 @@
+//! A subscription list, and what a caller may say of one.
+
+use kernel::{
+    Channel, ListId, Timestamp,
+    fields::{Field, Fields, Patch, Presence},
+};
+
+use crate::consent::model::MembershipStatus;
+
+/// Characters of a name.
+pub const NAME_CHARS_MAX: usize = 255;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 1000;
+/// Lists of one answer.
+pub const LISTS_MAX: i64 = 200;
+/// Contacts of one bulk call.
+pub const BULK_CONTACTS_MAX: usize = 10_000;
+/// Elements of `channels` as sent; repetitions are dropped afterwards.
+const CHANNELS_SENT_MAX: usize = 100;
+
+/// What a list is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// News and offers.
+    Marketing,
+    /// What belongs to a purchase or an account.
+    Transactional,
+}
+
+impl Kind {
+    /// The names and what they stand for.
+    pub const NAMED: &'static [(&'static str, Self)] =
+        &[("marketing", Self::Marketing), ("transactional", Self::Transactional)];
+
+    /// The kind as the API and the store write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Marketing => "marketing",
+            Self::Transactional => "transactional",
+        }
+    }
+}
+
+/// A subscription list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// Its id.
+    pub id: ListId,
+    /// Its name, unique among the workspace's active lists, case aside.
+    pub name: String,
+    /// What recipients read below the name.
+    pub description: String,
+    /// The channels it is offered on.
+    pub channels: Vec<Channel>,
+    /// Whether the preference page shows it.
+    pub is_public: bool,
+    /// What it is for.
+    pub kind: Kind,
+    /// Whether a subscription from a form or the preference page waits for a confirmation.
+    pub require_double_opt_in: bool,
+    /// Whether it is the one made with the workspace.
+    pub is_default: bool,
+    /// Its place on the preference page, ascending.
+    pub display_order: i32,
+    /// The sender it is bound to, for a group of one number.
+    pub sender_id: Option<String>,
+    /// When it was archived.
+    pub archived_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A list to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewList {
+    /// Its name, trimmed.
+    pub name: String,
+    /// What recipients read below the name.
+    pub description: String,
+    /// The channels it is offered on, each once.
+    pub channels: Vec<Channel>,
+    /// Whether the preference page shows it.
+    pub is_public: bool,
+    /// What it is for.
+    pub kind: Kind,
+    /// Whether a subscription from a form waits for a confirmation.
+    pub require_double_opt_in: bool,
+}
+
+/// What to change of a list; `None` stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListPatch {
+    /// A new name, trimmed.
+    pub name: Option<String>,
+    /// A new description; null clears it.
+    pub description: Option<String>,
+    /// New channels, each once.
+    pub channels: Option<Vec<Channel>>,
+    /// Whether the preference page shows it.
+    pub is_public: Option<bool>,
+    /// What it is for.
+    pub kind: Option<Kind>,
+    /// Whether a subscription from a form waits for a confirmation.
+    pub require_double_opt_in: Option<bool>,
+}
+
+impl ListPatch {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl NewList {
+    /// Reads the list out of a body.
+    pub fn read(body: &mut Fields<'_>) -> Self {
+        Self {
+            name: name(body.required("name")),
+            description: body
+                .optional("description")
+                .text(0..=DESCRIPTION_CHARS_MAX)
+                .unwrap_or_default(),
+            channels: channels(body).unwrap_or_else(|| vec![Channel::Email]),
+            is_public: body.optional("isPublic").bool().unwrap_or(true),
+            kind: body.optional("type").one_of(Kind::NAMED).unwrap_or(Kind::Marketing),
+            require_double_opt_in: body.optional("requireDoubleOptIn").bool().unwrap_or(false),
+        }
+    }
+}
+
+impl ListPatch {
+    /// Reads the change out of a body.
+    pub fn read(body: &mut Fields<'_>) -> Self {
+        Self {
+            name: name(body.optional("name")),
+            description: match body.patch("description").text(0..=DESCRIPTION_CHARS_MAX) {
+                Patch::Absent => None,
+                Patch::Null => Some(String::new()),
+                Patch::Value(text) => Some(text),
+            },
+            channels: channels(body),
+            is_public: body.optional("isPublic").bool(),
+            kind: body.optional("type").one_of(Kind::NAMED),
+            require_double_opt_in: body.optional("requireDoubleOptIn").bool(),
+        }
+    }
+}
+
+/// A name is measured and kept without the space around it.
+fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
+    field.parsed(String::new(), |sent| {
+        let name = sent.trim();
+        match name.chars().count() {
+            0 => Err("must not be empty".to_owned()),
+            1..=NAME_CHARS_MAX => Ok(name.to_owned()),
+            _ => Err(format!("must be at most {NAME_CHARS_MAX} characters")),
+        }
+    })
+}
+
+/// Each channel once, in the order they were named first.
+fn channels(body: &mut Fields<'_>) -> Option<Vec<Channel>> {
+    let sent = body
+        .optional("channels")
+        .list(1..=CHANNELS_SENT_MAX, |item| item.one_of(Channel::NAMED))?;
+    let mut channels = Vec::new();
+    for channel in sent {
+        if !channels.contains(&channel) {
+            channels.push(channel);
+        }
+    }
+    Some(channels)
+}
+
+/// Which memberships of a list to answer.
+#[derive(Debug, Clone, Copy)]
+pub struct MemberFilter {
+    /// On this channel only.
+    pub channel: Option<Channel>,
+    /// Of this status only.
+    pub status: Option<MembershipStatus>,
+    /// Rows of the page.
+    pub limit: u32,
+    /// Rows before it.
+    pub offset: u64,
+}
+
+/// Memberships of a list, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Subscribed memberships by channel, in the order of [`Channel::ALL`].
+    pub by_channel: [i64; Channel::ALL.len()],
+    /// Subscribed memberships.
+    pub subscribed: i64,
+    /// Memberships that were opted out of.
+    pub unsubscribed: i64,
+}

@@ -1,0 +1,122 @@
+//! `POST /suppressions/import`: thousands of rows in one statement.
+
+use axum::{Json, extract::State};
+use kernel::fields::{Fields, FromFields};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use web::{Services, http::ApiResult};
+
+use super::access::ByBody;
+use crate::suppressions::{
+    model::{Identifier, Ledger, Reason},
+    ops::entries::{self, IMPORT},
+};
+
+/// Entries of one import.
+const ENTRIES_MAX: usize = 5000;
+
+/// Rows to be imported.
+#[derive(Debug, ToSchema)]
+pub(super) struct Import {
+    /// The ledger; chooses the scope needed: `email_suppression:write` or `sms_suppression:write`.
+    channel: Ledger,
+    /// One to 5000 of them; those that cannot be read are skipped.
+    #[schema(value_type = Vec<ImportEntry>, min_items = 1, max_items = 5000)]
+    entries: Vec<Value>,
+}
+
+/// One row to be imported.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body for openapi; entries are read one by one")]
+struct ImportEntry {
+    /// Email address or phone number.
+    identifier: String,
+    /// `unsubscribe`; anything else becomes `manual`.
+    #[schema(value_type = Value)]
+    reason: Option<String>,
+}
+
+impl FromFields for Import {
+    #[expect(clippy::redundant_closure_for_method_calls, reason = "the path is of one lifetime")]
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            channel: body.required("channel").one_of(Ledger::NAMED),
+            entries: body.required("entries").list(1..=ENTRIES_MAX, |entry| entry.unjudged()),
+        }
+    }
+}
+
+/// Reads an entry; nothing for one whose identifier is none.
+fn read(ledger: Ledger, entry: &Value) -> Option<(Identifier, Reason)> {
+    let identifier = Identifier::read(ledger, entry.get("identifier")?.as_str()?).ok()?;
+    let given = entry.get("reason").and_then(Value::as_str);
+    let reason = Reason::GIVEN.iter().find(|(name, _)| Some(*name) == given);
+    Some((identifier, reason.map_or(Reason::Manual, |(_, reason)| *reason)))
+}
+
+/// What an import came to: `received` is `imported` and `skipped`.
+#[derive(Debug, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the specification's names")]
+pub(super) struct Imported {
+    /// The ledger.
+    channel: Ledger,
+    /// Entries sent.
+    received: u64,
+    /// New rows.
+    imported: u64,
+    /// Entries that were there already, were repeated, or cannot be read.
+    skipped: u64,
+    /// Always `import`.
+    #[schema(value_type = String)]
+    source: &'static str,
+}
+
+/// Imports rows into a ledger.
+#[utoipa::path(
+    post,
+    path = "/suppressions/import",
+    tag = "suppressions",
+    request_body = Import,
+    responses((status = 200, body = Imported))
+)]
+pub(super) async fn import_suppressions(
+    State(app): State<Services>,
+    ByBody { holder, body }: ByBody<Import>,
+) -> ApiResult<Json<Imported>> {
+    let Import { channel, entries } = body;
+    let rows: Vec<_> = entries.iter().filter_map(|entry| read(channel, entry)).collect();
+    let (workspace, now) = (holder.tenant().workspace, app.clock().now());
+    let imported = entries::import(app.db(), workspace, now, channel, &rows).await?;
+    let received = entries.len() as u64;
+    let skipped = received - imported;
+    Ok(Json(Imported { channel, received, imported, skipped, source: IMPORT }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn reasons_are_clamped_and_what_cannot_be_read_is_nothing() {
+        let table = [
+            (json!({"identifier": "a@x.test"}), Some(Reason::Manual)),
+            (json!({"identifier": "a@x.test", "reason": "unsubscribe"}), Some(Reason::Unsubscribe)),
+            (json!({"identifier": "a@x.test", "reason": "manual"}), Some(Reason::Manual)),
+            (json!({"identifier": "a@x.test", "reason": "hard_bounce"}), Some(Reason::Manual)),
+            (json!({"identifier": "a@x.test", "reason": "complaint"}), Some(Reason::Manual)),
+            (json!({"identifier": "a@x.test", "reason": 7}), Some(Reason::Manual)),
+            (json!({"identifier": "a\0@x.test"}), None),
+            (json!({"identifier": "+49151234567"}), None),
+            (json!({"identifier": 7}), None),
+            (json!({}), None),
+            (json!("a@x.test"), None),
+            (json!(null), None),
+        ];
+        for (entry, reason) in table {
+            assert_eq!(read(Ledger::Email, &entry).map(|(_, reason)| reason), reason, "{entry}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Suppressions as callers see them.
+
+use kernel::{ListId, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::suppressions::model::{Ledger, Reason, Suppression};
+
+/// A row of a ledger.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SuppressionRow {
+    /// The address or number, normalised.
+    identifier: String,
+    /// The ledger.
+    channel: Ledger,
+    /// `email` or `phone`.
+    #[schema(value_type = String)]
+    identifier_type: &'static str,
+    /// Why.
+    reason: Reason,
+    /// Where it came from: `delivery`, `api`, `import`, or a consent source.
+    source: String,
+    /// `global` or `group`.
+    #[schema(value_type = String)]
+    scope: &'static str,
+    /// The list of a group.
+    list_id: Option<ListId>,
+    /// Since when.
+    created_at: Timestamp,
+}
+
+impl From<Suppression> for SuppressionRow {
+    fn from(row: Suppression) -> Self {
+        Self {
+            channel: row.ledger,
+            identifier_type: match row.ledger {
+                Ledger::Email => "email",
+                Ledger::Sms | Ledger::Whatsapp => "phone",
+            },
+            reason: row.reason,
+            source: row.source,
+            scope: row.scope.as_str(),
+            list_id: row.scope.list(),
+            created_at: row.created_at,
+            identifier: row.identifier.into_string(),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a ledger is keyed on: an address or a number, in its one spelling.
+
+use std::fmt;
+
+use kernel::{EmailAddress, PhoneNumber};
+
+use super::Ledger;
+
+/// A normalised email address or phone number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identifier(String);
+
+impl Identifier {
+    /// Reads what a caller sent for this ledger.
+    ///
+    /// # Errors
+    /// The complaint, without the field's name.
+    pub fn read(ledger: Ledger, text: &str) -> Result<Self, String> {
+        match ledger {
+            Ledger::Email => text
+                .parse::<EmailAddress>()
+                .map(|address| Self(address.into_string()))
+                .map_err(|wrong| wrong.to_string()),
+            Ledger::Sms | Ledger::Whatsapp => text
+                .parse::<PhoneNumber>()
+                .map(|number| Self(number.into_string()))
+                .map_err(|wrong| wrong.to_string()),
+        }
+    }
+
+    /// Takes what a store holds, which was normalised when it was written.
+    pub const fn of_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The normalised text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The normalised text, to be sent.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_ledger_reads_its_own_kind() {
+        let address = Identifier::read(Ledger::Email, " Ann@Example.test ");
+        assert_eq!(address.unwrap().as_str(), "ann@example.test");
+        for ledger in [Ledger::Sms, Ledger::Whatsapp] {
+            let number = Identifier::read(ledger, "0049 (151) 234-5678").unwrap();
+            assert_eq!(number.as_str(), "+491512345678");
+            assert!(Identifier::read(ledger, "ann@example.test").unwrap_err().contains("phone"));
+        }
+        assert!(Identifier::read(Ledger::Email, "+491512345678").unwrap_err().contains("email"));
+    }
+}

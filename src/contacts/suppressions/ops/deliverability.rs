@@ -1,0 +1,105 @@
+//! What bounces say about addresses: the ledger's rows, and the same on the contacts that have them.
+
+use kernel::{Result, Tenant, Timestamp, WorkspaceId};
+use sqlx::{PgConnection, PgPool};
+use web::{
+    audit::{self, Entry, Origin, Write},
+    db,
+};
+
+use crate::suppressions::{
+    model::{Identifier, Ledger, Reason, Scope, Suppression},
+    store::{bounces, contacts, entries},
+};
+
+/// Takes a caller's word that an address does not exist: the ledger gets a row, every contact with the
+/// address is marked and gets an entry in its history. Says whether the row is new.
+///
+/// # Errors
+/// When the store fails.
+pub async fn assert_hard_bounce(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    address: &Identifier,
+) -> Result<(Suppression, bool)> {
+    let once = || assert_once(db, now, tenant.workspace, origin, address);
+    let (row, created, entries) = db::retried(once).await?;
+    audit::count(&entries);
+    Ok((row, created))
+}
+
+async fn assert_once(
+    db: &PgPool,
+    now: Timestamp,
+    workspace: WorkspaceId,
+    origin: &Origin,
+    address: &Identifier,
+) -> Result<(Suppression, bool, Vec<Entry>)> {
+    let mut tx = db.begin().await?;
+    let asserted = hard_bounce(&mut tx, workspace, &Write::of(now, origin), address).await?;
+    tx.commit().await?;
+    Ok(asserted)
+}
+
+/// Likewise within a caller's transaction, for an address that was seen to bounce; the entries are to be
+/// counted once it is committed.
+///
+/// # Errors
+/// When the store fails.
+pub async fn hard_bounce(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    write: &Write<'_>,
+    address: &Identifier,
+) -> Result<(Suppression, bool, Vec<Entry>)> {
+    let users = contacts::lock(&mut *tx, workspace, address).await?;
+    let marked = contacts::invalidate(&mut *tx, workspace, write.now, &users).await?;
+    audit::append(&mut *tx, workspace, write, &marked).await?;
+    let row = Suppression {
+        ledger: Ledger::Email,
+        identifier: address.clone(),
+        reason: Reason::HardBounce,
+        source: write.origin.source.clone(),
+        scope: Scope::Global,
+        created_at: write.now,
+    };
+    let (row, created) = entries::insert(&mut *tx, workspace, &row).await?;
+    Ok((row, created, marked))
+}
+
+/// Puts into a ledger that the owner of an identifier called a message spam. A row that is there already
+/// stays as it is.
+///
+/// # Errors
+/// When the store fails.
+pub async fn complaint(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    write: &Write<'_>,
+    (ledger, identifier): (Ledger, &Identifier),
+) -> Result<()> {
+    let row = Suppression {
+        ledger,
+        identifier: identifier.clone(),
+        reason: Reason::Complaint,
+        source: write.origin.source.clone(),
+        scope: Scope::Global,
+        created_at: write.now,
+    };
+    entries::insert(tx, workspace, &row).await?;
+    Ok(())
+}
+
+/// Takes the deliverability rows (`hard_bounce`, `complaint`) of an address out of a workspace's ledger.
+///
+/// # Errors
+/// When the store fails.
+pub async fn forget(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    address: &Identifier,
+) -> Result<()> {
+    bounces::delete_of_address(connection, workspace, address).await
+}

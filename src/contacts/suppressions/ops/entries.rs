@@ -1,0 +1,117 @@
+//! Ledger rows by a caller's hand.
+
+use kernel::{Error, Result, Tenant, Timestamp, WorkspaceId};
+use sqlx::PgPool;
+use web::{
+    audit::{self, Entry, Origin, Write},
+    db,
+};
+
+use crate::suppressions::{
+    model::{Identifier, Ledger, Reason, Scope, Suppression},
+    store::{contacts, entries},
+};
+
+/// Where imported rows come from.
+pub const IMPORT: &str = "import";
+/// In the history of a contact whose address became valid again.
+const LIFTED: &str = "suppression removed";
+
+/// A page of a ledger, newest first, and how many rows match in all.
+///
+/// # Errors
+/// When the store fails.
+pub async fn list(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    filter: (Ledger, Option<Reason>),
+    page: (u32, u64),
+) -> Result<(Vec<Suppression>, u64)> {
+    entries::list(db, workspace, filter, page).await
+}
+
+/// What says most about an identifier, where anything is said: global rows before groups', then hard
+/// bounce, complaint, unsubscribe, manual, then the oldest.
+///
+/// # Errors
+/// When the store fails.
+pub async fn find(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    identifier: &Identifier,
+) -> Result<Option<Suppression>> {
+    entries::find(db, workspace, ledger, identifier).await
+}
+
+/// Adds a row; says whether it is new. One that is there already stays as it is.
+///
+/// # Errors
+/// Not found for a group's list that is not there, or is archived.
+pub async fn add(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    row: &Suppression,
+) -> Result<(Suppression, bool)> {
+    if let Scope::Group(list) = row.scope
+        && !entries::list_is_active(db, workspace, list).await?
+    {
+        return Err(Error::NotFound("List"));
+    }
+    db::retried(|| entries::insert(db, workspace, row)).await
+}
+
+/// Adds many global rows in one statement, and gives the number of new ones.
+///
+/// # Errors
+/// When the store fails; then nothing is added.
+pub async fn import(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    ledger: Ledger,
+    rows: &[(Identifier, Reason)],
+) -> Result<u64> {
+    db::retried(|| entries::insert_all(db, workspace, now, (ledger, IMPORT), rows)).await
+}
+
+/// Removes every row of an identifier, and gives their number. Where a hard bounce was among them, the
+/// contacts that have the address may be written to again; what they consented to stays as it is.
+///
+/// # Errors
+/// When the store fails.
+pub async fn remove(
+    db: &PgPool,
+    now: Timestamp,
+    tenant: Tenant,
+    origin: &Origin,
+    (ledger, identifier): (Ledger, &Identifier),
+) -> Result<u64> {
+    let once = || remove_once(db, now, tenant.workspace, origin, (ledger, identifier));
+    let (removed, entries) = db::retried(once).await?;
+    audit::count(&entries);
+    Ok(removed)
+}
+
+async fn remove_once(
+    db: &PgPool,
+    now: Timestamp,
+    workspace: WorkspaceId,
+    origin: &Origin,
+    (ledger, identifier): (Ledger, &Identifier),
+) -> Result<(u64, Vec<Entry>)> {
+    let mut tx = db.begin().await?;
+    let users = match ledger {
+        Ledger::Email => contacts::lock(&mut tx, workspace, identifier).await?,
+        Ledger::Sms | Ledger::Whatsapp => Vec::new(),
+    };
+    let reasons = entries::delete(&mut tx, workspace, ledger, identifier).await?;
+    let mut restored = Vec::new();
+    if reasons.contains(&Reason::HardBounce) {
+        restored = contacts::restore(&mut tx, workspace, now, &users).await?;
+        let write = Write { reason: Some(LIFTED), ..Write::of(now, origin) };
+        audit::append(&mut tx, workspace, &write, &restored).await?;
+    }
+    tx.commit().await?;
+    Ok((reasons.len() as u64, restored))
+}

@@ -1,0 +1,223 @@
+//! Rows of the ledgers, as callers add, look up and remove them.
+
+use chrono::{DateTime, Utc};
+use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
+use sqlx::{PgConnection, PgExecutor, PgPool};
+use uuid::Uuid;
+
+use crate::suppressions::model::{Identifier, Ledger, Reason, Scope, Suppression};
+
+/// A row as it is stored.
+struct Stored {
+    channel: String,
+    identifier: String,
+    reason: String,
+    source: String,
+    list_id: Option<Uuid>,
+    created_at: DateTime<Utc>,
+}
+
+impl Stored {
+    fn suppression(self) -> Result<Suppression> {
+        let ledger = Ledger::named(&self.channel);
+        let reason = Reason::named(&self.reason);
+        Ok(Suppression {
+            ledger: ledger.ok_or_else(|| Error::internal("a suppression of no ledger"))?,
+            identifier: Identifier::of_stored(self.identifier),
+            reason: reason.ok_or_else(|| Error::internal("a suppression of no known reason"))?,
+            source: self.source,
+            scope: self.list_id.map_or(Scope::Global, |list| Scope::Group(ListId::new(list))),
+            created_at: self.created_at.into(),
+        })
+    }
+}
+
+/// Adds a row, or finds the one that is there; says whether it is new. What is there stays as it is.
+pub(in crate::suppressions) async fn insert(
+    executor: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    row: &Suppression,
+) -> Result<(Suppression, bool)> {
+    // The update changes nothing: it makes the row that is there part of the answer, and holds it.
+    let stored = sqlx::query!(
+        "insert into suppression as s
+             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at)
+         values ($1, gen_random_uuid(), $2, $3, $4, $5, $6, $7, $8)
+         on conflict on constraint suppression_unique do update
+         set source = s.source
+         returning channel, identifier, reason, source, list_id, created_at,
+             (xmax = 0) as \"created!\"",
+        workspace.uuid(),
+        row.ledger.as_str(),
+        row.identifier.as_str(),
+        row.reason.as_str(),
+        row.source,
+        row.scope.as_str(),
+        row.scope.list().map(ListId::uuid),
+        row.created_at.utc(),
+    )
+    .fetch_one(executor)
+    .await?;
+    let created = stored.created;
+    let stored = Stored {
+        channel: stored.channel,
+        identifier: stored.identifier,
+        reason: stored.reason,
+        source: stored.source,
+        list_id: stored.list_id,
+        created_at: stored.created_at,
+    };
+    Ok((stored.suppression()?, created))
+}
+
+/// Adds global rows, those that are there already and repeated ones apart; gives the number of new ones.
+pub(in crate::suppressions) async fn insert_all(
+    executor: impl PgExecutor<'_>,
+    workspace: WorkspaceId,
+    now: Timestamp,
+    (ledger, source): (Ledger, &str),
+    rows: &[(Identifier, Reason)],
+) -> Result<u64> {
+    let identifiers: Vec<&str> = rows.iter().map(|(identifier, _)| identifier.as_str()).collect();
+    let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
+    let done = sqlx::query!(
+        "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at)
+         select $1, gen_random_uuid(), $2, e.identifier, e.reason, $3, 'global', $4
+         from unnest($5::text[], $6::text[]) as e (identifier, reason)
+         group by e.identifier, e.reason
+         order by e.identifier, e.reason
+         on conflict do nothing",
+        workspace.uuid(),
+        ledger.as_str(),
+        source,
+        now.utc(),
+        &identifiers as _,
+        &reasons as _,
+    )
+    .execute(executor)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// The row that says most about an identifier (DECISIONS S3).
+pub(in crate::suppressions) async fn find(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    identifier: &Identifier,
+) -> Result<Option<Suppression>> {
+    let row = sqlx::query_as!(
+        Stored,
+        "select channel, identifier, reason, source, list_id, created_at
+         from suppression
+         where workspace_id = $1 and channel = $2 and identifier = $3
+         order by scope = 'global' desc,
+             array_position(array['hard_bounce', 'complaint', 'unsubscribe', 'manual'], reason),
+             created_at, id
+         limit 1",
+        workspace.uuid(),
+        ledger.as_str(),
+        identifier.as_str(),
+    )
+    .fetch_optional(db)
+    .await?;
+    row.map(Stored::suppression).transpose()
+}
+
+/// A page of a ledger, newest first, and how many rows match in all.
+pub(in crate::suppressions) async fn list(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    (ledger, reason): (Ledger, Option<Reason>),
+    (limit, offset): (u32, u64),
+) -> Result<(Vec<Suppression>, u64)> {
+    let reason = reason.map(Reason::as_str);
+    let rows = sqlx::query_as!(
+        Stored,
+        "select channel, identifier, reason, source, list_id, created_at
+         from suppression
+         where workspace_id = $1 and channel = $2 and ($3::text is null or reason = $3)
+         order by created_at desc, id desc
+         limit $4 offset $5",
+        workspace.uuid(),
+        ledger.as_str(),
+        reason,
+        i64::from(limit),
+        i64::try_from(offset).unwrap_or(i64::MAX),
+    )
+    .fetch_all(db)
+    .await?;
+    let total = sqlx::query_scalar!(
+        "select count(*) as \"total!\"
+         from suppression
+         where workspace_id = $1 and channel = $2 and ($3::text is null or reason = $3)",
+        workspace.uuid(),
+        ledger.as_str(),
+        reason,
+    )
+    .fetch_one(db)
+    .await?;
+    let rows = rows.into_iter().map(Stored::suppression).collect::<Result<_>>()?;
+    Ok((rows, total.unsigned_abs()))
+}
+
+/// Deletes every row of an identifier, and gives their reasons.
+pub(in crate::suppressions) async fn delete(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    identifier: &Identifier,
+) -> Result<Vec<Reason>> {
+    let reasons = sqlx::query_scalar!(
+        "with removed as (
+             select s.id
+             from suppression s
+             where s.workspace_id = $1 and s.channel = $2 and s.identifier = $3
+             order by s.reason, s.scope, s.list_id
+             for update)
+         delete from suppression s
+         using removed r
+         where s.workspace_id = $1 and s.id = r.id
+         returning s.reason",
+        workspace.uuid(),
+        ledger.as_str(),
+        identifier.as_str(),
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(reasons.iter().filter_map(|reason| Reason::named(reason)).collect())
+}
+
+/// Whether a list is there and not archived.
+pub(in crate::suppressions) async fn list_is_active(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    list: ListId,
+) -> Result<bool> {
+    let found = sqlx::query_scalar!(
+        "select exists (
+             select from subscription_list
+             where workspace_id = $1 and id = $2 and archived_at is null) as \"found!\"",
+        workspace.uuid(),
+        list.uuid(),
+    )
+    .fetch_one(db)
+    .await?;
+    Ok(found)
+}
+
+/// The sizes of all workspaces' ledgers together, by channel and reason.
+pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<(Ledger, Reason, u64)>> {
+    let rows = sqlx::query!(
+        "select channel, reason, count(*) as \"size!\"
+         from suppression
+         group by channel, reason",
+    )
+    .fetch_all(db)
+    .await?;
+    let known = rows.into_iter().filter_map(|row| {
+        let (ledger, reason) = (Ledger::named(&row.channel)?, Reason::named(&row.reason)?);
+        Some((ledger, reason, row.size.unsigned_abs()))
+    });
+    Ok(known.collect())
+}

@@ -1,0 +1,225 @@
+//! Inline subscriptions and events, as they are sent and as their fate is told.
+//!
+//! A field of the wrong type, and more items than allowed, are faults of the body. An item that lacks
+//! what it needs is reported beside the others when one user was sent, where rule 6 of the
+//! specification says that items never fail the call, and refuses its element of an array, where every
+//! element is validated in full (DECISIONS U10).
+
+use kernel::{
+    Channel, FieldError,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::sent::{Complaints, Texts};
+use crate::{
+    consent::model::MembershipStatus,
+    users::model::{
+        EVENTS_MAX, SUBSCRIPTIONS_MAX,
+        inline::{Event, Subscription},
+    },
+};
+
+/// How the users were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One object.
+    One,
+    /// An array.
+    Array,
+}
+
+impl FromFields for Subscription {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let list = body.optional("listId").text(0..=usize::MAX).filter(|text| !text.is_empty());
+        let channel = body.optional("channel").one_of(Channel::NAMED);
+        let status = body.optional("status").one_of(MembershipStatus::NAMED);
+        Self {
+            list,
+            channel: channel.unwrap_or(Channel::Email),
+            status: status.unwrap_or(MembershipStatus::Subscribed),
+        }
+    }
+}
+
+struct Subscriptions(Option<Vec<Subscription>>);
+
+impl FromFields for Subscriptions {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(body.optional("subscriptions").objects(0..=SUBSCRIPTIONS_MAX))
+    }
+}
+
+/// Reads `subscriptions`; nothing when they were not sent.
+pub(super) fn subscriptions(
+    texts: &Texts<'_>,
+    form: Form,
+    complaints: &mut Complaints,
+) -> Option<Vec<Subscription>> {
+    let sent: Option<Subscriptions> = texts.read(&["subscriptions"], complaints);
+    let sent = sent?.0?;
+    if form == Form::Array {
+        let nameless = sent.iter().enumerate().filter(|(_, one)| one.list.is_none());
+        complaints.extend(nameless.map(|(index, _)| {
+            FieldError::new(format!("subscriptions[{index}].listId"), "is required")
+        }));
+    }
+    Some(sent)
+}
+
+/// Reads `events`; nothing when they were not sent.
+pub(super) fn events<'b>(
+    texts: &Texts<'b>,
+    form: Form,
+    complaints: &mut Complaints,
+) -> Option<Vec<Event<'b>>> {
+    texts.get("events")?;
+    let Some(items) = texts.list("events") else {
+        complaints.push(FieldError::new("events", "must be an array"));
+        return None;
+    };
+    if items.len() > EVENTS_MAX {
+        let problem = format!("must have at most {EVENTS_MAX} elements, received {}", items.len());
+        complaints.push(FieldError::new("events", problem));
+        return None;
+    }
+    Some(
+        items
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, item)| event(index, item, form, complaints))
+            .collect(),
+    )
+}
+
+fn event<'b>(
+    index: usize,
+    item: &'b RawValue,
+    form: Form,
+    complaints: &mut Complaints,
+) -> Option<Event<'b>> {
+    let texts = match Texts::of(item) {
+        Ok(texts) => texts,
+        Err(wrong) => {
+            complaints.push(FieldError::new(format!("events[{index}]"), wrong.problem));
+            return None;
+        }
+    };
+    let mut typed = |name: &str, first: &[u8], problem: &str| {
+        let text = texts.get(name)?;
+        if text.get().as_bytes().first().is_some_and(|byte| first.contains(byte)) {
+            return Some(text);
+        }
+        complaints.push(FieldError::new(format!("events[{index}].{name}"), problem));
+        None
+    };
+    let had_name = texts.get("name").is_some_and(|text| text.get() != "\"\"");
+    let event = Event {
+        name: typed("name", b"\"", "must be a string"),
+        properties: typed("properties", b"{", "must be an object"),
+        timestamp: typed("timestamp", b"\"-0123456789", "must be a string or a number"),
+    };
+    if form == Form::Array && !had_name {
+        complaints.push(FieldError::new(format!("events[{index}].name"), "is required"));
+    }
+    Some(event)
+}
+
+/// What became of the subscriptions of a single user.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(super) struct SubscriptionsSummary {
+    applied: usize,
+    skipped: Vec<SkippedSubscription>,
+}
+
+/// A subscription that was not applied.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SkippedSubscription {
+    list_id: Option<String>,
+    channel: Channel,
+    reason: String,
+}
+
+impl SubscriptionsSummary {
+    /// Of each subscription, and why it was skipped, where it was.
+    pub(super) fn new(sent: Vec<Subscription>, reasons: Vec<Option<String>>) -> Self {
+        let mut summary = Self::default();
+        for (one, reason) in sent.into_iter().zip(reasons) {
+            match reason {
+                None => summary.applied += 1,
+                Some(reason) => summary.skipped.push(SkippedSubscription {
+                    list_id: one.list,
+                    channel: one.channel,
+                    reason,
+                }),
+            }
+        }
+        summary
+    }
+}
+
+/// What became of the events of a single user.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(super) struct EventsSummary {
+    accepted: usize,
+    rejected: Vec<RejectedEvent>,
+}
+
+/// An event that was not recorded.
+#[derive(Debug, Serialize, ToSchema)]
+struct RejectedEvent {
+    /// Its name as sent, where it has one.
+    #[schema(value_type = Option<String>)]
+    name: Option<Box<RawValue>>,
+    reason: String,
+}
+
+impl EventsSummary {
+    /// Of each event, and why it was rejected, where it was.
+    pub(super) fn new(sent: &[Event<'_>], reasons: Vec<Option<String>>) -> Self {
+        let mut summary = Self::default();
+        for (event, reason) in sent.iter().zip(reasons) {
+            match reason {
+                None => summary.accepted += 1,
+                Some(reason) => {
+                    let name = event.name.map(ToOwned::to_owned);
+                    summary.rejected.push(RejectedEvent { name, reason });
+                }
+            }
+        }
+        summary
+    }
+}
+
+/// How many of a request's subscriptions were applied.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(super) struct SubscriptionCounts {
+    applied: usize,
+    skipped: usize,
+}
+
+impl SubscriptionCounts {
+    /// Of the reasons why some were skipped.
+    pub(super) fn of(reasons: &[Option<String>]) -> Self {
+        let skipped = reasons.iter().flatten().count();
+        Self { applied: reasons.len() - skipped, skipped }
+    }
+}
+
+/// How many of a request's events were recorded.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub(super) struct EventCounts {
+    accepted: usize,
+    rejected: usize,
+}
+
+impl EventCounts {
+    /// Of the reasons why some were rejected.
+    pub(super) fn of(reasons: &[Option<String>]) -> Self {
+        let rejected = reasons.iter().flatten().count();
+        Self { accepted: reasons.len() - rejected, rejected }
+    }
+}

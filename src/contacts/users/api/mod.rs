@@ -1,0 +1,35 @@
+//! The HTTP side of users.
+
+mod bin;
+mod change;
+mod events;
+mod inline;
+mod read;
+mod sent;
+mod upsert;
+mod wire;
+
+use kernel::{Error, Result};
+use serde_json::value::RawValue;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::Services;
+
+/// The routes of `/users`.
+pub fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(upsert::upsert_users, read::list_users))
+        .routes(routes!(read::get_user_by_external_id, change::update_user_by_external_id))
+        .routes(routes!(read::search_users))
+        .routes(routes!(bin::list_deleted_users))
+        .routes(routes!(read::get_user, change::update_user, bin::delete_user))
+        .routes(routes!(events::list_user_events))
+}
+
+/// A body's JSON, not yet taken apart.
+fn json(bytes: &[u8]) -> Result<&RawValue> {
+    if bytes.trim_ascii().is_empty() {
+        return Err(Error::bad_request("body is not valid JSON: it is empty"));
+    }
+    serde_json::from_slice(bytes)
+        .map_err(|wrong| Error::bad_request(format!("body is not valid JSON: {wrong}")))
+}

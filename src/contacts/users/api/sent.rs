@@ -1,0 +1,250 @@
+//! Users as callers send them.
+//!
+//! Each field is taken as text first and read alone, so that what JSON allows but no store takes (a
+//! number beyond doubles, half of a surrogate pair, ten thousand brackets) is a complaint about that
+//! field of that element, and attributes and inline events reach their own readers as they were sent.
+
+use std::collections::BTreeMap;
+
+use kernel::{
+    EmailAddress, FieldError, UserId,
+    fields::{Fields, FromFields, Patch, read_object},
+};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::inline::{self, Form};
+use crate::users::{
+    model::{
+        EXTERNAL_ID_CHARS_MAX, Key, PHONE_CHARS_MAX, Upsert,
+        attributes::Attributes,
+        inline::{Event, Subscription},
+    },
+    ops::change::Update,
+};
+
+/// Complaints, in the order of the specification's table.
+pub(super) type Complaints = Vec<FieldError>;
+
+/// The fields of one object as text; of a repeated one the last counts.
+#[derive(Debug)]
+pub(super) struct Texts<'b>(BTreeMap<String, &'b RawValue>);
+
+impl<'b> Texts<'b> {
+    /// Takes an object apart.
+    pub(super) fn of(json: &'b RawValue) -> Result<Self, FieldError> {
+        if !json.get().starts_with('{') {
+            return Err(FieldError::new("", "must be an object"));
+        }
+        serde_json::from_str(json.get()).map(Self).map_err(|wrong| unreadable("", &wrong))
+    }
+
+    /// The text of a field; null is absent.
+    pub(super) fn get(&self, name: &str) -> Option<&'b RawValue> {
+        self.0.get(name).copied().filter(|text| text.get() != "null")
+    }
+
+    /// A field that is a string, as it was sent.
+    pub(super) fn string(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    /// The elements of a field that is a list.
+    pub(super) fn list(&self, name: &str) -> Option<Vec<&'b RawValue>> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    /// Reads some of the fields; complains about the others of them that cannot be read at all.
+    pub(super) fn read<T: FromFields>(
+        &self,
+        names: &[&str],
+        complaints: &mut Complaints,
+    ) -> Option<T> {
+        let mut map = Map::new();
+        let before = complaints.len();
+        for name in names {
+            match self.0.get(*name).map(|text| serde_json::from_str::<Value>(text.get())) {
+                None => {}
+                Some(Ok(value)) => drop(map.insert((*name).to_owned(), value)),
+                Some(Err(wrong)) => complaints.push(unreadable(name, &wrong)),
+            }
+        }
+        match read_object(&map) {
+            Ok(read) => (complaints.len() == before).then_some(read),
+            Err(more) => {
+                // A field that cannot be read is not there to fulfil what is said of the whole.
+                let all_read = complaints.len() == before;
+                complaints.extend(more.into_iter().filter(|one| all_read || !one.path.is_empty()));
+                None
+            }
+        }
+    }
+
+    fn attributes(&self, complaints: &mut Complaints) -> Option<Attributes> {
+        match Attributes::read(self.get("attributes")?) {
+            Ok(attributes) => Some(attributes),
+            Err(fault) => {
+                complaints.push(FieldError::new("attributes", fault.to_string()));
+                None
+            }
+        }
+    }
+}
+
+/// The parser says where in the text it gave up, which here is a part of the body.
+fn unreadable(path: &str, wrong: &serde_json::Error) -> FieldError {
+    let said = wrong.to_string();
+    let what = said.split(" at line ").next().unwrap_or_default();
+    FieldError::new(path, format!("cannot be read: {what}"))
+}
+
+/// An address, or the empty text, which is none (DECISIONS U5).
+fn address(text: &str) -> Result<Option<EmailAddress>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|wrong: kernel::NotAnEmailAddress| wrong.to_string())
+}
+
+/// Whom an element means, and what is known of them beside their attributes.
+struct Identity {
+    key: Option<Key>,
+    email: Option<EmailAddress>,
+    phone: Option<String>,
+}
+
+impl FromFields for Identity {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let filled = |text: &String| !text.is_empty();
+        let external_id =
+            body.optional("externalId").text(0..=EXTERNAL_ID_CHARS_MAX).filter(filled);
+        let email = body.optional("email").parsed(None, address).flatten();
+        let internal_id = body.optional("userId").parsed(None, |text| {
+            if text.is_empty() {
+                return Ok(None);
+            }
+            text.parse::<UserId>()
+                .map(Some)
+                .map_err(|_| "must be 24 hexadecimal characters".to_owned())
+        });
+        let is_clean = body.is_clean();
+        let key = match (internal_id.flatten(), external_id, &email) {
+            (Some(_), Some(_), _) => {
+                body.refuse("userId", "must not be sent together with externalId");
+                None
+            }
+            (Some(id), None, _) => Some(Key::Internal(id)),
+            (None, Some(id), _) => Some(Key::External(id)),
+            (None, None, Some(email)) => Some(Key::Email(email.clone())),
+            (None, None, None) => {
+                if is_clean {
+                    body.refuse_body("externalId, email or userId is required");
+                }
+                None
+            }
+        };
+        let phone = body.optional("phone").text(0..=PHONE_CHARS_MAX).filter(filled);
+        Self { key, email, phone }
+    }
+}
+
+/// A user that broke no rule.
+#[derive(Debug)]
+pub(super) struct SentUser<'b> {
+    pub(super) upsert: Upsert,
+    /// Where they were sent.
+    pub(super) subscriptions: Option<Vec<Subscription>>,
+    /// Where they were sent.
+    pub(super) events: Option<Vec<Event<'b>>>,
+}
+
+/// One element of `POST /users`.
+#[derive(Debug)]
+pub(super) struct Element<'b> {
+    /// By which of its identifiers it is told apart in a refusal, as sent (DECISIONS U7).
+    pub(super) shown_as: Option<String>,
+    /// Inline subscriptions sent, sound or not.
+    pub(super) subscriptions: usize,
+    /// Inline events sent, sound or not.
+    pub(super) events: usize,
+    /// The user, or everything that is wrong with it.
+    pub(super) user: Result<SentUser<'b>, Complaints>,
+}
+
+impl<'b> Element<'b> {
+    /// Reads an element.
+    pub(super) fn of(json: &'b RawValue, form: Form) -> Self {
+        let texts = match Texts::of(json) {
+            Ok(texts) => texts,
+            Err(wrong) => {
+                return Self {
+                    shown_as: None,
+                    subscriptions: 0,
+                    events: 0,
+                    user: Err(vec![wrong]),
+                };
+            }
+        };
+        let mut complaints = Complaints::new();
+        let upsert = upsert(&texts, &mut complaints);
+        let subscriptions = inline::subscriptions(&texts, form, &mut complaints);
+        let events = inline::events(&texts, form, &mut complaints);
+        let user = match upsert.filter(|_| complaints.is_empty()) {
+            Some(upsert) => Ok(SentUser { upsert, subscriptions, events }),
+            None => Err(complaints),
+        };
+        let count = |name| texts.list(name).map_or(0, |items| items.len());
+        Self {
+            shown_as: ["externalId", "userId", "email"]
+                .into_iter()
+                .filter_map(|name| texts.string(name))
+                .find(|text| !text.is_empty()),
+            subscriptions: count("subscriptions"),
+            events: count("events"),
+            user,
+        }
+    }
+}
+
+/// Reads an element but for what is inline.
+fn upsert(texts: &Texts<'_>, complaints: &mut Complaints) -> Option<Upsert> {
+    let identity: Option<Identity> =
+        texts.read(&["externalId", "email", "userId", "phone"], complaints);
+    let attributes = texts.attributes(complaints);
+    let Identity { key, email, phone } = identity?;
+    Some(Upsert { key: key?, email, phone, attributes })
+}
+
+/// What is changed beside attributes.
+struct Contact {
+    email: Patch<Option<EmailAddress>>,
+    phone: Patch<String>,
+}
+
+impl FromFields for Contact {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            email: body.patch("email").parsed(None, address),
+            phone: body.patch("phone").text(0..=PHONE_CHARS_MAX),
+        }
+    }
+}
+
+/// Reads the body of a PUT: empty texts are absent, null clears.
+pub(super) fn update(texts: &Texts<'_>) -> Result<Update, Complaints> {
+    let mut complaints = Complaints::new();
+    let contact: Option<Contact> = texts.read(&["email", "phone"], &mut complaints);
+    let attributes = texts.attributes(&mut complaints);
+    let Some(Contact { email, phone }) = contact.filter(|_| complaints.is_empty()) else {
+        return Err(complaints);
+    };
+    let email = match email {
+        Patch::Value(Some(address)) => Patch::Value(address),
+        Patch::Null => Patch::Null,
+        Patch::Value(None) | Patch::Absent => Patch::Absent,
+    };
+    let phone = match phone {
+        Patch::Value(text) if text.is_empty() => Patch::Absent,
+        patch => patch,
+    };
+    Ok(Update { email, phone, attributes })
+}

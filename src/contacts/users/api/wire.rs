@@ -1,0 +1,89 @@
+//! Profiles as they are answered.
+
+use kernel::{Timestamp, UserId};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::users::model::User;
+
+/// A profile.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = User)]
+pub(super) struct UserBody {
+    /// The service's own id of it, 24-hex.
+    id: UserId,
+    /// The same.
+    user_id: UserId,
+    /// The caller's own id of it.
+    external_id: Option<String>,
+    /// Trimmed, in lower case, its domain in ASCII.
+    email: Option<String>,
+    /// As sent.
+    phone: Option<String>,
+    /// Custom attributes.
+    #[schema(value_type = Object)]
+    attributes: Box<RawValue>,
+    /// The segments it is in.
+    segments: Vec<SegmentBody>,
+    /// When it was made.
+    created_at: Timestamp,
+    /// When it last changed.
+    updated_at: Timestamp,
+}
+
+/// A segment that a profile is in.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Segment)]
+pub(super) struct SegmentBody {
+    id: String,
+    name: String,
+}
+
+impl From<User> for UserBody {
+    fn from(user: User) -> Self {
+        let User { id, external_id, email, phone, attributes, created_at, updated_at } = user;
+        let segments = Vec::new();
+        Self {
+            id,
+            user_id: id,
+            external_id,
+            email,
+            phone,
+            attributes,
+            segments,
+            created_at,
+            updated_at,
+        }
+    }
+}
+
+/// A page of profiles.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UsersPage {
+    /// The profiles.
+    pub(super) data: Vec<UserBody>,
+    /// Where the page is.
+    pub(super) pagination: Pagination,
+}
+
+/// Where a page is in its list.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pagination {
+    total: u64,
+    limit: u32,
+    offset: u64,
+    has_more: bool,
+}
+
+impl UsersPage {
+    /// The page of a list of `total` that starts at `offset`.
+    pub(super) fn new(users: Vec<User>, total: u64, limit: u32, offset: u64) -> Self {
+        let shown = users.len() as u64;
+        let has_more = shown > 0 && offset.saturating_add(shown) < total;
+        let data = users.into_iter().map(UserBody::from).collect();
+        Self { data, pagination: Pagination { total, limit, offset, has_more } }
+    }
+}

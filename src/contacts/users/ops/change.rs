@@ -1,0 +1,74 @@
+//! Changing one profile that is known to be there: the PUT calls.
+
+use kernel::{EmailAddress, Result, UserId, fields::Patch};
+use web::db;
+
+use crate::users::{
+    model::{
+        User,
+        attributes::{self, Attributes},
+    },
+    ops::{
+        NO_USER,
+        upsert::{Setting, apply, merged_fault},
+    },
+    store::{self, write::Change},
+};
+
+/// What is to change about a profile.
+#[derive(Debug)]
+pub struct Update {
+    /// Its address.
+    pub email: Patch<EmailAddress>,
+    /// Its phone number.
+    pub phone: Patch<String>,
+    /// Laid over the stored attributes key by key.
+    pub attributes: Option<Attributes>,
+}
+
+impl Update {
+    fn says_nothing(&self) -> bool {
+        !self.email.is_sent() && !self.phone.is_sent() && self.attributes.is_none()
+    }
+
+    fn change(&self, id: UserId) -> Change<'_> {
+        fn borrowed<T>(patch: &Patch<T>, text: impl FnOnce(&T) -> &str) -> Patch<&str> {
+            match patch {
+                Patch::Absent => Patch::Absent,
+                Patch::Null => Patch::Null,
+                Patch::Value(value) => Patch::Value(text(value)),
+            }
+        }
+        Change {
+            id,
+            external_id: None,
+            email: borrowed(&self.email, EmailAddress::as_str),
+            phone: borrowed(&self.phone, String::as_str),
+            attributes: self.attributes.as_ref().map_or(attributes::NONE, Attributes::as_str),
+        }
+    }
+}
+
+/// Changes an active profile and gives it as it is then. A change that says nothing leaves even the
+/// time of the last change as it was.
+pub async fn update(setting: Setting<'_>, user: User, update: &Update) -> Result<User> {
+    if update.says_nothing() {
+        return Ok(user);
+    }
+    db::retried(|| attempt(setting, user.id, update)).await
+}
+
+async fn attempt(setting: Setting<'_>, id: UserId, update: &Update) -> Result<User> {
+    let mut tx = store::begin(setting.db).await?;
+    let locked = store::resolve::lock(&mut tx, setting.tenant.workspace, &[id]).await?;
+    if locked.is_empty() {
+        return Err(NO_USER);
+    }
+    let refused = apply(&mut tx, setting.only_step(), &[update.change(id)], &locked).await?;
+    if let Some(fault) = refused.get(&id) {
+        return Err(merged_fault(*fault));
+    }
+    let user = store::read::by_id(&mut *tx, setting.tenant.workspace, id).await?.ok_or(NO_USER)?;
+    tx.commit().await?;
+    Ok(user)
+}

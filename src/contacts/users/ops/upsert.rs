@@ -1,0 +1,383 @@
+//! Creating or updating profiles, one or a thousand, in a few statements.
+//!
+//! Elements are taken in waves ([`waves`]), each a transaction: find the profiles meant; where some
+//! have to be made, lock their addresses and look again; lock the rows found; change them; make the
+//! others. Within a wave no two elements can influence each other, so nothing depends on their order;
+//! between waves the order is that of the array.
+//!
+//! Who loses a race tries again: an external id taken between the look and the write, a profile that
+//! changed hands or went to the bin before its lock was had.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use kernel::{Error, Result, Tenant, Timestamp, UserId, WorkspaceId, fields::Patch};
+use sqlx::{PgConnection, PgPool};
+
+use super::{NO_USER, race};
+use crate::{
+    consent::ops::{AddressChange, addresses_begun, addresses_changed},
+    users::{
+        model::{
+            Key, Upsert, User,
+            attributes::{self, AttributesFault},
+            waves::{Name, first_wave},
+        },
+        store::{
+            self,
+            resolve::{Found, Locked},
+            write::{Bounds, Change, NewUser},
+        },
+    },
+};
+
+/// Times a wave is tried before its caller is asked to come back. Each lost race means that somebody
+/// else got on, so only a storm on one profile gets near this.
+const TRIES_MAX: u32 = 200;
+
+/// What became of one create-or-update.
+#[derive(Debug)]
+pub struct Upserted {
+    /// The profile.
+    pub id: UserId,
+    /// The caller's own id of it, as it is now.
+    pub external_id: Option<String>,
+    /// It was made; else it was changed.
+    pub is_new: bool,
+    /// The profile in full; only where a single one was asked for.
+    pub user: Option<User>,
+}
+
+/// What is done in: whose profiles, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'s> {
+    /// PostgreSQL.
+    pub db: &'s PgPool,
+    /// Whose profiles.
+    pub tenant: Tenant,
+    /// The time it is.
+    pub now: Timestamp,
+}
+
+impl<'s> Setting<'s> {
+    /// The step that comes after `waves` others of the same request.
+    fn after(self, waves: i64) -> Step<'s> {
+        Step { setting: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
+    }
+
+    /// The only step.
+    pub(super) fn only_step(self) -> Step<'s> {
+        self.after(0)
+    }
+}
+
+/// One of the transactions of a request. They are a microsecond apart, so that of two profiles changed
+/// by one request it can be told which one changed last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step<'s> {
+    pub(super) setting: Setting<'s>,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// Creates or updates profiles in the order given; each succeeds or is refused alone.
+///
+/// # Errors
+/// When the store cannot be used; the waves before have been applied then.
+pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Result<Upserted>>> {
+    let mut verdicts: Vec<Option<Result<Upserted>>> = Vec::new();
+    verdicts.resize_with(upserts.len(), || None);
+    let mut pending: Vec<usize> = (0..upserts.len()).collect();
+    let mut waves = 0;
+    while !pending.is_empty() {
+        let step = setting.after(waves);
+        waves += 1;
+        for (place, verdict) in wave(step, upserts, &pending).await? {
+            verdicts[place] = Some(verdict);
+        }
+        pending.retain(|place| verdicts[*place].is_none());
+    }
+    Ok(verdicts.into_iter().flatten().collect())
+}
+
+type Verdicts = Vec<(usize, Result<Upserted>)>;
+
+/// Applies those of the pending elements that wait for no other, and gives their verdicts.
+async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Verdicts> {
+    // By the names they are sent with, before anything is looked up for them.
+    let first = first_wave(pending.iter().map(|place| sent_names(&upserts[*place])));
+    let candidates: Vec<usize> =
+        pending.iter().copied().zip(first).filter_map(|(place, is)| is.then_some(place)).collect();
+    for _ in 0..TRIES_MAX {
+        match attempt(step, upserts, &candidates).await {
+            Ok(Some(verdicts)) => {
+                let made = count(&verdicts);
+                store::statistics::grew(step.setting.db, made).await;
+                return Ok(verdicts);
+            }
+            Ok(None) => {}
+            Err(error) if race::was_lost(&error) => {}
+            Err(error) => return Err(error),
+        }
+        metrics::counter!("users_upsert_conflicts_total").increment(1);
+    }
+    Err(Error::store_unavailable())
+}
+
+/// Counts what was done; gives how many profiles were made.
+fn count(verdicts: &Verdicts) -> u64 {
+    let done = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().ok());
+    let (new, old): (Vec<_>, Vec<_>) = done.partition(|upserted| upserted.is_new);
+    metrics::counter!("users_upserted_total", "outcome" => "created").increment(new.len() as u64);
+    metrics::counter!("users_upserted_total", "outcome" => "updated").increment(old.len() as u64);
+    new.len() as u64
+}
+
+fn sent_names(upsert: &Upsert) -> impl Iterator<Item = Name<'_>> {
+    [
+        upsert.internal_id().map(Name::Internal),
+        upsert.external_id().map(Name::External),
+        upsert.email().map(Name::Email),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// An element of the wave with the profile it means.
+struct Aimed<'u> {
+    place: usize,
+    upsert: &'u Upsert,
+    found: Option<Found>,
+}
+
+impl Aimed<'_> {
+    fn names(&self) -> impl Iterator<Item = Name<'_>> {
+        let found = self.found.as_ref();
+        sent_names(self.upsert)
+            .chain(found.map(|found| Name::Internal(found.id)))
+            .chain(found.and_then(|found| found.email.as_deref()).map(Name::Email))
+    }
+
+    /// Whether a profile is to be made for it.
+    fn makes(&self) -> bool {
+        self.found.is_none() && self.upsert.internal_id().is_none()
+    }
+}
+
+/// One try at a wave; `None` when a race was lost, with nothing applied.
+async fn attempt(
+    step: Step<'_>,
+    upserts: &[Upsert],
+    candidates: &[usize],
+) -> Result<Option<Verdicts>> {
+    let setting = step.setting;
+    let mut tx = store::begin(setting.db).await?;
+    let Some(aimed) = aim(&mut tx, setting.tenant.workspace, upserts, candidates).await? else {
+        return Ok(None);
+    };
+    let first = first_wave(aimed.iter().map(Aimed::names));
+    let wave: Vec<&Aimed<'_>> =
+        aimed.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
+
+    let mut verdicts: Verdicts = Vec::with_capacity(wave.len());
+    let (found, absent): (Vec<&Aimed<'_>>, Vec<&Aimed<'_>>) =
+        wave.into_iter().partition(|one| one.found.is_some());
+    let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.makes());
+    verdicts.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER))));
+    let Some(changed) = change(&mut tx, step, &found).await? else { return Ok(None) };
+    verdicts.extend(changed);
+    let Some(made) = make(&mut tx, step, &new).await? else { return Ok(None) };
+    verdicts.extend(made);
+    if let [(_, Ok(only))] = verdicts.as_mut_slice()
+        && upserts.len() == 1
+    {
+        only.user = store::read::by_id(&mut *tx, setting.tenant.workspace, only.id).await?;
+    }
+    tx.commit().await?;
+    Ok(Some(verdicts))
+}
+
+/// Elements from which on their addresses are locked before the first look: most arrays make
+/// profiles, and a look at a thousand costs more than as many locks.
+const LOCK_FIRST_FROM: usize = 16;
+
+/// Finds the profile each candidate means. Where one has to be made for an address, nobody else can
+/// make it from here on; `None` when that could not be brought about in one look.
+async fn aim<'u>(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    upserts: &'u [Upsert],
+    candidates: &[usize],
+) -> Result<Option<Vec<Aimed<'u>>>> {
+    let wanted: Vec<&'u Upsert> = candidates.iter().map(|place| &upserts[*place]).collect();
+    let aimed = async |tx: &mut PgConnection| -> Result<Vec<Aimed<'u>>> {
+        let found = store::resolve::find(tx, workspace, &wanted).await?;
+        let places = candidates.iter().copied().zip(found);
+        Ok(places.map(|(place, found)| Aimed { place, upsert: &upserts[place], found }).collect())
+    };
+    let is_many = wanted.len() >= LOCK_FIRST_FROM;
+    let locks_max =
+        if is_many { store::resolve::address_locks_max(tx).await? } else { LOCK_FIRST_FROM };
+    if is_many && wanted.len() <= locks_max {
+        let sent: Vec<&str> = wanted.iter().filter_map(|one| one.email()).collect();
+        store::resolve::lock_addresses(tx, workspace, &sent, locks_max).await?;
+        return Ok(Some(aimed(tx).await?));
+    }
+    let seen = aimed(tx).await?;
+    let addresses = |aimed: &[Aimed<'u>]| -> Vec<&'u str> {
+        aimed.iter().filter(|one| one.makes()).filter_map(|one| one.upsert.email()).collect()
+    };
+    let locked = addresses(&seen);
+    if locked.is_empty() {
+        return Ok(Some(seen));
+    }
+    store::resolve::lock_addresses(tx, workspace, &locked, locks_max).await?;
+    let seen = aimed(tx).await?;
+    let covered = addresses(&seen).iter().all(|email| locked.contains(email));
+    Ok(covered.then_some(seen))
+}
+
+/// Changes the profiles found; `None` when one of them is not any more what it was found to be.
+async fn change(
+    tx: &mut PgConnection,
+    step: Step<'_>,
+    wave: &[&Aimed<'_>],
+) -> Result<Option<Verdicts>> {
+    if wave.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let ids: Vec<UserId> = wave.iter().filter_map(|one| Some(one.found.as_ref()?.id)).collect();
+    let locked = store::resolve::lock(tx, step.setting.tenant.workspace, &ids).await?;
+    let mut changes = Vec::with_capacity(wave.len());
+    for (one, id) in wave.iter().zip(&ids) {
+        match locked.get(id) {
+            Some(row) if still_means(one, row) => changes.push(change_of(one.upsert, *id)),
+            _ => return Ok(None),
+        }
+    }
+    let refused = apply(tx, step, &changes, &locked).await?;
+    let verdict = |one: &&Aimed<'_>, id: &UserId| {
+        if let Some(fault) = refused.get(id) {
+            return Err(merged_fault(*fault));
+        }
+        let external_id = locked.get(id).and_then(|row| row.external_id.clone());
+        let external_id = external_id.or_else(|| one.upsert.external_id().map(str::to_owned));
+        Ok(Upserted { id: *id, external_id, is_new: false, user: None })
+    };
+    Ok(Some(wave.iter().zip(&ids).map(|(one, id)| (one.place, verdict(one, id))).collect()))
+}
+
+/// Whether the locked profile is the one that was looked for.
+fn still_means(one: &Aimed<'_>, row: &Locked) -> bool {
+    let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
+    match &one.upsert.key {
+        Key::Internal(_) => true,
+        Key::External(_) if is_adopted => {
+            row.external_id.is_none() && row.email.as_deref() == one.upsert.email()
+        }
+        Key::External(id) => row.external_id.as_ref() == Some(id),
+        Key::Email(email) => row.email.as_deref() == Some(email.as_str()),
+    }
+}
+
+fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
+    fn sent<T>(value: Option<T>) -> Patch<T> {
+        value.map_or(Patch::Absent, Patch::Value)
+    }
+    Change {
+        id,
+        external_id: upsert.external_id(),
+        email: sent(upsert.email()),
+        phone: sent(upsert.phone.as_deref()),
+        attributes: upsert.attributes.as_ref().map_or(attributes::NONE, |sent| sent.as_str()),
+    }
+}
+
+/// Applies changes to locked profiles; gives those refused for what their attributes would become.
+pub(super) async fn apply(
+    tx: &mut PgConnection,
+    step: Step<'_>,
+    changes: &[Change<'_>],
+    locked: &HashMap<UserId, Locked>,
+) -> Result<HashMap<UserId, AttributesFault>> {
+    let Step { setting: Setting { tenant, now, .. }, at } = step;
+    let workspace = tenant.workspace;
+    let mut refused = HashMap::new();
+    let done = store::write::update(tx, workspace, at, Bounds::AsPrinted, changes).await?;
+    if done.len() < changes.len() {
+        let done: std::collections::HashSet<UserId> = done.into_iter().collect();
+        for change in changes.iter().filter(|change| !done.contains(&change.id)) {
+            let (printed, keys) = store::write::merged(tx, workspace, change).await?;
+            match attributes::judge_stored(&printed, keys) {
+                Ok(()) => {
+                    let one = std::slice::from_ref(change);
+                    store::write::update(tx, workspace, at, Bounds::Judged, one).await?;
+                }
+                Err(fault) => {
+                    refused.insert(change.id, fault);
+                }
+            }
+        }
+    }
+    let moved: Vec<AddressChange> = changes
+        .iter()
+        .filter(|change| !refused.contains_key(&change.id))
+        .filter_map(|change| moved(change, locked.get(&change.id)?))
+        .collect();
+    if !moved.is_empty() {
+        addresses_changed(tx, now, tenant, &moved).await?;
+    }
+    Ok(refused)
+}
+
+/// Which addresses a change gives its profile that it had not; nothing when none.
+fn moved(change: &Change<'_>, before: &Locked) -> Option<AddressChange> {
+    let differs =
+        |patch: Patch<&str>, old: Option<&str>| patch.is_sent() && patch.over(None) != old;
+    let email = differs(change.email, before.email.as_deref());
+    let phone = differs(change.phone, before.phone.as_deref());
+    (email || phone).then_some(AddressChange { user: change.id, email, phone })
+}
+
+/// How a refusal of merged attributes reads.
+pub(super) fn merged_fault(fault: AttributesFault) -> Error {
+    Error::invalid("attributes", format!("{fault} after merging with those stored"))
+}
+
+/// Makes profiles; `None` when somebody else has just made one with the same external id.
+async fn make(
+    tx: &mut PgConnection,
+    step: Step<'_>,
+    wave: &[&Aimed<'_>],
+) -> Result<Option<Verdicts>> {
+    if wave.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let users: Vec<NewUser<'_>> = wave
+        .iter()
+        .map(|one| NewUser {
+            id: UserId::mint(step.setting.now),
+            external_id: one.upsert.external_id(),
+            email: one.upsert.email(),
+            phone: one.upsert.phone.as_deref(),
+            attributes: one
+                .upsert
+                .attributes
+                .as_ref()
+                .map_or(attributes::NONE, |sent| sent.as_str()),
+        })
+        .collect();
+    let made = store::write::insert(tx, step.setting.tenant.workspace, step.at, &users).await?;
+    if made < users.len() as u64 {
+        return Ok(None);
+    }
+    let with_email = users.iter().filter(|user| user.email.is_some());
+    let with_email: Vec<UserId> = with_email.map(|user| user.id).collect();
+    if !with_email.is_empty() {
+        addresses_begun(tx, step.setting.now, step.setting.tenant, &with_email).await?;
+    }
+    let verdict = |user: &NewUser<'_>| {
+        let external_id = user.external_id.map(str::to_owned);
+        Ok(Upserted { id: user.id, external_id, is_new: true, user: None })
+    };
+    Ok(Some(wave.iter().zip(&users).map(|(one, user)| (one.place, verdict(user))).collect()))
+}

@@ -1,0 +1,5 @@
+//! What messages say: Liquid templates, HTML and spam checks, each within limits.
+
+pub mod markup;
+pub mod spam;
+pub mod template;

@@ -1,0 +1,177 @@
+//! The master key: what is derived from it, and secrets in the stores sealed with it.
+//!
+//! A sealed secret is `sealed:1:` and base64url of a nonce and what ChaCha20-Poly1305 (RFC 8439) makes of
+//! the secret, under a key of its workspace: taken to another workspace it opens no more. Keys are derived
+//! by HMAC-SHA256 of a label, so that none says anything about another.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use config::Settings;
+use hmac::{Hmac, Mac as _};
+use kernel::WorkspaceId;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+use crate::{self as engines, DataDir};
+
+/// Name of the key among the secrets of the data directory.
+const FILE: &str = "master.key";
+
+/// What a sealed secret begins with.
+const PREFIX: &str = "sealed:1:";
+/// What seals secrets.
+const SEALING: &str = "secrets of a workspace";
+/// What signs webhooks.
+const WEBHOOKS: &str = "webhooks of a workspace";
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+
+/// Holds the master key.
+#[derive(Clone)]
+pub struct Vault {
+    master: SecretString,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Vault")
+    }
+}
+
+/// The secret was sealed by another master key, or for another workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a secret was sealed with another master key")]
+pub struct ForeignSeal;
+
+impl Vault {
+    /// The vault of the settings' key, or of the one in the data directory, which is made now if there
+    /// is none.
+    ///
+    /// # Errors
+    /// When that cannot be read or made.
+    pub fn from_settings(settings: &Settings, data_dir: &DataDir) -> Result<Self, engines::Error> {
+        let master = match &settings.security.master_key {
+            Some(key) => key.clone(),
+            None => data_dir.secret(FILE)?,
+        };
+        Ok(Self::new(master))
+    }
+
+    /// A vault of this key.
+    pub fn new(master: SecretString) -> Self {
+        Self { master }
+    }
+
+    /// Whether a text has the form of a sealed secret.
+    pub fn is_sealed(text: &str) -> bool {
+        text.starts_with(PREFIX)
+    }
+
+    /// Seals a secret of a workspace.
+    pub fn seal(&self, workspace: WorkspaceId, secret: &str) -> String {
+        let nonce: [u8; NONCE_LEN] = rand::random();
+        let mut sealed = secret.as_bytes().to_vec();
+        let tag = self
+            .sealing_key(workspace)
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::empty(),
+                &mut sealed,
+            )
+            .expect("a secret is far shorter than what the cipher takes");
+        let all = [&nonce[..], &sealed, tag.as_ref()].concat();
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(all))
+    }
+
+    /// Opens a sealed secret of a workspace; nothing where the text is no sealed secret.
+    ///
+    /// # Errors
+    /// When it was sealed elsewhere.
+    pub fn open(
+        &self,
+        workspace: WorkspaceId,
+        text: &str,
+    ) -> Result<Option<SecretString>, ForeignSeal> {
+        let Some(sealed) = text.strip_prefix(PREFIX) else { return Ok(None) };
+        let mut sealed = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| ForeignSeal)?;
+        let (nonce, sealed) = sealed.split_at_mut_checked(NONCE_LEN).ok_or(ForeignSeal)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| ForeignSeal)?;
+        let opened = self
+            .sealing_key(workspace)
+            .open_in_place(nonce, Aad::empty(), sealed)
+            .map_err(|_| ForeignSeal)?;
+        let text = std::str::from_utf8(opened).map_err(|_| ForeignSeal)?;
+        Ok(Some(SecretString::from(text)))
+    }
+
+    /// The key that a workspace's webhooks are signed with.
+    pub fn webhook_key(&self, workspace: WorkspaceId) -> [u8; KEY_BYTES] {
+        self.derive(WEBHOOKS, workspace)
+    }
+
+    fn sealing_key(&self, workspace: WorkspaceId) -> LessSafeKey {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &self.derive(SEALING, workspace));
+        LessSafeKey::new(key.expect("a derived key has the cipher's length"))
+    }
+
+    fn derive(&self, label: &str, workspace: WorkspaceId) -> [u8; KEY_BYTES] {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.master.expose_secret().as_bytes())
+            .expect("a key of any length will do");
+        mac.update(label.as_bytes());
+        mac.update(&[0]);
+        mac.update(workspace.uuid().as_bytes());
+        mac.finalize().into_bytes().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn vault(master: &str) -> Vault {
+        Vault::new(master.into())
+    }
+
+    fn workspace(id: u128) -> WorkspaceId {
+        WorkspaceId::new(Uuid::from_u128(id))
+    }
+
+    fn opened(vault: &Vault, workspace: WorkspaceId, text: &str) -> Option<String> {
+        let opened = vault.open(workspace, text).ok()?;
+        opened.map(|secret| secret.expose_secret().to_owned())
+    }
+
+    proptest! {
+        #[test]
+        fn a_secret_opens_where_it_was_sealed_and_nowhere_else(secret in "\\PC{0,200}") {
+            let vault = vault("one");
+            let sealed = vault.seal(workspace(1), &secret);
+            prop_assert!(Vault::is_sealed(&sealed) && (secret.len() < 4 || !sealed.contains(&secret)));
+            prop_assert_eq!(opened(&vault, workspace(1), &sealed), Some(secret.clone()));
+            prop_assert_eq!(vault.open(workspace(2), &sealed).unwrap_err(), ForeignSeal);
+            prop_assert_eq!(self::vault("two").open(workspace(1), &sealed).unwrap_err(), ForeignSeal);
+            prop_assert_ne!(vault.seal(workspace(1), &secret), sealed, "alike secrets look unlike");
+        }
+
+        #[test]
+        fn what_anybody_makes_up_is_no_sealed_secret(text in "\\PC{0,60}") {
+            let vault = vault("one");
+            let made_up = format!("{PREFIX}{text}");
+            prop_assert!(vault.open(workspace(1), &made_up).is_err());
+            prop_assume!(!Vault::is_sealed(&text));
+            prop_assert!(vault.open(workspace(1), &text).unwrap().is_none());
+        }
+    }
+
+    #[test]
+    fn each_workspace_signs_with_a_key_of_its_own() {
+        let vault = vault("one");
+        assert_eq!(vault.webhook_key(workspace(1)), vault.webhook_key(workspace(1)));
+        assert_ne!(vault.webhook_key(workspace(1)), vault.webhook_key(workspace(2)));
+    }
+}

@@ -1,0 +1,361 @@
+//! Reads a JSON object field by field and collects every complaint, path first and in order.
+//!
+//! A reader goes on after a complaint with a placeholder, so that one request tells the caller
+//! everything; `Body` throws the value away when there was any complaint.
+
+pub mod problem;
+pub mod value_of;
+
+mod presence;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    fmt::{self, Write as _},
+    ops::RangeInclusive,
+};
+
+use serde_json::{Map, Value};
+
+pub use self::presence::{Optional, Patch, Patched, Presence, Required};
+use self::{presence::Seen, value_of::Read};
+use crate::{DayEdge, FieldError, Timestamp};
+
+/// Complaints listed in one answer; further ones are dropped.
+const COMPLAINTS_MAX: usize = 1000;
+
+/// Read from the fields of a JSON object.
+pub trait FromFields: Sized {
+    /// Reads every field.
+    fn from_fields(body: &mut Fields<'_>) -> Self;
+}
+
+/// Complaints in the order they were found.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints(Vec<FieldError>);
+
+impl Complaints {
+    fn add(&mut self, path: String, problem: impl Into<String>) {
+        if self.0.len() < COMPLAINTS_MAX {
+            self.0.push(FieldError { path, problem: problem.into() });
+        }
+    }
+}
+
+/// Reads `T` out of one JSON value, which has to be an object.
+pub fn read<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
+    read_object(value_of::object(value).map_err(|problem| vec![FieldError::new("", problem)])?)
+}
+
+/// Reads `T` out of an object that has been taken apart already.
+///
+/// # Errors
+/// Every complaint, in order.
+pub fn read_object<T: FromFields>(map: &Map<String, Value>) -> Result<T, Vec<FieldError>> {
+    read_object_by(map, T::from_fields)
+}
+
+/// Like [`read_object`], by a reader that knows more than the object says.
+///
+/// # Errors
+/// Every complaint, in order.
+pub fn read_object_by<T>(
+    map: &Map<String, Value>,
+    read: impl FnOnce(&mut Fields<'_>) -> T,
+) -> Result<T, Vec<FieldError>> {
+    let mut complaints = Complaints::default();
+    let value = read(&mut Fields { map, place: String::new(), complaints: &mut complaints });
+    if complaints.0.is_empty() { Ok(value) } else { Err(complaints.0) }
+}
+
+/// An object that says nothing; of a body that may be left out.
+#[derive(Debug)]
+pub struct EmptyBody;
+
+impl FromFields for EmptyBody {
+    fn from_fields(_: &mut Fields<'_>) -> Self {
+        Self
+    }
+}
+
+/// The fields of one object.
+#[derive(Debug)]
+pub struct Fields<'b> {
+    map: &'b Map<String, Value>,
+    /// Where this object is: empty for the body itself, `variants[1]` inside.
+    place: String,
+    complaints: &'b mut Complaints,
+}
+
+impl Fields<'_> {
+    /// A field that must be there; null is not there.
+    pub fn required<'f>(&'f mut self, name: &'f str) -> Field<'f, Required> {
+        self.field(name)
+    }
+
+    /// A field that may be absent or null.
+    pub fn optional<'f>(&'f mut self, name: &'f str) -> Field<'f, Optional> {
+        self.field(name)
+    }
+
+    /// A field for which absent and null differ.
+    pub fn patch<'f>(&'f mut self, name: &'f str) -> Field<'f, Patched> {
+        self.field(name)
+    }
+
+    fn field<'f, P: Presence>(&'f mut self, name: &'f str) -> Field<'f, P> {
+        Field {
+            value: self.map.get(name),
+            place: Place { object: &self.place, step: Step::Key(name) },
+            complaints: self.complaints,
+            presence: std::marker::PhantomData,
+        }
+    }
+
+    /// Whether the field was sent, null included.
+    pub fn has(&self, name: &str) -> bool {
+        self.map.contains_key(name)
+    }
+
+    /// The fields that are not known, nulls left out; a name or a value that cannot be stored is refused.
+    pub fn others(&mut self, is_known: impl Fn(&str) -> bool) -> Map<String, Value> {
+        let map = self.map;
+        let mut others = Map::new();
+        for (name, value) in map.iter().filter(|(name, value)| !is_known(name) && !value.is_null())
+        {
+            match value_of::text(name, &(0..=usize::MAX)).and(value_of::storable(value)) {
+                Ok(()) => drop(others.insert(name.clone(), value.clone())),
+                Err(problem) => self.refuse(&name.replace('\0', ""), problem),
+            }
+        }
+        others
+    }
+
+    /// Complains about a field, for rules that span several.
+    pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
+        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        self.complaints.add(path, problem);
+    }
+
+    /// Whether the field, or something in it, has been complained about.
+    pub fn is_refused(&self, name: &str) -> bool {
+        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        let is_it = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        self.complaints.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
+    }
+
+    /// Complains about the object itself.
+    pub fn refuse_body(&mut self, problem: impl Into<String>) {
+        self.complaints.add(self.place.clone(), problem);
+    }
+
+    /// Whether nothing has been complained about so far.
+    pub fn is_clean(&self) -> bool {
+        self.complaints.0.is_empty()
+    }
+}
+
+/// Where a value is, written only when there is something to complain about.
+#[derive(Debug, Clone, Copy)]
+struct Place<'f> {
+    object: &'f str,
+    step: Step<'f>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Step<'f> {
+    Key(&'f str),
+    Index(usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.object)?;
+        match self.step {
+            Step::Key(name) => {
+                if !self.object.is_empty() {
+                    f.write_char('.')?;
+                }
+                f.write_str(name)
+            }
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// One field, about to be read by one of the rules below. `P` says what its absence means.
+#[derive(Debug)]
+pub struct Field<'f, P> {
+    value: Option<&'f Value>,
+    place: Place<'f>,
+    complaints: &'f mut Complaints,
+    presence: std::marker::PhantomData<P>,
+}
+
+impl<P: Presence> Field<'_, P> {
+    /// A text with a length in characters; NUL is refused.
+    pub fn text(self, chars: RangeInclusive<usize>) -> P::Out<String> {
+        self.scalar(String::new, |value| value_of::text(value_of::string(value)?, &chars))
+    }
+
+    /// A whole number.
+    pub fn integer(self, range: RangeInclusive<i64>) -> P::Out<i64> {
+        self.scalar(i64::default, |value| value_of::integer(value, &range))
+    }
+
+    /// A number.
+    pub fn number(self, range: RangeInclusive<f64>) -> P::Out<f64> {
+        self.scalar(f64::default, |value| value_of::number(value, &range))
+    }
+
+    /// `true` or `false`.
+    pub fn bool(self) -> P::Out<bool> {
+        self.scalar(bool::default, value_of::boolean)
+    }
+
+    /// One of a closed set of words; the first is the placeholder after a complaint.
+    pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> P::Out<T> {
+        let (_, placeholder) = words[0];
+        self.scalar(|| placeholder, |value| value_of::word(value_of::string(value)?, words))
+    }
+
+    /// An ISO 8601 moment; a date alone stands for that edge of its UTC day.
+    pub fn timestamp(self, edge: DayEdge) -> P::Out<Timestamp> {
+        self.scalar(|| Timestamp::from_millis(0), |value| value_of::timestamp(value, edge))
+    }
+
+    /// A text read by a rule of the caller, which words its own complaint (`must be a phone…`).
+    pub fn parsed<T>(
+        self,
+        placeholder: T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> P::Out<T> {
+        self.scalar(
+            || placeholder,
+            |value| {
+                let text = value_of::string(value)?;
+                value_of::text(text, &(0..=usize::MAX))?;
+                parse(text)
+            },
+        )
+    }
+
+    /// Any JSON that can be stored.
+    pub fn json(self) -> P::Out<Value> {
+        self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
+    }
+
+    /// Whatever was sent, NUL characters and all, null where nothing was: for readers that judge it
+    /// themselves.
+    pub fn unjudged(self) -> Value {
+        self.value.cloned().unwrap_or_default()
+    }
+
+    /// A free-form JSON object that can be stored.
+    pub fn json_object(self) -> P::Out<Map<String, Value>> {
+        self.scalar(Map::default, |value| {
+            let map = value_of::object(value)?;
+            value_of::storable(value).map(|()| map.clone())
+        })
+    }
+
+    /// An object with fields of its own.
+    pub fn object<T: FromFields>(self) -> P::Out<T> {
+        self.object_by(T::from_fields)
+    }
+
+    /// An object with fields of its own, by a reader that knows more than the object says: what the
+    /// channel of a campaign is, while its variants are read.
+    pub fn object_by<T>(self, read: impl Fn(&mut Fields<'_>) -> T) -> P::Out<T> {
+        let placeholder = || {
+            let (map, mut muted) = (Map::new(), Complaints::default());
+            read(&mut Fields { map: &map, place: String::new(), complaints: &mut muted })
+        };
+        self.read(placeholder, |value, place, complaints| {
+            let map = value_of::object(value)?;
+            Ok(read(&mut Fields { map, place: place.to_string(), complaints }))
+        })
+    }
+
+    /// A list with a length, each element read by `item`.
+    pub fn list<T>(
+        self,
+        len: RangeInclusive<usize>,
+        item: impl Fn(Field<'_, Required>) -> T,
+    ) -> P::Out<Vec<T>> {
+        self.read(Vec::new, |value, place, complaints| {
+            Ok(items(value_of::list(value, &len)?, place, complaints, item))
+        })
+    }
+
+    /// A list of objects with fields of their own.
+    pub fn objects<T: FromFields>(self, len: RangeInclusive<usize>) -> P::Out<Vec<T>> {
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the path is of one lifetime"
+        )]
+        self.list(len, |item| item.object())
+    }
+
+    /// A list, or a single element without its brackets.
+    pub fn one_or_list<T>(
+        self,
+        len: RangeInclusive<usize>,
+        item: impl Fn(Field<'_, Required>) -> T,
+    ) -> P::Out<Vec<T>> {
+        self.read(Vec::new, |value, place, complaints| {
+            if value.is_array() {
+                return Ok(items(value_of::list(value, &len)?, place, complaints, item));
+            }
+            let presence = std::marker::PhantomData;
+            Ok(vec![item(Field { value: Some(value), place, complaints, presence })])
+        })
+    }
+
+    fn scalar<T>(
+        self,
+        placeholder: impl FnOnce() -> T,
+        rule: impl FnOnce(&Value) -> Read<T>,
+    ) -> P::Out<T> {
+        self.read(placeholder, |value, _, _| rule(value))
+    }
+
+    /// Reads by `rule`, puts its complaint where the field is, and leaves the rest to the presence.
+    fn read<T>(
+        self,
+        placeholder: impl FnOnce() -> T,
+        rule: impl FnOnce(&Value, Place<'_>, &mut Complaints) -> Read<T>,
+    ) -> P::Out<T> {
+        let seen = match self.value {
+            None => Seen::Absent,
+            Some(Value::Null) => Seen::Null,
+            Some(value) => match rule(value, self.place, self.complaints) {
+                Ok(read) => Seen::Value(read),
+                Err(problem) => {
+                    self.complaints.add(self.place.to_string(), problem);
+                    Seen::Wrong
+                }
+            },
+        };
+        if P::REQUIRED && matches!(seen, Seen::Absent | Seen::Null) {
+            self.complaints.add(self.place.to_string(), problem::REQUIRED);
+        }
+        P::give(seen, placeholder)
+    }
+}
+
+fn items<T>(
+    values: &[Value],
+    place: Place<'_>,
+    complaints: &mut Complaints,
+    item: impl Fn(Field<'_, Required>) -> T,
+) -> Vec<T> {
+    let object = place.to_string();
+    let mut read = Vec::with_capacity(values.len());
+    for (index, value) in values.iter().enumerate() {
+        let place = Place { object: &object, step: Step::Index(index) };
+        let presence = std::marker::PhantomData;
+        read.push(item(Field { value: Some(value), place, complaints, presence }));
+    }
+    read
+}

@@ -1,0 +1,36 @@
+//! The values every area speaks: ids, time, channels, addresses, errors. Nothing here does I/O.
+
+mod channel;
+mod clock;
+mod email;
+mod error;
+mod id;
+mod page_origin;
+mod phone;
+mod postgres;
+mod proxy;
+mod tenant;
+mod time;
+
+pub mod fields;
+pub mod outage;
+pub mod quiet;
+pub mod schema;
+pub mod time_of_day;
+pub mod zone;
+
+pub use self::{
+    channel::{Channel, ChannelSet},
+    clock::{Clock, ClockHand},
+    email::{EmailAddress, NotAnEmailAddress},
+    error::{Error, FieldError, Result},
+    id::{
+        CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SenderDomainId, UserId,
+        VersionId, WorkspaceId,
+    },
+    page_origin::{Identity, NotAnOrigin, Origin},
+    phone::{NotAPhoneNumber, PhoneNumber},
+    proxy::{NotANetwork, TrustedProxy},
+    tenant::Tenant,
+    time::{DayEdge, EventTime, NotATimestamp, Timestamp},
+};

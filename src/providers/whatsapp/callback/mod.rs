@@ -1,0 +1,215 @@
+//! What Meta tells of later, and how it proves that it is Meta.
+
+use kernel::Timestamp;
+use ring::hmac;
+use serde::Deserialize;
+use subtle::ConstantTimeEq as _;
+
+use super::Problem;
+use crate::model::{Callback, Happened, Inbound, cut_to_line};
+
+/// What one callback tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    /// What happened to messages.
+    pub callbacks: Vec<Callback>,
+    /// What recipients wrote. Who turns off marketing messages in WhatsApp says `STOP`, who turns them on
+    /// again `START`.
+    pub inbound: Vec<Inbound>,
+}
+
+/// Bytes of an HMAC-SHA256.
+const SIGNATURE_BYTES: usize = 32;
+
+/// Whether a text has the shape of a signature of Meta's, so that it is worth reading what it signs.
+pub fn is_signature(text: &str) -> bool {
+    let decoded = text.strip_prefix("sha256=").map(hex::decode);
+    decoded.is_some_and(|bytes| bytes.is_ok_and(|bytes| bytes.len() == SIGNATURE_BYTES))
+}
+
+/// Whether `signature` (`X-Hub-Signature-256`) is that of `body`: `sha256=` and the hex of HMAC-SHA256 by
+/// the app's secret. Takes constant time.
+pub fn is_signed(app_secret: &str, body: &[u8], signature: &str) -> bool {
+    let Some(Ok(signature)) = signature.strip_prefix("sha256=").map(hex::decode) else {
+        return false;
+    };
+    let key = hmac::Key::new(hmac::HMAC_SHA256, app_secret.as_bytes());
+    hmac::verify(&key, body, &signature).is_ok()
+}
+
+/// What to answer when Meta asks whether callbacks are wanted: the challenge, if it shows the token.
+pub fn challenge<'q>(query: &'q [(String, String)], verify_token: &str) -> Option<&'q str> {
+    let field =
+        |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let is_known = field("hub.verify_token")?.as_bytes().ct_eq(verify_token.as_bytes());
+    (field("hub.mode")? == "subscribe" && bool::from(is_known)).then(|| field("hub.challenge"))?
+}
+
+/// Reads a callback. None where it is not of the API's shape; what it tells beside messages is left.
+pub fn read(body: &[u8]) -> Option<Notice> {
+    let told: Told = serde_json::from_slice(body).ok()?;
+    let mut notice = Notice::default();
+    for value in told.entry.into_iter().flat_map(|entry| entry.changes).map(|change| change.value) {
+        let number = value.metadata.and_then(|metadata| metadata.display_phone_number);
+        let number = number.map(|number| with_plus(&number)).unwrap_or_default();
+        notice.callbacks.extend(value.statuses.into_iter().filter_map(Status::read));
+        let written = value.messages.into_iter().filter_map(|message| message.read(&number));
+        notice.inbound.extend(written);
+        let chosen = value.user_preferences.into_iter().filter_map(|choice| choice.read(&number));
+        notice.inbound.extend(chosen);
+    }
+    Some(notice)
+}
+
+#[derive(Deserialize)]
+struct Told {
+    entry: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(default)]
+    changes: Vec<Change>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    #[serde(default)]
+    value: Changed,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Changed {
+    metadata: Option<Metadata>,
+    statuses: Vec<Status>,
+    messages: Vec<Written>,
+    user_preferences: Vec<Preference>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    display_phone_number: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
+struct Status {
+    id: String,
+    status: String,
+    timestamp: Option<String>,
+    biz_opaque_callback_data: Option<String>,
+    #[serde(default)]
+    errors: Vec<Problem>,
+}
+
+impl Status {
+    fn read(self) -> Option<Callback> {
+        let happened = match self.status.as_str() {
+            "sent" => Happened::Sent,
+            "delivered" => Happened::Delivered,
+            "read" => Happened::Read,
+            "failed" => match self.errors.first() {
+                Some(error) => Happened::Failed {
+                    code: error.code.to_string(),
+                    reason: cut_to_line(error.reason()),
+                    effect: error.effect(),
+                },
+                None => Happened::Failed {
+                    code: "failed".to_owned(),
+                    reason: String::new(),
+                    effect: None,
+                },
+            },
+            _ => return None,
+        };
+        let reference = self.biz_opaque_callback_data.and_then(|data| data.parse().ok());
+        let at = self.timestamp.and_then(|at| moment(&at));
+        Some(Callback { provider_id: self.id, reference, happened, at })
+    }
+}
+
+#[derive(Deserialize)]
+struct Written {
+    id: String,
+    from: String,
+    text: Option<Text>,
+    button: Option<Button>,
+    interactive: Option<Interactive>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    body: String,
+}
+
+#[derive(Deserialize)]
+struct Button {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Interactive {
+    button_reply: Option<Title>,
+    list_reply: Option<Title>,
+}
+
+#[derive(Deserialize)]
+struct Title {
+    title: String,
+}
+
+impl Written {
+    /// What was written or tapped; something without words (a picture) has an empty text.
+    fn read(self, to: &str) -> Option<Inbound> {
+        let tapped = self.interactive.and_then(|tap| tap.button_reply.or(tap.list_reply));
+        let text = (self.text.map(|text| text.body))
+            .or(self.button.map(|button| button.text))
+            .or(tapped.map(|tapped| tapped.title))
+            .unwrap_or_default();
+        (!self.from.is_empty()).then(|| Inbound {
+            id: self.id,
+            from: with_plus(&self.from),
+            to: to.to_owned(),
+            text,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Preference {
+    wa_id: String,
+    category: String,
+    value: String,
+    timestamp: serde_json::Value,
+}
+
+impl Preference {
+    fn read(self, to: &str) -> Option<Inbound> {
+        let text = match (self.category.as_str(), self.value.as_str()) {
+            ("marketing_messages", "stop") => "STOP",
+            ("marketing_messages", "resume") => "START",
+            _ => return None,
+        };
+        let at = super::template::text(&self.timestamp);
+        Some(Inbound {
+            id: format!("preference:{}:{at}:{}", self.wa_id, self.value),
+            from: with_plus(&self.wa_id),
+            to: to.to_owned(),
+            text: text.to_owned(),
+        })
+    }
+}
+
+/// A number with its `+`, which Meta leaves out, and without what makes it easy to read.
+fn with_plus(number: &str) -> String {
+    std::iter::once('+').chain(number.chars().filter(char::is_ascii_digit)).collect()
+}
+
+/// Seconds since 1970.
+fn moment(seconds: &str) -> Option<Timestamp> {
+    seconds.parse::<i64>().ok()?.checked_mul(1_000).map(Timestamp::from_millis)
+}
+
+#[cfg(test)]
+mod tests;

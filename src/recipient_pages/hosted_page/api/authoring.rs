@@ -1,0 +1,165 @@
+//! `/subscriptions/hosted-page/*`: reading, saving and trying the template.
+
+use axum::{Json, extract::State};
+use kernel::{
+    Timestamp,
+    fields::{Fields, FromFields},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use web::{
+    auth::{CallerOrSession, scope},
+    http::{ApiResult, Body},
+};
+
+use crate::{
+    PageState,
+    hosted_page::{
+        model::{PageTemplate, TemplatePatch, html_of},
+        ops,
+    },
+};
+
+/// A workspace's preference page.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Template {
+    /// Always `preference_center`.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// `default`, `custom`, `dnd` or `redirect`.
+    mode: &'static str,
+    /// HTML and Liquid with the slot `{{ preferences_form }}`, for `custom` and `dnd`.
+    html: String,
+    /// Where `redirect` leads.
+    redirect_url: String,
+    /// The visual editor's own document, in `dnd`.
+    #[schema(value_type = Option<Object>)]
+    design_json: Option<Map<String, Value>>,
+    /// When it was last saved.
+    updated_at: Option<Timestamp>,
+}
+
+impl From<PageTemplate> for Template {
+    fn from(template: PageTemplate) -> Self {
+        Self {
+            kind: "preference_center",
+            mode: template.mode.as_str(),
+            html: template.html,
+            redirect_url: template.redirect_url,
+            design_json: template.design_json,
+            updated_at: template.updated_at,
+        }
+    }
+}
+
+/// What the preference page is made of.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "lowercase")]
+#[expect(dead_code, reason = "describes the body for openapi; Mode is what is read")]
+enum PageMode {
+    Default,
+    Custom,
+    Dnd,
+    Redirect,
+}
+
+/// What to change of the template; what is not sent stays.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body for openapi; TemplatePatch reads it")]
+struct TemplateChange {
+    /// `default`, `custom`, `dnd` or `redirect`.
+    mode: Option<PageMode>,
+    /// At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.
+    #[schema(max_length = 102_400)]
+    html: Option<String>,
+    /// At most 2048 characters, http or https; needed in `redirect`.
+    #[schema(max_length = 2048, pattern = "^(?:[Hh][Tt][Tt][Pp][Ss]?://.+)?$")]
+    redirect_url: Option<String>,
+    /// At most 1 MiB; kept in `dnd`, cleared in other modes.
+    #[schema(value_type = Option<Object>)]
+    design_json: Option<Value>,
+}
+
+/// The body of a change.
+#[derive(Debug)]
+pub(super) struct Save(TemplatePatch);
+
+impl FromFields for Save {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(TemplatePatch::read(body))
+    }
+}
+
+/// HTML to try.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body for openapi; Try reads it")]
+struct Page {
+    /// At most 102400 bytes.
+    #[schema(max_length = 102_400)]
+    html: String,
+}
+
+/// What became of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PagePreview {
+    /// The whole page.
+    html: String,
+}
+
+/// The body of a preview.
+#[derive(Debug)]
+pub(super) struct Try(String);
+
+impl FromFields for Try {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self(html_of(body.required("html")))
+    }
+}
+
+/// The template of the preference page.
+#[utoipa::path(
+    get,
+    path = "/subscriptions/hosted-page/preference-center",
+    tag = "hosted page",
+    responses((status = 200, body = Template))
+)]
+pub(super) async fn get_template(
+    State(app): State<PageState>,
+    caller: CallerOrSession<scope::SettingsRead>,
+) -> ApiResult<Json<Template>> {
+    Ok(Json(ops::template::get(&app, caller.workspace()).await?.into()))
+}
+
+/// Saves the template of the preference page.
+#[utoipa::path(
+    put,
+    path = "/subscriptions/hosted-page/preference-center",
+    tag = "hosted page",
+    request_body = TemplateChange,
+    responses((status = 200, body = Template))
+)]
+pub(super) async fn save_template(
+    State(app): State<PageState>,
+    caller: CallerOrSession<scope::SettingsWrite>,
+    Body(Save(patch)): Body<Save>,
+) -> ApiResult<Json<Template>> {
+    Ok(Json(ops::template::save(&app, caller.workspace(), patch).await?.into()))
+}
+
+/// Renders HTML as a preference page, with a contact who does not exist.
+#[utoipa::path(
+    post,
+    path = "/subscriptions/hosted-page/preview",
+    tag = "hosted page",
+    request_body = Page,
+    responses((status = 200, body = PagePreview))
+)]
+pub(super) async fn preview_template(
+    _caller: CallerOrSession<scope::SettingsRead>,
+    Body(Try(html)): Body<Try>,
+) -> ApiResult<Json<PagePreview>> {
+    Ok(Json(PagePreview { html: ops::template::preview(html).await? }))
+}

@@ -1,0 +1,201 @@
+//! The routes. An answer never waits long for what it tells: leading on is what its asker wants.
+//!
+//! A peer over its rate is answered like any other, since many people may share its address; what it opens and
+//! follows is not stored.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    Router,
+    extract::{FromRequestParts, Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use delivery::ops::engagement::{self, Engaged, Engagement};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, REFERRER_POLICY},
+    request::Parts,
+};
+use kernel::{Error, Result};
+use providers::model::Reference;
+use tokio::sync::Semaphore;
+use url::Url;
+use utoipa_axum::router::OpenApiRouter;
+use web::{
+    http::{ApiError, ApiResult, Client, Path, Shown},
+    links::Link,
+};
+
+use super::machine;
+use crate::{PageState, hosted_page};
+
+/// How long an answer waits for what it tells to be durable. Later than that it is told all the same.
+const TELL_WAIT_MAX: Duration = Duration::from_millis(500);
+/// Tellings under way at one time; what comes on top is not told.
+const TELLING_MAX: usize = 1_024;
+/// Short links of clients over their rate that are looked up at one time.
+const OVER_RATE_LOOK_UPS_MAX: usize = 2;
+/// Characters of a short link's code that are looked up.
+const CODE_CHARS_MAX: usize = 32;
+const NO_LINK: Error = Error::NotFound("Link");
+const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+/// A picture of one transparent pixel (GIF89a).
+const PIXEL: &[u8] =
+    b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\
+    \0\x02\x01D\0;";
+
+static TELLING: Semaphore = Semaphore::const_new(TELLING_MAX);
+static OVER_RATE_LOOK_UPS: Semaphore = Semaphore::const_new(OVER_RATE_LOOK_UPS_MAX);
+
+/// The routes of the pixel and the links. They are not described: they are for browsers and mail programs.
+pub fn routes() -> OpenApiRouter<PageState> {
+    let refused = async || ApiError(Error::MethodNotAllowed);
+    let routes = Router::new()
+        .route("/o/{token}", get(open).fallback(refused))
+        .route("/l/{token}", get(follow).fallback(refused))
+        .route("/s/{code}", get(follow_short).fallback(refused))
+        .layer(middleware::from_fn(guard));
+    OpenApiRouter::from(routes)
+}
+
+/// What holds for every answer: each fetch is to be seen, and nobody is told where it came from.
+async fn guard(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(Shown(hosted_page::refusal));
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CACHE_CONTROL, "no-store, private, max-age=0"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_ROBOTS_TAG, "noindex, nofollow"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// A fetch of a link, as far as storing it goes.
+struct Fetch {
+    client: Client,
+    /// Whether the client is within its rate.
+    is_within_rate: bool,
+    method: Method,
+    headers: HeaderMap,
+}
+
+impl FromRequestParts<PageState> for Fetch {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &PageState) -> Result<Self, Infallible> {
+        let client = Client::from_request_parts(parts, app).await?;
+        let is_within_rate = app.rate_limits().links.admit_client(client).is_ok();
+        let (method, headers) = (parts.method.clone(), parts.headers.clone());
+        Ok(Self { client, is_within_rate, method, headers })
+    }
+}
+
+async fn open(
+    fetch: Fetch,
+    State(app): State<PageState>,
+    Path(token): Path<String>,
+) -> ApiResult<Response> {
+    let Some(Link::Open(link)) = app.links().open(app.clock().now(), &token).await? else {
+        return Err(NO_LINK.into());
+    };
+    let message = Reference { workspace: link.workspace, message: link.message };
+    tell(&app, &fetch, message, Engaged::Opened).await;
+    Ok(([(CONTENT_TYPE, "image/gif")], PIXEL).into_response())
+}
+
+async fn follow(
+    fetch: Fetch,
+    State(app): State<PageState>,
+    Path(token): Path<String>,
+) -> ApiResult<Response> {
+    let Some(Link::Click(click)) = app.links().open(app.clock().now(), &token).await? else {
+        return Err(NO_LINK.into());
+    };
+    let location = location(&click.target)?;
+    let message = Reference { workspace: click.workspace, message: click.message };
+    let engaged = Engaged::Clicked { target: click.target, label: click.label };
+    tell(&app, &fetch, message, engaged).await;
+    Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
+}
+
+async fn follow_short(
+    fetch: Fetch,
+    State(app): State<PageState>,
+    Path(code): Path<String>,
+) -> ApiResult<Response> {
+    let is_code = code.len() <= CODE_CHARS_MAX && code.bytes().all(|b| b.is_ascii_alphanumeric());
+    if !is_code {
+        return Err(NO_LINK.into());
+    }
+    let (message, target) = find_short(&app, &fetch, &code).await?;
+    let location = location(&target)?;
+    // A way out made short is still no click.
+    if !app.links().is_own(&target) {
+        let engaged = Engaged::Clicked { target, label: String::new() };
+        tell(&app, &fetch, message, engaged).await;
+    }
+    Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
+}
+
+/// What a code stands for. Only the database knows, so clients over their rate share a few queries at a time, and
+/// one that tries codes that do not exist is refused (429) when it goes on.
+async fn find_short(app: &PageState, fetch: &Fetch, code: &str) -> ApiResult<(Reference, String)> {
+    let _turn = if fetch.is_within_rate {
+        None
+    } else {
+        Some(OVER_RATE_LOOK_UPS.acquire().await.map_err(Error::internal)?)
+    };
+    let unknown = &app.rate_limits().short_links;
+    unknown.check(fetch.client)?;
+    let found = engagement::short_link(app, code).await?;
+    found
+        .ok_or_else(|| {
+            unknown.count(fetch.client);
+            NO_LINK
+        })
+        .map_err(ApiError)
+}
+
+/// An address as a header holds it; what is not of the web was never signed.
+fn location(target: &str) -> ApiResult<HeaderValue> {
+    let url = Url::parse(target).map_err(|_| NO_LINK)?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(NO_LINK.into());
+    }
+    // Letter by letter where a header can hold it: some sites are particular.
+    let text = if target.is_ascii() { target } else { url.as_str() };
+    HeaderValue::try_from(text).map_err(|_| NO_LINK).map_err(ApiError)
+}
+
+/// Tells what was done, unless it was only asked about, or the client is over its rate.
+async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engaged) {
+    if fetch.method != Method::GET || !fetch.is_within_rate {
+        return;
+    }
+    let now = app.clock().now();
+    let kind = std::mem::discriminant(&engaged);
+    if !app.stored_engagements().admits((message.workspace, message.message, kind), now) {
+        metrics::counter!("tracking_repeats_total").increment(1);
+        return;
+    }
+    let Ok(turn) = TELLING.try_acquire() else {
+        metrics::counter!("tracking_untold_total").increment(1);
+        return;
+    };
+    let is_bot = machine::asks(&fetch.headers);
+    let done = Engagement { message, engaged, at: now, is_bot };
+    let app = app.clone();
+    let telling = tokio::spawn(async move {
+        let _turn = turn;
+        if let Err(error) = engagement::tell(&app, &done).await {
+            metrics::counter!("tracking_untold_total").increment(1);
+            tracing::warn!(%error, "an open or a click could not be told");
+        }
+    });
+    let _ = tokio::time::timeout(TELL_WAIT_MAX, telling).await;
+}

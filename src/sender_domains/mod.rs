@@ -1,7 +1,0 @@
-//! `/sender-domains`: the domains that a workspace may send email from, and how it proves that they are its own.
-
-pub mod api;
-pub mod dns;
-pub mod model;
-pub mod ops;
-mod store;

@@ -1,0 +1,308 @@
+//! Who is asking, as an argument of a handler: one that holds a `Caller<scope::EventsWrite>` cannot
+//! run for anybody else.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use axum::extract::{FromRef, FromRequestParts};
+use http::{HeaderMap, header::AUTHORIZATION, request::Parts};
+use kernel::{Error, OrganizationId, Result, Tenant, WorkspaceId};
+use secrecy::SecretString;
+
+use super::{
+    Auth, INVALID, KeyKind, Scope, ScopeName, ScopeSet, Use, credential::Credential,
+    sessions::Session,
+};
+use crate::http::{ApiError, ApiResult, BodyOwner, rate};
+
+/// Where client SDKs put their key.
+const X_SDK_KEY: &str = "x-sdk-key";
+
+/// A program with an API key that has the scope `S`.
+#[derive(Debug)]
+pub struct Caller<S> {
+    key: Arc<Credential>,
+    scope: PhantomData<fn() -> S>,
+}
+
+impl<S> Caller<S> {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.key.workspace
+    }
+
+    /// The organization the workspace is in.
+    pub fn organization(&self) -> OrganizationId {
+        self.key.organization
+    }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        Tenant { organization: self.organization(), workspace: self.workspace() }
+    }
+
+    /// The workspace's reporting currency (ISO 4217), where one is set.
+    pub fn currency(&self) -> Option<&str> {
+        self.key.currency.as_deref()
+    }
+
+    /// The workspace's time zone, an IANA name.
+    pub fn timezone(&self) -> &str {
+        &self.key.timezone
+    }
+
+    /// For audit entries: `api_key:<id>`.
+    pub fn actor(&self) -> String {
+        actor_of(&self.key)
+    }
+}
+
+impl<S: Scope, T: Send + Sync> FromRequestParts<T> for Caller<S>
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        let used = if S::NAME == ScopeName::EventsWrite { Use::Tracking } else { Use::Other };
+        let text = bearer(&parts.headers)?;
+        let key = Auth::from_ref(state).key(&text, (KeyKind::Api, used), parts).await?;
+        rate::admit(&parts.extensions, key.id)?;
+        demand::<S>(key.scopes)?;
+        parts.extensions.insert(BodyOwner(key.workspace));
+        Ok(Self { key, scope: PhantomData })
+    }
+}
+
+/// A program with an API key, or a person with a dashboard session, whatever it may do: for routes
+/// whose scope depends on what is asked for. See [`CallerOrSession`] for the others.
+#[derive(Debug)]
+pub struct Holder {
+    who: Who,
+    tenant: Tenant,
+    scopes: ScopeSet,
+}
+
+#[derive(Debug)]
+enum Who {
+    Key(Arc<Credential>),
+    Session(Session),
+}
+
+impl Holder {
+    /// The workspace everything is done in, and its organization.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// What the credential may do.
+    pub fn scopes(&self) -> ScopeSet {
+        self.scopes
+    }
+
+    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    pub fn actor(&self) -> String {
+        match &self.who {
+            Who::Key(key) => actor_of(key),
+            Who::Session(session) => format!("user:{}", session.actor),
+        }
+    }
+}
+
+impl<T: Send + Sync> FromRequestParts<T> for Holder
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        let auth = Auth::from_ref(state);
+        let text = bearer(&parts.headers)?;
+        if Session::may_be(&text) {
+            let session = auth.session(&text)?;
+            rate::admit(&parts.extensions, (session.workspace, &session.actor))?;
+            let organization = auth.organization(&session).await?;
+            let tenant = Tenant { organization, workspace: session.workspace };
+            parts.extensions.insert(BodyOwner(tenant.workspace));
+            return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
+        }
+        let key = auth.key(&text, (KeyKind::Api, Use::Other), parts).await?;
+        rate::admit(&parts.extensions, key.id)?;
+        let tenant = Tenant { organization: key.organization, workspace: key.workspace };
+        parts.extensions.insert(BodyOwner(tenant.workspace));
+        Ok(Self { tenant, scopes: key.scopes, who: Who::Key(key) })
+    }
+}
+
+/// A program with an API key, or a person with a dashboard session, that has the scope `S`. For the
+/// subscription and suppression routes, the only ones that take session tokens.
+#[derive(Debug)]
+pub struct CallerOrSession<S> {
+    holder: Holder,
+    scope: PhantomData<fn() -> S>,
+}
+
+impl<S> CallerOrSession<S> {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.holder.tenant.workspace
+    }
+
+    /// The organization the workspace is in.
+    pub fn organization(&self) -> OrganizationId {
+        self.holder.tenant.organization
+    }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        self.holder.tenant
+    }
+
+    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    pub fn actor(&self) -> String {
+        self.holder.actor()
+    }
+}
+
+impl<S: Scope, T: Send + Sync> FromRequestParts<T> for CallerOrSession<S>
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        let holder = Holder::from_request_parts(parts, state).await?;
+        demand::<S>(holder.scopes)?;
+        Ok(Self { holder, scope: PhantomData })
+    }
+}
+
+/// A client SDK, by the key in `X-SDK-Key`. Such a key is public: bodies sent with it take the memory of
+/// callers without a verified credential.
+#[derive(Debug)]
+pub struct SdkCaller {
+    key: Arc<Credential>,
+}
+
+impl SdkCaller {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.key.workspace
+    }
+
+    /// The workspace in its organization.
+    pub fn tenant(&self) -> Tenant {
+        Tenant { organization: self.key.organization, workspace: self.key.workspace }
+    }
+
+    /// For audit entries: `sdk_key:<id>`.
+    pub fn actor(&self) -> String {
+        format!("sdk_key:{}", self.key.id)
+    }
+}
+
+impl<T: Send + Sync> FromRequestParts<T> for SdkCaller
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        let key = sdk_key(parts, &Auth::from_ref(state), Use::Other).await?;
+        Ok(Self { key })
+    }
+}
+
+/// A client SDK that tracks events: like [`SdkCaller`], but taken for longer while PostgreSQL is away.
+#[derive(Debug)]
+pub struct SdkTracker(SdkCaller);
+
+impl SdkTracker {
+    /// The workspace everything is done in.
+    pub fn workspace(&self) -> WorkspaceId {
+        self.0.workspace()
+    }
+}
+
+impl<T: Send + Sync> FromRequestParts<T> for SdkTracker
+where
+    Auth: FromRef<T>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
+        let key = sdk_key(parts, &Auth::from_ref(state), Use::Tracking).await?;
+        Ok(Self(SdkCaller { key }))
+    }
+}
+
+/// The verified key of `X-SDK-Key`, counted under its rate.
+async fn sdk_key(parts: &Parts, auth: &Auth, used: Use) -> Result<Arc<Credential>> {
+    let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
+    let key = auth.key(&SecretString::from(text), (KeyKind::Sdk, used), parts).await?;
+    rate::admit_app(&parts.extensions, key.id)?;
+    Ok(key)
+}
+
+fn actor_of(key: &Credential) -> String {
+    format!("api_key:{}", key.id)
+}
+
+fn demand<S: Scope>(scopes: ScopeSet) -> Result<()> {
+    if scopes.has(S::NAME) {
+        Ok(())
+    } else {
+        Err(Error::Forbidden { scope: S::NAME.as_str(), channel: None })
+    }
+}
+
+/// The credential of `Authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Result<SecretString> {
+    let text = only(headers, AUTHORIZATION.as_str(), "Missing API key")?;
+    let (scheme, credential) = text.split_once(' ').ok_or(INVALID)?;
+    let credential = credential.trim();
+    if !scheme.eq_ignore_ascii_case("bearer") || credential.is_empty() {
+        return Err(INVALID);
+    }
+    Ok(SecretString::from(credential))
+}
+
+/// The value of a header that must be there once.
+fn only<'h>(headers: &'h HeaderMap, name: &str, missing: &'static str) -> Result<&'h str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().ok_or(Error::Unauthenticated(missing))?;
+    let text = first.to_str().map_err(|_| INVALID)?;
+    if values.next().is_some() { Err(INVALID) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn read(values: &[&'static str]) -> Result<String> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_static(value));
+        }
+        bearer(&headers).map(|secret| secret.expose_secret().to_owned())
+    }
+
+    #[test]
+    fn the_scheme_is_read_in_any_case() {
+        for sent in ["Bearer mr_x", "bearer mr_x", "BEARER  mr_x "] {
+            assert_eq!(read(&[sent]).unwrap(), "mr_x", "{sent}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_unauthenticated() {
+        let text = |values: &[&'static str]| read(values).unwrap_err().to_string();
+        assert_eq!(text(&[]), "Missing API key");
+        for sent in ["", "Bearer", "Bearer ", "Basic mr_x", "mr_x"] {
+            assert_eq!(text(&[sent]), "Invalid API key", "{sent}");
+        }
+        assert_eq!(text(&["Bearer a", "Bearer b"]), "Invalid API key");
+    }
+}

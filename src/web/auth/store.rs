@@ -1,0 +1,313 @@
+//! The SQL of organizations, workspaces and keys. Keys are found by their id alone: the workspace
+//! is what the look-up gives.
+
+use kernel::{KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::{
+    credential::{Credential, Used},
+    keys::KeyRow,
+    scope::ScopeSet,
+    sessions::Session,
+    token::{KeyKind, SecretHash},
+};
+
+/// A row of a live key with its workspace.
+struct Found {
+    id: String,
+    kind: String,
+    secret_sha256: Vec<u8>,
+    scopes: Vec<String>,
+    workspace_id: Uuid,
+    organization_id: Uuid,
+    currency: Option<String>,
+    timezone: String,
+}
+
+impl Found {
+    /// `None` for a row this version cannot read, which its constraints rule out.
+    fn credential(self) -> Option<Credential> {
+        Some(Credential {
+            id: self.id.parse().ok()?,
+            kind: KeyKind::of_stored(&self.kind)?,
+            hash: SecretHash(self.secret_sha256.try_into().ok()?),
+            scopes: ScopeSet::of_stored(&self.scopes),
+            workspace: WorkspaceId::new(self.workspace_id),
+            organization: OrganizationId::new(self.organization_id),
+            currency: self.currency,
+            timezone: self.timezone,
+            used_ms: Used::not_yet(),
+        })
+    }
+}
+
+/// The live keys among these ids.
+pub(super) async fn live_keys(
+    pool: &PgPool,
+    ids: &[KeyId],
+) -> Result<Vec<Credential>, sqlx::Error> {
+    let ids: Vec<String> = ids.iter().map(KeyId::to_string).collect();
+    let rows = sqlx::query_as!(
+        Found,
+        "select k.id, k.kind, k.secret_sha256, k.scopes, k.workspace_id, w.organization_id, \
+                w.currency, w.timezone
+         from api_key k
+         join workspace w on w.id = k.workspace_id
+         where k.id = any($1) and k.revoked_at is null",
+        &ids,
+    )
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().filter_map(Found::credential).collect())
+}
+
+/// The organization of a session's workspace; none for a workspace that is not there, or a session that was
+/// revoked.
+pub(super) async fn organization_of_session(
+    pool: &PgPool,
+    session: &Session,
+) -> Result<Option<OrganizationId>, sqlx::Error> {
+    let id = sqlx::query_scalar!(
+        "select organization_id
+         from workspace
+         where id = $1 and not exists (
+             select from revoked_session r
+             where r.workspace_id = $1
+                 and (r.kind = 'session' and r.name = $2
+                     or r.kind = 'actor' and r.name = $3
+                         and ($4::timestamptz is null or r.revoked_at >= $4)))",
+        session.workspace.uuid(),
+        session.id.as_deref(),
+        session.actor,
+        session.issued_at.map(Timestamp::utc),
+    )
+    .fetch_optional(pool)
+    .await?;
+    Ok(id.map(OrganizationId::new))
+}
+
+/// Revokes a session by its id, or an actor's sessions; what was revoked and has expired is forgotten.
+pub(super) async fn revoke_sessions(
+    pool: &PgPool,
+    workspace: WorkspaceId,
+    (kind, name): (&str, &str),
+    now: Timestamp,
+    expires: Timestamp,
+) -> Result<()> {
+    let mut tx = pool.begin().await?;
+    sqlx::query!(
+        "delete from revoked_session where workspace_id = $1 and expires_at <= $2",
+        workspace.uuid(),
+        now.utc(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query!(
+        "insert into revoked_session as known (workspace_id, kind, name, revoked_at, expires_at)
+         values ($1, $2, $3, $4, $5)
+         on conflict (workspace_id, kind, name) do update
+         set revoked_at = greatest(known.revoked_at, excluded.revoked_at),
+             expires_at = greatest(known.expires_at, excluded.expires_at)",
+        workspace.uuid(),
+        kind,
+        name,
+        now.utc(),
+        expires.utc(),
+    )
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Changes with every change a cached key must follow.
+pub(super) async fn revision(pool: &PgPool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await
+}
+
+/// Writes down when keys were last used; never back in time.
+pub(super) async fn note_uses(
+    pool: &PgPool,
+    uses: &[(KeyId, WorkspaceId, Timestamp)],
+) -> Result<(), sqlx::Error> {
+    let ids: Vec<String> = uses.iter().map(|(id, ..)| id.to_string()).collect();
+    let workspaces: Vec<Uuid> = uses.iter().map(|(_, workspace, _)| workspace.uuid()).collect();
+    let moments: Vec<_> = uses.iter().map(|(.., at)| at.utc()).collect();
+    sqlx::query!(
+        "update api_key k
+         set last_used_at = greatest(k.last_used_at, used.at)
+         from unnest($1::uuid[], $2::text[], $3::timestamptz[]) as used (workspace_id, id, at)
+         where k.workspace_id = used.workspace_id and k.id = used.id",
+        &workspaces,
+        &ids,
+        &moments,
+    )
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// A workspace found by its name.
+pub(super) struct NamedWorkspace {
+    pub(super) id: Uuid,
+    pub(super) organization_name: String,
+}
+
+/// Serialises the making of workspaces, so that two callers of one name agree on it.
+pub(super) async fn lock_names(connection: &mut PgConnection) -> Result<()> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtext('millrace.workspace.name')) is null as x")
+        .fetch_one(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn find_workspace(
+    connection: &mut PgConnection,
+    name: &str,
+) -> Result<Option<NamedWorkspace>> {
+    let found = sqlx::query_as!(
+        NamedWorkspace,
+        "select w.id, o.name as organization_name
+         from workspace w
+         join organization o on o.id = w.organization_id
+         where w.name = $1",
+        name,
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(found)
+}
+
+pub(super) async fn find_organization(
+    connection: &mut PgConnection,
+    name: &str,
+) -> Result<Option<OrganizationId>> {
+    let id = sqlx::query_scalar!("select id from organization where name = $1", name)
+        .fetch_optional(connection)
+        .await?;
+    Ok(id.map(OrganizationId::new))
+}
+
+pub(super) async fn insert_organization(
+    connection: &mut PgConnection,
+    id: OrganizationId,
+    name: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into organization (id, name, created_at) values ($1, $2, $3)",
+        id.uuid(),
+        name,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn insert_workspace(
+    connection: &mut PgConnection,
+    id: WorkspaceId,
+    organization: OrganizationId,
+    name: &str,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into workspace (id, organization_id, name, created_at) values ($1, $2, $3, $4)",
+        id.uuid(),
+        organization.uuid(),
+        name,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn set_currency(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    currency: &str,
+) -> Result<()> {
+    sqlx::query!("update workspace set currency = $2 where id = $1", workspace.uuid(), currency)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A key to be stored.
+pub(super) struct KeyToStore<'k> {
+    pub(super) id: KeyId,
+    pub(super) kind: KeyKind,
+    pub(super) label: Option<&'k str>,
+    pub(super) hash: SecretHash,
+    pub(super) scopes: &'k [String],
+}
+
+pub(super) async fn insert_key(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    key: KeyToStore<'_>,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into api_key (workspace_id, id, kind, label, secret_sha256, scopes, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        workspace.uuid(),
+        key.id.as_str(),
+        key.kind.as_str(),
+        key.label,
+        &key.hash.0[..],
+        key.scopes,
+        now.utc(),
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn list_keys(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+) -> Result<Vec<KeyRow>> {
+    let rows = sqlx::query!(
+        "select id, kind, label, scopes, created_at, last_used_at, revoked_at
+         from api_key
+         where workspace_id = $1
+         order by created_at, id",
+        workspace.uuid(),
+    )
+    .fetch_all(connection)
+    .await?;
+    let rows = rows.into_iter().map(|row| KeyRow {
+        id: row.id,
+        kind: row.kind,
+        label: row.label,
+        scopes: row.scopes,
+        created_at: row.created_at.into(),
+        last_used_at: row.last_used_at.map(Into::into),
+        revoked_at: row.revoked_at.map(Into::into),
+    });
+    Ok(rows.collect())
+}
+
+/// Whether there is such a key; revoking it again changes nothing.
+pub(super) async fn revoke_key(pool: &PgPool, id: KeyId, now: Timestamp) -> Result<bool> {
+    let revoked = sqlx::query!(
+        "update api_key set revoked_at = coalesce(revoked_at, $2) where id = $1",
+        id.as_str(),
+        now.utc(),
+    )
+    .execute(pool)
+    .await?;
+    Ok(revoked.rows_affected() > 0)
+}
+
+/// Whether there is any workspace yet.
+pub(super) async fn any_workspace(pool: &PgPool) -> Result<bool> {
+    let found = sqlx::query_scalar!("select exists (select from workspace) as \"found!\"")
+        .fetch_one(pool)
+        .await?;
+    Ok(found)
+}

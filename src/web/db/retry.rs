@@ -1,0 +1,113 @@
+//! Transactions that lost a race begin again.
+//!
+//! Rows are locked in one order everywhere, so deadlocks should not happen; where one does all the same
+//! (a foreign key, an index page), the loser is the server's business and not the caller's.
+
+use std::{future::Future, time::Duration};
+
+use kernel::{Error, Result};
+
+/// Tries of one piece of work; the last one's failure is the caller's.
+const TRIES_MAX: u32 = 5;
+/// Pause before the second try; it doubles, and a random part of it is added.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// `serialization_failure` and `deadlock_detected`: nothing was wrong but the moment.
+fn lost_a_race(error: &Error) -> bool {
+    let Error::Internal(fault) = error else { return false };
+    matches!(
+        fault.downcast_ref::<sqlx::Error>(),
+        Some(sqlx::Error::Database(answer))
+            if matches!(answer.code().as_deref(), Some("40001" | "40P01"))
+    )
+}
+
+/// Does `work`, a whole transaction from its beginning to its commit, again while it loses races.
+///
+/// # Errors
+/// What the work failed with, or what its last try failed with.
+pub async fn retried<T, F, W>(mut work: F) -> Result<T>
+where
+    F: FnMut() -> W,
+    W: Future<Output = Result<T>>,
+{
+    let mut pause = PAUSE;
+    for _ in 1..TRIES_MAX {
+        match work().await {
+            Err(error) if lost_a_race(&error) => {
+                tracing::debug!(%error, "a transaction begins again");
+                tokio::time::sleep(pause.mul_f64(1.0 + rand::random::<f64>())).await;
+                pause *= 2;
+            }
+            done => return done,
+        }
+    }
+    work().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{borrow::Cow, cell::Cell};
+
+    use super::*;
+
+    /// What PostgreSQL answers, reduced to its SQLSTATE.
+    #[derive(Debug)]
+    struct Answered(&'static str);
+
+    impl std::fmt::Display for Answered {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Answered {}
+
+    impl sqlx::error::DatabaseError for Answered {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn code(&self) -> Option<Cow<'_, str>> {
+            Some(Cow::Borrowed(self.0))
+        }
+
+        fn as_error(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn std::error::Error + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn std::error::Error + Send + Sync + 'static> {
+            self
+        }
+
+        fn kind(&self) -> sqlx::error::ErrorKind {
+            sqlx::error::ErrorKind::Other
+        }
+    }
+
+    async fn tries(state: &'static str, fails: u32) -> (bool, u32) {
+        let count = Cell::new(0);
+        let done = retried(async || {
+            count.set(count.get() + 1);
+            if count.get() > fails {
+                return Ok(());
+            }
+            Err(Error::from(sqlx::Error::Database(Box::new(Answered(state)))))
+        })
+        .await;
+        (done.is_ok(), count.get())
+    }
+
+    #[tokio::test]
+    async fn a_lost_race_is_run_again_and_nothing_else_is() {
+        assert_eq!(tries("40P01", 0).await, (true, 1));
+        assert_eq!(tries("40P01", 2).await, (true, 3));
+        assert_eq!(tries("40001", 4).await, (true, 5));
+        assert_eq!(tries("40001", 5).await, (false, 5), "it gives up");
+        assert_eq!(tries("23505", 1).await, (false, 1), "a violated rule stays one");
+    }
+}

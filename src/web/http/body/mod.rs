@@ -1,0 +1,89 @@
+//! Request bodies: in full, decompressed, within a limit, and only as many at once as memory allows.
+
+mod budget;
+mod collect;
+mod encoding;
+mod form;
+mod typed;
+
+pub use self::{
+    budget::{BodyBudget, BodyLimits, BodyOwner, Held},
+    form::FormBody,
+    typed::{Body, FromBody, OneOrMany, OptionalBody},
+};
+use axum::extract::{FromRef, FromRequest, Request};
+
+use super::requester::{Client, TrustedProxies};
+use crate::http::{ApiError, ApiResult};
+
+/// Largest body of `POST /events/track`, decompressed, in bytes (DECISIONS G7).
+pub const TRACK_BODY_BYTES_MAX: usize = 32 << 20;
+/// Largest body of the control plane where a route says nothing else, decompressed, in bytes.
+pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
+
+/// Largest body of `POST /users`, decompressed, in bytes (DECISIONS G7).
+pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
+
+/// What the body of a request may take memory out of: its workspace's share where a credential was verified,
+/// else its peer's.
+fn hold<S>(request: &Request, state: &S) -> Held
+where
+    BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
+{
+    let budget = BodyBudget::from_ref(state);
+    if let Some(BodyOwner(workspace)) = request.extensions().get() {
+        return budget.hold_for_workspace(*workspace);
+    }
+    let proxies = TrustedProxies::from_ref(state);
+    let Client(peer) = Client::of(request.extensions(), request.headers(), &proxies);
+    budget.hold_for_public(peer)
+}
+
+/// A JSON body as bytes, for a parser that works in place.
+#[derive(Debug)]
+pub struct JsonBytes<const MAX_BYTES: usize> {
+    /// The decompressed body.
+    pub bytes: Vec<u8>,
+    /// The body's share of memory; keep it as long as the bytes.
+    pub held: Held,
+}
+
+impl<S, const MAX_BYTES: usize> FromRequest<S> for JsonBytes<MAX_BYTES>
+where
+    BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        let held = hold(&request, state);
+        let (bytes, held) = collect::json(request, MAX_BYTES, held).await?;
+        Ok(Self { bytes, held })
+    }
+}
+
+/// A body as bytes, whatever it says it is: for callers whose signature is over the bytes.
+#[derive(Debug)]
+pub struct RawBytes<const MAX_BYTES: usize> {
+    /// The decompressed body.
+    pub bytes: Vec<u8>,
+    /// The body's share of memory; keep it as long as the bytes.
+    pub held: Held,
+}
+
+impl<S, const MAX_BYTES: usize> FromRequest<S> for RawBytes<MAX_BYTES>
+where
+    BodyBudget: FromRef<S>,
+    TrustedProxies: FromRef<S>,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
+        let held = hold(&request, state);
+        let (bytes, held) = collect::whole(request, MAX_BYTES, held).await?;
+        Ok(Self { bytes, held })
+    }
+}

@@ -1,0 +1,132 @@
+//! Limits, by peer, look-ups that find nothing: each costs a query, and nothing else bounds how many invented names
+//! a peer sends. What is found costs a peer nothing.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use kernel::Result;
+use parking_lot::Mutex;
+
+use super::{
+    rate::{Class, Rate, Standing},
+    requester::{Client, PeerKey},
+};
+
+/// Peers noted at a time before those are removed that may fail again.
+const EXHAUSTED_MAX: usize = 4_096;
+
+/// How many look-ups of a peer may find nothing. Cloned freely; clones share the counts.
+#[derive(Debug, Clone)]
+pub struct FailureRate(Option<Arc<Failures>>);
+
+#[derive(Debug)]
+struct Failures {
+    class: Arc<Class>,
+    /// Peers that have used up their rate, and when each may fail again.
+    exhausted: Mutex<HashMap<PeerKey, Instant>>,
+}
+
+impl FailureRate {
+    /// No limit.
+    pub const NONE: Self = Self(None);
+
+    /// Nothing failed yet. `name` is the limit's name in metrics; a rate of 0 a second is no limit.
+    pub fn new(name: &'static str, rate: Rate) -> Self {
+        let failures = |class| Arc::new(Failures { class, exhausted: Mutex::default() });
+        Self(Class::new(name, rate).map(failures))
+    }
+
+    /// To be asked before a look-up that may find nothing.
+    ///
+    /// # Errors
+    /// 429 when too many look-ups of the client found nothing.
+    pub fn check(&self, client: Client) -> Result<()> {
+        let (Some(failures), Client(Some(peer))) = (&self.0, client) else { return Ok(()) };
+        let reset = failures.wait(peer);
+        if reset.is_zero() {
+            return Ok(());
+        }
+        Err(failures.class.throttled(Standing { remaining: 0, reset }))
+    }
+
+    /// Counts a look-up of the client that found nothing.
+    pub fn count(&self, client: Client) {
+        if let (Some(failures), Client(Some(peer))) = (&self.0, client) {
+            failures.count(peer);
+        }
+    }
+}
+
+impl Failures {
+    /// How long the peer may not look anything up.
+    fn wait(&self, peer: PeerKey) -> Duration {
+        let mut exhausted = self.exhausted.lock();
+        let Some(until) = exhausted.get(&peer) else { return Duration::ZERO };
+        let wait = until.saturating_duration_since(Instant::now());
+        if wait.is_zero() {
+            exhausted.remove(&peer);
+        }
+        wait
+    }
+
+    fn count(&self, peer: PeerKey) {
+        let wait = match self.class.take(peer) {
+            Ok(standing) if standing.remaining > 0 => return,
+            Ok(_) => self.class.interval(),
+            // Several look-ups at once may fail on the last token.
+            Err(standing) => standing.reset,
+        };
+        let now = Instant::now();
+        let mut exhausted = self.exhausted.lock();
+        if exhausted.len() >= EXHAUSTED_MAX {
+            exhausted.retain(|_, until| *until > now);
+        }
+        exhausted.insert(peer, now + wait);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str) -> Client {
+        Client(Some(PeerKey::of(address.parse().unwrap())))
+    }
+
+    #[test]
+    fn failures_use_up_a_peers_rate_and_what_is_found_does_not() {
+        let rate = FailureRate::new("test", Rate { per_second: 1, burst: 50 });
+        let (one, other) = (client("192.0.2.1"), client("192.0.2.2"));
+        assert!((0..5_000).all(|_| rate.check(one).is_ok()), "nothing failed");
+        let failed = (0..5_000).take_while(|_| {
+            let may = rate.check(one).is_ok();
+            rate.count(one);
+            may
+        });
+        // Tokens come back while the test runs, so a few more than the burst may fail.
+        let failed = failed.count();
+        assert!((50..5_000).contains(&failed), "{failed}");
+        assert!(rate.check(one).is_err());
+        assert!(rate.check(other).is_ok());
+        assert!(rate.check(Client(None)).is_ok());
+        let none = FailureRate::new("test", Rate { per_second: 0, burst: 0 });
+        (0..5_000).for_each(|_| none.count(one));
+        assert!(none.check(one).is_ok());
+    }
+
+    #[test]
+    fn a_peer_may_fail_again_after_its_wait_and_is_forgotten() {
+        let rate = FailureRate::new("test", Rate { per_second: 100, burst: 100 });
+        let one = client("192.0.2.1");
+        (0..200).for_each(|_| rate.count(one));
+        let begun = Instant::now();
+        while rate.check(one).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(rate.0.unwrap().exhausted.lock().is_empty());
+    }
+}

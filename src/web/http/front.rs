@@ -1,0 +1,137 @@
+//! The outermost service: request id, measurement and log around the envelope, the envelope
+//! around panics, panics around the router.
+
+use std::{
+    any::Any,
+    convert::Infallible,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Request},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use kernel::{Clock, Error};
+use tower::{BoxError, Service, ServiceExt as _};
+
+use super::{
+    envelope,
+    observe::Observer,
+    request_id::{RequestId, X_REQUEST_ID},
+    requester::Peer,
+    unread,
+};
+use crate::http::ApiError;
+
+/// Wraps a finished router into the service that a listener serves.
+pub fn front(router: Router, clock: Clock) -> Front {
+    let router = router
+        .fallback(async || ApiError(Error::RouteNotFound))
+        .method_not_allowed_fallback(async || ApiError(Error::MethodNotAllowed))
+        .layer(middleware::from_fn(mark_and_catch));
+    Front { router: router.with_state(()), clock, observer: Observer::new(), peer: None }
+}
+
+/// The service a listener serves. Cloned for every connection.
+#[derive(Debug, Clone)]
+pub struct Front {
+    router: Router,
+    clock: Clock,
+    observer: Observer,
+    peer: Option<Peer>,
+}
+
+impl Front {
+    /// The clock that answers are stamped by.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// The same service for one connection, from this address.
+    pub(super) fn of_peer(mut self, address: IpAddr) -> Self {
+        self.peer = Some(Peer(address));
+        self
+    }
+
+    /// Answers one request.
+    pub async fn answer(self, mut request: Request) -> Response {
+        let id = RequestId::of(request.headers());
+        let uri = request.uri().clone();
+        let path = uri.path_and_query().map_or(uri.path(), |both| both.as_str());
+        let observed = self.observer.begin(request.method());
+        request.extensions_mut().insert(id.clone());
+        if let Some(peer) = self.peer {
+            request.extensions_mut().insert(peer);
+        }
+        // A NUL in a path segment names nothing; PostgreSQL would fail on it.
+        let response = if uri.path().contains("%00") {
+            ApiError(Error::RouteNotFound).into_response()
+        } else {
+            let (request, unread) = unread::lend(request);
+            let mut response = match self.router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            if let Some(unread) = unread {
+                unread.settle(&mut response).await;
+            }
+            response
+        };
+        let mut response = envelope::seal(response, path, self.clock.now()).await;
+        response.headers_mut().insert(X_REQUEST_ID, id.header());
+        observed.end(&response, &id);
+        response
+    }
+}
+
+impl<B> Service<http::Request<B>> for Front
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let answer = self.clone().answer(request.map(axum::body::Body::new));
+        Box::pin(async move { Ok(answer.await) })
+    }
+}
+
+/// Runs inside the router, where the matched route is known: leaves it on the response, and turns
+/// a panic of the handler into a failure like any other.
+async fn mark_and_catch(request: Request, next: Next) -> Response {
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let mut response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => {
+            ApiError(Error::internal(format!("panic: {}", text_of(&*panic)))).into_response()
+        }
+    };
+    if let Some(matched) = matched {
+        response.extensions_mut().insert(matched);
+    }
+    response
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text
+    } else {
+        "without a text"
+    }
+}

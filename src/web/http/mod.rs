@@ -1,0 +1,40 @@
+//! Accept loop, layers, the one error envelope, body and query readers, pages, OpenAPI, health.
+
+mod body;
+mod envelope;
+mod front;
+mod observe;
+mod page;
+mod path;
+mod query;
+mod request_id;
+mod requester;
+mod serve;
+mod status;
+mod unread;
+mod upserted;
+
+pub mod failures;
+pub mod health;
+pub mod openapi;
+pub mod quota;
+pub mod rate;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    body::{
+        Body, BodyBudget, BodyLimits, BodyOwner, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held,
+        JsonBytes, OneOrMany, OptionalBody, RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
+    },
+    envelope::{ApiError, ApiResult, Shown},
+    front::{Front, front},
+    page::{NumberedPage, OffsetPage},
+    path::Path,
+    query::{DateRange, FromQuery, Query, QueryFields},
+    request_id::RequestId,
+    requester::{Client, PeerKey, Requester, TrustedProxies},
+    serve::{Drained, ServeOptions, bind, serve},
+    upserted::Upserted,
+};

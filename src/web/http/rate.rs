@@ -1,0 +1,428 @@
+//! Rate limits: a token bucket for each credential in each class of routes (DECISIONS G5).
+//!
+//! A route belongs to a class by its router ([`limited`]); who asks is known only once a credential
+//! was verified, so the bucket is asked by the argument that verifies ([`admit`]): invented
+//! credentials have no buckets. Every answer of a limited route says where its bucket stands, by the
+//! header names of draft-ietf-httpapi-ratelimit-headers.
+
+use std::{
+    hash::{BuildHasher as _, Hash, RandomState},
+    num::NonZeroU32,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    extract::Request,
+    middleware,
+    middleware::Next,
+    response::{IntoResponse as _, Response},
+};
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock as _, DefaultClock},
+    middleware::StateInformationMiddleware,
+    state::keyed::DefaultKeyedStateStore,
+};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use kernel::{Error, Result};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::{
+    failures::FailureRate,
+    openapi,
+    quota::WorkspaceQuota,
+    requester::{Client, PeerKey, TrustedProxies},
+};
+use crate::http::ApiError;
+
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The time that the rates of this file are for.
+const WINDOW: Duration = Duration::from_secs(1);
+/// Requests after which full buckets, which say nothing, are let go.
+const SWEEP_EVERY: u32 = 65_536;
+
+/// Routes that share a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateClass {
+    /// Consent, lists, the preference page, suppressions.
+    Management,
+    /// Campaigns.
+    Campaigns,
+    /// Messages sent one by one.
+    Transactional,
+}
+
+impl RateClass {
+    /// The name in `RateLimit-Policy` and in metrics.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Management => "mgmt",
+            Self::Campaigns => "campaigns",
+            Self::Transactional => "transactional",
+        }
+    }
+}
+
+/// What one credential may do in one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests a second in the long run; 0 for no limit.
+    pub per_second: u32,
+    /// Requests at once after a silence; at least `per_second`.
+    pub burst: u32,
+}
+
+/// A bucket for each credential, which is known by a hash with a key of this process.
+type Buckets =
+    RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock, StateInformationMiddleware>;
+
+/// The buckets of one class; cloned freely.
+#[derive(Debug, Clone)]
+pub struct RateLimit(Option<Arc<Class>>);
+
+/// Buckets by any key, asked by the route itself: for limits that are not one per credential and class.
+/// Cloned freely.
+///
+/// A bucket exists while it is not full, so memory is bounded by the rate of requests, not by the number of
+/// keys that were ever seen.
+#[derive(Debug, Clone)]
+pub struct KeyedRate(Option<Arc<Class>>);
+
+/// The buckets of what apps do: one for each peer, and one for each SDK key. Cloned freely.
+#[derive(Debug, Clone)]
+pub struct AppRates {
+    peer: Option<Arc<Class>>,
+    key: Option<Arc<Class>>,
+}
+
+impl AppRates {
+    /// All buckets full; a rate of 0 a second is no limit.
+    pub fn new(peer: Rate, key: Rate) -> Self {
+        Self { peer: Class::new("sdk_peer", peer), key: Class::new("sdk_key", key) }
+    }
+}
+
+/// The buckets of every class.
+#[derive(Debug, Clone)]
+pub struct RateLimits {
+    /// Of consent, lists, the preference page and suppressions.
+    pub management: RateLimit,
+    /// Of campaigns.
+    pub campaigns: RateLimit,
+    /// Of messages sent one by one.
+    pub transactional: RateLimit,
+    /// Of opens and clicks of messages, by peer.
+    pub links: KeyedRate,
+    /// Of short links that do not exist, by peer.
+    pub short_links: FailureRate,
+    /// Of test sends.
+    pub test_sends: WorkspaceQuota,
+    /// Of what apps do with an SDK key.
+    pub sdk: AppRates,
+}
+
+/// The buckets of one limit.
+#[derive(Debug)]
+pub(super) struct Class {
+    name: &'static str,
+    per_second: u32,
+    burst: u32,
+    buckets: Buckets,
+    hasher: RandomState,
+    until_sweep: AtomicU32,
+}
+
+/// Where a bucket stood after a request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    pub(super) remaining: u32,
+    /// Until the bucket is full, or until one more request fits where none did.
+    pub(super) reset: Duration,
+}
+
+/// What a limited route hands to the argument that verifies its caller.
+#[derive(Debug, Clone)]
+struct Gate {
+    class: Arc<Class>,
+    standing: Arc<OnceLock<Standing>>,
+}
+
+impl RateLimits {
+    /// No limits.
+    pub const NONE: Self = Self {
+        management: RateLimit(None),
+        campaigns: RateLimit(None),
+        transactional: RateLimit(None),
+        links: KeyedRate(None),
+        short_links: FailureRate::NONE,
+        test_sends: WorkspaceQuota::NONE,
+        sdk: AppRates { peer: None, key: None },
+    };
+}
+
+impl RateLimit {
+    /// The buckets of a class, all full.
+    pub fn new(class: RateClass, rate: Rate) -> Self {
+        Self(Class::new(class.name(), rate))
+    }
+}
+
+impl KeyedRate {
+    /// All buckets full. `name` is the limit's name in metrics; a rate of 0 a second is no limit.
+    pub fn new(name: &'static str, rate: Rate) -> Self {
+        Self(Class::new(name, rate))
+    }
+
+    /// Counts a request of this key.
+    ///
+    /// # Errors
+    /// 429 when the key's bucket is empty.
+    pub fn admit(&self, key: impl Hash) -> Result<()> {
+        let Some(class) = &self.0 else { return Ok(()) };
+        class.take(key).map(drop).map_err(|standing| class.throttled(standing))
+    }
+
+    /// Counts a request of a client, where there is one to count.
+    ///
+    /// # Errors
+    /// 429 when the client's bucket is empty.
+    pub fn admit_client(&self, client: Client) -> Result<()> {
+        client.0.map_or(Ok(()), |peer| self.admit(peer))
+    }
+}
+
+impl Class {
+    /// The buckets of a rate; `None` where it sets no limit.
+    pub(super) fn new(name: &'static str, rate: Rate) -> Option<Arc<Self>> {
+        let per_second = NonZeroU32::new(rate.per_second)?;
+        let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second).max(per_second);
+        let quota = Quota::per_second(per_second).allow_burst(burst);
+        Some(Arc::new(Self {
+            name,
+            per_second: per_second.get(),
+            burst: burst.get(),
+            buckets: RateLimiter::keyed(quota).with_middleware(),
+            hasher: RandomState::new(),
+            until_sweep: AtomicU32::new(SWEEP_EVERY),
+        }))
+    }
+
+    /// The time in which one token comes back.
+    pub(super) fn interval(&self) -> Duration {
+        Duration::from_secs(1) / self.per_second
+    }
+
+    /// The refusal of a request over the rate, counted.
+    pub(super) fn throttled(&self, standing: Standing) -> Error {
+        metrics::counter!("http_requests_throttled_total", "class" => self.name).increment(1);
+        Error::Throttled { retry_after: standing.reset }
+    }
+
+    /// Takes one request out of a credential's bucket.
+    pub(super) fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
+        if self.until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.until_sweep.store(SWEEP_EVERY, Ordering::Relaxed);
+            self.buckets.retain_recent();
+        }
+        match self.buckets.check_key(&self.hasher.hash_one(credential)) {
+            Ok(snapshot) => {
+                let remaining = snapshot.remaining_burst_capacity();
+                let missing = self.burst.saturating_sub(remaining);
+                let reset = Duration::from_secs(1) * missing / self.per_second;
+                Ok(Standing { remaining, reset })
+            }
+            Err(refused) => {
+                let reset = refused.wait_time_from(DefaultClock::default().now());
+                Err(Standing { remaining: 0, reset })
+            }
+        }
+    }
+}
+
+/// Says where a bucket of so many requests in a window stands. What a burst leaves beyond them is not shown,
+/// so that `remaining` never exceeds `limit`.
+pub(super) fn describe(
+    (name, quota, window): (&str, u32, Duration),
+    standing: Standing,
+    headers: &mut HeaderMap,
+) {
+    let policy = format!("\"{name}\";q={quota};w={}", window.as_secs());
+    headers.insert(LIMIT, HeaderValue::from(quota));
+    headers.insert(REMAINING, HeaderValue::from(standing.remaining.min(quota)));
+    headers.insert(RESET, HeaderValue::from(whole_seconds(standing.reset)));
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        headers.insert(POLICY, policy);
+    }
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+/// Puts the routes of a router into a class. Its callers are counted by [`admit`].
+pub fn limited<S>(mut routes: OpenApiRouter<S>, limit: &RateLimit) -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    openapi::describe_rate_limit(routes.get_openapi_mut());
+    let Some(class) = limit.0.clone() else { return routes };
+    routes.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let gate = Gate { class: Arc::clone(&class), standing: Arc::default() };
+        answer(gate, request, next)
+    }))
+}
+
+async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(gate.clone());
+    let mut response = next.run(request).await;
+    // A narrower limit inside has described itself.
+    if let Some(standing) = gate.standing.get()
+        && !response.headers().contains_key(LIMIT)
+    {
+        let Class { name, per_second, .. } = *gate.class;
+        describe((name, per_second, WINDOW), *standing, response.headers_mut());
+    }
+    response
+}
+
+/// Puts the routes of a router under the rates of apps. A peer is counted before its key is looked at, a key
+/// once it is verified ([`admit_app`]).
+pub fn limited_to_apps<S>(
+    mut routes: OpenApiRouter<S>,
+    rates: &AppRates,
+    proxies: &TrustedProxies,
+) -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    openapi::describe_rate_limit(routes.get_openapi_mut());
+    let (rates, proxies) = (rates.clone(), proxies.clone());
+    routes.layer(middleware::from_fn(move |request: Request, next: Next| {
+        let gate = |class: &Option<Arc<Class>>| {
+            class.clone().map(|class| Gate { class, standing: Arc::default() })
+        };
+        let client = Client::of(request.extensions(), request.headers(), &proxies);
+        let peer = client.0.zip(gate(&rates.peer));
+        answer_app(peer, gate(&rates.key), request, next)
+    }))
+}
+
+/// The bucket of the SDK key of a request.
+#[derive(Debug, Clone)]
+struct AppKeyGate(Gate);
+
+async fn answer_app(
+    peer: Option<(PeerKey, Gate)>,
+    key: Option<Gate>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if let Some(key) = &key {
+        request.extensions_mut().insert(AppKeyGate(key.clone()));
+    }
+    let admitted = peer.as_ref().map_or(Ok(()), |(client, gate)| gate.admit(client));
+    let mut response = match admitted {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => ApiError(refusal).into_response(),
+    };
+    // Of the two buckets the one is described that runs out first.
+    let gates = peer.into_iter().map(|(_, gate)| gate).chain(key);
+    let standings = gates.filter_map(|gate| Some((*gate.standing.get()?, gate.class)));
+    if let Some((standing, class)) = standings.min_by_key(|(standing, _)| standing.remaining) {
+        describe((class.name, class.per_second, WINDOW), standing, response.headers_mut());
+    }
+    response
+}
+
+/// Counts a request of a verified SDK key, where its route is limited.
+///
+/// # Errors
+/// 429 when the key's bucket is empty.
+pub fn admit_app(extensions: &Extensions, key: impl Hash) -> Result<()> {
+    extensions.get::<AppKeyGate>().map_or(Ok(()), |AppKeyGate(gate)| gate.admit(key))
+}
+
+/// Counts a request of a verified credential, where its route is limited.
+///
+/// # Errors
+/// 429 when the credential's bucket is empty.
+pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
+    extensions.get::<Gate>().map_or(Ok(()), |gate| gate.admit(credential))
+}
+
+impl Gate {
+    /// Counts a request, and keeps where the bucket stands after it.
+    fn admit(&self, by: impl Hash) -> Result<()> {
+        let taken = self.class.take(by);
+        let (Ok(standing) | Err(standing)) = taken;
+        // A route that verifies twice counts twice and tells the first standing.
+        let _ = self.standing.set(standing);
+        if taken.is_ok() { Ok(()) } else { Err(self.class.throttled(standing)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(per_second: u32, burst: u32) -> Arc<Class> {
+        RateLimit::new(RateClass::Management, Rate { per_second, burst }).0.unwrap()
+    }
+
+    #[test]
+    fn a_burst_passes_and_the_next_is_told_when_to_come_back() {
+        // One token takes 1000 s to come back, so that the test's own time does not matter.
+        let quota = Quota::with_period(Duration::from_secs(1000)).unwrap();
+        let mut class = Arc::into_inner(class(1, 3)).unwrap();
+        class.buckets =
+            RateLimiter::keyed(quota.allow_burst(NonZeroU32::new(3).unwrap())).with_middleware();
+        let remaining: Vec<_> = (0..3).map(|_| class.take("ann").unwrap().remaining).collect();
+        assert_eq!(remaining, [2, 1, 0]);
+        let refused = class.take("ann").unwrap_err();
+        assert_eq!(refused.remaining, 0);
+        assert!(refused.reset > Duration::from_mins(15), "{:?}", refused.reset);
+        assert_eq!(class.take("bob").unwrap().remaining, 2, "each credential has its own");
+    }
+
+    #[test]
+    fn headers_name_the_policy_and_never_more_than_the_limit() {
+        let class = class(1000, 2000);
+        let mut headers = HeaderMap::new();
+        let standing = class.take("ann").unwrap();
+        assert_eq!(standing.remaining, 1999);
+        describe((class.name, class.per_second, WINDOW), standing, &mut headers);
+        let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
+        assert_eq!(text(LIMIT), "1000");
+        assert_eq!(text(REMAINING), "1000");
+        assert_eq!(text(RESET), "1");
+        assert_eq!(text(POLICY), "\"mgmt\";q=1000;w=1");
+    }
+
+    #[test]
+    fn a_rate_by_key_refuses_the_one_over_its_burst_and_no_other_key() {
+        // Tokens come back while the test runs, so a few more than the burst may pass.
+        let rate = KeyedRate::new("test", Rate { per_second: 1, burst: 50 });
+        let passed = (0..5_000).take_while(|_| rate.admit("ann").is_ok()).count();
+        assert!((50..5_000).contains(&passed), "{passed}");
+        assert!(rate.admit("bob").is_ok());
+        assert!(rate.admit_client(Client(None)).is_ok());
+        let none = KeyedRate::new("test", Rate { per_second: 0, burst: 0 });
+        assert!((0..5_000).all(|_| none.admit("ann").is_ok()));
+    }
+
+    #[test]
+    fn no_rate_is_no_limit_and_no_headers() {
+        assert!(
+            RateLimit::new(RateClass::Management, Rate { per_second: 0, burst: 0 }).0.is_none()
+        );
+        assert!(admit(&Extensions::new(), "ann").is_ok());
+    }
+}

@@ -1,0 +1,13 @@
+//! What every area serves HTTP with: the accept loop, credentials, signed links, the PostgreSQL pool, the audit history,
+//! logs and metrics.
+
+pub mod audit;
+pub mod auth;
+pub mod db;
+pub mod http;
+pub mod links;
+pub mod telemetry;
+
+mod services;
+
+pub use self::services::{ServiceParts, Services};

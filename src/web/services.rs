@@ -1,0 +1,165 @@
+//! What the handlers of every area may reach.
+
+use std::{collections::HashSet, sync::Arc};
+
+use analytics::Analytics;
+use axum::extract::FromRef;
+use ingest::intake::Intake;
+use kernel::Clock;
+use sqlx::PgPool;
+
+use crate::{
+    auth::Auth,
+    http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
+    links::Links,
+    telemetry::recorder::Recorder,
+};
+
+/// The services that areas share: a handle, cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Services(Arc<ServiceParts>);
+
+/// What [`Services`] are made of.
+#[derive(Debug)]
+pub struct ServiceParts {
+    /// The one source of time.
+    pub clock: Clock,
+    /// PostgreSQL.
+    pub db: PgPool,
+    /// Credentials to callers.
+    pub auth: Auth,
+    /// Questions to ClickHouse.
+    pub analytics: Analytics,
+    /// The write path.
+    pub intake: Intake,
+    /// What `/readyz` answers.
+    pub readiness: Readiness,
+    /// What `/metrics` answers.
+    pub recorder: Recorder,
+    /// Memory that request bodies may hold at one time.
+    pub body_budget: BodyBudget,
+    /// How often one credential may call.
+    pub rate_limits: RateLimits,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: TrustedProxies,
+    /// Makes and opens the signed links in messages.
+    pub links: Links,
+    /// Names of events that count from SDK keys as if a server had sent them.
+    pub sdk_trusted_events: HashSet<String>,
+}
+
+impl Services {
+    /// A handle around the parts.
+    pub fn new(parts: ServiceParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The one source of time.
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// PostgreSQL.
+    pub fn db(&self) -> &PgPool {
+        &self.0.db
+    }
+
+    /// Credentials to callers.
+    pub fn auth(&self) -> &Auth {
+        &self.0.auth
+    }
+
+    /// Questions to ClickHouse.
+    pub fn analytics(&self) -> &Analytics {
+        &self.0.analytics
+    }
+
+    /// The write path.
+    pub fn intake(&self) -> &Intake {
+        &self.0.intake
+    }
+
+    /// What `/readyz` answers.
+    pub fn readiness(&self) -> &Readiness {
+        &self.0.readiness
+    }
+
+    /// What `/metrics` answers.
+    pub fn recorder(&self) -> &Recorder {
+        &self.0.recorder
+    }
+
+    /// How often one credential may call.
+    pub fn rate_limits(&self) -> &RateLimits {
+        &self.0.rate_limits
+    }
+
+    /// Makes and opens the signed links in messages.
+    pub fn links(&self) -> &Links {
+        &self.0.links
+    }
+
+    /// Names of events that count from SDK keys as if a server had sent them.
+    pub fn sdk_trusted_events(&self) -> &HashSet<String> {
+        &self.0.sdk_trusted_events
+    }
+}
+
+impl FromRef<Services> for TrustedProxies {
+    fn from_ref(services: &Services) -> Self {
+        services.0.trusted_proxies.clone()
+    }
+}
+
+impl FromRef<Services> for Auth {
+    fn from_ref(services: &Services) -> Self {
+        services.0.auth.clone()
+    }
+}
+
+impl FromRef<Services> for BodyBudget {
+    fn from_ref(services: &Services) -> Self {
+        services.0.body_budget.clone()
+    }
+}
+
+impl FromRef<Services> for Readiness {
+    fn from_ref(services: &Services) -> Self {
+        services.0.readiness.clone()
+    }
+}
+
+/// Lets the state of an area stand in for the [`Services`] inside it: its handlers reach them through the
+/// state, and the extractors of requests find what they need.
+#[macro_export]
+macro_rules! area_state {
+    ($state:ty, $inner:ty, $($field:tt)+) => {
+        impl std::ops::Deref for $state {
+            type Target = $inner;
+
+            fn deref(&self) -> &$inner {
+                &self.$($field)+
+            }
+        }
+
+        $crate::area_state!(@extracts $state:
+            $crate::Services, $crate::http::TrustedProxies, $crate::auth::Auth, $crate::http::BodyBudget,
+            $crate::http::health::Readiness);
+    };
+    (@extracts $state:ty: $services:ty $(, $part:ty)*) => {
+        impl axum::extract::FromRef<$state> for $services {
+            fn from_ref(state: &$state) -> Self {
+                let services: &$services = state;
+                services.clone()
+            }
+        }
+        $(
+            impl axum::extract::FromRef<$state> for $part {
+                fn from_ref(state: &$state) -> Self {
+                    let services: &$services = state;
+                    axum::extract::FromRef::from_ref(services)
+                }
+            }
+        )*
+    };
+}

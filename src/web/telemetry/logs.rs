@@ -1,0 +1,75 @@
+//! Structured logs on stderr: one line an event, no secrets, no personal data, no bodies.
+
+use std::io::IsTerminal as _;
+
+use tracing_subscriber::{EnvFilter, fmt, prelude::*};
+
+/// The crates of this program, whose own lines are logged from `info` on.
+const CRATES: &[&str] = &[
+    "analytics",
+    "callbacks",
+    "campaigns",
+    "clickhouse_embedded",
+    "config",
+    "contacts",
+    "content",
+    "delivery",
+    "engines",
+    "ingest",
+    "kernel",
+    "millrace",
+    "providers",
+    "recipient_pages",
+    "sdk",
+    "sender_domains",
+    "stats",
+    "supervisor",
+    "web",
+];
+
+/// What is logged where `RUST_LOG` is not set: this program's own lines, and warnings of others.
+fn default_filter() -> EnvFilter {
+    let mut directives = vec!["warn".to_owned()];
+    directives.extend(CRATES.iter().map(|name| format!("{name}=info")));
+    EnvFilter::new(directives.join(","))
+}
+
+/// Starts logging for this process: readable on a terminal, JSON lines elsewhere.
+///
+/// `RUST_LOG` sets the levels as usual. A second call in one process changes nothing, so that tests
+/// may start several servers.
+pub fn start() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| default_filter());
+    let registry = tracing_subscriber::registry().with(filter);
+    let already_started = if std::io::stderr().is_terminal() {
+        registry.with(fmt::layer().with_writer(std::io::stderr)).try_init().is_err()
+    } else {
+        registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init().is_err()
+    };
+    if already_started {
+        tracing::debug!("logging was started before");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_crate_of_the_workspace_is_logged() {
+        let manifest = include_str!("../../../Cargo.toml");
+        let members = manifest.lines().find_map(|line| line.strip_prefix("members = ")).unwrap();
+        let members: Vec<&str> = members.split('"').skip(1).step_by(2).collect();
+        for member in &members {
+            let name = match *member {
+                "." => "millrace",
+                "analytics/embedded" => "clickhouse_embedded",
+                // Programs of their own.
+                "loadtest" | "src/tests/tidy" => continue,
+                path => path.rsplit('/').next().unwrap(),
+            };
+            assert!(CRATES.contains(&name), "{name}");
+        }
+        assert!(members.len() > CRATES.len(), "{members:?}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ingest::record::MessageKind as K;
-use millrace::kernel::Timestamp;
+use kernel::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -13,11 +13,8 @@ use web::Services;
 pub struct App {
     /// Delivery, and within it campaigns, sender domains and the shared services.
     pub delivery: DeliveryState,
-    /// Callbacks of providers.
     pub callbacks: CallbackState,
-    /// Pages of recipients.
     pub pages: PageState,
-    /// Endpoints for apps.
     pub sdk: SdkState,
 }
 
@@ -32,7 +29,6 @@ impl App {
         &self.delivery
     }
 
-    /// What campaigns reach.
     pub fn campaigns(&self) -> &CampaignState {
         &self.delivery
     }

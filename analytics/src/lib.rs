@@ -11,6 +11,8 @@
 //! Nothing a caller says becomes text of a statement: values are server-side parameters, and what
 //! changes the shape of a question is a closed enum with fixed fragments.
 
+#![warn(missing_docs)]
+
 pub mod client;
 pub mod error;
 pub mod events;

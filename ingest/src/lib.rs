@@ -11,6 +11,8 @@
 //!
 //! Knows no axum and no sqlx. Never reads a clock: callers pass the time.
 
+#![warn(missing_docs)]
+
 pub mod admit;
 pub mod columns;
 pub mod intake;

@@ -18,19 +18,12 @@ const CERTIFICATES_MAX: usize = 16;
 pub struct Tellers {
     /// Twilio, by its auth token.
     pub twilio: Option<SecretString>,
-    /// Meta.
     pub whatsapp: Option<WhatsappCallbacks>,
-    /// Infobip.
     pub infobip: Option<Basic>,
-    /// Amazon SES.
     pub ses: Option<Ses>,
-    /// SendGrid.
     pub sendgrid: Option<SigningKey>,
-    /// Postmark.
     pub postmark: Option<Basic>,
-    /// Mailgun.
     pub mailgun: Option<Mailgun>,
-    /// Resend.
     pub resend: Option<Secret>,
     /// Gateways and mail servers of one's own.
     pub generic: Option<Secret>,
@@ -53,7 +46,6 @@ impl Ses {
         self.given.clone().or_else(|| self.fetched.lock().get(url).cloned())
     }
 
-    /// Keeps a certificate.
     pub fn keep(&self, url: &str, certificate: &Certificate) {
         let mut fetched = self.fetched.lock();
         if fetched.len() >= CERTIFICATES_MAX {

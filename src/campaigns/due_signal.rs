@@ -16,7 +16,6 @@ impl Default for DueSignal {
 }
 
 impl DueSignal {
-    /// Wakes every listener.
     pub fn notify(&self) {
         self.0.send_modify(|notified| *notified = notified.wrapping_add(1));
     }

@@ -23,11 +23,9 @@ pub struct CampaignParts {
     pub spamd: Option<Spamd>,
     /// Tells senders that something is due.
     pub due_signal: DueSignal,
-    /// `[delivery]`
     pub delivery: Delivery,
     /// The channels that have a provider.
     pub enabled_channels: ChannelSet,
-    /// Seals secrets.
     pub vault: Vault,
 }
 
@@ -47,7 +45,6 @@ impl CampaignState {
         &self.0.due_signal
     }
 
-    /// `[delivery]`
     pub fn delivery(&self) -> &Delivery {
         &self.0.delivery
     }
@@ -57,7 +54,6 @@ impl CampaignState {
         self.0.enabled_channels
     }
 
-    /// Seals secrets.
     pub fn vault(&self) -> &Vault {
         &self.0.vault
     }

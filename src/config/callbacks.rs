@@ -15,25 +15,20 @@ pub struct Callbacks {
     pub soft_bounce_limit: u32,
     /// Twilio's auth token, which signs its callbacks.
     pub twilio_auth_token: Option<SecretString>,
-    /// Meta's, of WhatsApp.
     pub whatsapp: Option<WhatsappCallbacks>,
     /// Whom Infobip says it is.
     pub infobip: Option<BasicCredentials>,
     /// Amazon SES, by SNS.
     pub ses: Option<Ses>,
-    /// SendGrid's event webhook.
     pub sendgrid: Option<Sendgrid>,
     /// Whom Postmark says it is.
     pub postmark: Option<BasicCredentials>,
-    /// Mailgun's webhooks.
     pub mailgun: Option<Mailgun>,
-    /// Resend's webhooks.
     pub resend: Option<Resend>,
     /// Gateways of one's own, and mail servers that hand over what came back.
     pub generic: Option<GenericCallbacks>,
 }
 
-/// `[callbacks.whatsapp]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WhatsappCallbacks {
@@ -47,13 +42,10 @@ pub struct WhatsappCallbacks {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BasicCredentials {
-    /// The name.
     pub username: String,
-    /// The password.
     pub password: SecretString,
 }
 
-/// `[callbacks.ses]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ses {
@@ -63,7 +55,6 @@ pub struct Ses {
     pub certificate: Option<PathBuf>,
 }
 
-/// `[callbacks.sendgrid]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sendgrid {
@@ -71,7 +62,6 @@ pub struct Sendgrid {
     pub public_key: String,
 }
 
-/// `[callbacks.mailgun]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mailgun {
@@ -79,7 +69,6 @@ pub struct Mailgun {
     pub signing_key: SecretString,
 }
 
-/// `[callbacks.resend]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resend {
@@ -87,7 +76,6 @@ pub struct Resend {
     pub secret: SecretString,
 }
 
-/// `[callbacks.generic]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GenericCallbacks {
@@ -95,7 +83,6 @@ pub struct GenericCallbacks {
     pub secret: SecretString,
 }
 
-/// `[inbound]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inbound {

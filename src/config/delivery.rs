@@ -15,7 +15,6 @@ const LEASE_SECONDS_MIN: u32 = 2;
 /// What `[delivery.caps.any]` counts: every channel together.
 pub const ANY_CHANNEL: &str = "any";
 
-/// `[delivery]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
@@ -34,7 +33,6 @@ pub struct Delivery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cap {
-    /// Messages at most.
     #[serde(deserialize_with = "number")]
     pub max: u32,
     /// In any so many hours in a row.
@@ -67,12 +65,10 @@ pub struct QuietHours {
     /// `recipient` or an IANA zone.
     #[serde(default)]
     pub timezone: Option<QuietZone>,
-    /// `defer` or `skip`.
     #[serde(default)]
     pub behavior: Option<QuietBehavior>,
 }
 
-/// `[transactional]`
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transactional {

@@ -49,7 +49,6 @@ pub enum Error {
     /// The settings file was named but cannot be read.
     #[error("cannot read the settings file {}: {reason}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// What the system said.
         reason: std::io::Error,
@@ -90,7 +89,6 @@ pub struct Settings {
     pub spool: Spool,
     /// From the spool into ClickHouse.
     pub ingest: Ingest,
-    /// The listeners.
     pub http: Http,
     /// What one credential may ask for.
     pub rate_limits: RateLimits,
@@ -98,11 +96,9 @@ pub struct Settings {
     pub limits: Limits,
     /// The embedded engines, and the pools that lead to any engine.
     pub engines: Engines,
-    /// Credentials.
     pub auth: Auth,
     /// What outgoing calls may reach.
     pub security: Security,
-    /// Apps and pages.
     pub sdk: Sdk,
     /// Who judges what emails look like to spam filters.
     #[serde(default)]
@@ -135,11 +131,9 @@ pub struct Settings {
 pub enum Role {
     /// Answers the API and writes events.
     Api,
-    /// Sends messages.
     Delivery,
 }
 
-/// `[spool]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spool {
@@ -161,7 +155,6 @@ pub enum Durability {
     Os,
 }
 
-/// `[ingest]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ingest {
@@ -177,7 +170,6 @@ pub struct Ingest {
     pub clock_behind_max_seconds: u32,
 }
 
-/// `[clickhouse]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClickHouse {
@@ -188,7 +180,6 @@ pub struct ClickHouse {
     pub shards: Option<u32>,
 }
 
-/// `[http]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
@@ -245,13 +236,11 @@ impl Http {
     }
 }
 
-/// `[rate_limits]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimits {
     /// Of subscriptions, lists and suppressions.
     pub management: Rate,
-    /// Of campaigns.
     pub campaigns: Rate,
     /// Of messages sent one by one.
     pub transactional: Rate,
@@ -275,7 +264,6 @@ pub struct RatePerMinute {
     pub per_minute: u32,
 }
 
-/// `[limits]`
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -293,7 +281,6 @@ pub struct Rate {
     pub burst: u32,
 }
 
-/// `[engines]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engines {
@@ -325,7 +312,6 @@ pub struct Engines {
     pub postgres_user: Option<String>,
 }
 
-/// `[triggers]`
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Triggers {
@@ -333,7 +319,6 @@ pub struct Triggers {
     pub backlog_bytes: u64,
 }
 
-/// `[auth]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Auth {
@@ -345,7 +330,6 @@ pub struct Auth {
     pub unconfirmed_tracking_seconds: u64,
 }
 
-/// `[security]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Security {
@@ -360,7 +344,6 @@ pub struct Security {
     pub resolver: Option<SocketAddr>,
 }
 
-/// `[sdk]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sdk {
@@ -372,7 +355,6 @@ pub struct Sdk {
     pub trusted_events: Vec<String>,
 }
 
-/// `[spam]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spam {

@@ -6,7 +6,6 @@ use serde::Deserialize;
 /// further.
 const DAYS_MIN: u32 = 31;
 
-/// `[retention]`
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retention {

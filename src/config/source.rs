@@ -30,7 +30,6 @@ const FILE_VARIABLE: &str = "MILLRACE_CONFIG";
 /// What the command line said about settings: `(flag, key, value)`, and the file it named.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
-    /// `--config`.
     pub config: Option<PathBuf>,
     /// Flag as typed, dotted key, value.
     pub values: Vec<(&'static str, &'static str, String)>,
@@ -39,7 +38,6 @@ pub struct Flags {
 /// Environment variables, and the folder in which relative paths start.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
-    /// Name to value.
     pub variables: BTreeMap<String, String>,
     /// Where `millrace.toml` is looked for.
     pub folder: PathBuf,

@@ -13,15 +13,11 @@ pub struct DeliveryState(Arc<DeliveryParts>);
 /// What a [`DeliveryState`] is made of.
 #[derive(Debug)]
 pub struct DeliveryParts {
-    /// What campaigns reach.
     pub campaigns: CampaignState,
     /// The providers of every channel.
     pub providers: Providers,
-    /// `[transactional]`
     pub transactional: Transactional,
-    /// `[retention]`
     pub retention: Retention,
-    /// `[callbacks]`
     pub callbacks: Callbacks,
 }
 
@@ -36,17 +32,14 @@ impl DeliveryState {
         &self.0.providers
     }
 
-    /// `[transactional]`
     pub fn transactional(&self) -> Transactional {
         self.0.transactional
     }
 
-    /// `[retention]`
     pub fn retention(&self) -> Retention {
         self.0.retention
     }
 
-    /// `[callbacks]`
     pub fn callbacks(&self) -> &Callbacks {
         &self.0.callbacks
     }

@@ -34,7 +34,6 @@ pub struct DataDir {
 /// Who takes the lock: a server keeps it, a command soon lets go of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
-    /// `millrace serve`.
     Server,
     /// Any other command that has to run engines for a moment.
     Command,

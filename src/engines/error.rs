@@ -14,7 +14,6 @@ pub enum Error {
         dir.display()
     )]
     Busy {
-        /// The data directory.
         dir: PathBuf,
         /// Who holds it; 0 when the holder has not said yet.
         pid: u32,
@@ -24,7 +23,6 @@ pub enum Error {
     File {
         /// What was tried: `create`, `read`.
         doing: &'static str,
-        /// On which path.
         path: PathBuf,
         /// What the system said.
         reason: io::Error,
@@ -35,7 +33,6 @@ pub enum Error {
     /// An engine does not start or answer.
     #[error("{engine} does not start: {reason}")]
     Start {
-        /// Its name.
         engine: &'static str,
         /// What it said last.
         reason: String,

@@ -39,18 +39,13 @@ const ATTACH_PAUSE: Duration = Duration::from_millis(100);
 /// Which engines are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Keys, workspaces, profiles.
     pub postgres: bool,
-    /// Events.
     pub clickhouse: bool,
 }
 
 impl Needs {
-    /// Both engines.
     pub const BOTH: Self = Self { postgres: true, clickhouse: true };
-    /// ClickHouse alone.
     pub const CLICKHOUSE: Self = Self { postgres: false, clickhouse: true };
-    /// PostgreSQL alone.
     pub const POSTGRES: Self = Self { postgres: true, clickhouse: false };
 }
 
@@ -65,9 +60,7 @@ pub struct EngineOptions {
     pub clickhouse_url: Option<SecretString>,
     /// The cluster it is part of.
     pub clickhouse_cluster: Option<String>,
-    /// `[engines]`
     pub settings: config::Engines,
-    /// Which are needed.
     pub needs: Needs,
 }
 
@@ -88,7 +81,6 @@ impl EngineOptions {
     }
 }
 
-/// Engines that answer.
 #[derive(Debug)]
 pub struct Engines {
     postgres: Option<PgConnectOptions>,

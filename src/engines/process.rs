@@ -97,7 +97,6 @@ pub(super) struct Running {
 /// What a child said.
 #[derive(Default)]
 struct Log {
-    /// Its last lines.
     tail: Mutex<VecDeque<String>>,
     /// Whether it has answered: until then its complaints belong to the start, which reports its own failure.
     ready: AtomicBool,

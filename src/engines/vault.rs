@@ -21,9 +21,7 @@ const FILE: &str = "master.key";
 
 /// What a sealed secret begins with.
 const PREFIX: &str = "sealed:1:";
-/// What seals secrets.
 const SEALING: &str = "secrets of a workspace";
-/// What signs webhooks.
 const WEBHOOKS: &str = "webhooks of a workspace";
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;

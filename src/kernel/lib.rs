@@ -1,5 +1,7 @@
 //! The values every area speaks: ids, time, channels, addresses, errors. Nothing here does I/O.
 
+#![warn(missing_docs)]
+
 mod channel;
 mod clock;
 mod email;

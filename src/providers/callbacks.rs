@@ -6,7 +6,6 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::ExposeSecret as _;
 use url::Url;
 
-/// Where Twilio reports.
 pub(super) fn of_twilio(settings: &Settings) -> Option<Url> {
     settings.callbacks.twilio_auth_token.as_ref()?;
     under(settings.public_url.as_ref()?, ["sms", "twilio"])

@@ -150,13 +150,11 @@ pub trait Provider: Debug + Send + Sync {
     fn batch_max(&self) -> usize;
 }
 
-/// What [`Provider::send`] answers.
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Vec<Sent>> + Send + 'a>>;
 
 /// What became of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The outcome.
     pub outcome: Outcome,
     /// Push: devices that are no more, to be forgotten.
     pub gone: Vec<Device>,

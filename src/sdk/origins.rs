@@ -9,7 +9,6 @@ const ANY: &str = "*";
 /// The pages that may call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
-    /// All there are.
     Any,
     /// Those of these origins.
     Only(Vec<String>),

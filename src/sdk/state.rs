@@ -17,7 +17,6 @@ pub struct SdkState(Arc<SdkParts>);
 /// What an [`SdkState`] is made of.
 #[derive(Debug)]
 pub struct SdkParts {
-    /// What delivery reaches.
     pub delivery: DeliveryState,
     /// In-app campaigns, ready for apps.
     pub in_app: Live,
@@ -25,7 +24,6 @@ pub struct SdkParts {
     pub origins: Origins,
     /// Whether calls of apps need a user token.
     pub identity: Identity,
-    /// Checks user tokens.
     pub user_tokens: UserTokens,
 }
 
@@ -50,7 +48,6 @@ impl SdkState {
         self.0.identity
     }
 
-    /// Checks user tokens.
     pub fn user_tokens(&self) -> &UserTokens {
         &self.0.user_tokens
     }

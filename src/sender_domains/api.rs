@@ -52,7 +52,6 @@ impl FromFields for NewDomain {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SenderDomain {
-    /// Its id.
     id: SenderDomainId,
     /// In ASCII and lower case.
     domain: String,

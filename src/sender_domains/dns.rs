@@ -35,7 +35,6 @@ pub enum Texts {
     NoAnswer(String),
 }
 
-/// A resolver.
 #[derive(Debug)]
 pub struct Dns {
     resolver: Result<TokioResolver, String>,

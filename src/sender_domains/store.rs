@@ -111,7 +111,6 @@ pub(super) async fn list(
     rows.into_iter().map(SenderDomain::try_from).collect()
 }
 
-/// A domain.
 pub(super) async fn find(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -38,7 +38,6 @@ pub(super) struct ClockBehind {
 /// How far this machine's clock may be behind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clocks {
-    /// Seconds.
     pub(super) behind_max_seconds: u32,
 }
 

@@ -218,7 +218,6 @@ impl Server {
         self.api
     }
 
-    /// Where `/metrics` answers.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin
     }

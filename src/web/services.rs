@@ -24,17 +24,11 @@ pub struct Services(Arc<ServiceParts>);
 pub struct ServiceParts {
     /// The one source of time.
     pub clock: Clock,
-    /// PostgreSQL.
     pub db: PgPool,
-    /// Credentials to callers.
     pub auth: Auth,
-    /// Questions to ClickHouse.
     pub analytics: Analytics,
-    /// The write path.
     pub intake: Intake,
-    /// What `/readyz` answers.
     pub readiness: Readiness,
-    /// What `/metrics` answers.
     pub recorder: Recorder,
     /// Memory that request bodies may hold at one time.
     pub body_budget: BodyBudget,
@@ -59,32 +53,26 @@ impl Services {
         &self.0.clock
     }
 
-    /// PostgreSQL.
     pub fn db(&self) -> &PgPool {
         &self.0.db
     }
 
-    /// Credentials to callers.
     pub fn auth(&self) -> &Auth {
         &self.0.auth
     }
 
-    /// Questions to ClickHouse.
     pub fn analytics(&self) -> &Analytics {
         &self.0.analytics
     }
 
-    /// The write path.
     pub fn intake(&self) -> &Intake {
         &self.0.intake
     }
 
-    /// What `/readyz` answers.
     pub fn readiness(&self) -> &Readiness {
         &self.0.readiness
     }
 
-    /// What `/metrics` answers.
     pub fn recorder(&self) -> &Recorder {
         &self.0.recorder
     }

@@ -9,6 +9,8 @@
 //!
 //! Depends on nothing of this project, so that every crate of it can use it.
 
+#![warn(missing_docs)]
+
 mod suspects;
 
 use std::{

@@ -5,6 +5,8 @@
 //! ClickHouse cluster in one and the same way. The process is meant to do nothing else: a crash inside the library takes
 //! this process down and leaves its parent, who starts it again.
 
+#![warn(missing_docs)]
+
 mod answer;
 mod auth;
 mod body;

@@ -30,7 +30,6 @@ impl Default for Latencies {
 /// The figures of a histogram, milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Quantiles {
     pub count: u64,
     pub mean_ms: f64,

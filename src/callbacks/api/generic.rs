@@ -15,7 +15,6 @@ use crate::{
     ops,
 };
 
-/// The teller.
 const GATEWAY: &str = "gateway";
 
 pub(super) async fn tell(

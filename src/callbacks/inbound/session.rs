@@ -11,7 +11,6 @@ const MAILS_MAX: u32 = 1000;
 /// Bytes of a mail that are taken; what is read of it is less.
 pub(super) const MAIL_BYTES_MAX: usize = 25 << 20;
 
-/// One conversation.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     greeted: bool,
@@ -22,10 +21,8 @@ pub(super) struct Session {
     mails: u32,
 }
 
-/// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This is answered.
     Say(String),
     /// This is answered, and mail follows.
     Data(&'static str),
@@ -51,7 +48,6 @@ fn say(text: &str) -> Next {
 }
 
 impl Session {
-    /// Answers a command.
     pub(super) fn command(&mut self, line: &str) -> Next {
         let (verb, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
         match verb.to_ascii_uppercase().as_str() {

@@ -29,11 +29,9 @@ pub(super) enum Mail {
     Whole(Vec<u8>),
     /// More than is taken.
     TooLarge,
-    /// It broke off.
     End,
 }
 
-/// Reads a command.
 pub(super) async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Line> {
     let mut line = Vec::new();
     let mut is_long = false;

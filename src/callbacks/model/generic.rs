@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::{Name, Report};
 
-/// The teller.
 const TELLER: &str = "gateway";
 /// Signals of one call at most.
 const SIGNALS_MAX: usize = 1000;
@@ -26,7 +25,6 @@ const TEXT_CHARS_MAX: usize = 10_000;
 pub enum Signal {
     /// Of a message that left.
     Report(Report),
-    /// Somebody wrote back.
     TextBack(TextBack),
 }
 

@@ -13,7 +13,6 @@ use super::{
     text, unix_time,
 };
 
-/// The teller.
 const TELLER: &str = "mailgun";
 /// Values an event carries for us that may name the message.
 const VARIABLES_MAX: usize = 20;

@@ -28,7 +28,6 @@ pub use self::{
 pub struct Report {
     /// The message's names, best first: the first that names one of ours does.
     pub names: Vec<Name>,
-    /// What was heard.
     pub feedback: Feedback,
 }
 
@@ -47,9 +46,7 @@ impl Report {
 /// How a message is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Name {
-    /// By us.
     Reference(Reference),
-    /// By its provider.
     Provider(String),
 }
 
@@ -69,15 +66,10 @@ impl Name {
 /// Reads one provider's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Amazon SES.
     Ses,
-    /// SendGrid.
     Sendgrid,
-    /// Postmark.
     Postmark,
-    /// Mailgun.
     Mailgun,
-    /// Resend.
     Resend,
 }
 

@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Name, Report, text, time};
 
-/// The teller.
 const TELLER: &str = "postmark";
 /// Values of a record's metadata that may name the message.
 const METADATA_MAX: usize = 20;

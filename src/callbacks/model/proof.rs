@@ -125,13 +125,11 @@ pub(super) fn fresh(now: Timestamp, seconds: &str, age_max: Duration) -> Result<
     near(now, Timestamp::from_millis(at_ms), age_max)
 }
 
-/// Judges a time.
 pub(super) fn near(now: Timestamp, at: Timestamp, age_max: Duration) -> Result<(), Unproven> {
     let apart_ms = u128::from(now.millis().abs_diff(at.millis()));
     if apart_ms <= age_max.as_millis() { Ok(()) } else { Err(Unproven::Stale) }
 }
 
-/// SendGrid's key.
 #[derive(Debug, Clone)]
 pub struct SigningKey([u8; P256_POINT_BYTES]);
 
@@ -189,7 +187,6 @@ impl SigningKey {
 pub struct Basic(SecretString);
 
 impl Basic {
-    /// These.
     pub fn new(username: &str, password: &SecretString) -> Self {
         Self(format!("{username}:{}", password.expose_secret()).into())
     }

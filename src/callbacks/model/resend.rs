@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
 
-/// The teller.
 const TELLER: &str = "resend";
 /// Recipients of one event that are looked at; messages of ours have one.
 const RECIPIENTS_MAX: usize = 50;

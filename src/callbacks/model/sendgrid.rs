@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Name, Report, status::Status, text, unix_time};
 
-/// The teller.
 const TELLER: &str = "sendgrid";
 /// Events of one call that are looked at; SendGrid sends about a thousand at most.
 const EVENTS_MAX: usize = 10_000;

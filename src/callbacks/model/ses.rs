@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
 
-/// The teller.
 const TELLER: &str = "ses";
 
 /// What an SES message says of each recipient.

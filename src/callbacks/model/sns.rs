@@ -19,7 +19,6 @@ use super::proof::{Unproven, near};
 /// tries again for as long.
 const AGE_MAX: Duration = Duration::from_hours(1);
 
-/// An envelope.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Envelope {
@@ -46,7 +45,6 @@ pub struct Envelope {
 /// What an envelope is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Something happened.
     Notification,
     /// Amazon asks whether it should tell this place; yes is a call of the address.
     SubscriptionConfirmation(Url),

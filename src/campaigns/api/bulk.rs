@@ -35,7 +35,6 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(tag_campaigns))
 }
 
-/// Which campaigns.
 #[derive(Debug, ToSchema)]
 struct CampaignIds {
     /// 1 to 200 ids; one that is named twice counts once.
@@ -72,7 +71,6 @@ impl FromFields for CampaignTags {
 struct BulkDone {
     /// The ids of those it was done to.
     succeeded: Vec<String>,
-    /// The others.
     failed: Vec<Failed>,
 }
 
@@ -81,7 +79,6 @@ struct BulkDone {
 struct BulkCopied {
     #[serde(flatten)]
     done: BulkDone,
-    /// The copies.
     created: Vec<Copied>,
 }
 
@@ -90,17 +87,13 @@ struct BulkCopied {
 struct Failed {
     /// Its id, as it was sent.
     id: String,
-    /// Why not.
     reason: String,
 }
 
-/// A copy.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Copied {
-    /// Of which campaign.
     source_id: String,
-    /// Its own id.
     id: CampaignId,
 }
 
@@ -127,7 +120,6 @@ async fn delete_campaigns(
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Delete).await.into()))
 }
 
-/// Archives each.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-archive",

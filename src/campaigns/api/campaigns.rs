@@ -32,7 +32,6 @@ pub(super) async fn create_campaign(
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }
 
-/// One campaign.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}",

@@ -90,7 +90,6 @@ pub(super) struct Campaigns {
 #[serde(rename_all = "camelCase")]
 #[schema(as = CampaignPagination)]
 struct Pagination {
-    /// Campaigns that match.
     total: i64,
     /// The number of this page, from 1.
     page: u32,
@@ -98,7 +97,6 @@ struct Pagination {
     limit: u32,
     /// Campaigns before this page.
     offset: u64,
-    /// Pages there are.
     total_pages: u64,
     /// Whether there is a page after this one.
     has_more: bool,

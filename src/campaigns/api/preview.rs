@@ -86,7 +86,6 @@ struct PreviewedUser {
     id: UserId,
     /// The caller's own id of it.
     external_id: Option<String>,
-    /// Its address.
     email: Option<String>,
     /// Its phone number, as sent.
     phone: Option<String>,

@@ -125,10 +125,8 @@ async fn resume_rl(
 #[derive(Debug, ToSchema)]
 #[schema(as = WarmthRequest, rename_all = "camelCase")]
 struct WarmthBody {
-    /// Paths of journeys.
     #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     path_ids: Option<Vec<String>>,
-    /// Variants of campaigns.
     #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     variant_ids: Option<Vec<String>>,
 }
@@ -162,7 +160,6 @@ struct WarmthItem {
     observations: u64,
     /// From how many on enough is known.
     required: u64,
-    /// 0 to 1.
     warmth: f64,
     state: Warmth,
 }
@@ -171,11 +168,8 @@ struct WarmthItem {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Warmth {
-    /// Nothing.
     Cold,
-    /// Something.
     Warming,
-    /// Enough.
     #[serde(rename = "warm")]
     Enough,
 }

@@ -26,7 +26,6 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new().routes(routes!(check_spam))
 }
 
-/// Characters of ids.
 const ID_CHARS_MAX: usize = 64;
 
 /// An email to judge, or where to find it.
@@ -41,20 +40,14 @@ enum Question {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the description of a body that is read field by field")]
 struct SpamCheck {
-    /// The subject.
     #[schema(max_length = 998)]
     subject: Option<String>,
-    /// The HTML part.
     html: Option<String>,
-    /// The text part.
     text: Option<String>,
-    /// The sender's address.
     #[schema(max_length = 600)]
     from: Option<String>,
-    /// The sender's name.
     #[schema(max_length = 255)]
     from_name: Option<String>,
-    /// A campaign instead.
     #[schema(max_length = 64)]
     campaign_id: Option<String>,
     /// One of its variants.

@@ -41,7 +41,6 @@ pub(super) struct CoverageAnswer {
 /// How many look at an hour.
 #[derive(Debug, Serialize, ToSchema)]
 struct HourUsers {
-    /// 0 to 23.
     hour: u8,
     users: u64,
 }

@@ -65,7 +65,6 @@ pub(super) async fn retest_ab(
     }))
 }
 
-/// Who won.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Selection {

@@ -37,18 +37,14 @@ const NAME_CHARS_MAX: usize = 64;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Version {
-    /// Its id.
     id: VersionId,
     /// Its number, from 1.
     #[serde(rename = "version")]
     number: i32,
-    /// What made it.
     change_type: ChangeType,
     /// The fields in which it differs from what was there before.
     changed_fields: Vec<String>,
-    /// Who made it.
     created_by: String,
-    /// When.
     created_at: Timestamp,
 }
 
@@ -70,7 +66,6 @@ impl From<model::Version> for Version {
 struct Versions {
     /// The page, newest first.
     data: Vec<Version>,
-    /// Versions there are.
     total: i64,
 }
 
@@ -79,7 +74,6 @@ struct Versions {
 struct Snapshot {
     #[serde(flatten)]
     version: Version,
-    /// The writable fields.
     #[schema(value_type = Definition)]
     snapshot: Value,
 }
@@ -88,9 +82,7 @@ struct Snapshot {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Side {
-    /// Its id.
     id: VersionId,
-    /// Its number.
     version: i32,
     /// When it was made.
     created_at: Timestamp,
@@ -218,7 +210,6 @@ async fn roll_back(
     Ok(Json(campaign.into()))
 }
 
-/// Who did something.
 #[derive(Debug, Serialize, ToSchema)]
 struct Actor {
     /// `api_key`, `user` or `system`.
@@ -241,16 +232,13 @@ impl From<String> for Actor {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
-    /// Its id.
     #[schema(value_type = String, format = Uuid)]
     id: uuid::Uuid,
     /// What was done: `created`, `updated`, `sent`, `paused` …
     action: String,
-    /// Who did it.
     actor: Actor,
     /// What it changed, by JSON Pointer.
     changes: Vec<Change>,
-    /// When.
     created_at: Timestamp,
 }
 
@@ -260,7 +248,6 @@ struct Entry {
 struct History {
     /// The page, newest first.
     items: Vec<Entry>,
-    /// Entries there are.
     total: i64,
 }
 

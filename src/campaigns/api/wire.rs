@@ -11,11 +11,9 @@ use crate::model::{self, Definition, Status, learning::Learning};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Campaign {
-    /// Its id.
     id: CampaignId,
     #[serde(flatten)]
     definition: Definition,
-    /// Where it stands.
     status: Status,
     /// Why it failed, where it did.
     failure_reason: Option<String>,

@@ -11,7 +11,6 @@ use super::{
 /// A campaign as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
-    /// Its id.
     pub id: CampaignId,
     /// Grows with every change.
     pub revision: i64,
@@ -21,9 +20,7 @@ pub struct Campaign {
     pub pending_draft: Option<PendingDraft>,
     /// The number of its newest version.
     pub version: i32,
-    /// Where it stands.
     pub state: State,
-    /// Who made it.
     pub created_by: String,
     /// Who last changed what it says.
     pub updated_by: String,
@@ -45,7 +42,6 @@ pub struct PendingDraft {
 /// Where a campaign stands, and how it got there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
-    /// The state.
     pub status: Status,
     /// What a paused one goes on with.
     pub paused_from: Option<Status>,
@@ -53,7 +49,6 @@ pub struct State {
     pub archived_from: Option<Status>,
     /// Whether it was ever live; if so it is never removed.
     pub ran: bool,
-    /// Why it failed.
     pub failure_reason: Option<String>,
     /// How many times it went out.
     pub occurrence: i32,
@@ -63,13 +58,11 @@ pub struct State {
     pub last_sent_at: Option<Timestamp>,
     /// When it was first live.
     pub started_at: Option<Timestamp>,
-    /// When it completed.
     pub completed_at: Option<Timestamp>,
     /// When it was called off.
     pub cancelled_at: Option<Timestamp>,
     /// When it was put away.
     pub archived_at: Option<Timestamp>,
-    /// Where learning stands.
     pub rl: Option<Value>,
     /// Where the trial of its variants stands.
     pub ab: Option<Value>,
@@ -78,13 +71,10 @@ pub struct State {
 /// A triggered campaign while it is active.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standby {
-    /// Whose it is.
     pub workspace: WorkspaceId,
-    /// Its id.
     pub id: CampaignId,
     /// Grows with every change.
     pub revision: i64,
-    /// What it says.
     pub definition: Definition,
     /// Since when it is active: launched, or resumed.
     pub since: Timestamp,

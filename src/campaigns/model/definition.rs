@@ -63,7 +63,6 @@ pub struct Definition {
     pub targeting: Option<Targeting>,
     /// What makes it go out.
     pub send_type: SendType,
-    /// When, for `scheduled`.
     #[schema(value_type = Option<kernel::schema::Moment>)]
     pub scheduled_at: Option<Timestamp>,
     /// The IANA zone a `scheduledAt` without an offset is read in.

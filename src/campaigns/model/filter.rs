@@ -7,9 +7,7 @@ use super::{CampaignChannel, Status};
 /// Which campaigns to answer. What is empty or absent asks for nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Any of these.
     pub statuses: Vec<Status>,
-    /// Any of these.
     pub channels: Vec<CampaignChannel>,
     /// At least one of these.
     pub tags: Vec<String>,
@@ -23,6 +21,5 @@ pub struct Filter {
     pub created_from: Option<Timestamp>,
     /// Rows of the page.
     pub limit: u32,
-    /// Rows before it.
     pub offset: u64,
 }

@@ -18,7 +18,6 @@ const KERNEL: [f64; 3] = [0.25, 0.5, 0.25];
 pub struct Habits([f64; HOURS]);
 
 impl Habits {
-    /// Counts a visit.
     pub fn add(&mut self, visit: Timestamp, zone: Zone, now: Timestamp) {
         use chrono::Timelike as _;
         #[expect(clippy::cast_precision_loss, reason = "an age of at most a year")]

@@ -24,7 +24,6 @@ pub struct Placed {
     pub quiet: u64,
     /// They have had their fill of messages.
     pub capped: u64,
-    /// Held out.
     pub control: u64,
     /// Messages, by the place of their variant.
     pub sends: Vec<u64>,
@@ -36,15 +35,12 @@ pub struct Placed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchPreview {
-    /// Which campaign.
     pub campaign_id: CampaignId,
     /// Whether it can be launched from where it stands, and no check fails.
     pub can_launch: bool,
     /// Whom it would reach.
     pub audience: LaunchAudience,
-    /// When.
     pub schedule: LaunchSchedule,
-    /// What was judged.
     pub checks: Vec<Check>,
     /// The moment all this is true of.
     pub generated_at: Timestamp,
@@ -63,7 +59,6 @@ pub struct LaunchAudience {
     pub excluded: LaunchExcluded,
     /// Those who get nothing, to measure the others by.
     pub control: u64,
-    /// Messages that leave.
     pub estimated_sends: u64,
     /// How they divide among the variants.
     pub per_variant: Vec<VariantEstimate>,
@@ -75,7 +70,6 @@ pub struct LaunchAudience {
 pub struct LaunchExcluded {
     /// There is nowhere to send.
     pub no_address: u64,
-    /// They opted out.
     pub unsubscribed: u64,
     /// The address is suppressed.
     pub suppressed: u64,
@@ -93,7 +87,6 @@ pub struct LaunchExcluded {
 }
 
 impl LaunchExcluded {
-    /// All of them.
     pub const fn total(&self) -> u64 {
         self.no_address
             + self.unsubscribed
@@ -110,11 +103,9 @@ impl LaunchExcluded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariantEstimate {
-    /// Which variant.
     pub variant_id: String,
     /// What people call it.
     pub name: String,
-    /// Recipients.
     pub estimated: u64,
 }
 

@@ -49,7 +49,6 @@ pub enum Objective {
     Click,
     /// The primary conversion happens.
     Conversion,
-    /// Something is bought.
     Revenue,
 }
 
@@ -130,7 +129,6 @@ pub enum Stage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Arm {
-    /// Which variant.
     pub variant_id: String,
     /// What people call it.
     pub name: String,
@@ -153,7 +151,6 @@ impl Arm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shares {
-    /// The moment.
     pub at: Timestamp,
     /// The share of each variant by its id; together 1.
     pub allocations: std::collections::BTreeMap<String, f64>,
@@ -172,7 +169,6 @@ pub struct Learning {
     /// Share of the messages that every variant keeps, in percent.
     #[serde(serialize_with = "plain_share")]
     pub min_exploration_percent: f64,
-    /// When it began.
     pub started_at: Timestamp,
     /// When what is known last changed.
     pub last_updated_at: Timestamp,

@@ -45,17 +45,12 @@ use kernel::Channel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignChannel {
-    /// Mail.
     Email,
-    /// Text messages.
     Sms,
-    /// Viber.
     Viber,
-    /// Push notifications.
     Push,
     /// A call to a server of the caller's.
     Webhook,
-    /// WhatsApp.
     Whatsapp,
     /// Shown by the app to those who open it.
     InApp,
@@ -111,7 +106,6 @@ pub enum SendType {
     /// As soon as it is sent.
     #[default]
     Immediate,
-    /// At its time.
     Scheduled,
     /// For each recipient when an event of theirs comes in.
     Triggered,
@@ -119,7 +113,6 @@ pub enum SendType {
     Intelligent,
     /// Again and again by a schedule.
     Recurring,
-    /// As learning decides.
     AiOptimized,
 }
 

@@ -13,7 +13,6 @@ use super::Change;
 pub enum ChangeType {
     /// The campaign was made.
     Create,
-    /// It was edited.
     Update,
     /// Its pending edits were published.
     Publish,
@@ -44,35 +43,27 @@ impl ChangeType {
 /// A version, without what the campaign said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
-    /// Its id.
     pub id: VersionId,
     /// Its number, counted from 1.
     pub number: i32,
-    /// What made it.
     pub change_type: ChangeType,
     /// The fields in which it differs from the one before.
     pub changed_fields: Vec<String>,
-    /// Who made it.
     pub created_by: String,
-    /// When.
     pub created_at: Timestamp,
 }
 
 /// A version and what the campaign said, in the form it is written out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// The version.
     pub version: Version,
-    /// The writable fields.
     pub snapshot: Value,
 }
 
 /// How a version is named in a path: by its id or by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionName {
-    /// By its id.
     Id(VersionId),
-    /// By its number.
     Number(i32),
 }
 
@@ -91,9 +82,7 @@ impl VersionName {
 #[serde(rename_all = "snake_case")]
 #[schema(as = CampaignAction)]
 pub enum Action {
-    /// Made.
     Created,
-    /// Edited.
     Updated,
     /// Edited, into a draft that waits to be published.
     DraftUpdated,
@@ -103,17 +92,12 @@ pub enum Action {
     DraftDiscarded,
     /// An older version was brought back.
     RolledBack,
-    /// Launched.
     Sent,
     /// Launched because its time had come.
     Launched,
-    /// Halted.
     Paused,
-    /// Went on.
     Resumed,
-    /// Called off.
     Cancelled,
-    /// Everything is settled.
     Completed,
     /// Could not go on.
     Failed,
@@ -121,13 +105,9 @@ pub enum Action {
     Retried,
     /// Sent again after its completion.
     Resent,
-    /// No further occurrences.
     RecurringStopped,
-    /// Put away.
     Archived,
-    /// Taken out again.
     Unarchived,
-    /// Learning began.
     RlLaunched,
     /// The trial of its variants began anew.
     AbRetested,
@@ -171,14 +151,10 @@ impl Action {
 /// An entry of the history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its id.
     pub id: uuid::Uuid,
-    /// What was done.
     pub action: String,
     /// Who did it: `api_key:…`, `user:…` or `system`.
     pub actor: String,
-    /// What it changed.
     pub changes: Vec<Change>,
-    /// When.
     pub created_at: Timestamp,
 }

@@ -13,7 +13,6 @@ use crate::{
 /// What became of each, in the order they were named; one named twice is done once.
 #[derive(Debug, Default)]
 pub struct Bulk {
-    /// Done.
     pub succeeded: Vec<String>,
     /// Not done, and why.
     pub failed: Vec<(String, String)>,
@@ -26,11 +25,9 @@ pub struct Bulk {
 pub enum Work {
     /// Deleted where it was never live, else archived.
     Delete,
-    /// Archived.
     Archive,
     /// Taken out of the archive.
     Unarchive,
-    /// Copied.
     Duplicate,
     /// Given these tags as well.
     Tag(Vec<String>),

@@ -95,9 +95,7 @@ async fn take_up(app: &CampaignState) -> Result<i64> {
 /// What is made of a campaign that is due.
 #[derive(Debug)]
 enum Made {
-    /// Another state.
     Step(Box<Step>),
-    /// It goes out.
     Begun(Box<Campaign>),
     /// It is too late to go out this time.
     LeftOut(Box<Campaign>),

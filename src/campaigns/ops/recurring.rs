@@ -18,9 +18,7 @@ const UPCOMING_MAX: usize = 5;
 /// Where a recurring campaign stands.
 #[derive(Debug, Clone)]
 pub struct RecurringStatus {
-    /// The campaign.
     pub campaign: Campaign,
-    /// Its schedule.
     pub schedule: RecurringSchedule,
     /// The zone of the schedule.
     pub zone: Zone,

@@ -21,7 +21,6 @@ pub enum Subject {
     Given(Box<EmailMessage>),
     /// One of a campaign.
     Of {
-        /// The campaign.
         campaign: CampaignId,
         /// The variant; the first that is no control group where none is named.
         variant: Option<String>,

@@ -32,7 +32,6 @@ const PAGE: u32 = 50_000;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// Turns at looking.
 static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
 
 /// For how many of an audience the hour is known.

@@ -20,7 +20,6 @@ pub struct Compared {
     pub before: Version,
     /// The one it is compared with.
     pub after: Version,
-    /// Every difference.
     pub differences: Vec<Difference>,
 }
 

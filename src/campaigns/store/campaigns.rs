@@ -82,13 +82,9 @@ impl TryFrom<Row> for Campaign {
 /// What is written down with a change.
 #[derive(Debug)]
 pub(crate) struct Saved<'a> {
-    /// Who made it.
     pub(crate) actor: &'a str,
-    /// When.
     pub(crate) now: Timestamp,
-    /// What was done.
     pub(crate) action: Action,
-    /// What it changed.
     pub(crate) changes: &'a [Change],
     /// The version it makes, if it makes one: why, in which fields, and what is kept.
     pub(crate) version: Option<(ChangeType, &'a [String], &'a Definition)>,
@@ -130,7 +126,6 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// A campaign.
 pub(crate) async fn find(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -5,7 +5,6 @@ use serde::Deserialize;
 
 use super::{Headers, text};
 
-/// `provider = "http"`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gateway {

@@ -6,14 +6,12 @@ use url::Url;
 
 use super::text;
 
-/// `provider = "infobip"`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Infobip {
     /// The account's own address: `https://….api.infobip.com`.
     #[serde(deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The key.
     pub api_key: SecretString,
     /// The sender of messages that do not name theirs.
     pub from: Option<String>,

@@ -67,7 +67,6 @@ pub enum Carrier {
     Twilio(Twilio),
     /// `whatsapp`: Meta's Cloud API.
     Whatsapp(Whatsapp),
-    /// `infobip`: Infobip.
     Infobip(Infobip),
     /// `native`: the push services of the platforms.
     Native(Native),

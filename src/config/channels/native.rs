@@ -13,9 +13,7 @@ use super::text;
 pub struct Native {
     /// Android; and whatever has no table of its own.
     pub fcm: Option<Fcm>,
-    /// iOS.
     pub apns: Option<Apns>,
-    /// Browsers.
     pub web_push: Option<WebPush>,
 }
 
@@ -23,7 +21,6 @@ pub struct Native {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fcm {
-    /// Where it listens.
     #[serde(default = "fcm_url", deserialize_with = "text::web_address")]
     pub url: SecretString,
     /// The service account's key: the JSON that Google gives.
@@ -44,9 +41,7 @@ pub struct Apns {
     /// Where it listens; `https://api.sandbox.push.apple.com` for builds under development.
     #[serde(default = "apns_url", deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The team.
     pub team_id: String,
-    /// The key's id.
     pub key_id: String,
     /// The app: its bundle id.
     pub topic: String,

@@ -8,7 +8,6 @@ use url::Url;
 
 use super::{Headers, text};
 
-/// `provider = "smtp"`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smtp {
@@ -31,11 +30,9 @@ pub struct Smtp {
     pub timeout_seconds: usize,
     /// Where bounces go: each message gets a return path of its own in this domain. Default: the sender.
     pub bounce_domain: Option<String>,
-    /// What signs messages.
     pub dkim: Option<Dkim>,
 }
 
-/// `[channels.email.dkim]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dkim {

@@ -6,16 +6,13 @@ use url::Url;
 
 use super::text;
 
-/// `provider = "twilio"`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Twilio {
-    /// Where it listens.
     #[serde(default = "url", deserialize_with = "text::web_address")]
     pub url: SecretString,
     /// The account: `AC…`.
     pub account_sid: String,
-    /// Its token.
     pub auth_token: SecretString,
     /// The sender of messages that do not name theirs.
     pub from: Option<String>,

@@ -5,11 +5,9 @@ use serde::Deserialize;
 
 use super::text;
 
-/// `provider = "whatsapp"`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Whatsapp {
-    /// Where it listens.
     #[serde(default = "url", deserialize_with = "text::web_address")]
     pub url: SecretString,
     /// The version of its API.

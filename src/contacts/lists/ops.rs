@@ -25,7 +25,6 @@ pub async fn create(app: &Services, workspace: WorkspaceId, new: &NewList) -> Re
     store::create(app.db(), workspace, app.clock().now(), new).await
 }
 
-/// The newest lists.
 pub async fn list(
     app: &Services,
     workspace: WorkspaceId,

@@ -56,13 +56,11 @@ pub struct Anatomy<'h> {
     pub anchors: Vec<Anchor<'h>>,
     /// Where the content of its body begins.
     pub body_starts: usize,
-    /// Where it ends.
     pub body_ends: usize,
     /// Its text, for who reads without HTML. What styles hide is not in it.
     pub text: String,
 }
 
-/// A link.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Anchor<'h> {
     /// Where its address is written, without quotes.
@@ -80,7 +78,6 @@ pub struct Anchor<'h> {
 }
 
 impl<'h> Anatomy<'h> {
-    /// Reads a document.
     pub fn read(html: &'h str) -> Self {
         let mut reader = Reader::new(html);
         let mut at = 0;

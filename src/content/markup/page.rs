@@ -28,20 +28,16 @@ pub struct Page {
     pub hidden_text: String,
     /// The links, in order.
     pub links: Vec<Link>,
-    /// Pictures.
     pub images: usize,
     /// Elements that run something or embed another document.
     pub active: usize,
-    /// Forms.
     pub forms: usize,
 }
 
-/// A link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Link {
     /// Where it leads, as it is written.
     pub href: String,
-    /// What it says.
     pub text: String,
 }
 

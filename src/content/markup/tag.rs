@@ -22,7 +22,6 @@ pub(super) enum Markup {
 /// A tag that begins an element, by places in the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// Its name.
     pub(super) name: Range<usize>,
     /// Its attributes as they stand, each name once.
     pub(super) attributes: Range<usize>,
@@ -32,7 +31,6 @@ pub(super) struct Tag {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Attribute {
     pub(super) name: Range<usize>,
-    /// Without its quotes.
     pub(super) value: Range<usize>,
     pub(super) is_quoted: bool,
 }

@@ -19,15 +19,10 @@ const RECIPIENT: &str = "recipient@example.org";
 /// An email as it was written, Liquid and all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mail {
-    /// The subject.
     pub subject: String,
-    /// The sender's address.
     pub from: Option<String>,
-    /// The sender's name.
     pub from_name: Option<String>,
-    /// The HTML part.
     pub html: Option<String>,
-    /// The text part.
     pub text: Option<String>,
 }
 

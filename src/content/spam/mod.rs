@@ -28,11 +28,9 @@ pub struct Report {
     pub score: f64,
     /// The score from which it is spam.
     pub threshold: f64,
-    /// Whether it is.
     pub is_spam: bool,
     /// The same in a word.
     pub verdict: Verdict,
-    /// Who judged.
     pub engine: Engine,
     /// What it was judged by, worst first.
     pub rules: Vec<RuleHit>,
@@ -44,15 +42,11 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Below 3.
     Pass,
-    /// From 3.
     Warn,
-    /// From the threshold.
     Fail,
 }
 
-/// Who judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
@@ -65,11 +59,9 @@ pub enum Engine {
 /// A rule that an email meets.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RuleHit {
-    /// Its name.
     pub name: String,
     /// What it adds to the score; less than nothing where it speaks for the email.
     pub score: f64,
-    /// What it says.
     pub description: String,
 }
 

@@ -27,7 +27,6 @@ const POINTS_COLUMNS: usize = 5;
 /// Rules of an answer.
 const RULES_MAX: usize = 500;
 
-/// A daemon.
 #[derive(Debug, Clone)]
 pub struct Spamd {
     address: String,
@@ -37,13 +36,11 @@ pub struct Spamd {
 /// Why it gave no judgement.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// Nobody listens.
     #[error("it cannot be reached")]
     Unreachable,
     /// It was too slow.
     #[error("it took longer than {} s", .0.as_secs_f64())]
     Slow(Duration),
-    /// The connection broke.
     #[error("the connection broke")]
     Broken,
     /// The email is larger than it takes.

@@ -9,7 +9,6 @@ use liquid_core::{
 
 use super::{RenderFault, meter};
 
-/// The block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Capture;
 

@@ -17,7 +17,6 @@ use super::{meter, runtime::Scope};
 /// One of the two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loop {
-    /// `for`
     For,
     /// `tablerow`: every item in a cell of a table.
     TableRow,

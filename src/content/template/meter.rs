@@ -19,7 +19,6 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Nothing used yet.
     pub(super) fn starting(time: Duration) -> Self {
         Self { deadline: Instant::now().checked_add(time), ..Self::default() }
     }
@@ -82,7 +81,6 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// An empty one.
     pub(super) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit, over: false }
     }
@@ -92,7 +90,6 @@ impl Output {
         self.over
     }
 
-    /// What was written.
     pub(super) fn into_text(self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }

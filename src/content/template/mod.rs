@@ -35,7 +35,6 @@ pub use liquid_core::{Object, Value, to_object};
 pub const SOURCE_BYTES_MAX: usize = 256 << 10;
 /// Bytes between `{{` and `}}`, or `{%` and `%}`.
 pub const MARKUP_BYTES_MAX: usize = 4 << 10;
-/// Blocks inside blocks.
 pub const NESTING_MAX: usize = 32;
 /// Turns of all loops of one rendering together.
 pub const TURNS_MAX: u64 = 10_000;

@@ -16,7 +16,6 @@ pub(super) enum Place {
     Path,
     /// In the query or fragment of an address.
     Query,
-    /// In a style.
     Style,
     /// Where a name is expected, or in a script: only letters and digits are safe.
     Name,
@@ -72,7 +71,6 @@ impl Reader {
         Self { state: State::Data, tag, attribute, value, tail }
     }
 
-    /// Reads on.
     pub(super) fn read(&mut self, text: &str) {
         for letter in text.chars() {
             self.step(letter);

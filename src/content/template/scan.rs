@@ -11,7 +11,6 @@ const BRACKETS_MAX: usize = 16;
 /// A stretch of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// What it is.
     pub(super) kind: Kind,
     /// Where it is, in bytes; markup without its braces.
     pub(super) range: Range<usize>,
@@ -24,9 +23,7 @@ pub(super) struct Piece {
 pub(super) enum Kind {
     /// Written as it is.
     Text,
-    /// `{{ … }}`
     Output,
-    /// `{% … %}`
     Tag,
 }
 

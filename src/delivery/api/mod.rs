@@ -20,7 +20,6 @@ pub fn transactional() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new().routes(routes!(transactional::send_transactional))
 }
 
-/// `POST /campaigns/:campaignId/send-test-*`.
 pub fn tests() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new()
         .routes(routes!(test_send::send_test_email))
@@ -45,7 +44,6 @@ fn bounded_object(
     Some(map)
 }
 
-/// `POST /campaigns/:campaignId/preview-launch`.
 pub fn previews() -> OpenApiRouter<DeliveryState> {
     OpenApiRouter::new().routes(routes!(preview_launch::preview_launch))
 }

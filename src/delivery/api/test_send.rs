@@ -24,7 +24,6 @@ use crate::{
 
 /// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
 const TO_CHARS_MAX: usize = 320;
-/// Characters of `variantId`.
 const VARIANT_ID_CHARS_MAX: usize = 64;
 
 /// Whom a test goes to, and what it is rendered with.
@@ -78,11 +77,9 @@ impl FromFields for Wish {
 pub(super) struct TestAnswer {
     /// Whether it is on its way.
     success: bool,
-    /// The message.
     message_id: MessageId,
     /// What it goes out on.
     channel: &'static str,
-    /// Where it goes.
     to: String,
     /// What it says, rendered.
     preview: Value,

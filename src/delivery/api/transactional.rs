@@ -31,7 +31,6 @@ use crate::{
 
 /// Characters of `idempotencyKey` (DECISIONS T2).
 const KEY_CHARS_MAX: usize = 255;
-/// Characters of `viberTemplateId`.
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 /// Bytes of `variables`, written compactly.
 const VARIABLES_BYTES_MAX: usize = 16 << 10;

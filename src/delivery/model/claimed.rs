@@ -11,11 +11,9 @@ use super::message::Purpose;
 pub struct Claimed {
     /// The wall around it.
     pub workspace: WorkspaceId,
-    /// Its id.
     pub id: MessageId,
     /// What it is for.
     pub purpose: Purpose,
-    /// Whose it is.
     pub campaign: Option<CampaignId>,
     /// Which time the campaign goes out, or which entry of the recipient it is.
     pub occurrence: i32,
@@ -27,7 +25,6 @@ pub struct Claimed {
     pub variant: Option<String>,
     /// What rendering needs beside the campaign and the profile.
     pub context: Option<Value>,
-    /// Not after this.
     pub expires: Option<Timestamp>,
     /// How often a provider was asked to take it.
     pub attempts: i16,
@@ -48,21 +45,17 @@ pub enum Standing {
     },
     /// To be looked at again.
     Held {
-        /// When.
         until: Timestamp,
         /// By which rule, or the provider's code.
         code: String,
-        /// In words.
         reason: String,
     },
-    /// With the provider.
     Sent {
         /// The provider's own id of it.
         provider_id: Option<String>,
     },
     /// Not sent, by a rule of ours.
     Skipped {
-        /// The rule.
         code: String,
         /// Its value in words.
         reason: String,
@@ -73,15 +66,12 @@ pub enum Standing {
     Failed {
         /// The provider's code, or ours.
         code: String,
-        /// In words.
         reason: String,
     },
     /// Nobody knows whether it was taken.
     Unknown {
-        /// What happened.
         reason: String,
     },
-    /// Called off.
     Cancelled,
 }
 

@@ -62,7 +62,6 @@ pub struct Said {
 
 /// A campaign by its id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "named for what they are")]
 pub struct Named {
     pub id: CampaignId,
     pub name: String,

@@ -27,7 +27,6 @@ const AFTER_QUIET_MS: u64 = 5 * 60_000;
 /// What the stores say of a recipient, and of what a message to them would go to.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// Who they are.
     pub recipient: Recipient,
     /// Their phone number as providers take it; none where it is no number.
     pub phone_normal: Option<String>,
@@ -63,7 +62,6 @@ pub struct Rules {
 /// Why a message may not leave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The rule.
     pub code: String,
     /// What made it hold.
     pub reason: String,
@@ -192,7 +190,6 @@ fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
 /// What quiet hours make of a message that could leave now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Quiet {
-    /// Nothing.
     Loud,
     /// It waits until then.
     Until(Timestamp, Refusal),

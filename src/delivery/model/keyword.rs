@@ -3,11 +3,8 @@
 /// What a text asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keyword {
-    /// No more messages.
     Stop,
-    /// Messages again.
     Start,
-    /// What this is.
     Help,
 }
 

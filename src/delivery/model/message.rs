@@ -20,7 +20,6 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Every purpose.
     pub const ALL: [Self; 4] =
         [Self::Campaign, Self::Transactional, Self::Test, Self::Confirmation];
 
@@ -34,7 +33,6 @@ impl Purpose {
         }
     }
 
-    /// Reads [`Self::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| purpose.as_str() == text)
     }
@@ -62,7 +60,6 @@ pub const fn channel_name(channel: MessageChannel) -> &'static str {
     }
 }
 
-/// Reads [`channel_name`].
 pub fn channel_named(name: &str) -> Option<MessageChannel> {
     CHANNELS.into_iter().find(|channel| channel_name(*channel) == name)
 }
@@ -70,9 +67,7 @@ pub fn channel_named(name: &str) -> Option<MessageChannel> {
 /// How a message begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// To be sent.
     Queued {
-        /// When.
         due: Timestamp,
         /// Not after this; held back for longer it is dropped.
         expires: Option<Timestamp>,
@@ -107,7 +102,6 @@ pub struct NewMessage {
     pub variant: Option<String>,
     /// What rendering needs beside the campaign and the profile.
     pub context: Option<Value>,
-    /// How it begins.
     pub start: Start,
 }
 

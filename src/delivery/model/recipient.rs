@@ -10,9 +10,7 @@ pub struct Recipient {
     pub user: Option<UserId>,
     /// The caller's own id of them.
     pub external_id: Option<String>,
-    /// Their email address.
     pub email: Option<String>,
-    /// Their phone number.
     pub phone: Option<String>,
     /// All that is known of them besides.
     pub attributes: Map<String, Value>,

@@ -25,7 +25,6 @@ const GSM_EXTENSION: &str = "\u{c}^{}\\[~]|€";
 pub enum Alphabet {
     /// GSM 7-bit: every character is of the default alphabet or its extension.
     Gsm7,
-    /// UTF-16.
     Ucs2,
 }
 

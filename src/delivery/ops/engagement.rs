@@ -16,22 +16,14 @@ pub enum Engaged {
     /// The pixel was fetched.
     Opened,
     /// A link was followed.
-    Clicked {
-        /// Where it leads.
-        target: String,
-        /// What it says.
-        label: String,
-    },
+    Clicked { target: String, label: String },
 }
 
 /// One thing a recipient did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engagement {
-    /// With which message.
     pub message: Reference,
-    /// What.
     pub engaged: Engaged,
-    /// When.
     pub at: Timestamp,
     /// Whether a machine did it.
     pub is_bot: bool,

@@ -60,7 +60,6 @@ struct Admitted {
 }
 
 impl Judge<'_> {
-    /// Judges a batch.
     pub(super) async fn judge(mut self, batch: Vec<Claimed>) -> Result<Judged> {
         let mut judged = Judged::default();
         let batch = self.in_time(batch, &mut judged);

@@ -39,7 +39,6 @@ pub(super) struct Scene {
     /// The zone of those who named none.
     pub(super) zone: Zone,
     pub(super) preference: SubscriptionPreference,
-    /// Messages a minute.
     pub(super) rate: Option<u32>,
     /// How often a provider is asked.
     pub(super) attempts_max: i16,
@@ -111,7 +110,6 @@ impl Scene {
         faults.all(|fault| fault.is_some()).then(|| format!("the message cannot be read: {first}"))
     }
 
-    /// See [`keeps_exposures`].
     pub(super) fn keeps_exposures(&self) -> bool {
         keeps_exposures(&self.campaign)
     }

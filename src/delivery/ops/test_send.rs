@@ -49,11 +49,8 @@ pub struct Wish {
 /// What became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<C> {
-    /// The message.
     pub message: MessageId,
-    /// Where it goes.
     pub to: String,
-    /// What it says.
     pub preview: C,
     /// Why it is not sent.
     pub refused: Option<String>,

@@ -54,10 +54,8 @@ pub struct Wish {
     pub key: Option<String>,
 }
 
-/// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The message.
     pub message: MessageId,
     /// What it goes out on.
     pub channel: MessageChannel,
@@ -68,7 +66,6 @@ pub struct Answer {
 /// What became of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
-    /// It was kept.
     Sent(Answer),
     /// It had been kept before, under the same key.
     Before(Answer),

@@ -174,7 +174,6 @@ async fn look_once(app: &DeliveryState, lanes: &Lanes) -> Result<()> {
     Ok(())
 }
 
-/// Clears up.
 async fn sweep(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     let (mut measured, mut forgot) = (None::<Instant>, None::<Timestamp>);
     while !is_over(&stop) {
@@ -246,7 +245,6 @@ async fn retain(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: 
     }
 }
 
-/// Writes audiences down.
 async fn write(
     app: DeliveryState,
     lanes: Arc<Lanes>,

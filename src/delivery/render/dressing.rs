@@ -30,7 +30,6 @@ pub(super) struct Dress<'a> {
     pub(super) track_clicks: bool,
 }
 
-/// An email's parts.
 pub(super) struct Dressed {
     pub(super) html: String,
     pub(super) text: Option<String>,

@@ -55,13 +55,10 @@ impl RenderFault {
 /// What surrounds a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Around<'a> {
-    /// Whose it is.
     pub workspace: WorkspaceId,
-    /// Its id.
     pub message: MessageId,
     /// The time it is rendered at.
     pub now: Timestamp,
-    /// Makes its links.
     pub signer: &'a Signer,
     /// What it brings along.
     pub context: &'a Context,
@@ -70,7 +67,6 @@ pub struct Around<'a> {
 /// A message for one recipient.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
-    /// What it says.
     pub content: Content,
     /// Short links in it, to be kept before it leaves.
     pub short_links: Vec<ShortLink>,
@@ -79,9 +75,7 @@ pub struct Rendered {
 /// A short link in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortLink {
-    /// What follows `/s/`.
     pub code: String,
-    /// Where it leads.
     pub target: String,
 }
 

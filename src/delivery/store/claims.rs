@@ -55,7 +55,6 @@ fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
 /// Which messages of a campaign are claimed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// The campaign.
     pub(crate) campaign: CampaignId,
     /// Only those of this occurrence.
     pub(crate) occurrence: Option<i32>,
@@ -171,7 +170,6 @@ pub(crate) async fn waiting(
 pub(crate) struct Mark<'a> {
     /// The message; its variant is kept with it.
     pub(crate) message: &'a Claimed,
-    /// Where it stands.
     pub(crate) standing: &'a Standing,
 }
 
@@ -349,13 +347,11 @@ pub(crate) async fn sent_before(
 /// What most of those messages failed with that failed for one thing.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// The provider's code.
     pub(crate) code: String,
     /// In the provider's words.
     pub(crate) reason: String,
     /// How many failed so.
     pub(crate) failed: i64,
-    /// Of how many.
     pub(crate) ended: i64,
 }
 

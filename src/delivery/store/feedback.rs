@@ -12,9 +12,7 @@ use uuid::Uuid;
 /// What is known of a message that something was heard of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// Whose it is.
     pub(crate) tenant: Tenant,
-    /// Its id.
     pub(crate) message: MessageId,
     /// The campaign; none for a transactional message.
     pub(crate) campaign: Option<CampaignId>,
@@ -22,9 +20,7 @@ pub(crate) struct Subject {
     pub(crate) occurrence: i32,
     /// Whom it was for; none where a test went to a bare address.
     pub(crate) user: Option<UserId>,
-    /// The channel.
     pub(crate) channel: String,
-    /// The variant.
     pub(crate) variant: Option<String>,
     /// Whether it was a test, which is in no report.
     pub(crate) is_test: bool,

@@ -16,7 +16,6 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 pub(crate) struct Kept {
     /// Of what was asked for.
     pub(crate) fingerprint: Vec<u8>,
-    /// What was answered.
     pub(crate) answer: Value,
 }
 

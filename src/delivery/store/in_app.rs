@@ -13,7 +13,6 @@ const TESTS_PER_USER_MAX: i64 = 10;
 /// A test for the app of one person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InAppTest {
-    /// Its id: minted.
     pub id: MessageId,
     /// Whose app shows it.
     pub user: UserId,

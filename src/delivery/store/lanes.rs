@@ -9,7 +9,6 @@ use sqlx::PgExecutor;
 pub(crate) struct Unsettled {
     /// The wall around it.
     pub(crate) workspace: WorkspaceId,
-    /// Which campaign.
     pub(crate) campaign: CampaignId,
     /// Whether it was called off.
     pub(crate) is_cancelled: bool,

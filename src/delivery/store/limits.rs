@@ -93,7 +93,6 @@ pub(crate) async fn use_pace(
 pub(crate) struct Counted {
     /// The channel it counts, or `any`.
     pub(crate) channel: String,
-    /// Messages at most.
     pub(crate) max: u32,
     /// In so many hours.
     pub(crate) hours: u32,

@@ -4,19 +4,15 @@ use kernel::{Result, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-/// What is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Settled messages.
     Messages,
     /// Entries of triggered campaigns.
     CampaignEntries,
-    /// Histories of campaigns.
     CampaignHistory,
 }
 
 impl Task {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] =
         [Self::Messages, Self::CampaignEntries, Self::CampaignHistory];
 

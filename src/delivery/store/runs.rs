@@ -9,15 +9,12 @@ use uuid::Uuid;
 pub(crate) struct Run {
     /// The wall around it.
     pub(crate) workspace: WorkspaceId,
-    /// Which campaign.
     pub(crate) campaign: CampaignId,
-    /// Which time.
     pub(crate) occurrence: i32,
     /// When it was taken up.
     pub(crate) started: Timestamp,
     /// Everyone up to this id has a message.
     pub(crate) after: Option<UserId>,
-    /// Whether everyone has.
     pub(crate) is_written: bool,
     /// Whether what failed is to be tried anew.
     pub(crate) is_retried: bool,
@@ -26,7 +23,6 @@ pub(crate) struct Run {
 /// Who holds a run, until when.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hold {
-    /// The writer.
     pub(crate) by: Uuid,
     /// The end of its hold, which every page renews.
     pub(crate) until: Timestamp,
@@ -225,7 +221,6 @@ pub(crate) async fn settled(
         .collect())
 }
 
-/// Ends a run.
 pub(crate) async fn complete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -12,7 +12,6 @@ use sqlx::PgConnection;
 pub(crate) struct Scope {
     /// The wall around it.
     pub(crate) workspace: WorkspaceId,
-    /// Which campaign.
     pub(crate) campaign: CampaignId,
     /// Which occurrence; none counts all of them.
     pub(crate) occurrence: Option<i32>,
@@ -21,7 +20,6 @@ pub(crate) struct Scope {
 /// The first message of a scope that waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct First {
-    /// Its occurrence.
     pub(crate) occurrence: i32,
     /// When it is due.
     pub(crate) due: Timestamp,

@@ -83,7 +83,6 @@ pub(super) async fn entries(
     Ok(Entries { events: HashSet::from_iter(known), last })
 }
 
-/// Keeps entries.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     workspace: WorkspaceId,

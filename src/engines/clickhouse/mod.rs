@@ -54,7 +54,6 @@ const LOOK: Duration = Duration::from_millis(20);
 pub struct ClickHouseAddress {
     /// Scheme, host and port; no credentials.
     pub url: Url,
-    /// The user.
     pub user: String,
     /// Their password; may be empty.
     pub password: SecretString,

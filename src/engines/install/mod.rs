@@ -19,7 +19,6 @@ use super::{Error, account::Account};
 pub(super) struct Installer {
     /// The folder all engines of this machine share.
     cache: PathBuf,
-    /// The npm client.
     npm: PathBuf,
 }
 

@@ -5,11 +5,9 @@ use sha2::{Digest as _, Sha256};
 /// An engine's npm package.
 #[derive(Debug)]
 pub(crate) struct Package {
-    /// For people.
     pub(crate) engine: &'static str,
     /// What the folder in the cache is called after.
     pub(super) stem: &'static str,
-    /// `package.json`.
     pub(super) manifest: &'static str,
     /// `package-lock.json`, with hashes and without addresses.
     pub(super) lock: &'static str,
@@ -36,7 +34,6 @@ pub(crate) const CLICKHOUSE: Package = Package {
     bytes: 569_000_000,
 };
 
-/// PostgreSQL's programs.
 pub(crate) const POSTGRES: Package = Package {
     engine: "PostgreSQL",
     stem: "postgres",

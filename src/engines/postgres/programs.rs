@@ -22,14 +22,11 @@ const SYSTEM_FOLDERS: [(&str, &str); 4] = [
     ("/opt/homebrew/opt", "bin"),
 ];
 
-/// PostgreSQL's programs.
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
     /// Holds `postgres` and `initdb`.
     pub(super) folder: PathBuf,
-    /// 18 of 18.4.
     pub(super) major: u32,
-    /// `18.4`.
     pub(super) version: String,
 }
 

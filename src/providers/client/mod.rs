@@ -81,18 +81,14 @@ pub const REFUSED: &str = "refused";
 #[error("{0}")]
 pub struct Refused(pub String);
 
-/// What came back.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
     /// The body's first [`ANSWER_BYTES_MAX`], or what came before it broke off: the status stands.
     pub body: Bytes,
 }
 
-/// Nothing came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// `connection`, `timeout` or [`REFUSED`].

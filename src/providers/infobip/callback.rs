@@ -12,7 +12,6 @@ use crate::model::{Callback, Happened, Inbound, cut_to_line};
 pub struct Notice {
     /// What happened to messages.
     pub callbacks: Vec<Callback>,
-    /// What recipients wrote.
     pub inbound: Vec<Inbound>,
 }
 
@@ -40,11 +39,9 @@ struct Told {
 #[serde(rename_all = "camelCase")]
 struct Report {
     message_id: Option<String>,
-    /// Who wrote.
     #[serde(alias = "from")]
     sender: Option<String>,
     to: Option<String>,
-    /// What they wrote.
     content: Option<Value>,
     status: Option<Status>,
     error: Option<Failure>,

@@ -25,7 +25,6 @@ use crate::model::{Content, Outcome, Outgoing, Reference, ViberContent, cut_to_l
 
 pub use self::callback::{Notice, read};
 
-/// Sends Viber messages.
 #[derive(Debug)]
 pub struct Infobip {
     settings: config::Infobip,

@@ -12,7 +12,6 @@ pub struct Callback {
     /// Our own name of it, where the provider gives it back: it may tell of a message before its id is
     /// kept.
     pub reference: Option<Reference>,
-    /// What happened.
     pub happened: Happened,
     /// When, where the provider says so; else it is when the callback came.
     pub at: Option<Timestamp>,
@@ -29,7 +28,6 @@ pub enum Happened {
     Read,
     /// It will not be delivered.
     Failed {
-        /// The provider's code.
         code: String,
         /// The provider's words, cut to a line.
         reason: String,
@@ -47,6 +45,5 @@ pub struct Inbound {
     pub from: String,
     /// To which of our numbers or senders.
     pub to: String,
-    /// What.
     pub text: String,
 }

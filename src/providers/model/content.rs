@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 /// What a message says.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(missing_docs, reason = "each is its type")]
 pub enum Content {
     Email(EmailContent),
     Sms(SmsContent),
@@ -21,7 +20,6 @@ pub enum Content {
     Webhook(WebhookContent),
 }
 
-/// An email.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmailContent {
@@ -37,15 +35,12 @@ pub struct EmailContent {
     /// A template kept by the provider, where there is neither `html` nor `text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<String>,
-    /// Where replies go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
-    /// One line.
     pub subject: String,
     /// The HTML part, its links and pixel in place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// The text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Further headers in order: `List-Unsubscribe`, `List-Unsubscribe-Post`, `List-ID`, `Precedence`, …
@@ -53,11 +48,9 @@ pub struct EmailContent {
     pub headers: Vec<(String, String)>,
 }
 
-/// A text message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SmsContent {
-    /// What it says.
     pub body: String,
     /// The sender; the channel's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,14 +60,11 @@ pub struct SmsContent {
     pub ttl_seconds: Option<u32>,
 }
 
-/// A push notification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PushContent {
-    /// Its headline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it says.
     pub body: String,
     /// Its icon: an address, or the name of one in the app.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,11 +109,9 @@ pub struct WhatsappContent {
     pub phone_number_id: Option<String>,
 }
 
-/// A Viber message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViberContent {
-    /// The approved template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<String>,
     /// Values of its fields by name.
@@ -144,18 +132,14 @@ pub struct ViberContent {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookContent {
-    /// Where it goes.
     pub url: String,
-    /// By which method.
     pub method: Method,
-    /// Headers by name.
     pub headers: BTreeMap<String, String>,
     /// The body as it is sent; none for GET.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// What the body is.
     pub body_type: BodyType,
-    /// The credentials, open.
     #[serde(skip)]
     pub auth: Auth,
     /// Milliseconds an answer is awaited.

@@ -20,14 +20,11 @@ pub struct Feedback {
     pub event: String,
     /// When it happened, where the teller says so; else it is when it was heard.
     pub at: Option<Timestamp>,
-    /// What.
     pub heard: Heard,
 }
 
-/// What is heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// It arrived.
     Delivered,
     /// The recipient saw it.
     Read,
@@ -37,18 +34,13 @@ pub enum Heard {
     Failed(Why),
     /// The address refused it.
     Bounced {
-        /// Whether for good.
         kind: BounceKind,
-        /// Why.
         why: Why,
-        /// Which address did.
         whose: Whose,
     },
     /// The recipient called it spam.
     Complained {
-        /// Why.
         why: Why,
-        /// Who did.
         whose: Whose,
     },
     /// The recipient wants no more messages on this channel.

@@ -13,7 +13,6 @@ pub enum Outcome {
         /// plain SMTP's 250).
         is_delivered: bool,
     },
-    /// Not now.
     Retry {
         /// The provider's code, or ours: `timeout`, `connection`, `429`, `4.2.0`.
         code: String,
@@ -22,7 +21,6 @@ pub enum Outcome {
         /// When the provider wants to be asked again (`Retry-After`).
         after: Option<Duration>,
     },
-    /// Never.
     Rejected {
         /// The provider's code: `5.1.1`, `21610`, `UNREGISTERED`, `404`.
         code: String,
@@ -32,10 +30,7 @@ pub enum Outcome {
         effect: Option<Effect>,
     },
     /// The call was cut off after the message may have been taken: it is not sent again.
-    Unknown {
-        /// What happened.
-        reason: String,
-    },
+    Unknown { reason: String },
 }
 
 impl Outcome {

@@ -11,7 +11,6 @@ use super::{Content, Reference};
 pub struct Outgoing {
     /// Its id: the provider's idempotency key, the same on every try.
     pub id: MessageId,
-    /// Whose it is.
     pub workspace: WorkspaceId,
     /// Whom it is for; none where a test goes to a bare address.
     pub user: Option<UserId>,
@@ -19,14 +18,12 @@ pub struct Outgoing {
     pub external_id: Option<String>,
     /// The campaign; none for a transactional message.
     pub campaign: Option<CampaignId>,
-    /// The variant.
     pub variant: Option<String>,
     /// The address: an email address, a phone number, for push without devices the external id, for a
     /// webhook its URL.
     pub to: String,
     /// For push: the devices it goes to.
     pub devices: Vec<Device>,
-    /// What it says.
     pub content: Content,
 }
 
@@ -42,7 +39,6 @@ impl From<&Outgoing> for Reference {
 pub struct Device {
     /// The provider's name of it: a registration token; for web push the endpoint's address.
     pub token: String,
-    /// What it runs.
     pub platform: Platform,
     /// Web push: the browser's public key `p256dh`, base64url.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +51,6 @@ pub struct Device {
 /// What a device runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "platforms by name")]
 #[schema(as = DevicePlatform)]
 pub enum Platform {
     Ios,
@@ -86,7 +81,6 @@ impl Platform {
 /// A device as an app registers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDevice {
-    /// Whose it is.
     pub user: UserId,
     /// How it is reached.
     pub device: Device,

@@ -27,9 +27,7 @@ static BASE32: LazyLock<Encoding> = LazyLock::new(|| {
 /// A message, named to those who carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reference {
-    /// Whose it is.
     pub workspace: WorkspaceId,
-    /// Its id.
     pub message: MessageId,
 }
 

@@ -28,10 +28,8 @@ use crate::model::{Device, Outcome, Outgoing, PushContent};
 const TOKEN_MS_MAX: i64 = 50 * 60 * 1_000;
 /// Milliseconds a token is used at least: Apple refuses who changes it more often.
 const TOKEN_MS_MIN: i64 = 20 * 60 * 1_000;
-/// Bytes of `apns-collapse-id`.
 const COLLAPSE_ID_BYTES_MAX: usize = 64;
 
-/// Sends by APNs.
 pub(super) struct Apns {
     url: String,
     topic: String,

@@ -29,7 +29,6 @@ use crate::model::{Content, Device, Outcome, Outgoing, Platform, PushContent};
 /// that FCM and browsers' services keep one.
 const TTL_SECONDS_DEFAULT: u32 = 28 * 24 * 60 * 60;
 
-/// Sends push notifications.
 #[derive(Debug)]
 pub(super) struct Native {
     fcm: Option<Fcm>,

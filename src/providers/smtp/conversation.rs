@@ -34,11 +34,9 @@ const MECHANISMS: &[Mechanism] = &[Mechanism::Plain, Mechanism::Login];
 pub(super) struct Server {
     /// Its name or address.
     pub(super) host: String,
-    /// Its port.
     pub(super) port: u16,
     /// When the conversation is encrypted.
     pub(super) encryption: Encryption,
-    /// What encrypts it.
     pub(super) tls: TlsParameters,
     /// Who this side is to the server.
     pub(super) credentials: Option<Credentials>,
@@ -64,7 +62,6 @@ pub(super) enum Encryption {
 pub(super) struct Cut {
     /// `connection`, `timeout`, `tls`, `auth`, or the server's code.
     pub(super) code: String,
-    /// What happened.
     pub(super) reason: String,
     /// Whether the whole message had been written: then the server may have taken it.
     pub(super) was_handed_over: bool,
@@ -289,7 +286,6 @@ impl Conversation {
         outcome
     }
 
-    /// Says goodbye.
     pub(super) async fn end(mut self) {
         // Whatever the server says to that, the connection closes.
         drop(timeout(END_MAX, self.connection.quit()).await);

@@ -38,7 +38,6 @@ const SEALED: &[&str] = &["from", "to", "subject", "date"];
 /// Characters of a line of the signature.
 const LINE_CHARS: usize = 72;
 
-/// A domain's key.
 pub(super) struct Signer {
     domain: String,
     selector: String,

@@ -46,7 +46,6 @@ const PORT_OF_SUBMISSION: u16 = 587;
 const PORT_OF_TLS: u16 = 465;
 const PORT_OF_RELAYS: u16 = 25;
 
-/// A mail server.
 pub(super) struct Smtp {
     pool: Arc<Pool>,
     writer: Writer,

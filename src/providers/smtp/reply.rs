@@ -5,9 +5,7 @@ use crate::model::{Effect, Outcome, cut_to_line};
 /// A refusal: its code, and its words without the line ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
-    /// The three digits.
     pub(super) code: u16,
-    /// The rest.
     pub(super) text: String,
 }
 

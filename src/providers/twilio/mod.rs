@@ -26,7 +26,6 @@ pub use self::callback::{Form, is_signature, is_signed, read_inbound, read_statu
 /// Seconds a message may be tried for at most: Twilio's own limit of `ValidityPeriod`.
 const VALIDITY_SECONDS_MAX: u32 = 36_000;
 
-/// Sends text messages.
 #[derive(Debug)]
 pub struct Twilio {
     settings: config::Twilio,

@@ -31,12 +31,10 @@ pub(super) use self::target::Reach;
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// Who calls.
 const USER_AGENT: &str = concat!("Millrace/", env!("CARGO_PKG_VERSION"));
 /// Calls of one batch.
 const BATCH_MAX: usize = 64;
 
-/// Somebody's own endpoint.
 #[derive(Debug)]
 pub(super) struct Webhook {
     client: Client,
@@ -148,7 +146,6 @@ impl Webhook {
         Ok(())
     }
 
-    /// <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
     fn sign(&self, headers: &mut HeaderMap, message: &Outgoing, body: &[u8], now: Timestamp) {
         let (id, seconds) = (message.id.to_string(), now.millis().div_euclid(1000));
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.vault.webhook_key(message.workspace))

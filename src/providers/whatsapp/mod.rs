@@ -26,7 +26,6 @@ pub(super) use self::template::text;
 
 pub use self::callback::{Notice, challenge, is_signature, is_signed, read};
 
-/// Sends WhatsApp messages.
 #[derive(Debug)]
 pub struct Whatsapp {
     settings: config::Whatsapp,
@@ -53,9 +52,7 @@ struct Refused {
 #[derive(Debug, Deserialize)]
 struct Problem {
     code: i64,
-    /// In answers.
     message: Option<String>,
-    /// In callbacks.
     title: Option<String>,
     error_data: Option<Details>,
 }
@@ -84,7 +81,6 @@ impl Problem {
 }
 
 impl Whatsapp {
-    /// Sets it up.
     pub fn new(settings: config::Whatsapp, client: Client, clock: Clock) -> Self {
         Self { settings, client, clock }
     }

@@ -51,7 +51,6 @@ pub(super) struct Registration {
     /// The registration token of FCM or APNs. Either this or `subscription` is required.
     #[schema(min_length = 1, max_length = 2048, pattern = "^[!-~]+$")]
     token: Option<String>,
-    /// What `pushManager.subscribe` gave.
     subscription: Option<Subscription>,
     /// What it runs; `web` without a word where there is a `subscription`.
     platform: Option<Platform>,
@@ -193,7 +192,6 @@ impl Registration {
 pub(super) struct Registered {
     /// What it is removed by: its token, or the endpoint of its subscription.
     token: String,
-    /// What it runs.
     platform: Platform,
     /// The app it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -241,11 +239,9 @@ pub(super) async fn register_device(
     Ok(Upserted { value: registered, created: is_new && is_proven })
 }
 
-/// It is done.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RemovedDevice)]
 pub(super) struct Removed {
-    /// Always true.
     success: bool,
 }
 

@@ -76,13 +76,10 @@ impl FromQuery for Ask {
 pub(super) struct InAppMessage {
     /// By which the app tells of it: one a campaign and person.
     message_id: MessageId,
-    /// The campaign.
     campaign_id: CampaignId,
-    /// The variant.
     variant_id: String,
     /// Whether it is only to be looked at: it is in no report.
     is_test: bool,
-    /// Its shape.
     #[serde(rename = "type")]
     kind: InAppType,
     /// Which goes first, the greatest.
@@ -216,17 +213,14 @@ enum InAppEventType {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; InAppEvent reads it")]
 struct InAppEventBody {
-    /// What they did.
     #[schema(rename = "type")]
     kind: InAppEventType,
-    /// The message.
     message_id: Option<MessageId>,
     /// The campaign whose message it was.
     campaign_id: Option<CampaignId>,
     /// The variant that was shown; must be the one handed over.
     #[schema(min_length = 1, max_length = 64)]
     variant_id: Option<String>,
-    /// Who did it.
     #[schema(min_length = 1, max_length = 255)]
     user_id: String,
     /// An id of its own: told again with it, it is recorded and counted once.
@@ -240,7 +234,6 @@ struct InAppEventBody {
     button_id: Option<String>,
     /// Where it was shown.
     platform: Platform,
-    /// In which app.
     #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
@@ -305,23 +298,14 @@ fn platform_name(platform: Platform) -> &'static str {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Recorded {
-    /// It was recorded.
     #[serde(rename_all = "camelCase")]
     One {
         /// The id it is known by.
         event_id: String,
-        /// Always true.
         success: bool,
     },
     /// An array was judged element by element.
-    Many {
-        /// Elements received.
-        processed: usize,
-        /// Those recorded.
-        accepted: usize,
-        /// The others.
-        rejected: Vec<Refused>,
-    },
+    Many { processed: usize, accepted: usize, rejected: Vec<Refused> },
 }
 
 /// An element that was refused.
@@ -330,7 +314,6 @@ pub(super) enum Recorded {
 pub(super) struct Refused {
     /// Zero-based position in the request's array.
     index: usize,
-    /// Why.
     reason: String,
 }
 

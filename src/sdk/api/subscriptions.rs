@@ -36,9 +36,7 @@ pub(super) struct ChannelWord {
     /// Who says it: the caller's own id of a profile, or the internal one.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
-    /// The channel.
     channel: Channel,
-    /// What they say.
     status: ChannelStatus,
     /// The words consented to, kept for compliance.
     #[schema(max_length = 10_000)]
@@ -62,7 +60,6 @@ impl FromFields for ChannelWord {
 pub(super) struct ChannelWordKept {
     /// The person's internal id; without a user token `userId` as it was sent.
     user_id: String,
-    /// The channel.
     channel: Channel,
     /// What they said; `pending` for an opt-in without a user token, until the link sent to the person is
     /// opened.
@@ -77,11 +74,8 @@ pub(super) struct ChannelWordKept {
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 enum ChannelWordStatus {
-    /// Agreed explicitly.
     OptedIn,
-    /// Is subscribed.
     Subscribed,
-    /// Opted out.
     Unsubscribed,
     /// Waits for the person's confirmation.
     Pending,
@@ -164,12 +158,9 @@ pub(super) struct GroupWord {
     /// Who says it: the caller's own id of a profile, or the internal one.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
-    /// The subscription list.
     #[schema(min_length = 1, max_length = 64)]
     list_id: String,
-    /// The channel.
     channel: Channel,
-    /// What they say.
     status: MembershipStatus,
     /// The words consented to, kept for compliance.
     #[schema(max_length = 10_000)]
@@ -199,9 +190,7 @@ impl FromFields for GroupWord {
 pub(super) struct GroupWordKept {
     /// The person's internal id; without a user token `userId` as it was sent.
     user_id: String,
-    /// The list.
     list_id: ListId,
-    /// The channel.
     channel: Channel,
     /// `subscribed` or `unsubscribed`; `pending` on a list with double opt-in, and without a user token, until
     /// the link sent to the person is opened.

@@ -61,9 +61,7 @@ fn sets_off(config: &ChannelConfig, occasion: &Occasion) -> bool {
 /// What a person saw of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shown {
-    /// How often.
     pub displays: u32,
-    /// When last.
     pub last_at: Option<Timestamp>,
 }
 

@@ -13,7 +13,6 @@ pub enum Kind {
     Impression,
     /// They pressed a button of it.
     Click,
-    /// They closed it.
     Dismiss,
 }
 
@@ -26,7 +25,6 @@ impl Kind {
 /// The displays of one message to one person, as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Told {
-    /// How many.
     pub displays: i32,
     /// When the latest was.
     pub last_at: Option<Timestamp>,

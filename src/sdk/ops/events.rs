@@ -33,7 +33,6 @@ const NO_MESSAGE: Error = Error::NotFound("Message");
 /// Which message an app means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// By its id.
     Message(MessageId),
     /// That of a campaign.
     Campaign(CampaignId),
@@ -67,7 +66,6 @@ pub(super) fn untold(error: TrackError) -> Error {
     }
 }
 
-/// Whose app tells.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sender<'a> {
     pub(crate) workspace: WorkspaceId,

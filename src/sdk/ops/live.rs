@@ -92,7 +92,6 @@ impl Live {
     }
 }
 
-/// Reads what changed.
 async fn read(
     app: &SdkState,
     workspace: WorkspaceId,

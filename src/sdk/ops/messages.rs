@@ -204,7 +204,6 @@ impl Rendered {
 pub(super) enum ShownTo {
     /// Those of a person.
     Person(Box<User>),
-    /// Nobody's.
     Anybody,
 }
 

@@ -92,7 +92,6 @@ pub(crate) async fn insert_secret(
 /// A public key with the time it was registered.
 #[derive(Debug, Clone)]
 pub struct RegisteredKey {
-    /// The key.
     pub key: PublicKey,
     /// When it was registered.
     pub created_at: Timestamp,

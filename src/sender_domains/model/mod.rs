@@ -45,7 +45,6 @@ impl DomainStatus {
 /// A domain of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SenderDomain {
-    /// Its id.
     pub id: SenderDomainId,
     /// In ASCII and lower case.
     pub domain: String,
@@ -72,12 +71,10 @@ pub enum Sender {
     OfChannel,
     /// The workspace verified the domain, or one above it.
     Verified {
-        /// The verified domain.
         domain: String,
         /// The records that the last check did not find.
         missing: Vec<Purpose>,
     },
-    /// Neither.
     Unknown,
 }
 

@@ -39,9 +39,7 @@ impl Purpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// Nobody looked yet.
     Unchecked,
-    /// It is there.
     Found,
     /// It is not there, or says something else.
     Missing,
@@ -55,7 +53,6 @@ pub type Findings = BTreeMap<Purpose, Found>;
 /// A DNS record to set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Record {
-    /// Always `TXT`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The name that it stands at.

@@ -31,13 +31,11 @@ pub(super) struct InAppStats {
     impressions: u64,
     /// People who saw it.
     unique_users: u64,
-    /// Buttons pressed.
     clicks: u64,
     /// People who pressed one.
     unique_clicks: u64,
     /// Times it was closed.
     dismissals: u64,
-    /// `uniqueClicks` of `uniqueUsers`.
     #[schema(value_type = f64)]
     click_rate: Number,
     /// The most pressed first.

@@ -39,7 +39,6 @@ pub(super) struct RlStats {
     started_at: Timestamp,
     /// When what is known last changed.
     last_updated_at: Timestamp,
-    /// Messages that left.
     total_sends: u64,
     /// Those of them that earned a reward so far.
     total_rewards: u64,

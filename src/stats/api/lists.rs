@@ -153,7 +153,6 @@ pub(super) struct EngageStats {
     median_seconds_to_open: Option<Number>,
     #[schema(value_type = Option<f64>)]
     median_seconds_to_click: Option<Number>,
-    /// Always all ten.
     buckets: Vec<EngageBucket>,
 }
 

@@ -16,7 +16,6 @@ const PART_UNITS: f64 = 1e6;
 pub(super) struct Number(f64);
 
 impl Number {
-    /// As it is.
     pub(super) fn of(value: f64) -> Self {
         Self(value)
     }

@@ -20,7 +20,6 @@ type Page = OffsetPage<1000, 1000>;
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SendOccurrences {
     data: Vec<SendOccurrence>,
-    /// On all pages.
     total: usize,
 }
 
@@ -40,7 +39,6 @@ struct SendOccurrence {
     failed: u64,
     opened: u64,
     clicked: u64,
-    /// Primary conversions.
     #[schema(value_type = f64)]
     conversions: Number,
     #[schema(value_type = f64)]

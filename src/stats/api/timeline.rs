@@ -26,7 +26,6 @@ use crate::{
 pub(super) struct RecipientTimeline {
     campaign_id: CampaignId,
     user_id: String,
-    /// Oldest first.
     messages: Vec<MessageTimeline>,
 }
 
@@ -39,7 +38,6 @@ struct MessageTimeline {
     variant_id: Option<String>,
     channel: String,
     status: MessageStatus,
-    /// Oldest first.
     events: Vec<MessageEvent>,
 }
 

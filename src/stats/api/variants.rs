@@ -29,7 +29,6 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 #[schema(as = StatsMethod)]
 enum Method {
-    /// Pooled, two-sided.
     TwoProportionZTest,
     /// Of amounts of money, whose variances differ.
     WelchZTest,
@@ -104,10 +103,8 @@ struct VariantStat {
     /// Of those who opened.
     #[schema(value_type = f64)]
     click_to_open_rate: Number,
-    /// Of the recipients.
     #[schema(value_type = f64)]
     conversion_rate: Number,
-    /// The metric.
     #[schema(value_type = f64)]
     rate: Number,
     interval: Bounds,

@@ -10,7 +10,6 @@ use super::{
 /// What a variant is measured by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
-    /// A rate.
     Rate(Proportion),
     /// An amount of money a recipient.
     Money(Mean),
@@ -25,7 +24,6 @@ impl Measure {
         }
     }
 
-    /// Where it lies.
     pub fn interval(&self, confidence: f64) -> Interval {
         match self {
             Self::Rate(rate) => rate.interval(confidence),
@@ -68,7 +66,6 @@ impl Measure {
 pub struct Comparison {
     /// The difference in parts of the other.
     pub lift: Option<f64>,
-    /// Where that lies.
     pub lift_interval: Option<Interval>,
     /// The difference in standard deviations.
     pub z_score: Option<f64>,

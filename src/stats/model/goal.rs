@@ -10,18 +10,14 @@ pub const ORDER_COMPLETED: &str = "Order Completed";
 /// A campaign that counts events.
 #[derive(Debug, Clone)]
 pub struct Tracker {
-    /// The campaign.
     pub campaign: CampaignId,
-    /// What it counts.
     pub tracking: ConversionTracking,
 }
 
 /// An event as goals look at it.
 #[derive(Debug, Clone, Copy)]
 pub struct Deed<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its properties.
     pub properties: &'a Map<String, Value>,
     /// When it happened: what spans of time in conditions are reckoned back from.
     pub at: Timestamp,

@@ -8,11 +8,8 @@ use super::{
 /// Amounts of so many, most of them 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Mean {
-    /// All amounts.
     pub sum: f64,
-    /// Their squares.
     pub sum_of_squares: f64,
-    /// How many.
     pub count: u64,
 }
 

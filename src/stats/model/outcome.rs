@@ -44,9 +44,7 @@ pub struct Place {
 /// A part of an event, credited to a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Credit {
-    /// Names the message.
     pub message: u128,
-    /// Where it belongs.
     pub place: Place,
     /// When it left, in milliseconds since 1970.
     pub sent_ms: i64,
@@ -56,11 +54,9 @@ pub struct Credit {
     pub event: usize,
     /// What part of it.
     pub part: f64,
-    /// Of which goal.
     pub goal: Goal,
 }
 
-/// What is credited.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Goal {
     /// A conversion: 0 is the primary one.
@@ -79,14 +75,12 @@ pub enum Goal {
 pub struct Converted {
     /// Events, in parts where several messages share one.
     pub conversions: f64,
-    /// Messages with any.
     pub unique: u64,
 }
 
 /// Money of one currency at one place, in ten thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Earned {
-    /// All of it.
     pub amount: f64,
     /// Orders, in parts where several messages share one.
     pub orders: f64,
@@ -115,7 +109,6 @@ pub struct Achieved {
 }
 
 impl Achieved {
-    /// Adds up credits.
     pub fn of(credits: &[Credit]) -> Self {
         let mut parts: HashMap<(usize, u128), (Place, f64)> = HashMap::new();
         let mut money: HashMap<(&str, u128), (Place, f64, f64)> = HashMap::new();

@@ -12,18 +12,14 @@ pub const EXPECTED_MIN: f64 = 5.0;
 /// So many successes of so many trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proportion {
-    /// At most `trials`.
     pub successes: u64,
-    /// All.
     pub trials: u64,
 }
 
 /// Both ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The lower.
     pub lower: f64,
-    /// The upper.
     pub upper: f64,
 }
 

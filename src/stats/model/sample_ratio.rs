@@ -11,7 +11,6 @@ pub const MISMATCH_BELOW: f64 = 0.001;
 /// What a chi-square test says.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChiSquare {
-    /// The statistic.
     pub statistic: f64,
     /// Its degrees of freedom.
     pub degrees: u32,

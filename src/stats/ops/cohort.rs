@@ -8,9 +8,7 @@ use web::{Services, http::DateRange};
 /// A campaign, and the messages of it that are asked about.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The workspace.
     pub workspace: WorkspaceId,
-    /// The campaign.
     pub campaign: Campaign,
     /// When the messages left that are meant.
     pub range: DateRange,

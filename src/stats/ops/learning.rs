@@ -26,7 +26,6 @@ const HOUR_MS: i64 = 3_600_000;
 /// How a variant did in a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// The variant.
     pub variant_id: String,
     /// Messages of it that left.
     pub recipients: u64,
@@ -120,7 +119,6 @@ fn judge(
 /// What the messages of a variant earned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArmReward {
-    /// The variant.
     pub variant_id: String,
     /// Messages of which it is known: those whose window is over, and those rewarded before.
     pub sends: u64,

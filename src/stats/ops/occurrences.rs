@@ -22,17 +22,14 @@ const RUNS_MAX: i64 = 10_000;
 /// A sending of a campaign.
 #[derive(Debug, Clone)]
 pub struct Occurrence {
-    /// Which one.
     pub occurrence: u32,
     /// The day it was for, in the campaign's zone.
     pub date: Option<chrono::NaiveDate>,
-    /// When it began.
     pub started_at: Option<Timestamp>,
     /// When everyone in it was settled.
     pub completed_at: Option<Timestamp>,
     /// How many messages got how far.
     pub count: Count,
-    /// Primary conversions.
     pub conversions: f64,
     /// In whole units of the reported currency.
     pub revenue: f64,

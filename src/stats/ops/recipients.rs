@@ -17,11 +17,8 @@ use crate::{model::outcome::Credit, store};
 pub struct Person {
     /// The latest message to them.
     pub recipient: Recipient,
-    /// The caller's id.
     pub external_id: Option<String>,
-    /// The address.
     pub email: Option<String>,
-    /// The number.
     pub phone: Option<String>,
 }
 
@@ -56,13 +53,10 @@ pub async fn recipients(
 /// What happened to one person's messages, and what came of them.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// The person.
     pub user: UserId,
     /// The messages to them, newest first.
     pub messages: Vec<Recipient>,
-    /// Oldest first.
     pub happenings: Vec<Happening>,
-    /// Oldest first.
     pub credits: Vec<Credit>,
 }
 

@@ -18,7 +18,6 @@ use crate::model::{
 pub struct Report {
     /// By variant and occurrence.
     pub counts: Vec<Count>,
-    /// All together.
     pub total: Count,
     /// All openings and clicks.
     pub engagements: Engagements,
@@ -33,7 +32,6 @@ pub struct Report {
 pub struct Revenue {
     /// In what: the reporting currency, or the only one there is.
     pub currency: Option<String>,
-    /// In that currency.
     pub earned: Earned,
     /// In others, which are not added up.
     pub others: Vec<(String, Earned)>,

@@ -23,9 +23,7 @@ use crate::model::{
 /// How the variants of a campaign compare.
 #[derive(Debug, Clone)]
 pub struct VariantReport {
-    /// By what.
     pub metric: WinnerMetric,
-    /// With what confidence.
     pub confidence: f64,
     /// The place of the one the others are compared with, from 0; none of none.
     pub baseline: Option<usize>,
@@ -46,11 +44,9 @@ pub struct OfVariant {
     pub count: Count,
     /// Messages that left, or would have of a control group.
     pub recipients: u64,
-    /// Primary conversions.
     pub converted: Converted,
     /// In the reported currency.
     pub earned: Earned,
-    /// The metric.
     pub measure: Measure,
     /// How it compares with the baseline; none of the baseline itself.
     pub comparison: Option<Comparison>,

@@ -185,7 +185,6 @@ pub(super) fn filtered(event_name: &str, properties: Value) -> Aggregate {
     }
 }
 
-/// Asks.
 pub(super) async fn asked(
     analytics: &Analytics,
     workspace: Uuid,

@@ -31,7 +31,6 @@ pub(crate) struct Person {
     pub(crate) email: Option<String>,
     pub(crate) phone: Option<String>,
     pub(crate) attributes: Map<String, Value>,
-    /// Channel and status.
     pub(crate) channels: Vec<(&'static str, &'static str)>,
     /// List, channel and status.
     pub(crate) lists: Vec<(String, &'static str, &'static str)>,
@@ -128,7 +127,6 @@ pub(crate) async fn list(workspace: &Workspace, name: &str) -> String {
     list["id"].as_str().unwrap().to_owned()
 }
 
-/// What is asked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Asked {
     pub(crate) targeting: Option<Targeting>,

@@ -41,7 +41,6 @@ impl Proxy {
         self.whole.send_replace(false);
     }
 
-    /// Takes connections again.
     pub(crate) fn restore(&self) {
         assert!(self.directory.path().exists());
         self.whole.send_replace(true);

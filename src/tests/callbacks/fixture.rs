@@ -27,7 +27,6 @@ const PASSWORD: &str = "pass";
 /// A key of these tests (PKCS #8).
 const SENDGRID_KEY: &[u8] = include_bytes!("fixtures/sendgrid_key.der");
 
-/// SendGrid's key pair.
 pub(crate) fn sendgrid() -> EcdsaKeyPair {
     let random = SystemRandom::new();
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, SENDGRID_KEY, &random).unwrap()
@@ -70,7 +69,6 @@ pub(crate) fn now_s() -> i64 {
     Clock::system().now().millis() / 1000
 }
 
-/// HMAC-SHA256.
 pub(crate) fn hash(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
     let mut hash = Hmac::<Sha256>::new_from_slice(key).unwrap();
     for part in parts {

@@ -55,7 +55,6 @@ pub(crate) fn recurring(name: &str) -> Value {
     email_with(name, json!({"sendType": "recurring", "recurringSchedule": schedule}))
 }
 
-/// Makes a campaign.
 pub(crate) async fn made(client: &Client, body: &Value) -> Value {
     client.post("/campaigns", body, 201).await.json()
 }
@@ -71,7 +70,6 @@ pub(crate) async fn call(client: &Client, campaign: &Value, suffix: &str, status
     client.send(client.request(reqwest::Method::POST, &path), status).await
 }
 
-/// A change.
 pub(crate) async fn put(client: &Client, campaign: &Value, body: Value, status: u16) -> Answer {
     let path = format!("/campaigns/{}", id(campaign));
     client.send(client.request(reqwest::Method::PUT, &path).json(&body), status).await

@@ -43,7 +43,6 @@ impl Contact {
         format!("/subscriptions/contacts/{}{rest}", self.id)
     }
 
-    /// Sets a channel.
     pub(crate) async fn set(&self, api: &Client, channel: &str, status: &str) -> Value {
         let body = json!({"channel": channel, "status": status});
         put(api, &self.path(&format!("/channels/{channel}")), &body, 200).await.json()
@@ -128,7 +127,6 @@ pub(crate) async fn delete(workspace: WorkspaceId, id: UserId) {
         .await;
 }
 
-/// Makes a list.
 pub(crate) async fn list(workspace: WorkspaceId, double_opt_in: bool) -> ListId {
     let db = server().db();
     let id = ListId::mint(Clock::system().now());
@@ -151,7 +149,6 @@ pub(crate) async fn list(workspace: WorkspaceId, double_opt_in: bool) -> ListId 
     id
 }
 
-/// Archives a list.
 pub(crate) async fn archive(workspace: WorkspaceId, list: ListId) {
     let db = server().db();
     server()
@@ -215,7 +212,6 @@ pub(crate) fn session(workspace: WorkspaceId, scopes: &str) -> Client {
     Client::new(&server().url, Some(token.expose_secret()))
 }
 
-/// PUTs a body.
 pub(crate) async fn put(
     api: &Client,
     path: &str,

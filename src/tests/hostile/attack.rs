@@ -28,7 +28,6 @@ pub(super) enum Kind {
     HalfBody,
     /// Sends a body byte by byte.
     Dribble,
-    /// Says nothing.
     Silent,
     /// Begins HTTP/2, and asks for nothing.
     Preface,

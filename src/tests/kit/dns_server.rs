@@ -11,11 +11,8 @@ use parking_lot::Mutex;
 /// What is answered for a name.
 #[derive(Debug, Clone)]
 pub(crate) enum Answered {
-    /// These texts.
     Texts(Vec<String>),
-    /// SERVFAIL.
     Failure,
-    /// Nothing at all.
     Silence,
 }
 

@@ -18,9 +18,7 @@ use tokio_rustls::TlsAcceptor;
 /// A mail that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// The return path.
     pub(crate) from: String,
-    /// The recipient.
     pub(crate) to: String,
     /// The mail, its dots unstuffed.
     pub(crate) mail: String,

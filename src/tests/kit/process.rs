@@ -58,7 +58,6 @@ impl Process {
         self.child.id()
     }
 
-    /// `kill -9`.
     pub(crate) fn kill(self) {
         drop(self);
     }

@@ -24,7 +24,6 @@ use crate::callbacks;
 /// The program under test, which also runs the engines.
 pub(crate) const MILLRACE: &str = env!("CARGO_BIN_EXE_millrace");
 
-/// A running server.
 #[derive(Debug)]
 pub(crate) struct TestServer {
     pub(crate) url: String,

@@ -102,7 +102,6 @@ pub(crate) fn signed(algorithm: Algorithm, claims: &Value, key: &EncodingKey) ->
     jsonwebtoken::encode(&Header::new(algorithm), claims, key).unwrap()
 }
 
-/// Seconds since 1970.
 pub(crate) fn now_s() -> i64 {
     Clock::system().now().millis() / 1000
 }

@@ -64,7 +64,6 @@ fn sms() -> Value {
     ]})
 }
 
-/// People with numbers.
 async fn people(api: &Client) -> Cohort {
     let cohort = Cohort::new(api, PEOPLE, "carried").await;
     let numbered = cohort.ids.iter().map(|id| {

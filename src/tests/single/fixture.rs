@@ -107,7 +107,6 @@ impl Sender {
     }
 }
 
-/// Somebody.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     pub(crate) external_id: String,

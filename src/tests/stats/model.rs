@@ -115,10 +115,8 @@ impl Message {
     }
 }
 
-/// What somebody did.
 #[derive(Debug, Clone)]
 pub(super) struct Deed {
-    /// The internal id.
     pub(super) user: String,
     pub(super) name: &'static str,
     pub(super) at: i64,

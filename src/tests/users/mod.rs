@@ -18,7 +18,6 @@ async fn put(client: &Client, path: &str, body: &Value, expected: u16) -> Value 
     client.send(client.request(Method::PUT, path).json(body), expected).await.json()
 }
 
-/// Sends a DELETE.
 async fn delete(client: &Client, path: &str, expected: u16) -> String {
     client.send(client.request(Method::DELETE, path), expected).await.text
 }

@@ -21,7 +21,6 @@ pub struct Origin {
     pub source: String,
     /// Who, as credentials name them: `api_key:…`, `user:…`.
     pub actor: String,
-    /// The request.
     pub requester: Requester,
 }
 
@@ -32,9 +31,7 @@ pub struct Origin {
 pub enum Action {
     /// For the first time.
     Subscribe,
-    /// An opt-out.
     Unsubscribe,
-    /// After an opt-out.
     Resubscribe,
     /// A bounce of a kind not told.
     Bounce,
@@ -70,13 +67,10 @@ impl Action {
 /// What all entries of one write share.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
-    /// When.
     pub now: Timestamp,
-    /// Where from.
     pub origin: &'a Origin,
     /// The words consented to.
     pub consent_text: Option<&'a str>,
-    /// Why, for people.
     pub reason: Option<&'a str>,
 }
 
@@ -90,13 +84,10 @@ impl<'a> Write<'a> {
 /// One change of one contact, or one write that changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The contact.
     pub user: UserId,
-    /// The channel.
     pub channel: Channel,
     /// The list, where it was about one.
     pub list: Option<ListId>,
-    /// What happened.
     pub action: Action,
     /// The status before, where there was one.
     pub previous: Option<Cow<'static, str>>,

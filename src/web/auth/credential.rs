@@ -72,7 +72,6 @@ pub(super) enum Cached {
     Known(Arc<Credential>, Duration),
     /// No key, as of a moment ago.
     Unknown,
-    /// Nothing.
     Missing,
 }
 
@@ -97,7 +96,6 @@ struct Known {
     confirmed: Instant,
 }
 
-/// Counts refreshes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Generation(u64);
 

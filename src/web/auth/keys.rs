@@ -39,7 +39,6 @@ pub struct NewKey {
 /// A key that was made.
 #[derive(Debug)]
 pub struct CreatedKey {
-    /// Its public half.
     pub id: KeyId,
     /// The whole key; not kept anywhere.
     pub token: SecretString,
@@ -51,9 +50,7 @@ pub struct CreatedKey {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRow {
-    /// Its public half.
     pub id: String,
-    /// `api` or `sdk`.
     pub kind: String,
     /// What it is called.
     pub label: Option<String>,

@@ -68,14 +68,12 @@ struct Inner {
 /// How often keys that do not exist are looked up.
 #[derive(Debug, Clone)]
 pub struct LookUpLimit {
-    /// Of each peer.
     pub rate: FailureRate,
     /// Proxies that name the peer.
     pub proxies: TrustedProxies,
 }
 
 impl LookUpLimit {
-    /// Without limit.
     pub fn none() -> Self {
         Self { rate: FailureRate::NONE, proxies: TrustedProxies::default() }
     }
@@ -86,7 +84,6 @@ impl LookUpLimit {
 pub struct Tolerance {
     /// Where events are tracked, which are lost otherwise.
     pub tracking: Duration,
-    /// Everywhere else.
     pub otherwise: Duration,
 }
 

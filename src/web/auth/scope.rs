@@ -37,7 +37,6 @@ macro_rules! scopes {
 
 /// A scope as the type of an argument: `Caller<scope::EventsWrite>`.
 pub trait Scope: Send + Sync + 'static {
-    /// The scope needed.
     const NAME: ScopeName;
 }
 
@@ -92,7 +91,6 @@ impl ScopeSet {
         Self::of(ScopeName::ALL)
     }
 
-    /// These scopes.
     pub fn of(scopes: &[ScopeName]) -> Self {
         Self(scopes.iter().fold(0, |bits, scope| bits | scope.bit()))
     }

@@ -68,7 +68,6 @@ pub(super) struct Minted {
     pub(super) hash: SecretHash,
 }
 
-/// Makes a key.
 pub(super) fn mint(kind: KeyKind) -> Minted {
     let id = KeyId::mint();
     let secret = BASE64_URL_SAFE_NO_PAD.encode(rand::random::<[u8; SECRET_BYTES]>());

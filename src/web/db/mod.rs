@@ -22,9 +22,7 @@ const APPLICATION: &str = "millrace";
 /// How long a statement may run, and how long it may wait for a lock.
 #[derive(Debug, Clone, Copy)]
 pub struct StatementLimits {
-    /// `statement_timeout`.
     pub run_max: Duration,
-    /// `lock_timeout`.
     pub lock_max: Duration,
 }
 
@@ -91,7 +89,6 @@ pub struct Pinger {
 /// What a ping found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinged {
-    /// It takes writes.
     Writable,
     /// It answers and is a standby, or read-only otherwise.
     ReadOnly,

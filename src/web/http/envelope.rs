@@ -40,7 +40,6 @@ const FOREIGN_TEXT_BYTES_MAX: usize = 4 * 1024;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Error)]
 pub(super) struct Envelope<'r> {
-    /// The status, repeated.
     status_code: u16,
     /// What is wrong; `Bad Request` when `errors` lists several fields.
     message: &'r str,
@@ -161,7 +160,6 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
     Response::from_parts(parts, Body::from(bytes))
 }
 
-/// Writes the body.
 fn body_of(
     status: StatusCode,
     message: &str,

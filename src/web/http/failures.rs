@@ -30,7 +30,6 @@ struct Failures {
 }
 
 impl FailureRate {
-    /// No limit.
     pub const NONE: Self = Self(None);
 
     /// Nothing failed yet. `name` is the limit's name in metrics; a rate of 0 a second is no limit.

@@ -60,7 +60,6 @@ impl Front {
         self
     }
 
-    /// Answers one request.
     pub async fn answer(self, mut request: Request) -> Response {
         let id = RequestId::of(request.headers());
         let uri = request.uri().clone();

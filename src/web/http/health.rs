@@ -25,9 +25,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// A store the service stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
-    /// Profiles, keys, campaigns.
     Postgres,
-    /// Events.
     Clickhouse,
 }
 
@@ -179,7 +177,6 @@ impl Default for Readiness {
 /// The answer of both checks.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
-    /// `ok`.
     status: &'static str,
 }
 

@@ -43,7 +43,6 @@ pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Rou
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
 }
 
-/// What 429 means.
 const THROTTLED: &str = "Too many requests, or too many of keys that do not exist; `Retry-After` says when to come back";
 
 /// The description of the routes in a router.

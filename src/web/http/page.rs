@@ -3,12 +3,10 @@
 
 use super::query::{FromQuery, QueryFields};
 
-/// `limit` and `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffsetPage<const DEFAULT: u32, const MAX: u32> {
     /// Rows of this page, 1 to `MAX`.
     pub limit: u32,
-    /// Rows before it.
     pub offset: u64,
 }
 

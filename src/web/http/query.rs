@@ -21,7 +21,6 @@ pub struct Query<T>(pub T);
 
 /// Read from a query string. Complaints go to the reader; the value is then thrown away.
 pub trait FromQuery {
-    /// Reads every parameter.
     fn from_query(query: &mut QueryFields<'_>) -> Self;
 }
 
@@ -56,9 +55,7 @@ pub struct QueryFields<'q> {
 /// `startDate` and `endDate`, both inclusive to the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DateRange {
-    /// Not before.
     pub start: Option<Timestamp>,
-    /// Not after.
     pub end: Option<Timestamp>,
 }
 

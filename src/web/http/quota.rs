@@ -41,7 +41,6 @@ struct Counts {
 }
 
 impl WorkspaceQuota {
-    /// No limit.
     pub const NONE: Self = Self(None);
 
     /// At most so many requests a minute; 0 for no limit. The name is the one in `RateLimit-Policy` and in

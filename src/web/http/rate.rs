@@ -54,7 +54,6 @@ const SWEEP_EVERY: u32 = 65_536;
 pub enum RateClass {
     /// Consent, lists, the preference page, suppressions.
     Management,
-    /// Campaigns.
     Campaigns,
     /// Messages sent one by one.
     Transactional,
@@ -115,7 +114,6 @@ impl AppRates {
 pub struct RateLimits {
     /// Of consent, lists, the preference page and suppressions.
     pub management: RateLimit,
-    /// Of campaigns.
     pub campaigns: RateLimit,
     /// Of messages sent one by one.
     pub transactional: RateLimit,
@@ -123,7 +121,6 @@ pub struct RateLimits {
     pub links: KeyedRate,
     /// Of short links that do not exist, by peer.
     pub short_links: FailureRate,
-    /// Of test sends.
     pub test_sends: WorkspaceQuota,
     /// Of what apps do with an SDK key.
     pub sdk: AppRates,
@@ -156,7 +153,6 @@ struct Gate {
 }
 
 impl RateLimits {
-    /// No limits.
     pub const NONE: Self = Self {
         management: RateLimit(None),
         campaigns: RateLimit(None),

@@ -5,7 +5,6 @@ use std::{fmt, sync::Arc};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::Uuid;
 
-/// The header's name.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Longest id taken from a caller, in characters.

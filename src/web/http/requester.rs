@@ -84,7 +84,6 @@ where
 pub struct TrustedProxies(Arc<[TrustedProxy]>);
 
 impl TrustedProxies {
-    /// These.
     pub fn new(proxies: &[TrustedProxy]) -> Self {
         Self(Arc::from(proxies))
     }

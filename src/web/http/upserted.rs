@@ -10,7 +10,6 @@ use serde::Serialize;
 /// A resource that the request made, or found: 201 or 200 (DECISIONS G1).
 #[derive(Debug, Clone, Copy)]
 pub struct Upserted<T> {
-    /// The resource.
     pub value: T,
     /// Whether the request made it.
     pub created: bool,

@@ -8,7 +8,6 @@ use sha2::Sha256;
 /// Bytes of a signature: HMAC-SHA256 cut to 128 bits (RFC 2104 5 allows half of the hash).
 pub(super) const SIGNATURE_BYTES: usize = 16;
 
-/// One key.
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) id: i16,

@@ -40,7 +40,6 @@ pub const LABEL_BYTES_MAX: usize = 60;
 pub enum Link {
     /// See and change what one contact gets.
     Preferences(Preferences),
-    /// Unsubscribe one contact.
     Unsubscribe(Unsubscribe),
     /// Confirm a subscription that waits for it.
     ConfirmSubscription(ConfirmSubscription),
@@ -57,7 +56,6 @@ pub enum Link {
 pub struct Preferences {
     /// Where the contact is.
     pub workspace: WorkspaceId,
-    /// The contact.
     pub user: UserId,
 }
 
@@ -70,7 +68,6 @@ pub const TEST_TOKEN: &str = "test";
 pub struct Unsubscribe {
     /// Where the contact is.
     pub workspace: WorkspaceId,
-    /// The contact.
     pub user: UserId,
     /// From this list only; from the whole channel when absent.
     pub list: Option<ListId>,
@@ -86,11 +83,8 @@ pub struct Unsubscribe {
 pub struct ConfirmSubscription {
     /// Where the contact is.
     pub workspace: WorkspaceId,
-    /// The contact.
     pub user: UserId,
-    /// The list.
     pub list: ListId,
-    /// The channel.
     pub channel: Channel,
 }
 
@@ -99,9 +93,7 @@ pub struct ConfirmSubscription {
 pub struct ConfirmChannel {
     /// Where the contact is.
     pub workspace: WorkspaceId,
-    /// The contact.
     pub user: UserId,
-    /// The channel.
     pub channel: Channel,
 }
 
@@ -110,7 +102,6 @@ pub struct ConfirmChannel {
 pub struct Open {
     /// Where the message is.
     pub workspace: WorkspaceId,
-    /// The message.
     pub message: MessageId,
 }
 
@@ -119,7 +110,6 @@ pub struct Open {
 pub struct Click {
     /// Where the message is.
     pub workspace: WorkspaceId,
-    /// The message.
     pub message: MessageId,
     /// Where the link leads: at most [`TARGET_BYTES_MAX`].
     pub target: String,

@@ -8,11 +8,9 @@ use metrics::Unit;
 /// How a metric moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// A distribution.
     Histogram,
 }
 
@@ -27,14 +25,11 @@ impl Kind {
     }
 }
 
-/// One metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
     /// Its name as scraped, labels excluded.
     pub name: &'static str,
-    /// How it moves.
     pub kind: Kind,
-    /// What it counts.
     pub unit: Unit,
     /// One line for a reader of `/metrics`.
     pub help: &'static str,

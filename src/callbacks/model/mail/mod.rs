@@ -20,7 +20,6 @@ const RECIPIENTS_MAX: usize = 100;
 /// The header by which our messages name themselves.
 const OWN_HEADER: &str = "X-Message-Id";
 
-/// What mail says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     /// What is reported; nothing where it is mail of another kind: an answer out of office, a letter.

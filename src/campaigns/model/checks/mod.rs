@@ -61,9 +61,7 @@ pub enum CheckId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// All is well.
     Pass,
-    /// Worth a look.
     Warn,
     /// It cannot be launched.
     Fail,
@@ -74,19 +72,15 @@ pub enum CheckStatus {
 pub struct Check {
     /// What it is about.
     pub id: CheckId,
-    /// How it ended.
     pub status: CheckStatus,
-    /// What was found.
     pub message: String,
 }
 
 impl Check {
-    /// All is well.
     pub fn pass(id: CheckId, message: impl Into<String>) -> Self {
         Self { id, status: CheckStatus::Pass, message: message.into() }
     }
 
-    /// Worth a look.
     pub fn warn(id: CheckId, message: impl Into<String>) -> Self {
         Self { id, status: CheckStatus::Warn, message: message.into() }
     }

@@ -18,21 +18,16 @@ const VARIANTS: &str = "variants";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// It is new.
     Add,
-    /// It is gone.
     Remove,
-    /// It is another.
     Replace,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Difference {
     /// Where, as a JSON Pointer; a variant's index is that of the newer form, or of the older where it
     /// is gone.
     pub path: String,
-    /// What happened there.
     pub op: Op,
     /// What was there, null for nothing.
     pub before: Value,

@@ -8,11 +8,8 @@ use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
 
-/// Characters of `id`.
 const ID_CHARS_MAX: usize = 64;
-/// Characters of `text`.
 const TEXT_CHARS_MAX: usize = 200;
-/// Characters of `url`.
 const URL_CHARS_MAX: usize = 2_048;
 
 /// Schemes that make the app run what the address says.
@@ -23,9 +20,7 @@ const RUNNING: &[&str] = &["javascript", "vbscript", "data", "file", "blob"];
 #[serde(rename_all = "snake_case")]
 #[schema(as = ButtonAction)]
 pub enum Action {
-    /// Closes the message.
     Dismiss,
-    /// Opens a page.
     Url,
     /// Opens a place in an app.
     DeepLink,
@@ -34,7 +29,6 @@ pub enum Action {
 const ACTIONS: &[(&str, Action)] =
     &[("dismiss", Action::Dismiss), ("url", Action::Url), ("deep_link", Action::DeepLink)];
 
-/// A button.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Button {
@@ -48,7 +42,6 @@ pub struct Button {
     /// What it says: Liquid.
     #[schema(max_length = 200)]
     pub text: String,
-    /// What it does.
     pub action: Action,
     /// Where it leads; needed for `url` and `deep_link`. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]

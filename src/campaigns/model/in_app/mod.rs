@@ -22,15 +22,11 @@ pub use self::{
     style::{Style, TextAlign, TitleWeight},
 };
 
-/// Characters of `title`.
 pub const TITLE_CHARS_MAX: usize = 1_000;
-/// Characters of `body`.
 pub const BODY_CHARS_MAX: usize = 10_000;
-/// Characters of `imageUrl`.
 pub const IMAGE_URL_CHARS_MAX: usize = 2_048;
 /// Buttons of one message.
 pub const BUTTONS_MAX: usize = 3;
-/// Bytes of `css`.
 pub const CSS_BYTES_MAX: usize = 128 << 10;
 /// Bytes of `designerData`, written compactly.
 pub const DESIGNER_BYTES_MAX: usize = 1 << 20;

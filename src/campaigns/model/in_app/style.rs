@@ -11,21 +11,17 @@ use super::{
 
 /// Characters of a colour; what is none falls back when it is drawn.
 const COLOUR_CHARS_MAX: usize = 100;
-/// Points of `cornerRadius`.
 const CORNER_RADIUS_MAX: f64 = 48.0;
 /// Points of `fontSize` at least.
 const FONT_SIZE_MIN: f64 = 10.0;
 /// Points of `fontSize` at most.
 const FONT_SIZE_MAX: f64 = 32.0;
-/// Characters of `fontFamily`.
 const FONT_FAMILY_CHARS_MAX: usize = 255;
-/// Characters of `customCss`.
 const CUSTOM_CSS_CHARS_MAX: usize = 20_000;
 
 /// How heavy the headline is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "weights by name")]
 pub enum TitleWeight {
     Regular,
     Medium,
@@ -40,18 +36,14 @@ const TITLE_WEIGHTS: &[(&str, TitleWeight)] = &[
     ("bold", TitleWeight::Bold),
 ];
 
-/// Where text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TextAlign {
     /// As the message's language is read.
     #[default]
     Auto,
-    /// Where lines begin.
     Start,
-    /// In the middle.
     Center,
-    /// Where lines end.
     End,
 }
 
@@ -66,15 +58,12 @@ const TEXT_ALIGNS: &[(&str, TextAlign)] = &[
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Style {
-    /// The card.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub background_color: Option<String>,
-    /// Headline and body.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub text_color: Option<String>,
-    /// The first button.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_color: Option<String>,
@@ -82,7 +71,6 @@ pub struct Style {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_text_color: Option<String>,
-    /// 0 to 48.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
     #[schema(minimum = 0, maximum = 48)]
     pub corner_radius: Option<f64>,
@@ -90,10 +78,8 @@ pub struct Style {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
     #[schema(minimum = 10, maximum = 32)]
     pub font_size: Option<f64>,
-    /// The headline's weight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title_weight: Option<TitleWeight>,
-    /// Where text stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_align: Option<TextAlign>,
     /// Fonts by name, best first.

@@ -13,38 +13,31 @@ use super::{
     secret::{self, Secret},
 };
 
-/// Characters of `username`.
 const USERNAME_CHARS_MAX: usize = 255;
 
 /// The credentials of a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Auth {
-    /// None.
     #[default]
     None,
     /// A name and a password: RFC 7617.
     Basic {
-        /// The name.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(max_length = 255)]
         username: Option<String>,
-        /// The password.
         #[serde(skip_serializing_if = "Option::is_none")]
         password: Option<Secret>,
     },
     /// A token: RFC 6750.
     Bearer {
-        /// The token.
         #[serde(skip_serializing_if = "Option::is_none")]
         token: Option<Secret>,
     },
     /// A header of the receiver's own.
     Header {
-        /// Its name.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Its value.
         #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<Secret>,
     },

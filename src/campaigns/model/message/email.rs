@@ -9,13 +9,9 @@ use super::super::words::{self, Read};
 
 /// Characters of `subject`: RFC 5322 2.1.1 ends a line at 998.
 const SUBJECT_CHARS_MAX: usize = 998;
-/// Characters of `preheader`.
 const PREHEADER_CHARS_MAX: usize = 500;
-/// Characters of `from`.
 const FROM_CHARS_MAX: usize = 600;
-/// Characters of `fromName`.
 const FROM_NAME_CHARS_MAX: usize = 255;
-/// Characters of `templateId`.
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 
 /// Fields by which an email is known where nothing else says the channel.
@@ -48,7 +44,6 @@ pub struct EmailMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
-    /// The text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }

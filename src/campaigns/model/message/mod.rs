@@ -55,7 +55,6 @@ pub struct Message {
     /// The channel, where the message itself has to name it: in variants of `ai_optimized`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<MessageChannel>,
-    /// What it says.
     #[serde(flatten)]
     pub content: Content,
     /// In variants of `ai_optimized`, fields that its channel does not have: they are returned as they were
@@ -102,7 +101,6 @@ impl ToSchema for Message {
 /// What a message says, in the shape of its channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[expect(missing_docs, reason = "each is its type")]
 pub enum Content {
     Email(EmailMessage),
     Sms(SmsMessage),
@@ -149,7 +147,6 @@ impl ToSchema for Content {
 /// A channel that messages are sent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the channels by name")]
 pub enum MessageChannel {
     Email,
     Sms,

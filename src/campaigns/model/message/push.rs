@@ -7,20 +7,16 @@ use utoipa::ToSchema;
 
 use super::super::words;
 
-/// Characters of `title`.
 const TITLE_CHARS_MAX: usize = 1_000;
-/// Characters of `body`.
 const BODY_CHARS_MAX: usize = 4_000;
 /// Characters of `icon` and `image`.
 const ADDRESS_CHARS_MAX: usize = 2_048;
 /// Bytes of `data`, written compactly: APNs and FCM carry 4 KiB.
 const DATA_BYTES_MAX: usize = 4 << 10;
 
-/// A push notification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushMessage {
-    /// Its headline: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 1000)]
     pub title: Option<String>,

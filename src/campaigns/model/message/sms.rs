@@ -8,10 +8,8 @@ use super::super::words;
 
 /// Characters of `body` as it is written; Liquid may make fewer or more of it.
 pub(super) const BODY_CHARS_MAX: usize = 5_000;
-/// Characters of `from`.
 const FROM_CHARS_MAX: usize = 64;
 
-/// A text message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SmsMessage {

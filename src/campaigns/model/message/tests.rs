@@ -409,7 +409,6 @@ fn secrets_are_not_written_into_logs() {
     assert!(!format!("{read:?}").contains("hush"));
 }
 
-/// Any JSON, small.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

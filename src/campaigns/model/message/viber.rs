@@ -10,16 +10,13 @@ use utoipa::ToSchema;
 
 use super::{super::words, sms};
 
-/// Characters of `templateId`.
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 /// Bytes of `variables`, written compactly.
 const VARIABLES_BYTES_MAX: usize = 16 << 10;
 
-/// A Viber message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ViberMessage {
-    /// The approved template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 
 use super::{super::words, auth::Auth, header};
 
-/// Characters of `url`.
 const URL_CHARS_MAX: usize = 2_048;
 /// Bytes of `body`, written compactly.
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -19,7 +18,6 @@ const BODY_BYTES_MAX: usize = 64 << 10;
 /// What to do with the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "the methods of HTTP")]
 pub enum Method {
     Get,
     #[default]
@@ -41,12 +39,9 @@ const METHODS: &[(&str, Method)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BodyType {
-    /// `application/json`
     #[default]
     Json,
-    /// `application/x-www-form-urlencoded`
     Form,
-    /// `text/plain`
     Text,
 }
 
@@ -70,7 +65,6 @@ pub struct WebhookMessage {
     /// The body: a text, or JSON whose strings are Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
-    /// The credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
     /// What the body is; JSON unless said otherwise.

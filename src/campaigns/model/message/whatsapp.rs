@@ -9,7 +9,6 @@ use super::super::words;
 
 /// Characters of `templateId`: Meta allows a name 512.
 const TEMPLATE_ID_CHARS_MAX: usize = 512;
-/// Characters of `wabaId`.
 const WABA_ID_CHARS_MAX: usize = 64;
 /// Bytes of `variableMapping`, written compactly.
 const MAPPING_BYTES_MAX: usize = 16 << 10;
@@ -23,14 +22,12 @@ pub enum MessageType {
     /// A template that Meta approved.
     #[default]
     Template,
-    /// Free text.
     Reply,
 }
 
 const MESSAGE_TYPES: &[(&str, MessageType)] =
     &[("template", MessageType::Template), ("reply", MessageType::Reply)];
 
-/// A WhatsApp message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhatsappMessage {

@@ -29,14 +29,10 @@ pub const CONFIDENCE_DEFAULT: f64 = 0.95;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WinnerMetric {
-    /// Opens to deliveries.
     #[default]
     OpenRate,
-    /// Clicks to deliveries.
     ClickRate,
-    /// Conversions to messages.
     ConversionRate,
-    /// Revenue to messages.
     RevenuePerRecipient,
 }
 
@@ -57,7 +53,6 @@ pub enum WinnerSelection {
     /// The service, when the trial ends.
     #[default]
     Automatic,
-    /// A person.
     Manual,
 }
 
@@ -152,7 +147,6 @@ impl AbTestConfig {
         self.winner_metric.unwrap_or_default()
     }
 
-    /// Who picks it.
     pub fn winner_selection(&self) -> WinnerSelection {
         self.winner_selection.unwrap_or_default()
     }

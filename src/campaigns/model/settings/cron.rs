@@ -33,7 +33,6 @@ pub enum CronFault {
     /// Too long to be one.
     #[error("must be at most {CRON_CHARS_MAX} characters")]
     Length,
-    /// Not five fields.
     #[error("must have 5 fields: minute, hour, day of month, month, day of week")]
     Fields,
     /// A field that means nothing.
@@ -42,7 +41,6 @@ pub enum CronFault {
     /// Such a day never comes.
     #[error("must be due some day")]
     Never,
-    /// Due too often.
     #[error("must not be due more often than once an hour")]
     TooOften,
 }

@@ -22,13 +22,11 @@ pub enum EndDate {
 }
 
 impl EndDate {
-    /// Reads the field.
     pub fn read(field: Field<'_, Optional>) -> Option<Self> {
         let placeholder = Self::Moment(Timestamp::from_millis(0));
         field.parsed(placeholder, |text| text.parse().map_err(|no: NotATimestamp| no.to_string()))
     }
 
-    /// The last moment.
     pub fn last(self, zone: Zone) -> Timestamp {
         match self {
             Self::Moment(moment) => moment,

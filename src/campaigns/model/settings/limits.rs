@@ -62,7 +62,6 @@ impl SendVolumeLimit {
         self.max_sends.filter(|_| self.enabled != Some(false))
     }
 
-    /// What it counts.
     pub fn cadence(&self) -> Cadence {
         self.cadence.unwrap_or_default()
     }

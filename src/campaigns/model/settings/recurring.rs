@@ -17,7 +17,6 @@ pub const TIME_OF_DAY_DEFAULT: TimeOfDay = TimeOfDay::at(9, 0);
 pub const OCCURRENCES_MAX: u32 = 100_000;
 /// Days of a week.
 const WEEK_DAYS: u64 = 7;
-/// The longest month.
 const MONTH_DAYS_MAX: u32 = 31;
 /// The names of the days, Sunday first, as the number counts them.
 const WEEKDAYS: [&str; 7] =
@@ -25,17 +24,14 @@ const WEEKDAYS: [&str; 7] =
 /// Characters of a day's short name.
 const SHORT_NAME_CHARS: usize = 3;
 
-/// Which days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Frequency {
-    /// Every day.
     Daily,
     /// The days of the week in `dayOfWeek`.
     Weekly,
     /// The day of the month in `dayOfMonth`.
     Monthly,
-    /// What `cron` says.
     Custom,
 }
 
@@ -53,9 +49,7 @@ impl Frequency {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum DaysOfWeek {
-    /// One day.
     One(u8),
-    /// Several.
     Many(Vec<u8>),
 }
 
@@ -73,7 +67,6 @@ impl DaysOfWeek {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecurringSchedule {
-    /// Which days.
     pub frequency: Frequency,
     /// For `custom`: five fields, due at most once an hour.
     #[serde(skip_serializing_if = "Option::is_none")]

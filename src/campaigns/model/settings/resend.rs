@@ -16,7 +16,6 @@ pub enum ResendPolicy {
     /// Who did not get it before.
     #[default]
     OnlyNew,
-    /// The whole audience.
     Everyone,
     /// All but those who were sent to in the last `resendCooldownDays` days.
     Cooldown,

@@ -17,7 +17,6 @@ pub const DELAY_MINUTES_MAX: u32 = 43_200;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerType {
-    /// An event.
     #[default]
     Event,
 }
@@ -31,10 +30,8 @@ impl TriggerType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReEntry {
-    /// Never again.
     #[default]
     Once,
-    /// Every time.
     Always,
     /// When `cooldownHours` have passed since the last time.
     Cooldown,

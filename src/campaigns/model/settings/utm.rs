@@ -15,23 +15,18 @@ pub struct UtmSettings {
     /// Whether links are tagged; they are without a word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// `utm_source`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub source: Option<String>,
-    /// `utm_medium`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub medium: Option<String>,
-    /// `utm_campaign`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub campaign: Option<String>,
-    /// `utm_term`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub term: Option<String>,
-    /// `utm_content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub content: Option<String>,

@@ -25,7 +25,6 @@ pub struct Beta {
 }
 
 impl Beta {
-    /// Its expected value.
     pub fn mean(self) -> f64 {
         self.alpha / (self.alpha + self.beta)
     }

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Being written.
     Draft,
     /// Waits for its time.
     Scheduled,
@@ -61,7 +60,6 @@ pub enum Kind {
     OneTime,
     /// Whenever an event comes in.
     Triggered,
-    /// Again and again.
     Recurring,
     /// Whenever an app asks.
     InApp,
@@ -85,13 +83,9 @@ pub enum Call {
     Send,
     /// Its time has come.
     Launch,
-    /// Halt.
     Pause,
-    /// Go on.
     Resume,
-    /// Call off.
     Cancel,
-    /// Everything is settled.
     Complete,
     /// It cannot go on.
     Fail,
@@ -99,16 +93,13 @@ pub enum Call {
     Retry,
     /// Once more after its completion.
     Resend,
-    /// No further occurrence.
     StopRecurring,
-    /// Put away.
     Archive,
     /// Take out again, without sending.
     Unarchive,
 }
 
 impl Call {
-    /// Every call.
     pub const ALL: [Self; 14] = [
         Self::Schedule,
         Self::Unschedule,
@@ -169,7 +160,6 @@ impl Call {
 /// What a transition depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
-    /// Where it stands.
     pub status: Status,
     /// What makes it send.
     pub kind: Kind,

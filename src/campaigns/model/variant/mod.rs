@@ -20,9 +20,7 @@ use super::{
 
 /// Variants of one campaign.
 pub const VARIANTS_MAX: usize = 8;
-/// Characters of `id`.
 pub const ID_CHARS_MAX: usize = 64;
-/// Characters of `name`.
 pub const NAME_CHARS_MAX: usize = 255;
 /// The largest weight, and what all together have to be.
 pub const WEIGHT_MAX: f64 = 100.0;

@@ -19,7 +19,6 @@ pub struct Ask<'a> {
 /// One of the few an audience is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// The profile.
     pub user: UserId,
     /// The caller's own id.
     pub external_id: Option<String>,
@@ -48,13 +47,9 @@ pub enum Exclusion {
 /// How many are excluded, each under one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Excluded {
-    /// [`Exclusion::NoAddress`]
     pub no_address: u64,
-    /// [`Exclusion::InvalidAddress`]
     pub invalid_address: u64,
-    /// [`Exclusion::Unsubscribed`]
     pub unsubscribed: u64,
-    /// [`Exclusion::Suppressed`]
     pub suppressed: u64,
 }
 
@@ -69,7 +64,6 @@ impl Excluded {
         } += people;
     }
 
-    /// All of them.
     pub const fn total(&self) -> u64 {
         self.no_address + self.invalid_address + self.unsubscribed + self.suppressed
     }
@@ -89,7 +83,6 @@ pub struct Measured {
 /// One whom the targeting means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
-    /// The profile.
     pub user: UserId,
     /// Why no message may reach them; `None` where one may.
     pub excluded: Option<Exclusion>,
@@ -98,7 +91,6 @@ pub struct Reached {
 /// One whom a message may reach, and by whose clocks they live.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
-    /// The profile.
     pub user: UserId,
     /// The caller's own id.
     pub external_id: Option<String>,
@@ -115,9 +107,7 @@ pub struct Member {
     pub id: UserId,
     /// The caller's own id.
     pub external_id: Option<String>,
-    /// Normalised.
     pub email: Option<String>,
-    /// As sent.
     pub phone: Option<String>,
     /// The attribute, where it is a text.
     pub first_name: Option<String>,

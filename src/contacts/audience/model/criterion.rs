@@ -15,7 +15,6 @@ use super::{
 
 /// The operators of DECISIONS F1 that are about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "each is what its name says")]
 pub enum Operator {
     Equals,
     NotEquals,
@@ -70,11 +69,9 @@ impl Operator {
 /// How a value lies to a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Above it.
     Gt,
     /// At it or above.
     Gte,
-    /// Below it.
     Lt,
     /// At it or below.
     Lte,
@@ -98,32 +95,47 @@ impl Comparison {
 
 /// A rule about one value. `not` makes it the complement, which holds also where there is no value.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the fields are what the operator compares with")]
 pub enum Criterion {
     /// `equals`, `not_equals`: the value itself; lists and objects are equal to nothing.
-    Equals { not: bool, to: Scalar },
+    Equals {
+        not: bool,
+        to: Scalar,
+    },
     /// `contains`, `not_contains`: a part of a text, or an element of a list.
-    Contains { not: bool, part: Scalar },
+    Contains {
+        not: bool,
+        part: Scalar,
+    },
     /// `starts_with`: of a text.
     StartsWith(String),
     /// `ends_with`: of a text.
     EndsWith(String),
     /// `in`, `not_in`: equal to one of these.
-    In { not: bool, values: Vec<Scalar> },
+    In {
+        not: bool,
+        values: Vec<Scalar>,
+    },
     /// `gt`, `gte`, `lt`, `lte`: a number to a number, an ISO 8601 text to a date. A date alone is its
     /// whole UTC day, so `gt` is after its end and `lte` up to its end.
-    Compare { by: Comparison, to: Bound },
+    Compare {
+        by: Comparison,
+        to: Bound,
+    },
     /// `between`: both ends included.
     Between(Bound, Bound),
     /// `exists`, `not_exists`: there, and not null.
-    Exists { not: bool },
+    Exists {
+        not: bool,
+    },
     /// `before`: an ISO 8601 text that lies before the moment.
     Before(Moment),
     /// `after`: an ISO 8601 text that lies after the moment.
     After(Moment),
     /// `within_last`, `not_within_last`: an ISO 8601 text no farther back than this, and not to come.
-    WithinLast { not: bool, span: Span },
-    /// `is_true`.
+    WithinLast {
+        not: bool,
+        span: Span,
+    },
     IsTrue,
     /// `is_false`: the value is false; nothing is not false.
     IsFalse,
@@ -191,7 +203,6 @@ impl Criterion {
         })
     }
 
-    /// The operator's name.
     pub fn operator(&self) -> Operator {
         use Operator as O;
         let either = |not: bool, positive, negative| if not { negative } else { positive };

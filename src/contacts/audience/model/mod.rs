@@ -25,7 +25,6 @@ pub use self::{
     targeting::{FilterGroup, Join, SubscriptionPreference, Targeting},
 };
 
-/// Ids in `userIds`.
 pub const USER_IDS_MAX: usize = 10_000;
 /// Characters of an id in `userIds`: those of an external id.
 pub const USER_ID_CHARS_MAX: usize = 255;

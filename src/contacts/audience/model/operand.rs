@@ -10,14 +10,10 @@ use super::{TEXT_CHARS_MAX, word};
 /// Most units in a span: a century of weeks.
 const SPAN_AMOUNT_MAX: u64 = 1_000_000;
 
-/// A plain value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
-    /// A string.
     Text(String),
-    /// A number.
     Number(Number),
-    /// `true` or `false`.
     Bool(bool),
 }
 
@@ -99,7 +95,6 @@ impl Moment {
         Ok(Self { text: text.to_owned(), start: edge(DayEdge::Start)?, end: edge(DayEdge::End)? })
     }
 
-    /// Its first millisecond.
     pub const fn start(&self) -> Timestamp {
         self.start
     }
@@ -113,9 +108,7 @@ impl Moment {
 /// Where a range begins or ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
-    /// Among numbers.
     Number(Number),
-    /// Among moments.
     Moment(Moment),
 }
 

@@ -11,7 +11,6 @@ use super::FIELD_CHARS_MAX;
 pub struct Path(String);
 
 impl Path {
-    /// Reads `field`.
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
         Self(body.required("field").text(1..=FIELD_CHARS_MAX))
     }

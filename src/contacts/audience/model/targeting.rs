@@ -13,10 +13,8 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Join {
-    /// All of them.
     #[default]
     And,
-    /// Any of them.
     Or,
 }
 
@@ -45,10 +43,8 @@ const PREFERENCES: &[(&str, SubscriptionPreference)] = &[
 /// Filters joined into one.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FilterGroup {
-    /// At least one.
     #[schema(value_type = Vec<FilterBody>, min_items = 1, max_items = 50)]
     pub filters: Vec<Filter>,
-    /// `AND` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<Join>,
 }
@@ -88,7 +84,6 @@ pub struct Targeting {
     /// How `filterGroups` are joined; `AND` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_operator: Option<Join>,
-    /// `subscribed_or_opted_in` where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscription_preference: Option<SubscriptionPreference>,
 }

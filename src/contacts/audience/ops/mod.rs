@@ -27,7 +27,6 @@ const EVENT_LOOKS_MAX: usize = 4;
 const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Profiles that changed last among which a preview first looks for those it shows, per profile shown.
 const LATEST_PER_SHOWN: u32 = 100;
-/// Fewest of them.
 const LATEST_MIN: u32 = 2000;
 /// Identifiers of event filters from which on some of the latest are likely to be among those meant.
 const PEOPLE_MANY: u64 = 20_000;

@@ -145,10 +145,8 @@ impl FromFields for ClearBounce {
     }
 }
 
-/// It is done.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Success {
-    /// Always true.
     success: bool,
 }
 

@@ -21,7 +21,6 @@ type Page = OffsetPage<50, 200>;
 pub(super) struct History {
     /// The page, newest first.
     items: Vec<HistoryEntry>,
-    /// Entries in all.
     total: u64,
 }
 

@@ -46,7 +46,6 @@ pub(super) async fn list_lists(
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Subscribe {
-    /// On which channel.
     channel: Channel,
     /// Where it comes from (`form`, `import`, `preference_center`, …); default `api`.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
@@ -70,7 +69,6 @@ impl FromFields for Subscribe {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum SubscribeAnswer {
-    /// The membership.
     Now(Box<Membership>),
     /// There is no membership yet.
     Pending(Box<PendingMembership>),
@@ -85,7 +83,6 @@ pub(super) struct PendingMembership {
     contact_id: UserId,
     list_id: ListId,
     channel: Channel,
-    /// Always `pending`.
     #[schema(value_type = String)]
     status: &'static str,
     /// Where it came from.
@@ -160,7 +157,6 @@ pub(super) async fn subscribe(
 /// An opt-out of a list.
 #[derive(Debug, ToSchema)]
 pub(super) struct Unsubscribe {
-    /// On which channel.
     channel: Channel,
     /// Where it comes from; default `api`.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]

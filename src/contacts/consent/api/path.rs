@@ -67,7 +67,6 @@ impl Reader {
     }
 }
 
-/// `…/contacts/:userId…`
 #[derive(Debug)]
 pub(super) struct OfContact(pub(super) ContactId);
 
@@ -82,7 +81,6 @@ impl<S: Send + Sync> FromRequestParts<S> for OfContact {
     }
 }
 
-/// `…/contacts/:userId/channels/:channel…`
 #[derive(Debug)]
 pub(super) struct OfChannel {
     pub(super) contact: ContactId,
@@ -101,7 +99,6 @@ impl<S: Send + Sync> FromRequestParts<S> for OfChannel {
     }
 }
 
-/// `…/contacts/:userId/lists/:listId`
 #[derive(Debug)]
 pub(super) struct OfList {
     pub(super) contact: ContactId,

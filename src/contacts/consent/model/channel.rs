@@ -13,7 +13,6 @@ use web::audit::Action;
 /// Which of a contact's addresses are new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressChange {
-    /// The contact.
     pub user: UserId,
     /// Whether the email address is another one, or the first.
     pub email: bool,
@@ -25,20 +24,15 @@ pub struct AddressChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChannelStatus {
-    /// Agreed explicitly.
     OptedIn,
-    /// Is subscribed.
     Subscribed,
-    /// Opted out.
     Unsubscribed,
 }
 
 /// An opt-in to a whole channel that waits for its contact's word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingChannel {
-    /// Whose.
     pub user: UserId,
-    /// The channel.
     pub channel: Channel,
     /// What the contact will have said.
     pub status: ChannelStatus,
@@ -124,14 +118,12 @@ pub struct Bounce {
     pub is_valid: bool,
     /// The latest bounce's type.
     pub kind: Option<BounceType>,
-    /// Bounces so far.
     pub count: i32,
     /// When the latest was.
     pub last_at: Option<Timestamp>,
 }
 
 impl Bounce {
-    /// No bounce known.
     pub const NONE: Self = Self { is_valid: true, kind: None, count: 0, last_at: None };
 }
 
@@ -148,12 +140,10 @@ pub struct ChannelState {
     pub source: Option<String>,
     /// The words last consented to.
     pub consent_text: Option<String>,
-    /// Of email only.
     pub bounce: Bounce,
 }
 
 impl ChannelState {
-    /// Nothing known.
     pub const NONE: Self = Self {
         status: None,
         opt_in_date: None,
@@ -201,23 +191,18 @@ impl ChannelState {
 /// What is known of a contact's channels; those of which nothing is known are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Channels {
-    /// Email.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub email: Option<ChannelConsent>,
-    /// Text messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub sms: Option<ChannelConsent>,
-    /// WhatsApp.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub whatsapp: Option<ChannelConsent>,
-    /// Push notifications.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub push: Option<ChannelConsent>,
-    /// Viber.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub viber: Option<ChannelConsent>,
@@ -236,7 +221,6 @@ impl Channels {
         *place = state.is_known().then(|| ChannelConsent::of(channel, state));
     }
 
-    /// One channel.
     pub fn get(&self, channel: Channel) -> Option<&ChannelConsent> {
         match channel {
             Channel::Email => self.email.as_ref(),
@@ -272,7 +256,6 @@ pub struct ChannelConsent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub consent_text: Option<String>,
-    /// Of email only.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = DeliverabilityFields)]
     pub deliverability: Option<Deliverability>,
@@ -286,7 +269,6 @@ pub struct Deliverability {
     pub is_valid: bool,
     /// The latest bounce's type.
     pub bounce_type: Option<BounceType>,
-    /// Bounces so far.
     pub bounce_count: i32,
     /// When the latest was.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,19 +10,15 @@ use web::audit::Action;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
-    /// Identifies the entry.
     pub id: Uuid,
     /// The organization the workspace is in.
     pub organization_id: OrganizationId,
     /// Where the contact is.
     pub workspace_id: WorkspaceId,
-    /// The contact.
     pub contact_id: UserId,
-    /// The channel.
     pub channel: Channel,
     /// The list, of a change to a membership; null for one of the channel.
     pub list_id: Option<ListId>,
-    /// What happened.
     #[schema(value_type = Action)]
     pub action: String,
     /// The status before; null when there was none.
@@ -31,17 +27,13 @@ pub struct HistoryEntry {
     pub new_status: Option<String>,
     /// Where it came from.
     pub source: String,
-    /// The requester's address.
     pub ip_address: Option<String>,
-    /// The requester's program.
     pub user_agent: Option<String>,
     /// Who: `api_key:…`, `user:…`, `recipient`.
     pub actor: String,
     /// The words consented to.
     pub consent_text: Option<String>,
-    /// May hold `reason`.
     #[schema(value_type = Object)]
     pub metadata: serde_json::Value,
-    /// When.
     pub created_at: Timestamp,
 }

@@ -12,9 +12,7 @@ use web::audit::Action;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MembershipStatus {
-    /// Gets it.
     Subscribed,
-    /// Opted out.
     Unsubscribed,
 }
 
@@ -50,11 +48,8 @@ impl MembershipStatus {
 /// What a membership is unique by, within a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MembershipKey {
-    /// The contact.
     pub user: UserId,
-    /// The list.
     pub list: ListId,
-    /// The channel.
     pub channel: Channel,
 }
 
@@ -62,7 +57,6 @@ pub struct MembershipKey {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
-    /// Identifies the row.
     #[serde(rename = "_id")]
     pub id: Uuid,
     /// The organization the workspace is in.
@@ -71,9 +65,7 @@ pub struct Membership {
     pub workspace_id: WorkspaceId,
     /// The contact's internal id.
     pub contact_id: UserId,
-    /// The list.
     pub list_id: ListId,
-    /// The channel.
     pub channel: Channel,
     /// What the contact said.
     pub status: MembershipStatus,
@@ -94,11 +86,8 @@ pub struct Membership {
 /// A status to be taken by a membership, and where it comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    /// When.
     pub now: Timestamp,
-    /// To what.
     pub to: MembershipStatus,
-    /// Where from.
     pub source: &'a str,
     /// The words consented to.
     pub consent_text: Option<&'a str>,
@@ -151,7 +140,6 @@ impl Membership {
 /// A subscription that waits for the click on its link; there is no membership before that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Whose.
     pub key: MembershipKey,
     /// Where it came from: `form` or `preference_center`.
     pub source: String,
@@ -166,11 +154,9 @@ pub struct Pending {
 /// An inline subscription of `POST /users`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// The contact.
     pub user: UserId,
     /// The list, as sent: what is no id is a list that does not exist.
     pub list: String,
-    /// The channel.
     pub channel: Channel,
     /// What is wished for.
     pub status: MembershipStatus,
@@ -179,7 +165,6 @@ pub struct Wish {
 /// What became of a [`Wish`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is so.
     Applied,
     /// It is not, and why.
     Skipped(SkipReason),

@@ -39,7 +39,6 @@ pub enum Verdict {
     Written,
     /// The row is left alone.
     Untouched,
-    /// It is refused.
     Refused(SkipReason),
 }
 
@@ -56,14 +55,10 @@ pub struct Plan {
     pub verdicts: Vec<Verdict>,
 }
 
-/// What is there.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Contacts that exist.
     pub users: HashSet<UserId>,
-    /// Lists that exist.
     pub lists: HashMap<ListId, ListState>,
-    /// Rows that exist.
     pub rows: HashMap<MembershipKey, Membership>,
 }
 

@@ -24,7 +24,6 @@ use crate::consent::{
 pub struct ChannelRequest {
     /// The contact; none where there is no profile of that name.
     pub user: Option<UserId>,
-    /// The channel.
     pub channel: Channel,
     /// What the contact will have said once it is confirmed: an opt-in.
     pub status: ChannelStatus,

@@ -24,15 +24,12 @@ use crate::{
 /// A status for one channel of a contact.
 #[derive(Debug, Clone)]
 pub struct ChannelChange {
-    /// The contact.
     pub user: UserId,
-    /// The channel.
     pub channel: Channel,
     /// What the contact says.
     pub status: ChannelStatus,
     /// The words consented to.
     pub consent_text: Option<String>,
-    /// Why, for people.
     pub reason: Option<String>,
 }
 
@@ -131,9 +128,7 @@ pub(super) async fn states(
 /// An operator's word that a contact's address works again.
 #[derive(Debug, Clone)]
 pub struct BounceCleared {
-    /// The contact.
     pub user: UserId,
-    /// Why, for people.
     pub reason: Option<String>,
 }
 

@@ -22,7 +22,6 @@ use crate::{
 /// Where a contact is reached on a channel, in the spelling of the channel's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The channel's ledger.
     pub ledger: Ledger,
     /// The address or number.
     pub identifier: Identifier,

@@ -60,7 +60,6 @@ pub(in crate::consent) async fn list(
 /// What the two yes-or-no checks ask of one channel.
 #[derive(Debug)]
 pub(in crate::consent) struct Check {
-    /// Not opted out.
     pub(in crate::consent) subscribed: bool,
     /// Not marked invalid by a hard bounce.
     pub(in crate::consent) valid: bool,

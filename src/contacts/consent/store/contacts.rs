@@ -31,7 +31,6 @@ impl Addresses {
 pub struct NumberHolder {
     /// Where the contact is.
     pub tenant: Tenant,
-    /// The contact.
     pub user: UserId,
     /// Whether it, or its number, is opted out of the channel.
     pub is_opted_out: bool,

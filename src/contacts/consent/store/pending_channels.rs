@@ -68,7 +68,6 @@ pub(in crate::consent) async fn find(
     }))
 }
 
-/// Ends the wait.
 pub(in crate::consent) async fn settle(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

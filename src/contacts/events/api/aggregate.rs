@@ -68,7 +68,6 @@ struct AggregateQuestion {
     /// The event to count.
     #[schema(min_length = 1, max_length = 255)]
     event_name: String,
-    /// ISO 8601, inclusive.
     #[schema(value_type = Option<Moment>)]
     start_date: Option<String>,
     /// ISO 8601, inclusive; a date alone means its end.
@@ -164,9 +163,7 @@ fn property_filters(body: &mut Fields<'_>) -> Vec<PropertyFilter> {
 /// The answer to a question about one event.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Aggregated {
-    /// Always true.
     success: bool,
-    /// The answer.
     data: AggregatedData,
 }
 
@@ -174,13 +171,11 @@ pub(super) struct Aggregated {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct AggregatedData {
-    /// The event counted.
     event_name: String,
     /// The unit of the buckets.
     group_by: &'static str,
     /// The metrics asked for.
     metrics: Vec<&'static str>,
-    /// Buckets, earliest first.
     results: Vec<AggregatedBucket>,
     /// Events counted in all buckets.
     total: u64,
@@ -206,7 +201,6 @@ impl Asked {
 struct AggregatedBucket {
     /// Start of the bucket, UTC.
     period: Timestamp,
-    /// Events in it.
     count: u64,
     /// Sum of `sumField`; 0 where no event has a number there.
     #[serde(skip_serializing_if = "Asked::is_absent")]
@@ -216,11 +210,9 @@ struct AggregatedBucket {
     #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
     avg_value: Asked,
-    /// Least of `minField`.
     #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
     min_value: Asked,
-    /// Greatest of `maxField`.
     #[serde(skip_serializing_if = "Asked::is_absent")]
     #[schema(value_type = Option<f64>)]
     max_value: Asked,

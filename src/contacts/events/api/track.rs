@@ -37,15 +37,12 @@ struct TrackedEventFields {
     /// The internal id of the user, 24-hex.
     #[schema(pattern = "^(?:[0-9a-fA-F]{24})?$")]
     service_user_id: Option<String>,
-    /// Anonymous visitor id.
     #[schema(max_length = 255)]
     anonymous_id: Option<String>,
     /// An alias of the user.
     user_alias: Option<UserAlias>,
-    /// Session id.
     #[schema(max_length = 255)]
     session_id: Option<String>,
-    /// Device id.
     #[schema(max_length = 255)]
     device_id: Option<String>,
     /// Becomes the stored event id; a repeat of it is recorded once.
@@ -85,18 +82,10 @@ pub enum Tracked {
     One {
         /// The stored event id.
         event_id: String,
-        /// Always true.
         success: bool,
     },
     /// An array was judged element by element.
-    Many {
-        /// Elements received.
-        processed: usize,
-        /// Events recorded.
-        accepted: usize,
-        /// The others.
-        rejected: Vec<Rejected>,
-    },
+    Many { processed: usize, accepted: usize, rejected: Vec<Rejected> },
 }
 
 /// An element that was refused.
@@ -108,7 +97,6 @@ pub struct Rejected {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     name: Option<String>,
-    /// Why.
     reason: String,
 }
 
@@ -131,7 +119,6 @@ impl From<Refused> for Rejected {
     }
 }
 
-/// Records events.
 #[utoipa::path(
     post,
     path = "/events/track",

@@ -13,18 +13,14 @@ pub struct Event {
     pub event_id: String,
     /// The id it was tracked with: the caller's, else the internal one, else empty.
     pub user_id: String,
-    /// Anonymous visitor id.
     pub anonymous_id: String,
     /// Name of the event.
     pub event_name: String,
     /// The caller's properties, as sent.
     #[schema(value_type = Object)]
     pub properties: Box<RawValue>,
-    /// `YYYY-MM-DD HH:MM:SS`, UTC.
     pub timestamp: EventTime,
-    /// Session id.
     pub session_id: String,
-    /// Device id.
     pub device_id: String,
 }
 

@@ -6,7 +6,6 @@ use kernel::Timestamp;
 pub trait Sessioned {
     /// The caller's session id, empty when the event has none.
     fn session_id(&self) -> &str;
-    /// When it happened.
     fn timestamp(&self) -> Timestamp;
 }
 

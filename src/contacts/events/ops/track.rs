@@ -44,13 +44,10 @@ pub struct InlineEvent<'e> {
     /// The caller's own id of the user.
     #[serde(rename = "userId", skip_serializing_if = "Option::is_none")]
     pub external_id: Option<&'e str>,
-    /// Its name.
     #[serde(rename = "eventName", skip_serializing_if = "Option::is_none")]
     pub name: Option<&'e RawValue>,
-    /// Its properties.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub properties: Option<&'e RawValue>,
-    /// When it happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<&'e RawValue>,
 }

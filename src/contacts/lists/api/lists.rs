@@ -74,7 +74,6 @@ struct ListChange {
     channels: Option<Vec<Channel>>,
     /// Whether the preference page shows it.
     is_public: Option<bool>,
-    /// `marketing` or `transactional`.
     r#type: Option<ListKind>,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
     require_double_opt_in: Option<bool>,
@@ -112,7 +111,6 @@ impl FromQuery for Ask {
     }
 }
 
-/// Makes a list.
 #[utoipa::path(
     post,
     path = "/lists",
@@ -146,7 +144,6 @@ pub(super) async fn list_lists(
     Ok(Json(lists.into_iter().map(|list| List::of(owner(&caller), list)).collect()))
 }
 
-/// One active list.
 #[utoipa::path(
     get,
     path = "/lists/{listId}",

@@ -63,7 +63,6 @@ struct BulkContacts {
     /// 1 to 10000 internal contact ids; those that are not there are passed over, repeated ones count once.
     #[schema(min_items = 1, max_items = 10000)]
     contact_ids: Vec<String>,
-    /// The channel.
     channel: Channel,
     /// Recorded as `optInSource` and in the history; default `api`.
     #[schema(min_length = 1, max_length = 255)]
@@ -103,7 +102,6 @@ impl Bulk {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Added {
-    /// Memberships made.
     #[serde(rename = "added")]
     made: u64,
     /// Always 0: memberships that are there are left alone.

@@ -20,7 +20,6 @@ pub(super) struct ListStats {
     total: i64,
     /// Subscribed memberships by channel.
     by_channel: ByChannel,
-    /// Memberships that stand.
     subscribed: i64,
     /// Memberships that were opted out of.
     unsubscribed: i64,

@@ -6,15 +6,12 @@ use utoipa::ToSchema;
 
 use crate::lists::model;
 
-/// A subscription list.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct List {
-    /// Its id.
     id: ListId,
     /// The organization of its workspace.
     organization_id: OrganizationId,
-    /// Its workspace.
     workspace_id: WorkspaceId,
     /// Unique among the workspace's active lists, case aside.
     name: String,
@@ -24,7 +21,6 @@ pub(super) struct List {
     channels: Vec<Channel>,
     /// Whether the preference page shows it.
     is_public: bool,
-    /// `marketing` or `transactional`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
@@ -35,7 +31,6 @@ pub(super) struct List {
     display_order: i32,
     /// Set when the list is a group bound to one number.
     sender_id: Option<String>,
-    /// Set by archiving.
     archived_at: Option<Timestamp>,
     /// When it was made.
     created_at: Timestamp,

@@ -21,7 +21,6 @@ const CHANNELS_SENT_MAX: usize = 100;
 /// What a list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// News and offers.
     Marketing,
     /// What belongs to a purchase or an account.
     Transactional,
@@ -41,10 +40,8 @@ impl Kind {
     }
 }
 
-/// A subscription list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
-    /// Its id.
     pub id: ListId,
     /// Its name, unique among the workspace's active lists, case aside.
     pub name: String,
@@ -75,7 +72,6 @@ pub struct List {
 /// A list to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewList {
-    /// Its name, trimmed.
     pub name: String,
     /// What recipients read below the name.
     pub description: String,
@@ -183,7 +179,6 @@ pub struct MemberFilter {
     pub status: Option<MembershipStatus>,
     /// Rows of the page.
     pub limit: u32,
-    /// Rows before it.
     pub offset: u64,
 }
 
@@ -192,7 +187,6 @@ pub struct MemberFilter {
 pub struct Stats {
     /// Subscribed memberships by channel, in the order of [`Channel::ALL`].
     pub by_channel: [i64; Channel::ALL.len()],
-    /// Subscribed memberships.
     pub subscribed: i64,
     /// Memberships that were opted out of.
     pub unsubscribed: i64,

@@ -124,7 +124,6 @@ pub(in crate::lists) async fn find(
     row.map(List::try_from).transpose()
 }
 
-/// The newest lists.
 pub(in crate::lists) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,

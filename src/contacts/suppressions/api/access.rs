@@ -32,7 +32,6 @@ pub(super) trait Purpose: Send + Sync + 'static {
 #[derive(Debug)]
 pub(super) struct ToRead;
 
-/// Changing a ledger.
 #[derive(Debug)]
 pub(super) struct ToWrite;
 

@@ -131,7 +131,6 @@ pub(super) async fn add_suppression(
 /// An address that does not exist.
 #[derive(Debug, ToSchema)]
 pub(super) struct HardBounce {
-    /// Email address.
     #[schema(value_type = String, format = Email, max_length = 254)]
     identifier: Identifier,
 }

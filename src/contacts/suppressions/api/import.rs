@@ -59,15 +59,11 @@ fn read(ledger: Ledger, entry: &Value) -> Option<(Identifier, Reason)> {
 #[derive(Debug, Serialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(super) struct Imported {
-    /// The ledger.
     channel: Ledger,
-    /// Entries sent.
     received: u64,
-    /// New rows.
     imported: u64,
     /// Entries that were there already, were repeated, or cannot be read.
     skipped: u64,
-    /// Always `import`.
     #[schema(value_type = String)]
     source: &'static str,
 }

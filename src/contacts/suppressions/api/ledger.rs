@@ -93,9 +93,7 @@ pub(super) async fn list_suppressions(
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Standing {
-    /// It is suppressed.
     Suppressed(Box<Suppressed>),
-    /// It is not.
     Clear(Clear),
 }
 
@@ -104,12 +102,9 @@ pub(super) enum Standing {
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
 pub(super) struct Suppressed {
-    /// Always true.
     #[schema(value_type = kernel::schema::True)]
     suppressed: bool,
-    /// Normalised.
     identifier: String,
-    /// Why.
     reason: Reason,
     /// Where it came from.
     source: String,
@@ -118,14 +113,12 @@ pub(super) struct Suppressed {
     scope: &'static str,
     /// The list of a group.
     list_id: Option<ListId>,
-    /// Since when.
     created_at: Timestamp,
 }
 
 /// An identifier that is in no row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Clear {
-    /// Always false.
     #[schema(value_type = kernel::schema::False)]
     suppressed: bool,
 }
@@ -163,12 +156,9 @@ pub(super) async fn find_suppression(
     }))
 }
 
-/// What was removed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RemovedSuppressions {
-    /// Normalised.
     identifier: String,
-    /// Rows removed.
     removed: u64,
 }
 

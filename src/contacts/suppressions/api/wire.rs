@@ -12,21 +12,16 @@ use crate::suppressions::model::{Ledger, Reason, Suppression};
 pub(super) struct SuppressionRow {
     /// The address or number, normalised.
     identifier: String,
-    /// The ledger.
     channel: Ledger,
-    /// `email` or `phone`.
     #[schema(value_type = String)]
     identifier_type: &'static str,
-    /// Why.
     reason: Reason,
     /// Where it came from: `delivery`, `api`, `import`, or a consent source.
     source: String,
-    /// `global` or `group`.
     #[schema(value_type = String)]
     scope: &'static str,
     /// The list of a group.
     list_id: Option<ListId>,
-    /// Since when.
     created_at: Timestamp,
 }
 

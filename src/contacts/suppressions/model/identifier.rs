@@ -33,7 +33,6 @@ impl Identifier {
         Self(text)
     }
 
-    /// The normalised text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -9,7 +9,6 @@ use web::auth::ScopeName;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ledger {
-    /// Email addresses.
     Email,
     /// Phone numbers that get no text message.
     Sms,
@@ -20,9 +19,7 @@ pub enum Ledger {
 /// What is done to a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Looked at.
     Read,
-    /// Changed.
     Write,
 }
 

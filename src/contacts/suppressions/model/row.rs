@@ -21,7 +21,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Every reason.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("unsubscribe", Self::Unsubscribe),
         ("hard_bounce", Self::HardBounce),
@@ -79,24 +78,19 @@ impl Scope {
 /// A row of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppression {
-    /// Which ledger.
     pub ledger: Ledger,
-    /// Whom.
     pub identifier: Identifier,
-    /// Why.
     pub reason: Reason,
     /// Where it came from: `delivery`, `api`, `import`, or a consent source.
     pub source: String,
     /// How far it reaches.
     pub scope: Scope,
-    /// Since when.
     pub created_at: Timestamp,
 }
 
 /// An opt-out of whoever has the identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptOut {
-    /// The channel's ledger.
     pub ledger: Ledger,
     /// The address or number.
     pub identifier: Identifier,

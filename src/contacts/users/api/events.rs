@@ -53,7 +53,6 @@ struct UserEvent {
     /// The caller's properties, as sent.
     #[schema(value_type = Object)]
     properties: Box<RawValue>,
-    /// `YYYY-MM-DD HH:MM:SS`, UTC.
     timestamp: EventTime,
     /// What the page is grouped by; not part of the answer.
     #[serde(skip)]

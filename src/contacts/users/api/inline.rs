@@ -25,9 +25,7 @@ use crate::{
 /// How the users were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// One object.
     One,
-    /// An array.
     Array,
 }
 

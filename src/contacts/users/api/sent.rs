@@ -171,7 +171,6 @@ pub(super) struct Element<'b> {
 }
 
 impl<'b> Element<'b> {
-    /// Reads an element.
     pub(super) fn of(json: &'b RawValue, form: Form) -> Self {
         let texts = match Texts::of(json) {
             Ok(texts) => texts,

@@ -72,7 +72,6 @@ struct UserUpsertFields {
 #[expect(dead_code, reason = "describes the body for openapi; `inline` reads it field by field")]
 struct InlineSubscription {
     list_id: String,
-    /// Default `email`.
     channel: Option<kernel::Channel>,
     /// `subscribed` (default) or `unsubscribed`.
     status: Option<MembershipStatus>,
@@ -119,10 +118,8 @@ struct UpsertedUser {
     events: Option<EventsSummary>,
 }
 
-/// An array's answer.
 #[derive(Debug, Default, Serialize, ToSchema)]
 struct UpsertedUsers {
-    /// Elements received.
     processed: usize,
     created: usize,
     updated: usize,

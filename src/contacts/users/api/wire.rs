@@ -7,22 +7,18 @@ use utoipa::ToSchema;
 
 use crate::users::model::User;
 
-/// A profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = User)]
 pub(super) struct UserBody {
     /// The service's own id of it, 24-hex.
     id: UserId,
-    /// The same.
     user_id: UserId,
     /// The caller's own id of it.
     external_id: Option<String>,
     /// Trimmed, in lower case, its domain in ASCII.
     email: Option<String>,
-    /// As sent.
     phone: Option<String>,
-    /// Custom attributes.
     #[schema(value_type = Object)]
     attributes: Box<RawValue>,
     /// The segments it is in.
@@ -62,7 +58,6 @@ impl From<User> for UserBody {
 /// A page of profiles.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UsersPage {
-    /// The profiles.
     pub(super) data: Vec<UserBody>,
     /// Where the page is.
     pub(super) pagination: Pagination,

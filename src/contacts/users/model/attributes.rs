@@ -34,10 +34,8 @@ pub enum AttributesFault {
     /// Too many containers inside one another.
     #[error("must be nested at most {DEPTH_MAX} deep, received {0}")]
     TooDeep(usize),
-    /// Too many keys.
     #[error("must have at most {KEYS_MAX} keys, received {0}")]
     TooManyKeys(usize),
-    /// Too long.
     #[error("must be at most {BYTES_MAX} bytes of JSON, received {0}")]
     TooLong(usize),
     /// PostgreSQL cannot store it.
@@ -74,7 +72,6 @@ impl Attributes {
         Ok(Self(text))
     }
 
-    /// The object's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

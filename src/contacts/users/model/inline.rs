@@ -5,12 +5,10 @@ use serde_json::value::RawValue;
 
 use crate::consent::model::MembershipStatus;
 
-/// An inline subscription.
 #[derive(Debug, Clone)]
 pub struct Subscription {
     /// The list, as sent; absent where none was named.
     pub list: Option<String>,
-    /// The channel.
     pub channel: Channel,
     /// What is wished for.
     pub status: MembershipStatus,
@@ -19,9 +17,7 @@ pub struct Subscription {
 /// An inline event. Its fields are as sent; the write path judges them.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'b> {
-    /// A string.
     pub name: Option<&'b RawValue>,
-    /// An object.
     pub properties: Option<&'b RawValue>,
     /// A string or a number.
     pub timestamp: Option<&'b RawValue>,

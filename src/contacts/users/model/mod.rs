@@ -26,16 +26,13 @@ pub const SUBSCRIPTIONS_PER_REQUEST_MAX: usize = 1000;
 /// Inline events of one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 500;
 
-/// An active profile.
 #[derive(Debug, Clone)]
 pub struct User {
     /// The service's own id of it.
     pub id: UserId,
     /// The caller's own id of it.
     pub external_id: Option<String>,
-    /// Normalised.
     pub email: Option<String>,
-    /// As sent.
     pub phone: Option<String>,
     /// Custom attributes: a compact JSON object.
     pub attributes: Box<RawValue>,
@@ -48,7 +45,6 @@ pub struct User {
 /// Who puts a profile into the recycle bin, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct Deletion<'d> {
-    /// Who: `api_key:<id>`.
     pub by: &'d str,
     /// Why, in their words.
     pub reason: Option<&'d str>,
@@ -61,7 +57,6 @@ pub struct DeletedUser {
     pub id: UserId,
     /// The caller's own id it had.
     pub external_id: Option<String>,
-    /// Its address.
     pub email: Option<String>,
     /// Its phone number, as sent.
     pub phone: Option<String>,
@@ -93,11 +88,8 @@ pub enum Key {
 /// What a create-or-update says. Absent fields stay as they are.
 #[derive(Debug, Clone)]
 pub struct Upsert {
-    /// Whom it means.
     pub key: Key,
-    /// Their address.
     pub email: Option<EmailAddress>,
-    /// Their phone number.
     pub phone: Option<String>,
     /// Laid over the stored attributes key by key.
     pub attributes: Option<Attributes>,

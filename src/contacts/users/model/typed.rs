@@ -13,7 +13,6 @@ const PHONE_DIGITS_ENOUGH: usize = 7;
 pub struct Typed {
     /// As an internal id.
     pub id: Option<UserId>,
-    /// As it is.
     pub text: String,
     /// As the beginning of an identifier: a pattern.
     pub beginning: String,

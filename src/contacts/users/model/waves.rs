@@ -11,11 +11,9 @@ use kernel::UserId;
 /// A name that two elements may share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name<'e> {
-    /// An internal id.
     Internal(UserId),
     /// An id of the caller's.
     External(&'e str),
-    /// A normalised address.
     Email(&'e str),
 }
 

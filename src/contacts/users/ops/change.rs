@@ -18,9 +18,7 @@ use crate::users::{
 /// What is to change about a profile.
 #[derive(Debug)]
 pub struct Update {
-    /// Its address.
     pub email: Patch<EmailAddress>,
-    /// Its phone number.
     pub phone: Patch<String>,
     /// Laid over the stored attributes key by key.
     pub attributes: Option<Attributes>,

@@ -59,7 +59,6 @@ fn skipped(outcome: Outcome) -> Option<String> {
 /// Whose an inline event is.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'u> {
-    /// The profile.
     pub id: UserId,
     /// The caller's own id of it.
     pub external_id: Option<&'u str>,

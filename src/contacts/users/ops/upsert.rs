@@ -38,7 +38,6 @@ const TRIES_MAX: u32 = 200;
 /// What became of one create-or-update.
 #[derive(Debug)]
 pub struct Upserted {
-    /// The profile.
     pub id: UserId,
     /// The caller's own id of it, as it is now.
     pub external_id: Option<String>,
@@ -51,9 +50,7 @@ pub struct Upserted {
 /// What is done in: whose profiles, and when.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'s> {
-    /// PostgreSQL.
     pub db: &'s PgPool,
-    /// Whose profiles.
     pub tenant: Tenant,
     /// The time it is.
     pub now: Timestamp,
@@ -65,7 +62,6 @@ impl<'s> Setting<'s> {
         Step { setting: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
     }
 
-    /// The only step.
     pub(super) fn only_step(self) -> Step<'s> {
         self.after(0)
     }

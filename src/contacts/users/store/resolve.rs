@@ -18,7 +18,6 @@ const SHARES: i64 = 16;
 /// The profile a create-or-update means.
 #[derive(Debug, Clone)]
 pub(in crate::users) struct Found {
-    /// Its internal id.
     pub id: UserId,
     /// Its address as it was when it was found.
     pub email: Option<String>,
@@ -126,9 +125,7 @@ fn lock_number(workspace: WorkspaceId, email: &str) -> i64 {
 pub(in crate::users) struct Locked {
     /// The caller's own id of it.
     pub external_id: Option<String>,
-    /// Its address.
     pub email: Option<String>,
-    /// Its phone number.
     pub phone: Option<String>,
 }
 

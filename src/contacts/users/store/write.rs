@@ -21,7 +21,6 @@ pub(in crate::users) struct NewUser<'u> {
     pub external_id: Option<&'u str>,
     pub email: Option<&'u str>,
     pub phone: Option<&'u str>,
-    /// A JSON object.
     pub attributes: &'u str,
 }
 

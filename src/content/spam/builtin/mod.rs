@@ -18,11 +18,9 @@ use crate::markup::Page;
 /// A rule: pure, of the content alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// Its name.
     pub name: &'static str,
     /// What it adds, in tenths of a point.
     pub tenths: i32,
-    /// What it says.
     pub description: &'static str,
     /// What would make it better.
     pub advice: &'static str,
@@ -68,7 +66,6 @@ impl<'m> Seen<'m> {
     }
 }
 
-/// Judges an email.
 pub fn judge(mail: &Mail) -> Report {
     let seen = Seen::of(mail);
     let met: Vec<&Rule> = RULES.iter().filter(|rule| (rule.meets)(&seen)).collect();

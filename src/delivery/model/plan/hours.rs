@@ -20,7 +20,6 @@ const HOURS: u64 = 24;
 /// The salts of who is held out, of their hour, and of everybody's minute.
 const SALTS: [&str; 3] = ["sto", "sto-hour", "sto-minute"];
 
-/// Finds moments.
 #[derive(Debug, Clone)]
 pub struct Hours {
     campaign: CampaignId,
@@ -30,7 +29,6 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// For a campaign.
     pub const fn of(campaign: CampaignId, config: StoConfig) -> Self {
         Self { campaign, config, popular: None }
     }

@@ -32,7 +32,6 @@ pub fn is_behind(learning: &Learning, now: Timestamp) -> bool {
     epoch(now) > epoch(learning.last_updated_at)
 }
 
-/// Draws variants.
 #[derive(Debug, Clone)]
 pub struct Learner {
     campaign: CampaignId,

@@ -42,7 +42,6 @@ pub const AB_INCONCLUSIVE: &str = "ab_inconclusive";
 /// One of an audience, as far as a plan asks.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The profile.
     pub user: UserId,
     /// The variant they were first given.
     pub exposure: Option<&'a str>,
@@ -66,7 +65,6 @@ pub enum Placement<'p> {
 /// What a message without a variant turns out to be when its moment has come.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Draw<'p> {
-    /// This variant.
     Variant(&'p Variant),
     /// Nothing, to measure the others by.
     Control(&'p Variant),
@@ -79,7 +77,6 @@ pub enum Draw<'p> {
 /// Whom a campaign that is sent again leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// Nobody.
     Nobody,
     /// Those to whom a message of it was sent since then; ever, without a moment.
     SentSince(Option<Timestamp>),

@@ -45,7 +45,6 @@ const AWAY_REST: Duration = Duration::from_secs(1);
 /// How long a round is tried before the budget is looked at: what is merely slow is not shed.
 const TRIED_MIN: Duration = Duration::from_secs(5);
 
-/// The running consumer.
 #[derive(Debug)]
 pub struct Triggers {
     stopping: watch::Sender<bool>,

@@ -20,7 +20,6 @@ use super::{
 };
 use crate::model::{Device, Outcome, Outgoing, Platform, PushContent};
 
-/// Sends by FCM.
 #[derive(Debug)]
 pub(super) struct Fcm {
     url: String,
@@ -54,9 +53,7 @@ struct Problem {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detail {
-    /// Of an `FcmError`.
     error_code: Option<String>,
-    /// Of a `BadRequest`.
     #[serde(default)]
     field_violations: Vec<Violation>,
 }

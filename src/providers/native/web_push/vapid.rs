@@ -29,7 +29,6 @@ pub(super) struct Vapid {
     /// The public key, base64url.
     public: String,
     subject: String,
-    /// Tokens by service.
     tokens: Mutex<HashMap<String, Token>>,
 }
 

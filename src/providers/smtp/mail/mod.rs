@@ -39,7 +39,6 @@ const OURS: &[&str] = &[
 /// Who sends, in `Feedback-ID`: constant, so that mailbox providers can add up (5 to 15 characters).
 const FEEDBACK_SENDER: &str = "millrace";
 
-/// Writes mail.
 #[derive(Debug)]
 pub(super) struct Writer {
     from: Option<String>,
@@ -51,11 +50,9 @@ pub(super) struct Writer {
 /// A mail and its envelope.
 #[derive(Debug)]
 pub(super) struct Mail {
-    /// Where bounces go.
     pub(super) from: Address,
     /// Whom it is for.
     pub(super) to: Address,
-    /// The mail.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -64,7 +61,6 @@ pub(super) struct Mail {
 pub(super) struct Unwritable {
     /// `no_sender`, `no_content`, `invalid_address`, `invalid_header`, `unwritable`.
     pub(super) code: &'static str,
-    /// In words.
     pub(super) reason: String,
 }
 

@@ -206,7 +206,6 @@ fn with_plus(number: &str) -> String {
     std::iter::once('+').chain(number.chars().filter(char::is_ascii_digit)).collect()
 }
 
-/// Seconds since 1970.
 fn moment(seconds: &str) -> Option<Timestamp> {
     seconds.parse::<i64>().ok()?.checked_mul(1_000).map(Timestamp::from_millis)
 }

@@ -25,14 +25,12 @@ use crate::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Template {
-    /// Always `preference_center`.
     #[serde(rename = "type")]
     kind: &'static str,
     /// `default`, `custom`, `dnd` or `redirect`.
     mode: &'static str,
     /// HTML and Liquid with the slot `{{ preferences_form }}`, for `custom` and `dnd`.
     html: String,
-    /// Where `redirect` leads.
     redirect_url: String,
     /// The visual editor's own document, in `dnd`.
     #[schema(value_type = Option<Object>)]
@@ -93,7 +91,6 @@ impl FromFields for Save {
     }
 }
 
-/// HTML to try.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "describes the body for openapi; Try reads it")]
 struct Page {
@@ -105,7 +102,6 @@ struct Page {
 /// What became of it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PagePreview {
-    /// The whole page.
     html: String,
 }
 

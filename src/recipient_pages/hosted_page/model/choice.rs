@@ -9,13 +9,10 @@ use serde_json::{Map, Value};
 /// The person the page is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contact {
-    /// The internal id.
     pub id: UserId,
     /// The caller's id of it.
     pub external_id: Option<String>,
-    /// The email address.
     pub email: Option<String>,
-    /// The phone number.
     pub phone: Option<String>,
     /// What else is known.
     pub attributes: Map<String, Value>,
@@ -24,9 +21,7 @@ pub struct Contact {
 /// Whether a box is ticked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Subscribed.
     On,
-    /// Not subscribed.
     Off,
     /// Asked for, and waiting for the click on a link.
     Pending,
@@ -35,9 +30,7 @@ pub enum State {
 /// A public list and the channels it can be had on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListChoice {
-    /// Its id.
     pub id: ListId,
-    /// Its name.
     pub name: String,
     /// What it is about.
     pub description: String,
@@ -50,7 +43,6 @@ pub struct ListChoice {
 pub struct Choices {
     /// Whose messages these are.
     pub workspace: String,
-    /// Who chooses.
     pub contact: Contact,
     /// The channels with a box, and whether they are open.
     pub channels: Vec<(Channel, bool)>,
@@ -85,9 +77,7 @@ pub fn is_shown(contact: &Contact, channel: Channel, known: Known) -> bool {
 /// One thing to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// A channel's status.
     Channel(Channel, ChannelStatus),
-    /// A membership.
     Membership(ListId, Channel, MembershipStatus),
 }
 

@@ -10,7 +10,6 @@ use url::Url;
 
 /// Bytes of `html`: 100 KB.
 pub const HTML_BYTES_MAX: usize = 102_400;
-/// Characters of `redirectUrl`.
 const REDIRECT_URL_CHARS_MAX: usize = 2048;
 /// Bytes of `designJson`, written compactly.
 pub const DESIGN_BYTES_MAX: usize = 1 << 20;
@@ -20,10 +19,8 @@ pub const SLOT: &str = "preferences_form";
 /// How the page is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// The built-in page.
     #[default]
     Default,
-    /// The workspace's HTML.
     Custom,
     /// The workspace's HTML, drawn in the visual editor.
     Dnd,
@@ -63,7 +60,6 @@ pub struct PageTemplate {
     pub mode: Mode,
     /// HTML and Liquid, for the authored modes.
     pub html: String,
-    /// Where `redirect` leads.
     pub redirect_url: String,
     /// The visual editor's own document.
     pub design_json: Option<Map<String, Value>>,

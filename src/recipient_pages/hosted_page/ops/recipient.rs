@@ -37,7 +37,6 @@ const NO_LINK: Error = Error::NotFound("Link");
 /// What a browser gets.
 #[derive(Debug)]
 pub struct Answer {
-    /// The document.
     pub html: String,
     /// Where it goes on, after something was recorded.
     pub redirect: Option<Url>,
@@ -85,7 +84,6 @@ fn test_page(token: &str) -> Option<Answer> {
     (token == TEST_TOKEN).then(|| Answer::page(page::of_test()))
 }
 
-/// The preference page.
 pub async fn show(app: &PageState, token: &str) -> Result<Answer> {
     if let Some(answer) = test_page(token) {
         return Ok(answer);
@@ -177,7 +175,6 @@ async fn page_of(template: PageTemplate, filled: Filled) -> Result<String> {
 /// A link of which a message's way out is made.
 #[derive(Debug, Clone, Copy)]
 pub enum WayOut {
-    /// Of a message.
     Real(Unsubscribe),
     /// Of a test, which does nothing.
     Test,

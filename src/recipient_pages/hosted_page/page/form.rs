@@ -20,7 +20,6 @@ pub(super) const fn channel_name(channel: Channel) -> &'static str {
     }
 }
 
-/// The built-in page.
 pub(in crate::hosted_page) fn built_in(filled: &Filled) -> String {
     let choices = &filled.choices;
     let content = html! {

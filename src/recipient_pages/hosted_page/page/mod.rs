@@ -20,10 +20,8 @@ pub(super) use self::{
 
 use super::model::Choices;
 
-/// A page's content.
 #[derive(Debug, Clone)]
 pub(super) struct Filled {
-    /// What is chosen.
     pub(super) choices: Choices,
     /// Whether something has just been saved.
     pub(super) saved: bool,

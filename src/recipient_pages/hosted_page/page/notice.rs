@@ -12,7 +12,6 @@ use crate::hosted_page::model::Contact;
 pub(in crate::hosted_page) struct Subject {
     /// The list's name; the whole channel where there is none.
     pub(in crate::hosted_page) list: Option<String>,
-    /// The channel.
     pub(in crate::hosted_page) channel: Channel,
 }
 

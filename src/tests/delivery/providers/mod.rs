@@ -52,7 +52,6 @@ pub(crate) fn provider(variables: &[(&str, &str)], channel: MessageChannel) -> A
     providers.of(channel).unwrap()
 }
 
-/// A message.
 pub(crate) fn message(to: &str, content: Content) -> Outgoing {
     Outgoing {
         id: MessageId::mint(NOW),
@@ -67,7 +66,6 @@ pub(crate) fn message(to: &str, content: Content) -> Outgoing {
     }
 }
 
-/// An email.
 pub(crate) fn email(to: &str) -> Outgoing {
     let content = EmailContent {
         subject: "Grüße".to_owned(),

@@ -32,7 +32,6 @@ pub(super) struct Reply {
     is_never: bool,
 }
 
-/// A running simulator.
 #[derive(Debug)]
 pub(super) struct Simulator {
     pub(super) url: String,

@@ -62,7 +62,6 @@ pub struct NewSession {
     pub ttl: Duration,
 }
 
-/// A verified token.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// The workspace it opens.
@@ -118,13 +117,9 @@ enum Audience {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
-    /// Everything.
     Owner,
-    /// Everything.
     Admin,
-    /// Everything but deleting.
     Editor,
-    /// Reading.
     Viewer,
 }
 
@@ -153,7 +148,6 @@ impl Sessions {
         }
     }
 
-    /// Makes a token.
     pub fn create(&self, now: Timestamp, new: NewSession) -> Result<SecretString> {
         if new.scopes.is_empty() {
             return Err(Error::bad_request("a session needs at least one scope"));
@@ -182,7 +176,6 @@ impl Sessions {
         Ok(SecretString::from(token))
     }
 
-    /// Verifies a token.
     pub fn verify(&self, token: &SecretString, now: Timestamp) -> Result<Session> {
         let text = token.expose_secret();
         let header = jsonwebtoken::decode_header(text).map_err(|_| INVALID)?;

@@ -197,7 +197,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

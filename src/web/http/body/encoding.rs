@@ -19,11 +19,9 @@ const INFLATE_STEP_BYTES: usize = 16 << 10;
 /// How a body was packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// As it is.
     Identity,
     /// RFC 1952, of one or several members.
     Gzip,
-    /// RFC 8878.
     Zstd,
 }
 

@@ -43,7 +43,6 @@ where
 /// A JSON body as bytes, for a parser that works in place.
 #[derive(Debug)]
 pub struct JsonBytes<const MAX_BYTES: usize> {
-    /// The decompressed body.
     pub bytes: Vec<u8>,
     /// The body's share of memory; keep it as long as the bytes.
     pub held: Held,
@@ -67,7 +66,6 @@ where
 /// A body as bytes, whatever it says it is: for callers whose signature is over the bytes.
 #[derive(Debug)]
 pub struct RawBytes<const MAX_BYTES: usize> {
-    /// The decompressed body.
     pub bytes: Vec<u8>,
     /// The body's share of memory; keep it as long as the bytes.
     pub held: Held,

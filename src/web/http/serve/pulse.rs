@@ -138,11 +138,8 @@ impl Pulse {
 /// What a connection took too long over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// A request head.
     Head,
-    /// The next request.
     Idle,
-    /// Taking an answer.
     Answer,
 }
 

@@ -44,7 +44,6 @@ pub(super) const SMALL_BYTES_MAX: usize = 1000;
 pub(super) struct App {
     pub(super) budget: BodyBudget,
     pub(super) readiness: Readiness,
-    /// Lets `/wait` answer.
     pub(super) go: Arc<Notify>,
     /// Told when `/wait` has begun.
     pub(super) begun: Arc<Notify>,
@@ -85,13 +84,11 @@ impl FromFields for Named {
     }
 }
 
-/// Makes a thing.
 #[utoipa::path(post, path = "/things", tag = "things", responses((status = 200)))]
 async fn create_thing(Body(named): Body<Named>) -> Json<Value> {
     Json(json!({ "name": named.0 }))
 }
 
-/// Needs a key.
 #[utoipa::path(post, path = "/guarded", tag = "things", responses((status = 200)))]
 async fn guarded(_: Caller<scope::EventsWrite>, Body(named): Body<Named>) -> Json<Value> {
     Json(json!({ "name": named.0 }))
@@ -160,14 +157,12 @@ async fn owned(_: Owner, body: JsonBytes<SMALL_BYTES_MAX>) -> Json<Value> {
     Json(json!({ "bytes": body.bytes.len() }))
 }
 
-/// Bytes of `/large`.
 pub(super) const LARGE_BYTES: usize = 64 << 20;
 
 async fn large() -> Vec<u8> {
     vec![b'x'; LARGE_BYTES]
 }
 
-/// A running server.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) app: App,

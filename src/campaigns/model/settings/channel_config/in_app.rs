@@ -19,7 +19,6 @@ const DELAY_SECONDS_MAX: u32 = 3600;
 const DISPLAYS_MAX: u32 = 10_000;
 /// Longest time between two displays, in hours: a year.
 const HOURS_BETWEEN_MAX: u32 = 8760;
-/// Greatest priority.
 const PRIORITY_MAX: u32 = 1000;
 /// Web apps of one message.
 const WEB_APPS_MAX: usize = 50;
@@ -35,7 +34,6 @@ pub enum InAppType {
     Modal,
     /// A strip at an edge.
     Banner,
-    /// The whole screen.
     Fullscreen,
     /// A card that comes in from below.
     Slideup,
@@ -76,7 +74,6 @@ impl InAppTriggerKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InAppTrigger {
-    /// What happens.
     #[serde(rename = "type")]
     pub kind: InAppTriggerKind,
     /// For `event`: its name.

@@ -42,11 +42,8 @@ pub const ATTEMPTS_DEFAULT: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {
-    /// Browsers.
     Web,
-    /// Apple's.
     Ios,
-    /// Google's.
     Android,
 }
 
@@ -60,7 +57,6 @@ impl Platform {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PushPriority {
-    /// At once.
     #[default]
     High,
     /// When it suits the battery.

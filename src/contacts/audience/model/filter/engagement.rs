@@ -15,7 +15,6 @@ use crate::audience::model::word;
 pub enum Engagement {
     /// One was sent to them.
     Sent,
-    /// They opened one.
     Opened,
     /// They clicked in one.
     Clicked,
@@ -27,7 +26,6 @@ const OPERATORS: &[(&str, Engagement)] =
 /// People to whom messages were sent, who opened or clicked them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngagementFilter {
-    /// What they did.
     pub engagement: Engagement,
     /// Only messages on this channel (`field`).
     pub channel: Option<Channel>,

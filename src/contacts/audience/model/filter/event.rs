@@ -32,7 +32,6 @@ const COUNT_OPERATORS: &[(&str, CountOperator)] = &[
 ];
 
 impl CountTest {
-    /// At least once.
     pub const ONCE: Self = Self { op: CountOperator::Gte, n: 1 };
 
     /// The least and the most times that pass, both included; `None` where no number of times does.
@@ -59,9 +58,7 @@ impl FromFields for CountTest {
 /// People who performed an event, or did not: the exact complement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventFilter {
-    /// The event.
     pub name: String,
-    /// `not_performed`.
     pub not: bool,
     /// How often; at least once where absent.
     pub count: Option<CountTest>,
@@ -113,7 +110,6 @@ fn problem_of(error: &FilterError) -> String {
     text.find(" must ").and_then(|at| text.get(at + 1..)).unwrap_or(&text).to_owned()
 }
 
-/// Reads `withinDays`.
 pub(super) fn within_days(body: &mut Fields<'_>) -> Option<u32> {
     let days = body.optional("withinDays").integer(1..=i64::from(WITHIN_DAYS_MAX));
     days.and_then(|days| u32::try_from(days).ok())

@@ -18,10 +18,8 @@ const SEGMENT_LABEL: &str = "segmentId";
 /// Where an id was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
-    /// In `field`.
     #[default]
     Field,
-    /// In `value`.
     Value,
     /// In `value`, with the word for it in `field`.
     LabelledValue,
@@ -84,12 +82,10 @@ impl ListFilter {
         Self { named, list }
     }
 
-    /// The list.
     pub const fn list(&self) -> ListId {
         self.list
     }
 
-    /// `not_member`.
     pub const fn not(&self) -> bool {
         self.named.not
     }
@@ -111,7 +107,6 @@ impl SegmentFilter {
         Self { named: Named::read(body, SEGMENT_LABEL) }
     }
 
-    /// `not_member`.
     pub const fn not(&self) -> bool {
         self.named.not
     }

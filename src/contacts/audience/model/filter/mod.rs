@@ -29,7 +29,6 @@ use kernel::{
 
 use super::{Criterion, Operator, Path, Scalar, word};
 
-/// A custom attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttributeFilter {
     /// The way to the attribute.
@@ -41,28 +40,19 @@ pub struct AttributeFilter {
 /// The status of consent on a channel, as it is recorded; nothing recorded is no status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelFilter {
-    /// The channel.
     pub channel: Channel,
     /// What must hold of its status.
     pub criterion: Criterion,
 }
 
-/// A filter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// `attribute`
     Attribute(AttributeFilter),
-    /// `profile`
     Profile(ProfileFilter),
-    /// `event`
     Event(EventFilter),
-    /// `segment`
     Segment(SegmentFilter),
-    /// `list`
     List(ListFilter),
-    /// `channel`
     Channel(ChannelFilter),
-    /// `engagement`
     Engagement(EngagementFilter),
 }
 

@@ -73,7 +73,6 @@ impl ProfileField {
 /// A field of the profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileFilter {
-    /// The field.
     pub field: ProfileField,
     /// What must hold of it.
     pub criterion: Criterion,

@@ -22,7 +22,6 @@ const REASONS: i32 = 4;
 /// The people of one event or engagement filter, as they were put into `audience_people`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct PeopleSet {
-    /// Their number there.
     pub(in crate::audience) filter: i16,
     /// Whether any is named by an identifier as tracked.
     pub(in crate::audience) has_tokens: bool,

@@ -51,9 +51,7 @@ pub async fn apply_inline(
 /// Contacts to be added to a list, or removed from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'a> {
-    /// The list.
     pub list: ListId,
-    /// The channel.
     pub channel: Channel,
     /// The contacts. Those that are not there are passed over, repeated ones count once.
     pub users: &'a [UserId],
@@ -80,7 +78,6 @@ impl Members<'_> {
 /// What became of a bulk addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added {
-    /// Memberships made.
     pub added: u64,
     /// Contacts that had opted out, and stay so.
     pub skipped_unsubscribed: u64,

@@ -28,7 +28,6 @@ const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
 pub const SDK_SOURCE: &str = "sdk";
 /// The reason in the history of a subscription that was confirmed.
 pub(in crate::consent::ops) const CONFIRMED: &str = "confirmed by the link sent to the contact";
-/// Who confirms.
 pub(in crate::consent::ops) const RECIPIENT: &str = "recipient";
 
 /// What an opt-in of this source takes out of the ledgers: an app's takes nothing that an operator or another
@@ -40,7 +39,6 @@ pub(in crate::consent::ops) fn reach_of(source: &str) -> OptInReach {
 /// A contact's own word on one list and channel.
 #[derive(Debug, Clone)]
 pub struct Subscription {
-    /// Whose, to what.
     pub key: MembershipKey,
     /// The words consented to.
     pub consent_text: Option<String>,
@@ -49,7 +47,6 @@ pub struct Subscription {
 /// What became of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subscribed {
-    /// It is so.
     Now(Membership),
     /// It waits for the click on a link, which the caller has to send: see
     /// [`web::links::Link::ConfirmSubscription`].

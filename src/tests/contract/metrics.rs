@@ -1,4 +1,4 @@
-//! `/metrics`: what is scraped is what the catalogue and the README name.
+//! `/metrics`: what is scraped is what the catalogue and the operator's document name.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,12 @@ use crate::kit::{Client, Workspace, eventually, server, snapshots};
 
 /// Names whose metrics come from the process, not from the catalogue.
 const PROCESS_PREFIX: &str = "process_";
+
+const OPERATIONS: &str = include_str!("../../server/README.md");
+const LIST_BEGIN: &str = "<!-- metrics: begin -->";
+const LIST_END: &str = "<!-- metrics: end -->";
+/// Columns of a line of the document.
+const DOCUMENT_WIDTH: usize = 120;
 
 async fn scrape() -> String {
     Client::new(&server().admin_url, None).get("/metrics", 200).await.text
@@ -72,13 +78,43 @@ async fn labels_are_never_what_a_caller_can_choose() {
     assert!(text.contains("route=\"/users/{userId}/events\""), "{text}");
 }
 
-#[test]
-fn the_readme_lists_exactly_the_catalogue() {
-    let readme = include_str!("../../../README.md");
+/// The list of metrics in the operator's document: one item a metric, wrapped.
+fn rendered_catalogue() -> String {
+    let mut text = String::new();
     for metric in METRICS {
-        let row = format!("| `{}` | {} | {} |", metric.name, metric.kind.name(), metric.help);
-        assert!(readme.contains(&row), "README lacks: {row}");
+        let item = format!("- `{}` ({}): {}", metric.name, metric.kind.name(), metric.help);
+        let mut column = 0;
+        for word in item.split(' ') {
+            let width = word.chars().count();
+            if column > 0 && column + 1 + width > DOCUMENT_WIDTH {
+                text.push_str("\n  ");
+                column = 2;
+            } else if column > 0 {
+                text.push(' ');
+                column += 1;
+            }
+            text.push_str(word);
+            column += width;
+        }
+        text.push('\n');
     }
+    text
+}
+
+#[test]
+fn the_document_of_operations_lists_the_catalogue() {
+    let (before, rest) = OPERATIONS.split_once(LIST_BEGIN).expect("the marker before the list");
+    let (listed, after) = rest.split_once(LIST_END).expect("the marker after the list");
+    let expected = format!("\n{}", rendered_catalogue());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/README.md");
+        std::fs::write(path, format!("{before}{LIST_BEGIN}{expected}{LIST_END}{after}")).unwrap();
+        return;
+    }
+    assert!(
+        listed == expected,
+        "src/server/README.md differs from the catalogue; run this test with UPDATE_DOCS=1"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word Prometheus and the README use.
+    /// The kind as Prometheus names it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -42,7 +42,7 @@ const fn metric(name: &'static str, kind: Kind, unit: Unit, help: &'static str) 
 use Kind::{Counter, Gauge, Histogram};
 use Unit::{Bytes, Count, Seconds};
 
-/// All metrics, in the order the README lists them. The process figures come from `metrics-process`.
+/// All metrics, in the order of the list in `src/server/README.md`. The process figures come from `metrics-process`.
 pub const METRICS: &[Metric] = &[
     metric("http_requests_total", Counter, Count, "requests answered, by route, method and status"),
     metric(

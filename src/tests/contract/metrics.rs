@@ -10,7 +10,8 @@ use crate::kit::{Client, Workspace, eventually, server, snapshots};
 /// Names whose metrics come from the process, not from the catalogue.
 const PROCESS_PREFIX: &str = "process_";
 
-const OPERATIONS: &str = include_str!("../../server/README.md");
+/// Where the list of metrics stands.
+const OPERATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/README.md");
 const LIST_BEGIN: &str = "<!-- metrics: begin -->";
 const LIST_END: &str = "<!-- metrics: end -->";
 /// Columns of a line of the document.
@@ -103,12 +104,13 @@ fn rendered_catalogue() -> String {
 
 #[test]
 fn the_document_of_operations_lists_the_catalogue() {
-    let (before, rest) = OPERATIONS.split_once(LIST_BEGIN).expect("the marker before the list");
+    let document = std::fs::read_to_string(OPERATIONS).unwrap();
+    let (before, rest) = document.split_once(LIST_BEGIN).expect("the marker before the list");
     let (listed, after) = rest.split_once(LIST_END).expect("the marker after the list");
     let expected = format!("\n{}", rendered_catalogue());
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/README.md");
-        std::fs::write(path, format!("{before}{LIST_BEGIN}{expected}{LIST_END}{after}")).unwrap();
+        let updated = format!("{before}{LIST_BEGIN}{expected}{LIST_END}{after}");
+        std::fs::write(OPERATIONS, updated).unwrap();
         return;
     }
     assert!(

@@ -33,7 +33,6 @@ mod sending;
 mod single;
 mod stats;
 mod suppressions;
-mod tidy;
 mod triggers;
 mod upgrade;
 mod users;

@@ -11,7 +11,7 @@ pub(crate) fn is_of_tests(attributes: &[Attribute]) -> bool {
         if let Meta::List(list) = &attribute.meta {
             identifiers(list.tokens.clone(), &mut found);
         }
-        let has = |word: &str| found.iter().any(|(name, _)| name == word);
+        let has = |word: &str| found.iter().any(|it| it.text == word);
         has("test") && !has("not")
     })
 }

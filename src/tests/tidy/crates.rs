@@ -4,98 +4,35 @@ use std::collections::BTreeSet;
 
 use crate::sources::Workspace;
 
-/// Crates of the workspace that each may depend on. A new crate is added here with what it is made of.
-const ALLOWED: &[(&str, &[&str])] = &[
-    ("kernel", &[]),
-    ("statistics", &[]),
-    ("supervisor", &[]),
-    ("tidy", &[]),
-    ("loadtest", &[]),
-    ("clickhouse-embedded", &[]),
-    ("ingest", &["supervisor"]),
-    ("analytics", &["ingest"]),
-    ("content", &["kernel"]),
-    ("settings", &["kernel"]),
-    ("engines", &["kernel", "settings", "supervisor", "clickhouse-embedded"]),
-    ("web", &["kernel", "settings", "engines", "supervisor", "ingest", "analytics"]),
-    (
-        "sender_domains",
-        &["kernel", "settings", "engines", "supervisor", "ingest", "analytics", "web"],
-    ),
-    (
-        "contacts",
-        &["kernel", "settings", "engines", "supervisor", "ingest", "analytics", "web", "content"],
-    ),
+/// Crates of the workspace that each may depend on, those below first. A new dependency is added here deliberately.
+const ALLOWED: &[(&str, &str)] = &[
+    ("kernel", ""),
+    ("statistics", ""),
+    ("supervisor", ""),
+    ("tidy", ""),
+    ("loadtest", ""),
+    ("clickhouse-embedded", ""),
+    ("ingest", "supervisor"),
+    ("analytics", "kernel ingest"),
+    ("content", "kernel"),
+    ("config", "kernel"),
+    ("engines", "kernel config supervisor clickhouse-embedded ingest analytics"),
+    ("web", "kernel supervisor ingest analytics"),
+    ("contacts", "kernel supervisor ingest analytics web"),
+    ("sender_domains", "kernel config web"),
     (
         "campaigns",
-        &[
-            "kernel",
-            "settings",
-            "engines",
-            "supervisor",
-            "ingest",
-            "analytics",
-            "web",
-            "content",
-            "statistics",
-            "contacts",
-            "sender_domains",
-        ],
+        "kernel config content statistics engines supervisor analytics web contacts sender_domains",
     ),
-    (
-        "stats",
-        &[
-            "kernel",
-            "settings",
-            "engines",
-            "supervisor",
-            "ingest",
-            "analytics",
-            "web",
-            "content",
-            "statistics",
-            "contacts",
-            "campaigns",
-        ],
-    ),
-    ("providers", &["kernel", "settings", "engines", "supervisor", "content", "web"]),
+    ("stats", "kernel statistics analytics web campaigns"),
+    ("providers", "kernel config content engines ingest sender_domains campaigns"),
     (
         "delivery",
-        &[
-            "kernel",
-            "settings",
-            "engines",
-            "supervisor",
-            "ingest",
-            "analytics",
-            "web",
-            "content",
-            "statistics",
-            "contacts",
-            "sender_domains",
-            "campaigns",
-            "stats",
-            "providers",
-        ],
+        "kernel config content supervisor ingest web contacts sender_domains campaigns stats providers",
     ),
-    (
-        "sdk",
-        &[
-            "kernel",
-            "settings",
-            "engines",
-            "supervisor",
-            "ingest",
-            "analytics",
-            "web",
-            "content",
-            "statistics",
-            "contacts",
-            "campaigns",
-            "stats",
-            "delivery",
-        ],
-    ),
+    ("callbacks", "kernel config supervisor web providers delivery"),
+    ("recipient_pages", "kernel content web contacts providers delivery"),
+    ("sdk", "kernel engines ingest web contacts campaigns providers delivery"),
 ];
 
 /// Crates that do without these libraries: what needs no HTTP server or PostgreSQL has none.
@@ -104,7 +41,8 @@ const WITHOUT: &[(&str, &[&str])] = &[
     ("analytics", &["axum", "sqlx"]),
     ("clickhouse-embedded", &["axum", "sqlx"]),
     ("loadtest", &["axum", "sqlx"]),
-    ("kernel", &["axum", "http", "sqlx", "tokio", "reqwest"]),
+    // It may depend on sqlx, for one conversion of errors that Rust allows nowhere else.
+    ("kernel", &["axum", "http", "tokio", "reqwest"]),
     ("statistics", &["axum", "http", "sqlx", "tokio", "reqwest"]),
     ("content", &["axum", "sqlx"]),
 ];
@@ -119,7 +57,7 @@ fn crates_depend_only_on_the_crates_below_them() {
         // The program itself is made of all.
         assert!(allowed.is_some() || package == "millrace", "{package} is not in the table");
         for used in krate.dependencies.iter().filter(|it| members.contains(it.as_str())) {
-            let is_allowed = allowed.is_none_or(|(_, them)| them.contains(&used.as_str()));
+            let is_allowed = allowed.is_none_or(|(_, them)| them.split(' ').any(|it| it == used));
             assert!(is_allowed, "{package} may not depend on {used}");
         }
     }
@@ -129,9 +67,9 @@ fn crates_depend_only_on_the_crates_below_them() {
 fn the_table_of_crates_is_a_hierarchy() {
     for (at, (package, allowed)) in ALLOWED.iter().enumerate() {
         let below: Vec<&str> = ALLOWED[..at].iter().map(|(name, _)| *name).collect();
-        for used in *allowed {
+        for used in allowed.split_terminator(' ') {
             assert!(
-                below.contains(used),
+                below.contains(&used),
                 "{package} may use {used}, which is not listed before it"
             );
         }

@@ -22,12 +22,20 @@ mod words;
 
 use sources::Finding;
 
+/// What remains is listed when there is little of it.
+const SHOWN_MAX: usize = 25;
+
 /// Fails when more findings break a rule than are known to, and lists them.
 #[track_caller]
 fn at_most(remaining: usize, rule: &str, mut findings: Vec<Finding>) {
     findings.sort();
     let count = findings.len();
     println!("{rule}: {count} of at most {remaining}");
+    if count > 0 && count <= SHOWN_MAX {
+        for finding in &findings {
+            println!("    {finding}");
+        }
+    }
     assert!(
         count <= remaining,
         "{rule}: {count}, more than the {remaining} that remain:\n{}",

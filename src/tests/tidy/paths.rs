@@ -12,6 +12,7 @@ use crate::{
     conditions::{attributes, is_of_tests},
     schemas::{self, Schema},
     signatures::{self, TupleParameter},
+    words::Word,
 };
 
 /// A path as it is written, in the module where it is.
@@ -46,13 +47,13 @@ pub(crate) struct Syntax {
     pub(crate) test_modules: Vec<Vec<String>>,
     /// Lines of modules for tests within the file.
     pub(crate) test_lines: usize,
-    pub(crate) macros: Vec<(String, usize)>,
+    pub(crate) macros: Vec<Word>,
     pub(crate) tuple_parameters: Vec<TupleParameter>,
     pub(crate) schemas: Vec<Schema>,
     /// Identifiers and keywords, raw ones without `r#`.
-    pub(crate) identifiers: Vec<(String, usize)>,
+    pub(crate) identifiers: Vec<Word>,
     /// Types of `static` items, as their tokens are written.
-    pub(crate) statics: Vec<(String, usize)>,
+    pub(crate) statics: Vec<Word>,
 }
 
 /// Reads the syntax of a file.
@@ -65,11 +66,11 @@ pub(crate) fn read(file: &syn::File, module: &[String], is_test: bool) -> Syntax
 }
 
 /// All identifiers of a text, in macros and attributes as well; comments are none.
-pub(crate) fn identifiers(tokens: TokenStream, found: &mut Vec<(String, usize)>) {
+pub(crate) fn identifiers(tokens: TokenStream, found: &mut Vec<Word>) {
     for token in tokens {
         match token {
             TokenTree::Ident(ident) => {
-                found.push((name_of(&ident), line_of(&ident)));
+                found.push(Word { text: name_of(&ident), line: line_of(&ident) });
             }
             TokenTree::Group(group) => identifiers(group.stream(), found),
             TokenTree::Punct(_) | TokenTree::Literal(_) => {}
@@ -231,7 +232,7 @@ impl<'ast> Visit<'ast> for Reader {
     fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
         if !self.is_test {
             let words = signatures::type_names(&item.ty).join(" ");
-            self.facts.statics.push((words, item.ident.span().start().line));
+            self.facts.statics.push(Word { text: words, line: line_of(&item.ident) });
         }
         visit::visit_item_static(self, item);
     }
@@ -263,7 +264,7 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_macro(&mut self, it: &'ast syn::Macro) {
         if let Some(last) = it.path.segments.last().filter(|_| !self.is_test) {
-            self.facts.macros.push((last.ident.to_string(), line_of(&last.ident)));
+            self.facts.macros.push(Word { text: name_of(&last.ident), line: line_of(&last.ident) });
         }
         visit::visit_macro(self, it);
     }

@@ -29,7 +29,7 @@ pub(crate) fn described(attributes: &[Attribute], ident: &Ident) -> Option<Schem
     for tokens in of("derive") {
         identifiers(tokens, &mut derived);
     }
-    derived.iter().find(|(name, _)| name == "ToSchema")?;
+    derived.iter().find(|it| it.text == "ToSchema")?;
     let renamed = of("schema").into_iter().find_map(|tokens| {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         tokens.windows(3).find_map(|three| match three {

@@ -88,8 +88,8 @@ fn parameters_are_no_tuples() {
 fn no_semaphore_is_shared_by_the_whole_process() {
     let mut found = Vec::new();
     for source in Workspace::get().production() {
-        let own = source.syntax.statics.iter().filter(|(names, _)| names.contains("Semaphore"));
-        found.extend(own.map(|(_, line)| source.finding(*line, "a static semaphore")));
+        let own = source.syntax.statics.iter().filter(|it| it.text.contains("Semaphore"));
+        found.extend(own.map(|it| source.finding(it.line, "a static semaphore")));
     }
     at_most(STATIC_SEMAPHORES_REMAINING, "static semaphores", found);
 }
@@ -102,5 +102,5 @@ fn tuples_are_found_inside_of_other_types() {
     let facts = crate::paths::read(&syn::parse_file(text).unwrap(), &["c".to_owned()], false);
     let names: Vec<&str> = facts.tuple_parameters.iter().map(|it| it.function.as_str()).collect();
     assert_eq!(names, ["plain", "listed", "listed"]);
-    assert_eq!(facts.statics[0].0, "LazyLock Arc Semaphore");
+    assert_eq!(facts.statics[0].text, "LazyLock Arc Semaphore");
 }

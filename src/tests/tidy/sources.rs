@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     paths::{self, Syntax},
-    words,
+    words::{self, Word},
 };
 
 /// Folders without sources of the project.
@@ -38,7 +38,7 @@ pub(crate) struct Source {
     pub(crate) module: Vec<String>,
     pub(crate) text: String,
     /// All words of the text in small letters, each with its line.
-    pub(crate) words: Vec<(String, usize)>,
+    pub(crate) words: Vec<Word>,
     pub(crate) syntax: Syntax,
 }
 

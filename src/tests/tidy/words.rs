@@ -1,6 +1,8 @@
 //! Words that only this project's authors understood, and the field's terms for them.
 
-use crate::sources::{Finding, Workspace};
+use std::{path::PathBuf, sync::LazyLock};
+
+use crate::sources::{Finding, Workspace, files};
 
 /// Where a word is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +11,7 @@ enum Within {
     Identifier,
     /// Words that identifiers are made of, as `tell` of `tell_all`.
     Name,
-    /// Names, comments and texts.
+    /// Names, comments and texts, documents and SQL as well.
     Text,
 }
 
@@ -17,35 +19,35 @@ use Within::{Identifier, Name, Text};
 
 /// A word, the term to use, and how often it remains at most.
 const WORDS: &[(Within, &str, &str, usize)] = &[
-    (Text, "tell", "record, publish", 155),
-    (Text, "tells", "record, publish", 103),
-    (Text, "telling", "record, publish", 15),
-    (Text, "told", "recorded, published", 586),
-    (Text, "untold", "unpublished", 21),
-    (Text, "teller", "callback source", 81),
-    (Text, "tellers", "callback source", 26),
-    (Text, "heard", "received feedback", 235),
-    (Text, "judge", "check, eligibility", 129),
-    (Text, "judges", "check, eligibility", 47),
-    (Text, "judged", "check, eligibility", 173),
-    (Text, "judging", "check, eligibility", 7),
+    (Text, "tell", "record, publish", 160),
+    (Text, "tells", "record, publish", 110),
+    (Text, "telling", "record, publish", 16),
+    (Text, "told", "recorded, published", 637),
+    (Text, "untold", "unpublished", 23),
+    (Text, "teller", "callback source", 76),
+    (Text, "tellers", "callback source", 24),
+    (Text, "heard", "received feedback", 233),
+    (Text, "judge", "check, eligibility", 133),
+    (Text, "judges", "check, eligibility", 43),
+    (Text, "judged", "check, eligibility", 196),
+    (Text, "judging", "check, eligibility", 9),
     (Text, "mend", "recover", 5),
     (Text, "mends", "recover", 1),
-    (Text, "mended", "recover", 20),
+    (Text, "mended", "recover", 21),
     (Text, "mending", "recover", 0),
-    (Text, "nobody", "no profile, no caller", 280),
-    (Text, "somebody", "a profile, a caller", 172),
-    (Text, "whoever", "any caller, each profile", 66),
+    (Text, "nobody", "no profile, no caller", 292),
+    (Text, "somebody", "a profile, a caller", 171),
+    (Text, "whoever", "any caller, each profile", 69),
     (Text, "lookers", "engaged users", 6),
     (Text, "reckon", "compute, count", 2),
     (Text, "reckons", "compute, count", 3),
     (Text, "reckoned", "compute, count", 4),
-    (Text, "reckoning", "compute, count", 2),
+    (Text, "reckoning", "compute, count", 3),
     (Text, "deed", "conversion event", 117),
     (Text, "deeds", "conversion event", 24),
     (Text, "dressing", "instrumentation of links and opens", 5),
     (Text, "unsaid", "not rendered", 6),
-    (Text, "handover", "send", 5),
+    (Text, "handover", "send", 7),
     (Text, "door", "ingest handle", 10),
     (Name, "say", "render, content", 59),
     (Name, "said", "render, content", 315),
@@ -54,11 +56,11 @@ const WORDS: &[(Within, &str, &str, usize)] = &[
     (Name, "scene", "campaign context", 108),
     (Name, "carrier", "provider settings", 49),
     (Name, "carriers", "provider settings", 27),
-    (Name, "carried", "provider settings", 88),
+    (Name, "carried", "provider settings", 80),
     (Name, "anatomy", "HTML outline", 34),
     (Name, "pulse", "connection timeouts", 94),
     (Identifier, "Note", "MessageEvent", 21),
-    (Identifier, "Bell", "DueSignal", 9),
+    (Identifier, "Bell", "DueSignal", 0),
     (Identifier, "Whose", "a name that says of what", 50),
     (Identifier, "Why", "a name that says of what", 54),
     (Identifier, "Ask", "a name that says of what", 65),
@@ -69,7 +71,7 @@ const WORDS: &[(Within, &str, &str, usize)] = &[
     (Identifier, "Standing", "MessageStatus", 159),
     (Identifier, "Round", "BatchReport, or of what", 37),
     (Identifier, "Turns", "FairScheduler", 5),
-    (Identifier, "Nothing", "EmptyBody", 31),
+    (Identifier, "Nothing", "EmptyBody", 14),
     (Identifier, "Shown", "HtmlErrorPage", 24),
     (Identifier, "Unread", "BodyDrain", 14),
     (Identifier, "Lent", "BodyDrain", 4),
@@ -80,13 +82,27 @@ const WORDS: &[(Within, &str, &str, usize)] = &[
     (Identifier, "hand_over", "send", 12),
 ];
 
-/// The words of a text: runs of letters, taken apart where a capital follows a small letter.
-pub(crate) fn words(text: &str) -> Vec<(String, usize)> {
+/// A word of a text, or an identifier of code.
+#[derive(Debug)]
+pub(crate) struct Word {
+    pub(crate) text: String,
+    pub(crate) line: usize,
+}
+
+/// A text that is no Rust.
+#[derive(Debug)]
+struct Document {
+    path: PathBuf,
+    words: Vec<Word>,
+}
+
+/// The words of a text in small letters: runs of letters, taken apart where a capital follows a small letter.
+pub(crate) fn words(text: &str) -> Vec<Word> {
     let (mut found, mut word, mut line) = (Vec::new(), String::new(), 1);
     for c in text.chars().chain(['\n']) {
         let follows = c.is_uppercase() && word.chars().next_back().is_some_and(char::is_lowercase);
         if (!c.is_alphabetic() || follows) && !word.is_empty() {
-            found.push((std::mem::take(&mut word).to_lowercase(), line));
+            found.push(Word { text: std::mem::take(&mut word).to_lowercase(), line });
         }
         if c.is_alphabetic() {
             word.push(c);
@@ -96,29 +112,45 @@ pub(crate) fn words(text: &str) -> Vec<(String, usize)> {
     found
 }
 
+/// The lines in which a word is; a line for each time.
+fn lines(words: &[Word], wanted: &str) -> Vec<usize> {
+    words.iter().filter(|word| word.text == wanted).map(|word| word.line).collect()
+}
+
 fn found_in_sources(within: Within, wanted: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for source in Workspace::get().sources.iter().filter(|it| it.krate() != "tidy") {
-        let here: Vec<usize> = match within {
-            Identifier => {
-                let own = source.syntax.identifiers.iter().filter(|(name, _)| name == wanted);
-                own.map(|(_, line)| *line).collect()
-            }
+        let identifiers = &source.syntax.identifiers;
+        let here = match within {
+            Identifier => lines(identifiers, wanted),
             Name => {
-                let own = source.syntax.identifiers.iter();
-                own.flat_map(|(name, line)| words(name).into_iter().map(|(word, _)| (word, *line)))
-                    .filter(|(word, _)| word == wanted)
-                    .map(|(_, line)| line)
-                    .collect()
+                let named = |it: &Word| vec![it.line; lines(&words(&it.text), wanted).len()];
+                identifiers.iter().flat_map(named).collect()
             }
-            Text => {
-                let own = source.words.iter().filter(|(word, _)| word == wanted);
-                own.map(|(_, line)| *line).collect()
-            }
+            Text => lines(&source.words, wanted),
         };
         found.extend(here.into_iter().map(|line| source.finding(line, wanted)));
     }
+    for document in documents().iter().filter(|_| within == Text) {
+        let here = lines(&document.words, wanted).into_iter();
+        found.extend(here.map(|line| {
+            let (path, what) = (document.path.clone(), wanted.to_owned());
+            Finding { path, line, what }
+        }));
+    }
     found
+}
+
+/// Documents and SQL files. Applied migrations stay as they are.
+fn documents() -> &'static [Document] {
+    static READ: LazyLock<Vec<Document>> = LazyLock::new(|| {
+        let texts = ["md", "sql"].into_iter().flat_map(files);
+        texts
+            .filter(|(path, _)| !path.starts_with("migrations"))
+            .map(|(path, text)| Document { path, words: words(&text) })
+            .collect()
+    });
+    &READ
 }
 
 #[test]
@@ -141,6 +173,6 @@ fn names_and_comments_use_the_terms_of_the_field() {
 #[test]
 fn words_are_taken_apart() {
     let found: Vec<String> =
-        words("tell_all HttpBody\n// It's MAX2").into_iter().map(|it| it.0).collect();
+        words("tell_all HttpBody\n// It's MAX2").into_iter().map(|it| it.text).collect();
     assert_eq!(found, ["tell", "all", "http", "body", "it", "s", "max"]);
 }

@@ -6,5 +6,6 @@
 pub mod app;
 pub mod cli;
 pub mod router;
+mod scrape;
 pub mod server;
 pub mod shutdown;

@@ -12,7 +12,7 @@ use web::http::{
     rate::{self, RateLimit, RateLimits},
 };
 
-use crate::{app::App, server::metrics};
+use crate::{app::App, scrape};
 
 /// The API: what [`config::Settings::listen`] answers.
 pub fn api(app: &App) -> Router {
@@ -89,6 +89,6 @@ pub fn health(app: &App) -> Router {
 /// What operators scrape: the answers of [`config::Settings::admin_listen`].
 pub fn admin(app: &App) -> Router {
     let routes =
-        OpenApiRouter::new().routes(routes!(metrics::render_metrics)).merge(health::router());
+        OpenApiRouter::new().routes(routes!(scrape::render_metrics)).merge(health::router());
     Router::from(routes.with_state(app.services().clone()))
 }

@@ -12,12 +12,11 @@ use nix::{errno::Errno, sys::signal::kill, unistd::Pid};
 use rand::RngCore as _;
 use secrecy::SecretString;
 
-use super::{Error, permissions};
+use super::{
+    Error,
+    permissions::{self, CLICKHOUSE_URL_FILE, LOCK_FILE},
+};
 
-/// Held by the one program that uses the directory; says who it is.
-const LOCK_FILE: &str = "millrace.lock";
-/// Where the server that runs the embedded ClickHouse publishes its address, password included.
-pub(super) const CLICKHOUSE_URL_FILE: &str = "clickhouse.url";
 /// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
 /// How long one program waits for a short-lived command to finish.

@@ -7,8 +7,6 @@ use std::{
     path::Path,
 };
 
-use super::data_dir::CLICKHOUSE_URL_FILE;
-
 /// The rights of the group and of everybody else.
 const OTHERS: u32 = 0o077;
 /// The bit of a folder that is shared by design, such as `/tmp`.
@@ -18,8 +16,12 @@ const FOLDERS: [&str; 3] = ["dead-letters", "secrets", "spool"];
 /// Folders of the engines. What is below belongs to the engines, who make it for their user alone; where it
 /// is wider, nobody else gets to it.
 const ENGINES: [&str; 2] = ["clickhouse", "postgres"];
+/// Held by the one program that uses the directory; says who it is.
+pub(super) const LOCK_FILE: &str = "millrace.lock";
+/// Where the server that runs the embedded ClickHouse publishes its address, password included.
+pub(super) const CLICKHOUSE_URL_FILE: &str = "clickhouse.url";
 /// Files beside the folders.
-const FILES: [&str; 2] = [CLICKHOUSE_URL_FILE, "millrace.lock"];
+const FILES: [&str; 2] = [CLICKHOUSE_URL_FILE, LOCK_FILE];
 
 /// Takes the rights of other users away from the data directory and from what Millrace keeps in it. Other
 /// files stay as they are, and so does a folder that is shared by design or that belongs to another user:

@@ -5,7 +5,6 @@
 //! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
 
 mod arrivals;
-pub(crate) mod metrics;
 mod open_files;
 mod stores;
 mod welcome;

@@ -28,8 +28,9 @@ use url::Url;
 
 use super::{
     DataDir, Error,
-    data_dir::{CLICKHOUSE_URL_FILE, make_private, private_file, write_private},
+    data_dir::{make_private, private_file, write_private},
     install::{CLICKHOUSE, Installer},
+    permissions::CLICKHOUSE_URL_FILE,
     process::{self, Engine as _, Launch, Running, Supervised},
 };
 

@@ -40,9 +40,9 @@ const STEADY: Duration = Duration::from_mins(1);
 const TAIL_LINES: usize = 20;
 /// Bytes of one such line that are kept.
 const TAIL_LINE_BYTES_MAX: usize = 1024;
-/// Words by which a child's complaints are known.
-const COMPLAINTS: [&str; 6] = ["PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
-/// PostgreSQL's word for the end of a session: a complaint only among the last words of a server.
+/// Words that mark an error line in a child's log.
+const ERROR_WORDS: [&str; 6] = ["PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
+/// PostgreSQL's word for the end of a session: an error only among the last words of a server.
 const SESSION_ENDED: &str = "FATAL";
 /// Spawn requests waiting at once.
 const SPAWNS_WAITING: usize = 8;
@@ -98,7 +98,7 @@ pub(super) struct Running {
 #[derive(Default)]
 struct Log {
     tail: Mutex<VecDeque<String>>,
-    /// Whether it has answered: until then its complaints belong to the start, which reports its own failure.
+    /// Whether it has answered: until then its errors belong to the start, which reports its own failure.
     ready: AtomicBool,
 }
 
@@ -120,7 +120,8 @@ impl Running {
         // What it wrote last may still be on its way.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let tail = self.log.tail.lock();
-        let last = tail.iter().rev().find(|line| complains(line) || line.contains(SESSION_ENDED));
+        let last =
+            tail.iter().rev().find(|line| is_error_line(line) || line.contains(SESSION_ENDED));
         match last.or(tail.back()) {
             Some(line) => {
                 let line = line.strip_prefix("millrace: ").unwrap_or(line);
@@ -279,7 +280,7 @@ async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Lo
             let end = line.floor_char_boundary(TAIL_LINE_BYTES_MAX);
             line.truncate(end);
         }
-        if log.ready.load(Ordering::Relaxed) && complains(&line) {
+        if log.ready.load(Ordering::Relaxed) && is_error_line(&line) {
             tracing::warn!(engine, "{line}");
         } else {
             tracing::debug!(engine, "{line}");
@@ -292,6 +293,6 @@ async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Lo
     }
 }
 
-fn complains(line: &str) -> bool {
-    COMPLAINTS.iter().any(|word| line.contains(word))
+fn is_error_line(line: &str) -> bool {
+    ERROR_WORDS.iter().any(|word| line.contains(word))
 }

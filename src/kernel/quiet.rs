@@ -1,4 +1,4 @@
-//! `quietTimeOverride`: hours in which a campaign does not send, instead of the workspace's (DECISIONS F9).
+//! `quietTimeOverride`: hours in which a campaign does not send, instead of the workspace's.
 
 use chrono::{NaiveDateTime, NaiveTime};
 use serde::{Deserialize, Serialize};

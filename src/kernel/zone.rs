@@ -15,12 +15,11 @@ const OFFSET_MAX: TimeDelta = TimeDelta::days(1);
 /// The zones of countries, by ISO 3166-1 alpha-2.
 static COUNTRIES: LazyLock<BTreeMap<&str, Zone>> = LazyLock::new(|| {
     let lines = include_str!("countries.tab").lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once(' ')).filter_map(read_country).collect()
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(country, name)| Some((country, name.parse().ok()?)))
+        .collect()
 });
-
-fn read_country((country, name): (&'static str, &'static str)) -> Option<(&'static str, Zone)> {
-    Some((country, name.parse().ok()?))
-}
 
 /// A time zone of the IANA database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ToSchema)]
@@ -44,7 +43,7 @@ pub enum Moments {
 }
 
 impl Moments {
-    /// The one moment a time stands for: the first after a gap, the earlier of two (DECISIONS F4).
+    /// The one moment a time stands for: the first after a gap, the earlier of two.
     pub const fn chosen(self) -> Timestamp {
         match self {
             Self::One(at) | Self::Two(at, _) | Self::Skipped(at) => at,

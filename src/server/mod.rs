@@ -174,7 +174,7 @@ impl Server {
             options.clock,
             &data_dir,
             &engines,
-            (spool.clone(), workers, recorder),
+            IngestParts { spool: spool.clone(), workers, recorder },
         )?;
         app.intake().sequence().raise(last_arrival_number);
         stores::check_cluster(&app).await?;
@@ -385,13 +385,21 @@ fn serve_options(settings: &config::Http) -> ServeOptions {
     }
 }
 
+/// Parts of the ingest that are started before the application state.
+struct IngestParts {
+    spool: Spool,
+    workers: Workers,
+    recorder: Recorder,
+}
+
 fn assemble(
     settings: &Settings,
     clock: Clock,
     data_dir: &DataDir,
     engines: &Engines,
-    (spool, workers, recorder): (Spool, Workers, Recorder),
+    ingest: IngestParts,
 ) -> anyhow::Result<App> {
+    let IngestParts { spool, workers, recorder } = ingest;
     let pool = &settings.engines;
     let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
     let limits = StatementLimits {

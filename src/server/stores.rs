@@ -31,7 +31,7 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 const SILENT_LOOKS_MAX: u32 = 2;
 /// How long a watching task may not beat before it counts as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
-/// Days of server-stamped ids that the door remembers (DECISIONS E2).
+/// Days for which server-stamped event ids are remembered to refuse duplicates.
 const WINDOW_DAYS: i64 = 7;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -85,7 +85,7 @@ impl Stores {
             let (app, spool, pipeline) = (app.clone(), spool.clone(), Arc::clone(&pipeline));
             let options = pipeline_options.clone();
             async move {
-                let up = bring_up_clickhouse(&app, clocks, (&spool, &options), &pipeline);
+                let up = bring_up_clickhouse(&app, clocks, &spool, &options, &pipeline);
                 heartbeat.waiting(up).await;
                 watch_clickhouse(&app, &heartbeat).await;
             }
@@ -117,7 +117,8 @@ async fn bring_up_postgres(app: &App, demo: Option<&Demo>) {
 async fn bring_up_clickhouse(
     app: &App,
     clocks: Clocks,
-    (spool, options): (&Spool, &PipelineOptions),
+    spool: &Spool,
+    options: &PipelineOptions,
     pipeline: &Mutex<Option<Pipeline>>,
 ) {
     let mut tries = Tries::of(Store::Clickhouse);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{super::Error, package::Package, progress};
 
 /// Lines of the client's complaint that are kept.
-const COMPLAINT_LINES_MAX: usize = 12;
+const ERROR_LINES_MAX: usize = 12;
 /// Of those, how many the one line for the operator holds: the code and the cause.
 const SUMMARY_LINES: usize = 3;
 /// Lists the links a package's post-install script would make.
@@ -49,7 +49,7 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
         tracing::info!(engine = package.engine, "{} is installed", package.engine);
         return link(&home);
     }
-    let said = complaint(&output.stderr, &output.stdout);
+    let said = error_lines(&output.stderr, &output.stdout);
     tracing::warn!(engine = package.engine, status = %output.status, npm = ?said, "npm failed");
     let why = match absent {
         Some(file) if output.status.success() => format!("{name} holds no {file}"),
@@ -89,14 +89,14 @@ fn missing_client(package: &Package, error: &io::Error) -> Error {
 }
 
 /// What the client complained of: its error lines without their prefix.
-fn complaint(stderr: &[u8], stdout: &[u8]) -> Vec<String> {
+fn error_lines(stderr: &[u8], stdout: &[u8]) -> Vec<String> {
     let text = [stderr, stdout].concat();
     let text = String::from_utf8_lossy(&text);
     let errors = text.lines().filter_map(|line| line.strip_prefix("npm error "));
     errors
         .map(str::trim)
         .filter(|line| !line.is_empty())
-        .take(COMPLAINT_LINES_MAX)
+        .take(ERROR_LINES_MAX)
         .map(str::to_owned)
         .collect()
 }

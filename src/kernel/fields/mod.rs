@@ -1,7 +1,7 @@
-//! Reads a JSON object field by field and collects every complaint, path first and in order.
+//! Reads a JSON object field by field and collects every error, path first and in order.
 //!
-//! A reader goes on after a complaint with a placeholder, so that one request tells the caller
-//! everything; `Body` throws the value away when there was any complaint.
+//! A reader goes on after an error with a placeholder, so that one request tells the caller
+//! everything; `Body` throws the value away when there was any error.
 
 pub mod problem;
 pub mod value_of;
@@ -21,8 +21,8 @@ pub use self::presence::{Optional, Patch, Patched, Presence, Required};
 use self::{presence::Seen, value_of::Read};
 use crate::{DayEdge, FieldError, Timestamp};
 
-/// Complaints listed in one answer; further ones are dropped.
-const COMPLAINTS_MAX: usize = 1000;
+/// Field errors listed in one answer; further ones are dropped.
+const FIELD_ERRORS_MAX: usize = 1000;
 
 /// Read from the fields of a JSON object.
 pub trait FromFields: Sized {
@@ -30,13 +30,13 @@ pub trait FromFields: Sized {
     fn from_fields(body: &mut Fields<'_>) -> Self;
 }
 
-/// Complaints in the order they were found.
+/// Field errors in the order they were found.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints(Vec<FieldError>);
+pub(crate) struct FieldErrors(Vec<FieldError>);
 
-impl Complaints {
+impl FieldErrors {
     fn add(&mut self, path: String, problem: impl Into<String>) {
-        if self.0.len() < COMPLAINTS_MAX {
+        if self.0.len() < FIELD_ERRORS_MAX {
             self.0.push(FieldError { path, problem: problem.into() });
         }
     }
@@ -50,7 +50,7 @@ pub fn read<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
 /// Reads `T` out of an object that has been taken apart already.
 ///
 /// # Errors
-/// Every complaint, in order.
+/// Every field error, in order.
 pub fn read_object<T: FromFields>(map: &Map<String, Value>) -> Result<T, Vec<FieldError>> {
     read_object_by(map, T::from_fields)
 }
@@ -58,14 +58,14 @@ pub fn read_object<T: FromFields>(map: &Map<String, Value>) -> Result<T, Vec<Fie
 /// Like [`read_object`], by a reader that knows more than the object says.
 ///
 /// # Errors
-/// Every complaint, in order.
+/// Every field error, in order.
 pub fn read_object_by<T>(
     map: &Map<String, Value>,
     read: impl FnOnce(&mut Fields<'_>) -> T,
 ) -> Result<T, Vec<FieldError>> {
-    let mut complaints = Complaints::default();
-    let value = read(&mut Fields { map, place: String::new(), complaints: &mut complaints });
-    if complaints.0.is_empty() { Ok(value) } else { Err(complaints.0) }
+    let mut errors = FieldErrors::default();
+    let value = read(&mut Fields { map, place: String::new(), errors: &mut errors });
+    if errors.0.is_empty() { Ok(value) } else { Err(errors.0) }
 }
 
 /// An object that says nothing; of a body that may be left out.
@@ -84,7 +84,7 @@ pub struct Fields<'b> {
     map: &'b Map<String, Value>,
     /// Where this object is: empty for the body itself, `variants[1]` inside.
     place: String,
-    complaints: &'b mut Complaints,
+    errors: &'b mut FieldErrors,
 }
 
 impl Fields<'_> {
@@ -107,7 +107,7 @@ impl Fields<'_> {
         Field {
             value: self.map.get(name),
             place: Place { object: &self.place, step: Step::Key(name) },
-            complaints: self.complaints,
+            errors: self.errors,
             presence: std::marker::PhantomData,
         }
     }
@@ -131,31 +131,31 @@ impl Fields<'_> {
         others
     }
 
-    /// Complains about a field, for rules that span several.
+    /// Reports an error of a field, for rules that span several.
     pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
         let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
-        self.complaints.add(path, problem);
+        self.errors.add(path, problem);
     }
 
-    /// Whether the field, or something in it, has been complained about.
+    /// Whether the field, or something in it, was reported.
     pub fn is_refused(&self, name: &str) -> bool {
         let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
         let is_it = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
-        self.complaints.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
+        self.errors.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
     }
 
-    /// Complains about the object itself.
+    /// Reports an error of the object itself.
     pub fn refuse_body(&mut self, problem: impl Into<String>) {
-        self.complaints.add(self.place.clone(), problem);
+        self.errors.add(self.place.clone(), problem);
     }
 
-    /// Whether nothing has been complained about so far.
+    /// Whether nothing was reported so far.
     pub fn is_clean(&self) -> bool {
-        self.complaints.0.is_empty()
+        self.errors.0.is_empty()
     }
 }
 
-/// Where a value is, written only when there is something to complain about.
+/// Where a value is, written only when there is an error to report.
 #[derive(Debug, Clone, Copy)]
 struct Place<'f> {
     object: &'f str,
@@ -188,7 +188,7 @@ impl fmt::Display for Place<'_> {
 pub struct Field<'f, P> {
     value: Option<&'f Value>,
     place: Place<'f>,
-    complaints: &'f mut Complaints,
+    errors: &'f mut FieldErrors,
     presence: std::marker::PhantomData<P>,
 }
 
@@ -213,7 +213,7 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(bool::default, value_of::boolean)
     }
 
-    /// One of a closed set of words; the first is the placeholder after a complaint.
+    /// One of a closed set of words; the first is the placeholder after an error.
     pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> P::Out<T> {
         let (_, placeholder) = words[0];
         self.scalar(|| placeholder, |value| value_of::word(value_of::string(value)?, words))
@@ -224,7 +224,7 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(|| Timestamp::from_millis(0), |value| value_of::timestamp(value, edge))
     }
 
-    /// A text read by a rule of the caller, which words its own complaint (`must be a phone…`).
+    /// A text read by a rule of the caller, which words its own error (`must be a phone…`).
     pub fn parsed<T>(
         self,
         placeholder: T,
@@ -268,12 +268,12 @@ impl<P: Presence> Field<'_, P> {
     /// channel of a campaign is, while its variants are read.
     pub fn object_by<T>(self, read: impl Fn(&mut Fields<'_>) -> T) -> P::Out<T> {
         let placeholder = || {
-            let (map, mut muted) = (Map::new(), Complaints::default());
-            read(&mut Fields { map: &map, place: String::new(), complaints: &mut muted })
+            let (map, mut muted) = (Map::new(), FieldErrors::default());
+            read(&mut Fields { map: &map, place: String::new(), errors: &mut muted })
         };
-        self.read(placeholder, |value, place, complaints| {
+        self.read(placeholder, |value, place, errors| {
             let map = value_of::object(value)?;
-            Ok(read(&mut Fields { map, place: place.to_string(), complaints }))
+            Ok(read(&mut Fields { map, place: place.to_string(), errors }))
         })
     }
 
@@ -283,8 +283,8 @@ impl<P: Presence> Field<'_, P> {
         len: RangeInclusive<usize>,
         item: impl Fn(Field<'_, Required>) -> T,
     ) -> P::Out<Vec<T>> {
-        self.read(Vec::new, |value, place, complaints| {
-            Ok(items(value_of::list(value, &len)?, place, complaints, item))
+        self.read(Vec::new, |value, place, errors| {
+            Ok(items(value_of::list(value, &len)?, place, errors, item))
         })
     }
 
@@ -303,12 +303,12 @@ impl<P: Presence> Field<'_, P> {
         len: RangeInclusive<usize>,
         item: impl Fn(Field<'_, Required>) -> T,
     ) -> P::Out<Vec<T>> {
-        self.read(Vec::new, |value, place, complaints| {
+        self.read(Vec::new, |value, place, errors| {
             if value.is_array() {
-                return Ok(items(value_of::list(value, &len)?, place, complaints, item));
+                return Ok(items(value_of::list(value, &len)?, place, errors, item));
             }
             let presence = std::marker::PhantomData;
-            Ok(vec![item(Field { value: Some(value), place, complaints, presence })])
+            Ok(vec![item(Field { value: Some(value), place, errors, presence })])
         })
     }
 
@@ -320,25 +320,25 @@ impl<P: Presence> Field<'_, P> {
         self.read(placeholder, |value, _, _| rule(value))
     }
 
-    /// Reads by `rule`, puts its complaint where the field is, and leaves the rest to the presence.
+    /// Reads by `rule`, reports its error at the field, and leaves the rest to the presence.
     fn read<T>(
         self,
         placeholder: impl FnOnce() -> T,
-        rule: impl FnOnce(&Value, Place<'_>, &mut Complaints) -> Read<T>,
+        rule: impl FnOnce(&Value, Place<'_>, &mut FieldErrors) -> Read<T>,
     ) -> P::Out<T> {
         let seen = match self.value {
             None => Seen::Absent,
             Some(Value::Null) => Seen::Null,
-            Some(value) => match rule(value, self.place, self.complaints) {
+            Some(value) => match rule(value, self.place, self.errors) {
                 Ok(read) => Seen::Value(read),
                 Err(problem) => {
-                    self.complaints.add(self.place.to_string(), problem);
+                    self.errors.add(self.place.to_string(), problem);
                     Seen::Wrong
                 }
             },
         };
         if P::REQUIRED && matches!(seen, Seen::Absent | Seen::Null) {
-            self.complaints.add(self.place.to_string(), problem::REQUIRED);
+            self.errors.add(self.place.to_string(), problem::REQUIRED);
         }
         P::give(seen, placeholder)
     }
@@ -347,7 +347,7 @@ impl<P: Presence> Field<'_, P> {
 fn items<T>(
     values: &[Value],
     place: Place<'_>,
-    complaints: &mut Complaints,
+    errors: &mut FieldErrors,
     item: impl Fn(Field<'_, Required>) -> T,
 ) -> Vec<T> {
     let object = place.to_string();
@@ -355,7 +355,7 @@ fn items<T>(
     for (index, value) in values.iter().enumerate() {
         let place = Place { object: &object, step: Step::Index(index) };
         let presence = std::marker::PhantomData;
-        read.push(item(Field { value: Some(value), place, complaints, presence }));
+        read.push(item(Field { value: Some(value), place, errors, presence }));
     }
     read
 }

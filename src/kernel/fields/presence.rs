@@ -1,4 +1,4 @@
-//! What the absence of a field means: a complaint, nothing, or something other than null.
+//! What the absence of a field means: an error, nothing, or something other than null.
 
 /// What was found where a field was looked for.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub enum Seen<T> {
     Null,
     /// The field is there and right.
     Value(T),
-    /// The field is there and wrong; the complaint is made.
+    /// The field is there and wrong; its error is reported.
     Wrong,
 }
 
@@ -17,7 +17,7 @@ pub enum Seen<T> {
 pub trait Presence {
     /// What a rule gives.
     type Out<T>;
-    /// Whether absence is a complaint.
+    /// Whether absence is an error.
     const REQUIRED: bool;
     /// Turns what was found into what the rule gives.
     fn give<T>(seen: Seen<T>, placeholder: impl FnOnce() -> T) -> Self::Out<T>;

@@ -1,4 +1,4 @@
-//! The texts of complaints, so that a rule is worded one way everywhere.
+//! The texts of field errors, so that a rule is worded one way everywhere.
 
 /// The field is not there.
 pub const REQUIRED: &str = "is required";
@@ -6,7 +6,7 @@ pub const REQUIRED: &str = "is required";
 pub const FLAG: &str = "must be true or false";
 /// A range turned around.
 pub const AFTER_END: &str = "must not be after endDate";
-/// PostgreSQL cannot store it; refused at the door rather than failing there.
+/// PostgreSQL cannot store it; refused here, so that the statement does not fail.
 pub(super) const NUL: &str = "must not contain NUL characters";
 /// Not a JSON string.
 pub(super) const STRING: &str = "must be a string";

@@ -68,8 +68,8 @@ impl FromFields for Campaign {
     }
 }
 
-fn complaints(value: &Value) -> Vec<String> {
-    let problems = read::<Campaign>(value).expect_err("complaints");
+fn errors(value: &Value) -> Vec<String> {
+    let problems = read::<Campaign>(value).expect_err("field errors");
     problems.iter().map(ToString::to_string).collect()
 }
 
@@ -98,7 +98,7 @@ fn every_failed_field_is_named_once_and_in_order() {
         "first": [], "tags": ["a", "long!", null], "attributes": {"a": "\u{0}"}, "zone": "Mars",
     });
     assert_eq!(
-        complaints(&value),
+        errors(&value),
         [
             "name must be between 1 and 5 characters",
             "channel must be one of: email, sms",
@@ -124,7 +124,7 @@ fn paths_lead_into_lists_and_objects() {
         "first": {"name": "\u{0}"}, "tags": ["ok", ""],
     });
     assert_eq!(
-        complaints(&value),
+        errors(&value),
         [
             "variants[1].name is required",
             "variants[1].weight must be between 0 and 100",
@@ -137,27 +137,27 @@ fn paths_lead_into_lists_and_objects() {
 }
 
 #[test]
-fn nothing_sent_complains_about_required_fields_alone() {
+fn an_empty_object_misses_only_required_fields() {
     let expected = ["name is required", "channel is required", "variants is required"];
-    assert_eq!(complaints(&json!({})), expected);
-    assert_eq!(complaints(&json!({"name": null, "channel": null, "variants": null})), expected);
+    assert_eq!(errors(&json!({})), expected);
+    assert_eq!(errors(&json!({"name": null, "channel": null, "variants": null})), expected);
 }
 
 #[test]
-fn a_rule_over_several_fields_complains_like_any_other() {
+fn a_rule_over_several_fields_is_reported_like_any_other() {
     let value = json!({"name": "n", "channel": "email", "variants": [{"name": "A", "weight": 1}], "live": true});
-    assert_eq!(complaints(&value), ["at is required when live"]);
+    assert_eq!(errors(&value), ["at is required when live"]);
 }
 
 #[test]
 fn a_body_that_is_no_object_is_said_so() {
     for value in [json!(1), json!("x"), json!(null), json!([]), json!(true)] {
-        assert_eq!(complaints(&value), ["must be an object"], "{value}");
+        assert_eq!(errors(&value), ["must be an object"], "{value}");
     }
 }
 
 #[test]
-fn complaints_are_bounded() {
+fn field_errors_are_bounded() {
     struct Numbers;
     impl FromFields for Numbers {
         fn from_fields(body: &mut Fields<'_>) -> Self {
@@ -165,8 +165,8 @@ fn complaints_are_bounded() {
             Self
         }
     }
-    let value = json!({"n": vec!["x"; COMPLAINTS_MAX * 3]});
-    assert_eq!(read::<Numbers>(&value).err().unwrap().len(), COMPLAINTS_MAX);
+    let value = json!({"n": vec!["x"; FIELD_ERRORS_MAX * 3]});
+    assert_eq!(read::<Numbers>(&value).err().unwrap().len(), FIELD_ERRORS_MAX);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{DayEdge, Timestamp};
 /// Largest whole number a double holds exactly; beyond it `5.0e300` would count as an integer.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a rule gives: the value, or the complaint.
+/// What a rule gives: the value, or what is wrong with it.
 pub(super) type Read<T> = Result<T, String>;
 
 /// A text with a length in characters.
@@ -105,13 +105,15 @@ pub(super) fn storable(value: &Value) -> Read<()> {
     let clean = match value {
         Value::String(text) => !text.contains('\0'),
         Value::Array(values) => return values.iter().try_for_each(storable),
-        Value::Object(map) => return map.iter().try_for_each(storable_entry),
+        Value::Object(map) => {
+            return map.iter().try_for_each(|(key, value)| storable_entry(key, value));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
     };
     if clean { Ok(()) } else { Err(problem::NUL.to_owned()) }
 }
 
-fn storable_entry((key, value): (&String, &Value)) -> Read<()> {
+fn storable_entry(key: &str, value: &Value) -> Read<()> {
     if key.contains('\0') { Err(problem::NUL.to_owned()) } else { storable(value) }
 }
 

@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;
 use web::{
-    http::{ApiError, ApiResult, Client, Path, Shown},
+    http::{ApiError, ApiResult, Client, HtmlErrorPage, Path},
     links::Link,
 };
 
@@ -63,7 +63,7 @@ pub fn routes() -> OpenApiRouter<PageState> {
 /// What holds for every answer: each fetch is to be seen, and nobody is told where it came from.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    response.extensions_mut().insert(Shown(hosted_page::refusal));
+    response.extensions_mut().insert(HtmlErrorPage(hosted_page::refusal));
     let headers = response.headers_mut();
     for (name, value) in [
         (CACHE_CONTROL, "no-store, private, max-age=0"),

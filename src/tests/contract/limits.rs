@@ -161,7 +161,7 @@ fn candidates(schema: &Value, body: &Value) -> Vec<Value> {
     values
 }
 
-/// The place of a pointer as complaints name it: `variants[0].name`.
+/// The place of a pointer as errors name it: `variants[0].name`.
 fn place(pointer: &str) -> String {
     let mut place = String::new();
     for step in pointer.split('/').skip(1) {

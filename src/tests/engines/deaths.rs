@@ -178,7 +178,7 @@ async fn an_orderly_stop_warns_of_nothing() {
     assert!(server.stop().await.success());
     let log = std::fs::read_to_string(log).unwrap();
     assert!(log.contains("\"message\":\"stopped\""), "{log}");
-    let is_complaint = |line: &&str| line.contains("\"WARN\"") || line.contains("\"ERROR\"");
-    let complaints: Vec<&str> = log.lines().filter(is_complaint).collect();
-    assert!(complaints.is_empty(), "{complaints:#?}");
+    let is_warning = |line: &&str| line.contains("\"WARN\"") || line.contains("\"ERROR\"");
+    let warnings: Vec<&str> = log.lines().filter(is_warning).collect();
+    assert!(warnings.is_empty(), "{warnings:#?}");
 }

@@ -90,11 +90,11 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()>
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 sink ESMTP\r\n").await?;
     let offers = shared.tls.is_some();
-    if talk(&mut stream, &shared, (offers, false)).await? == Next::Encrypt
+    if talk(&mut stream, &shared, offers, false).await? == Next::Encrypt
         && let Some(tls) = &shared.tls
     {
         let mut encrypted = BufReader::new(tls.accept(stream.into_inner()).await?);
-        talk(&mut encrypted, &shared, (false, true)).await?;
+        talk(&mut encrypted, &shared, false, true).await?;
     }
     Ok(())
 }
@@ -113,7 +113,8 @@ fn verdict(to: &str) -> &str {
 async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut BufReader<S>,
     shared: &Shared,
-    (offers_tls, is_encrypted): (bool, bool),
+    offers_tls: bool,
+    is_encrypted: bool,
 ) -> std::io::Result<Next> {
     let (mut from, mut to, mut login) = (String::new(), String::new(), None);
     let mut line = String::new();

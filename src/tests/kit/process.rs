@@ -37,17 +37,17 @@ impl Process {
     ) -> (Self, Option<String>) {
         let environment: Vec<_> =
             environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        start(data_dir, environment, &["--show-key"], (Output::Pipe, Stdio::inherit())).await
+        start(data_dir, environment, &["--show-key"], Output::Pipe, Stdio::inherit()).await
     }
 
     /// Likewise, without asking for the key.
     pub(crate) async fn start_plainly(data_dir: &Path, output: Output) -> (Self, Option<String>) {
-        start(data_dir, Vec::new(), &[], (output, Stdio::inherit())).await
+        start(data_dir, Vec::new(), &[], output, Stdio::inherit()).await
     }
 
     /// Likewise, with its log in a file.
     pub(crate) async fn start_logged(data_dir: &Path, log: std::fs::File) -> Self {
-        start(data_dir, Vec::new(), &[], (Output::Pipe, log.into())).await.0
+        start(data_dir, Vec::new(), &[], Output::Pipe, log.into()).await.0
     }
 
     pub(crate) fn client(&self, key: &str) -> Client {
@@ -105,7 +105,8 @@ async fn start(
     data_dir: &Path,
     environment: Vec<(String, String)>,
     flags: &[&str],
-    (output, log): (Output, Stdio),
+    output: Output,
+    log: Stdio,
 ) -> (Process, Option<String>) {
     let mut command = Command::new(MILLRACE);
     command

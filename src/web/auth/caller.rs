@@ -65,7 +65,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &T) -> ApiResult<Self> {
         let used = if S::NAME == ScopeName::EventsWrite { Use::Tracking } else { Use::Other };
         let text = bearer(&parts.headers)?;
-        let key = Auth::from_ref(state).key(&text, (KeyKind::Api, used), parts).await?;
+        let key = Auth::from_ref(state).key(&text, KeyKind::Api, used, parts).await?;
         rate::admit(&parts.extensions, key.id)?;
         demand::<S>(key.scopes)?;
         parts.extensions.insert(BodyOwner(key.workspace));
@@ -125,7 +125,7 @@ where
             parts.extensions.insert(BodyOwner(tenant.workspace));
             return Ok(Self { tenant, scopes: session.scopes, who: Who::Session(session) });
         }
-        let key = auth.key(&text, (KeyKind::Api, Use::Other), parts).await?;
+        let key = auth.key(&text, KeyKind::Api, Use::Other, parts).await?;
         rate::admit(&parts.extensions, key.id)?;
         let tenant = Tenant { organization: key.organization, workspace: key.workspace };
         parts.extensions.insert(BodyOwner(tenant.workspace));
@@ -238,7 +238,7 @@ where
 /// The verified key of `X-SDK-Key`, counted under its rate.
 async fn sdk_key(parts: &Parts, auth: &Auth, used: Use) -> Result<Arc<Credential>> {
     let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
-    let key = auth.key(&SecretString::from(text), (KeyKind::Sdk, used), parts).await?;
+    let key = auth.key(&SecretString::from(text), KeyKind::Sdk, used, parts).await?;
     rate::admit_app(&parts.extensions, key.id)?;
     Ok(key)
 }

@@ -122,10 +122,11 @@ impl Cache {
         self.0.read().generation
     }
 
-    /// Keeps what a look-up found that began at `asked`, unless a refresh came between; says whether it did.
+    /// Keeps what a look-up found that began at `asked`, unless a refresh came between; whether it was kept.
     pub(super) fn admit(
         &self,
-        (begun, asked): (Generation, Instant),
+        begun: Generation,
+        asked: Instant,
         id: KeyId,
         found: Option<&Arc<Credential>>,
     ) -> bool {
@@ -217,7 +218,7 @@ mod tests {
 
     fn admit(cache: &Cache, id: KeyId) -> Arc<Credential> {
         let credential = Arc::new(credential(id, "*"));
-        assert!(cache.admit((cache.generation(), Instant::now()), id, Some(&credential)));
+        assert!(cache.admit(cache.generation(), Instant::now(), id, Some(&credential)));
         credential
     }
 
@@ -241,7 +242,7 @@ mod tests {
         let begun = cache.generation();
         let asked = cache.begin_refresh();
         cache.end_refresh(Instant::now(), &asked, Vec::new());
-        assert!(!cache.admit((begun, Instant::now()), id, Some(&Arc::new(credential(id, "*")))));
+        assert!(!cache.admit(begun, Instant::now(), id, Some(&Arc::new(credential(id, "*")))));
         assert!(matches!(cache.get(&id), Cached::Missing));
     }
 
@@ -252,7 +253,7 @@ mod tests {
             admit(&cache, KeyId::mint());
         }
         for _ in 0..UNKNOWN_CACHED_MAX * 2 {
-            assert!(cache.admit((cache.generation(), Instant::now()), KeyId::mint(), None));
+            assert!(cache.admit(cache.generation(), Instant::now(), KeyId::mint(), None));
         }
         let entries = cache.0.read();
         assert_eq!(entries.known.len(), KEYS_CACHED_MAX);
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn an_unknown_id_is_remembered_and_forgotten_once_it_lives() {
         let (cache, id) = (Cache::default(), KeyId::mint());
-        assert!(cache.admit((cache.generation(), Instant::now()), id, None));
+        assert!(cache.admit(cache.generation(), Instant::now(), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
         admit(&cache, id);
         assert!(matches!(cache.get(&id), Cached::Known(..)));
@@ -273,7 +274,7 @@ mod tests {
         let (cache, id) = (Cache::default(), KeyId::mint());
         let long_ago = Instant::now().checked_sub(Duration::from_hours(1)).unwrap();
         let key = Arc::new(credential(id, "*"));
-        assert!(cache.admit((cache.generation(), long_ago), id, Some(&key)));
+        assert!(cache.admit(cache.generation(), long_ago, id, Some(&key)));
         let age = || match cache.get(&id) {
             Cached::Known(_, age) => age,
             other => panic!("{other:?}"),
@@ -285,7 +286,7 @@ mod tests {
         cache.end_refresh(Instant::now(), &[id], vec![credential(id, "*")]);
         assert!(age() < Duration::from_mins(30));
         // What is gone by the time it is looked up again is known no more.
-        assert!(cache.admit((cache.generation(), Instant::now()), id, None));
+        assert!(cache.admit(cache.generation(), Instant::now(), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
     }
 

@@ -112,7 +112,8 @@ impl Auth {
     async fn key(
         &self,
         text: &SecretString,
-        (kind, used): (KeyKind, Use),
+        kind: KeyKind,
+        used: Use,
         head: &Parts,
     ) -> Result<Arc<Credential>> {
         let presented = Presented::read(text, kind).ok_or(INVALID)?;
@@ -139,7 +140,7 @@ impl Auth {
     }
 
     /// Asks PostgreSQL for a key that was not confirmed for too long, unless others are asking already: then it
-    /// is most likely away, and nobody is kept waiting for it.
+    /// is most likely away, and no request waits for it.
     async fn confirm(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
         if self.0.look_ups.available_permits() == 0 {
             return Err(Error::store_unavailable());
@@ -172,10 +173,10 @@ impl Auth {
             // Keys of the client may have failed meanwhile.
             inner.limit.rate.check(client)?;
             loop {
-                let begun = (inner.cache.generation(), Instant::now());
+                let (begun, asked) = (inner.cache.generation(), Instant::now());
                 let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
                 // Overtaken by a refresh, the answer may be from before a change: ask again.
-                if inner.cache.admit(begun, id, found.as_ref()) {
+                if inner.cache.admit(begun, asked, id, found.as_ref()) {
                     if found.is_none() {
                         inner.limit.rate.count(client);
                     }

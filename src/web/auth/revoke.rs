@@ -4,7 +4,10 @@
 use kernel::{Error, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
 
-use super::{sessions::TTL_MAX, store};
+use super::{
+    sessions::TTL_MAX,
+    store::{self, RevokedSessions},
+};
 
 /// Characters of a session's id or of an actor's name.
 const NAME_CHARS_MAX: usize = 255;
@@ -41,5 +44,5 @@ pub async fn sessions(
     // No session that was made before now lives longer; a minute is for clocks that differ.
     let longest = i64::try_from(TTL_MAX.as_millis()).unwrap_or(i64::MAX).saturating_add(60_000);
     let expires = Timestamp::from_millis(now.millis().saturating_add(longest));
-    store::revoke_sessions(pool, workspace, (kind, name), now, expires).await
+    store::revoke_sessions(pool, workspace, &RevokedSessions { kind, name }, now, expires).await
 }

@@ -87,11 +87,17 @@ pub(super) async fn organization_of_session(
     Ok(id.map(OrganizationId::new))
 }
 
+/// Sessions to revoke: those of a `kind` (`session`, `actor`) with this name.
+pub(super) struct RevokedSessions<'r> {
+    pub(super) kind: &'r str,
+    pub(super) name: &'r str,
+}
+
 /// Revokes a session by its id, or an actor's sessions; what was revoked and has expired is forgotten.
 pub(super) async fn revoke_sessions(
     pool: &PgPool,
     workspace: WorkspaceId,
-    (kind, name): (&str, &str),
+    revoked: &RevokedSessions<'_>,
     now: Timestamp,
     expires: Timestamp,
 ) -> Result<()> {
@@ -110,8 +116,8 @@ pub(super) async fn revoke_sessions(
          set revoked_at = greatest(known.revoked_at, excluded.revoked_at),
              expires_at = greatest(known.expires_at, excluded.expires_at)",
         workspace.uuid(),
-        kind,
-        name,
+        revoked.kind,
+        revoked.name,
         now.utc(),
         expires.utc(),
     )
@@ -126,14 +132,18 @@ pub(super) async fn revision(pool: &PgPool) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await
 }
 
-/// Writes down when keys were last used; never back in time.
-pub(super) async fn note_uses(
-    pool: &PgPool,
-    uses: &[(KeyId, WorkspaceId, Timestamp)],
-) -> Result<(), sqlx::Error> {
-    let ids: Vec<String> = uses.iter().map(|(id, ..)| id.to_string()).collect();
-    let workspaces: Vec<Uuid> = uses.iter().map(|(_, workspace, _)| workspace.uuid()).collect();
-    let moments: Vec<_> = uses.iter().map(|(.., at)| at.utc()).collect();
+/// The last use of a key.
+pub(super) struct KeyUse {
+    pub(super) key: KeyId,
+    pub(super) workspace: WorkspaceId,
+    pub(super) at: Timestamp,
+}
+
+/// Stores when keys were last used; never an earlier time than the stored one.
+pub(super) async fn note_uses(pool: &PgPool, uses: &[KeyUse]) -> Result<(), sqlx::Error> {
+    let ids: Vec<String> = uses.iter().map(|used| used.key.to_string()).collect();
+    let workspaces: Vec<Uuid> = uses.iter().map(|used| used.workspace.uuid()).collect();
+    let moments: Vec<_> = uses.iter().map(|used| used.at.utc()).collect();
     sqlx::query!(
         "update api_key k
          set last_used_at = greatest(k.last_used_at, used.at)

@@ -1,7 +1,8 @@
 //! What auth does in the background: follows changes of keys, writes down their last use.
 
-use std::{pin::pin, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
+use kernel::Timestamp;
 use sqlx::postgres::PgListener;
 use supervisor::Heartbeat;
 use tokio::{
@@ -9,7 +10,11 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
-use super::{Auth, store};
+use super::{
+    Auth,
+    credential::Credential,
+    store::{self, KeyUse},
+};
 
 /// How often the counter of changes is read: half of the second a revocation may take.
 const POLL_EVERY: Duration = Duration::from_millis(500);
@@ -111,7 +116,12 @@ impl Auth {
         if uses.is_empty() {
             return;
         }
-        let rows: Vec<_> = uses.iter().map(|(key, at)| (key.id, key.workspace, *at)).collect();
+        let used = |(key, at): &(Arc<Credential>, Timestamp)| KeyUse {
+            key: key.id,
+            workspace: key.workspace,
+            at: *at,
+        };
+        let rows: Vec<_> = uses.iter().map(used).collect();
         let written = timeout(NOTE_USES_MAX, store::note_uses(&self.0.pool, &rows)).await;
         if !matches!(written, Ok(Ok(()))) {
             tracing::debug!(keys = uses.len(), "last uses of keys were not written down");

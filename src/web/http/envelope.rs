@@ -1,13 +1,12 @@
-//! The one error body. Everything answered with 400 and above leaves through [`seal`]: our own
-//! errors, the framework's 404, 405 and rejections, and panics.
+//! The one error body. [`seal`] writes every answer of 400 and above: our own errors, the framework's 404, 405
+//! and rejections, and panics.
 //!
 //! ```text
 //! {"statusCode":400,"message":"Bad Request","errors":["limit must be…"],"timestamp":"…Z","path":"/x?y"}
 //! ```
 //!
-//! `errors` is there on 400 alone. Headers that say something (`Allow`, `Retry-After`,
-//! `WWW-Authenticate`, rate limits) are kept; those that described the old body are not. Pages that
-//! people open say the same in HTML, by [`Shown`].
+//! Only 400 has `errors`. Headers such as `Allow`, `Retry-After`, `WWW-Authenticate` and rate limits are kept;
+//! those that described the replaced body are removed. Pages that people open get HTML ([`HtmlErrorPage`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -53,17 +52,17 @@ pub(super) struct Envelope<'r> {
     path: &'r str,
 }
 
-/// Put into the extensions of a response, has its refusal told to a person: in HTML, made of the status
-/// alone. For pages that people open.
+/// In the extensions of a response: its error is answered as this HTML page, made of the status alone, instead
+/// of JSON. For pages that people open in a browser.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown(pub fn(StatusCode) -> String);
+pub struct HtmlErrorPage(pub fn(StatusCode) -> String);
 
-/// What an [`Error`] has to say, carried beside the response until the envelope writes it.
+/// Texts of an [`Error`], kept in the extensions of the response until [`seal`] writes the body.
 #[derive(Debug, Clone)]
 pub(super) struct Refusal {
     message: String,
     errors: Vec<String>,
-    /// The fault behind a 500, for the log alone.
+    /// The fault behind a 500, which is logged and not answered.
     pub(super) fault: Option<Arc<anyhow::Error>>,
 }
 
@@ -113,7 +112,7 @@ impl From<Error> for Refusal {
         match error {
             Error::Invalid(fields) => {
                 let errors: Vec<String> = fields.iter().map(ToString::to_string).collect();
-                // A single cause is worth saying at once (DECISIONS G3).
+                // A single cause is the message; several are listed in `errors`.
                 let message = match errors.as_slice() {
                     [only] => only.clone(),
                     _ => "Bad Request".to_owned(),
@@ -146,11 +145,11 @@ pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Resp
         Some(own) => own.clone(),
         None => foreign(parts.status, &parts.headers, body).await,
     };
-    let (form, bytes) = match parts.extensions.get::<Shown>() {
-        Some(Shown(page)) => ("text/html; charset=utf-8", page(parts.status).into_bytes()),
+    let (form, bytes) = match parts.extensions.get::<HtmlErrorPage>() {
+        Some(HtmlErrorPage(page)) => ("text/html; charset=utf-8", page(parts.status).into_bytes()),
         None => (
             "application/json",
-            body_of(parts.status, &refusal.message, &refusal.errors, (path, now)),
+            body_of(parts.status, &refusal.message, &refusal.errors, path, now),
         ),
     };
     for stale in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
@@ -164,7 +163,8 @@ fn body_of(
     status: StatusCode,
     message: &str,
     errors: &[String],
-    (path, timestamp): (&str, Timestamp),
+    path: &str,
+    timestamp: Timestamp,
 ) -> Vec<u8> {
     let envelope = Envelope {
         status_code: status.as_u16(),
@@ -176,12 +176,11 @@ fn body_of(
     serde_json::to_vec(&envelope).expect("strings and numbers always serialize")
 }
 
-/// The whole answer, head included, to bytes that are no request: nobody else gets to answer them.
-/// Their path is not known.
+/// The whole answer, head included, to bytes that are not a request. Their path is not known.
 pub(super) fn whole(foreign: StatusCode, now: Timestamp) -> Vec<u8> {
     let status = status::folded(foreign);
     let message = status::words(foreign);
-    let body = body_of(status, message, &[message.to_owned()], ("", now));
+    let body = body_of(status, message, &[message.to_owned()], "", now);
     let id = RequestId::of(&HeaderMap::new());
     let head = format!(
         "HTTP/1.1 {status}\r\n{CONTENT_TYPE}: application/json\r\n{CONTENT_LENGTH}: {}\r\n\
@@ -261,9 +260,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_tells_its_refusal_in_html_with_the_same_status() {
+    async fn a_page_answers_errors_in_html_with_the_same_status() {
         let mut response = ApiError(Error::NotFound("Link")).into_response();
-        response.extensions_mut().insert(Shown(|status| format!("<p>{}</p>", status.as_u16())));
+        response
+            .extensions_mut()
+            .insert(HtmlErrorPage(|status| format!("<p>{}</p>", status.as_u16())));
         let (parts, body) = seal(response, "/p/x", Timestamp::from_millis(0)).await.into_parts();
         assert_eq!(parts.status, StatusCode::NOT_FOUND);
         assert_eq!(parts.headers[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -271,14 +272,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fault_of_ours_is_opaque() {
+    async fn internal_faults_are_not_answered() {
         let (_, body) = sealed(ApiError(Error::internal("password is hunter2"))).await;
         assert_eq!(body["message"], "Internal Server Error");
         assert!(!body.to_string().contains("hunter2"));
     }
 
     #[tokio::test]
-    async fn waits_are_told_in_whole_seconds() {
+    async fn retry_after_is_in_whole_seconds() {
         for (wait_ms, text) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2")] {
             let retry_after = Some(Duration::from_millis(wait_ms));
             let (parts, body) =
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_foreign_500_says_nothing_of_its_body() {
+    async fn a_foreign_500_is_answered_without_its_body() {
         let (_, body) = sealed((StatusCode::INTERNAL_SERVER_ERROR, "stack trace")).await;
         assert_eq!(body["message"], "Internal Server Error");
         assert!(!body.to_string().contains("stack trace"));

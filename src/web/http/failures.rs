@@ -11,7 +11,7 @@ use kernel::Result;
 use parking_lot::Mutex;
 
 use super::{
-    rate::{Class, Rate, Standing},
+    rate::{Class, Rate, RateLimitStatus},
     requester::{Client, PeerKey},
 };
 
@@ -48,7 +48,7 @@ impl FailureRate {
         if reset.is_zero() {
             return Ok(());
         }
-        Err(failures.class.throttled(Standing { remaining: 0, reset }))
+        Err(failures.class.throttled(RateLimitStatus { remaining: 0, reset }))
     }
 
     /// Counts a look-up of the client that found nothing.
@@ -73,10 +73,10 @@ impl Failures {
 
     fn count(&self, peer: PeerKey) {
         let wait = match self.class.take(peer) {
-            Ok(standing) if standing.remaining > 0 => return,
+            Ok(status) if status.remaining > 0 => return,
             Ok(_) => self.class.interval(),
             // Several look-ups at once may fail on the last token.
-            Err(standing) => standing.reset,
+            Err(status) => status.reset,
         };
         let now = Instant::now();
         let mut exhausted = self.exhausted.lock();

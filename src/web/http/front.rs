@@ -22,11 +22,10 @@ use kernel::{Clock, Error};
 use tower::{BoxError, Service, ServiceExt as _};
 
 use super::{
-    envelope,
+    body_drain, envelope,
     observe::Observer,
     request_id::{RequestId, X_REQUEST_ID},
     requester::Peer,
-    unread,
 };
 use crate::http::ApiError;
 
@@ -73,13 +72,13 @@ impl Front {
         let response = if uri.path().contains("%00") {
             ApiError(Error::RouteNotFound).into_response()
         } else {
-            let (request, unread) = unread::lend(request);
+            let (request, drain) = body_drain::watch(request);
             let mut response = match self.router.oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
             };
-            if let Some(unread) = unread {
-                unread.settle(&mut response).await;
+            if let Some(drain) = drain {
+                drain.settle(&mut response).await;
             }
             response
         };

@@ -1,6 +1,7 @@
 //! Accept loop, layers, the one error envelope, body and query readers, pages, OpenAPI, health.
 
 mod body;
+mod body_drain;
 mod envelope;
 mod front;
 mod observe;
@@ -11,7 +12,6 @@ mod request_id;
 mod requester;
 mod serve;
 mod status;
-mod unread;
 mod upserted;
 
 pub mod failures;
@@ -28,7 +28,7 @@ pub use self::{
         Body, BodyBudget, BodyLimits, BodyOwner, CONTROL_BODY_BYTES_MAX, FormBody, FromBody, Held,
         JsonBytes, OneOrMany, OptionalBody, RawBytes, TRACK_BODY_BYTES_MAX, USERS_BODY_BYTES_MAX,
     },
-    envelope::{ApiError, ApiResult, Shown},
+    envelope::{ApiError, ApiResult, HtmlErrorPage},
     front::{Front, front},
     page::{NumberedPage, OffsetPage},
     path::Path,

@@ -1,4 +1,4 @@
-//! Pages of lists. One policy (DECISIONS G8): what is not a number falls back to the default, what
+//! Pages of lists. One policy: what is not a number falls back to the default, what
 //! is too large is clamped, below 1 is the default, a negative offset is 0. Answers echo the result.
 
 use super::query::{FromQuery, QueryFields};

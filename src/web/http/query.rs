@@ -1,4 +1,4 @@
-//! Query strings, read with every complaint collected (DECISIONS G8, G9).
+//! Query strings, read with every error collected.
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
@@ -15,11 +15,11 @@ use crate::http::{ApiError, ApiResult};
 /// Parameters of one query string; more are refused.
 const QUERY_PARAMETERS_MAX: usize = 256;
 
-/// What a query string says, or 400 with every complaint.
+/// What a query string says, or 400 with every error.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<T>(pub T);
 
-/// Read from a query string. Complaints go to the reader; the value is then thrown away.
+/// Read from a query string. Errors go to the reader; the value is then thrown away.
 pub trait FromQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self;
 }
@@ -77,7 +77,7 @@ impl<'q> QueryFields<'q> {
         (!value.is_empty()).then_some(&**value)
     }
 
-    /// Complains about a parameter.
+    /// Reports an error of a parameter.
     pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
         self.problems.push(FieldError::new(name, problem));
     }
@@ -146,7 +146,7 @@ impl<'q> QueryFields<'q> {
         }
     }
 
-    /// Likewise one that must be there; the first word is the placeholder after a complaint.
+    /// Likewise one that must be there; the first word is the placeholder after an error.
     pub fn required_one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> T {
         if self.sent(name).is_none() {
             self.refuse(name, problem::REQUIRED);
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    fn complaints(text: &str) -> Vec<String> {
+    fn errors(text: &str) -> Vec<String> {
         match read::<Everything>(text) {
             Err(Error::Invalid(fields)) => fields.iter().map(ToString::to_string).collect(),
             other => panic!("{text}: {other:?}"),
@@ -260,9 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn every_complaint_is_listed_once_in_order() {
+    fn every_error_is_listed_once_in_order() {
         assert_eq!(
-            complaints(
+            errors(
                 "userId=toolong&includeArchived=maybe&groupBy=year&startDate=x&endDate=y&tags=long,longer"
             ),
             [
@@ -278,13 +278,13 @@ mod tests {
 
     #[test]
     fn nul_characters_are_refused_here() {
-        assert_eq!(complaints("userId=a%00"), ["userId must not contain NUL characters"]);
+        assert_eq!(errors("userId=a%00"), ["userId must not contain NUL characters"]);
     }
 
     #[test]
     fn a_range_that_ends_before_it_starts_is_refused() {
         assert_eq!(
-            complaints("startDate=2026-02-01&endDate=2026-01-31"),
+            errors("startDate=2026-02-01&endDate=2026-01-31"),
             ["startDate must not be after endDate"]
         );
         assert!(read::<Everything>("startDate=2026-02-01&endDate=2026-02-01").is_ok());
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_query_of_too_many_parameters_is_refused() {
         let many = "a=1&".repeat(QUERY_PARAMETERS_MAX + 1);
-        assert_eq!(complaints(&many), ["the query has more than 256 parameters"]);
+        assert_eq!(errors(&many), ["the query has more than 256 parameters"]);
     }
 
     proptest! {

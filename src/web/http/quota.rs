@@ -21,7 +21,7 @@ use kernel::{Error, Result, Timestamp, WorkspaceId};
 use parking_lot::Mutex;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::rate::{self, Standing};
+use super::rate::{self, RateLimitStatus, RatePolicy};
 
 /// The time that a quota is for.
 const WINDOW: Duration = Duration::from_mins(1);
@@ -52,7 +52,11 @@ impl WorkspaceQuota {
 }
 
 impl Counts {
-    fn take(&self, workspace: WorkspaceId, now: Timestamp) -> Result<Standing, Standing> {
+    fn take(
+        &self,
+        workspace: WorkspaceId,
+        now: Timestamp,
+    ) -> Result<RateLimitStatus, RateLimitStatus> {
         let window = i64::try_from(WINDOW.as_millis()).unwrap_or(i64::MAX);
         let is_over = |at: &Timestamp| at.millis() <= now.millis().saturating_sub(window);
         let mut all = self.taken.lock();
@@ -74,17 +78,17 @@ impl Counts {
         }
         let oldest = taken.front().copied().unwrap_or(now);
         let wait = oldest.millis().saturating_add(window).saturating_sub(now.millis());
-        let standing = Standing {
+        let status = RateLimitStatus {
             remaining: u32::try_from(max - taken.len()).unwrap_or(u32::MAX),
             reset: Duration::from_millis(wait.unsigned_abs()),
         };
-        if is_full { Err(standing) } else { Ok(standing) }
+        if is_full { Err(status) } else { Ok(status) }
     }
 }
 
 /// What a handler takes its request from.
 #[derive(Debug, Clone, Default)]
-pub struct Quota(Option<(Arc<Counts>, Arc<OnceLock<Standing>>)>);
+pub struct Quota(Option<(Arc<Counts>, Arc<OnceLock<RateLimitStatus>>)>);
 
 impl Quota {
     /// Counts a request of a workspace.
@@ -92,11 +96,11 @@ impl Quota {
     /// # Errors
     /// 429 where the workspace has none left.
     pub fn take(&self, workspace: WorkspaceId, now: Timestamp) -> Result<()> {
-        let Some((counts, standing)) = &self.0 else { return Ok(()) };
+        let Some((counts, status)) = &self.0 else { return Ok(()) };
         let taken = counts.take(workspace, now);
         let (Ok(found) | Err(found)) = taken;
         // A handler takes once.
-        let _ = standing.set(found);
+        let _ = status.set(found);
         if taken.is_ok() {
             return Ok(());
         }
@@ -126,11 +130,12 @@ where
 }
 
 async fn answer(counts: Arc<Counts>, mut request: Request, next: Next) -> Response {
-    let standing = Arc::new(OnceLock::new());
-    request.extensions_mut().insert(Quota(Some((Arc::clone(&counts), Arc::clone(&standing)))));
+    let status = Arc::new(OnceLock::new());
+    request.extensions_mut().insert(Quota(Some((Arc::clone(&counts), Arc::clone(&status)))));
     let mut response = next.run(request).await;
-    if let Some(standing) = standing.get() {
-        rate::describe((counts.name, counts.max, WINDOW), *standing, response.headers_mut());
+    if let Some(status) = status.get() {
+        let policy = RatePolicy { name: counts.name, quota: counts.max, window: WINDOW };
+        rate::describe(&policy, *status, response.headers_mut());
     }
     response
 }

@@ -1,4 +1,4 @@
-//! Rate limits: a token bucket for each credential in each class of routes (DECISIONS G5).
+//! Rate limits: a token bucket for each credential in each class of routes.
 //!
 //! A route belongs to a class by its router ([`limited`]); who asks is known only once a credential
 //! was verified, so the bucket is asked by the argument that verifies ([`admit`]): invented
@@ -137,19 +137,27 @@ pub(super) struct Class {
     until_sweep: AtomicU32,
 }
 
-/// Where a bucket stood after a request.
+/// A limit as `RateLimit-Policy` names it: `quota` requests in a `window`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct RatePolicy {
+    pub(super) name: &'static str,
+    pub(super) quota: u32,
+    pub(super) window: Duration,
+}
+
+/// State of a rate limit after a request, as the `RateLimit-*` headers report it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RateLimitStatus {
     pub(super) remaining: u32,
     /// Until the bucket is full, or until one more request fits where none did.
     pub(super) reset: Duration,
 }
 
-/// What a limited route hands to the argument that verifies its caller.
+/// The limit of a route, in the request's extensions until its caller is verified.
 #[derive(Debug, Clone)]
 struct Gate {
     class: Arc<Class>,
-    standing: Arc<OnceLock<Standing>>,
+    status: Arc<OnceLock<RateLimitStatus>>,
 }
 
 impl RateLimits {
@@ -183,7 +191,7 @@ impl KeyedRate {
     /// 429 when the key's bucket is empty.
     pub fn admit(&self, key: impl Hash) -> Result<()> {
         let Some(class) = &self.0 else { return Ok(()) };
-        class.take(key).map(drop).map_err(|standing| class.throttled(standing))
+        class.take(key).map(drop).map_err(|status| class.throttled(status))
     }
 
     /// Counts a request of a client, where there is one to count.
@@ -211,19 +219,23 @@ impl Class {
         }))
     }
 
+    fn policy(&self) -> RatePolicy {
+        RatePolicy { name: self.name, quota: self.per_second, window: WINDOW }
+    }
+
     /// The time in which one token comes back.
     pub(super) fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.per_second
     }
 
     /// The refusal of a request over the rate, counted.
-    pub(super) fn throttled(&self, standing: Standing) -> Error {
+    pub(super) fn throttled(&self, status: RateLimitStatus) -> Error {
         metrics::counter!("http_requests_throttled_total", "class" => self.name).increment(1);
-        Error::Throttled { retry_after: standing.reset }
+        Error::Throttled { retry_after: status.reset }
     }
 
     /// Takes one request out of a credential's bucket.
-    pub(super) fn take(&self, credential: impl Hash) -> Result<Standing, Standing> {
+    pub(super) fn take(&self, credential: impl Hash) -> Result<RateLimitStatus, RateLimitStatus> {
         if self.until_sweep.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.until_sweep.store(SWEEP_EVERY, Ordering::Relaxed);
             self.buckets.retain_recent();
@@ -233,27 +245,23 @@ impl Class {
                 let remaining = snapshot.remaining_burst_capacity();
                 let missing = self.burst.saturating_sub(remaining);
                 let reset = Duration::from_secs(1) * missing / self.per_second;
-                Ok(Standing { remaining, reset })
+                Ok(RateLimitStatus { remaining, reset })
             }
             Err(refused) => {
                 let reset = refused.wait_time_from(DefaultClock::default().now());
-                Err(Standing { remaining: 0, reset })
+                Err(RateLimitStatus { remaining: 0, reset })
             }
         }
     }
 }
 
-/// Says where a bucket of so many requests in a window stands. What a burst leaves beyond them is not shown,
-/// so that `remaining` never exceeds `limit`.
-pub(super) fn describe(
-    (name, quota, window): (&str, u32, Duration),
-    standing: Standing,
-    headers: &mut HeaderMap,
-) {
+/// Writes the `RateLimit-*` headers. A burst may leave more than the limit; `remaining` never exceeds `limit`.
+pub(super) fn describe(policy: &RatePolicy, status: RateLimitStatus, headers: &mut HeaderMap) {
+    let &RatePolicy { name, quota, window } = policy;
     let policy = format!("\"{name}\";q={quota};w={}", window.as_secs());
     headers.insert(LIMIT, HeaderValue::from(quota));
-    headers.insert(REMAINING, HeaderValue::from(standing.remaining.min(quota)));
-    headers.insert(RESET, HeaderValue::from(whole_seconds(standing.reset)));
+    headers.insert(REMAINING, HeaderValue::from(status.remaining.min(quota)));
+    headers.insert(RESET, HeaderValue::from(whole_seconds(status.reset)));
     if let Ok(policy) = HeaderValue::try_from(policy) {
         headers.insert(POLICY, policy);
     }
@@ -271,7 +279,7 @@ where
     openapi::describe_rate_limit(routes.get_openapi_mut());
     let Some(class) = limit.0.clone() else { return routes };
     routes.layer(middleware::from_fn(move |request: Request, next: Next| {
-        let gate = Gate { class: Arc::clone(&class), standing: Arc::default() };
+        let gate = Gate { class: Arc::clone(&class), status: Arc::default() };
         answer(gate, request, next)
     }))
 }
@@ -280,11 +288,10 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(gate.clone());
     let mut response = next.run(request).await;
     // A narrower limit inside has described itself.
-    if let Some(standing) = gate.standing.get()
+    if let Some(status) = gate.status.get()
         && !response.headers().contains_key(LIMIT)
     {
-        let Class { name, per_second, .. } = *gate.class;
-        describe((name, per_second, WINDOW), *standing, response.headers_mut());
+        describe(&gate.class.policy(), *status, response.headers_mut());
     }
     response
 }
@@ -303,12 +310,18 @@ where
     let (rates, proxies) = (rates.clone(), proxies.clone());
     routes.layer(middleware::from_fn(move |request: Request, next: Next| {
         let gate = |class: &Option<Arc<Class>>| {
-            class.clone().map(|class| Gate { class, standing: Arc::default() })
+            class.clone().map(|class| Gate { class, status: Arc::default() })
         };
         let client = Client::of(request.extensions(), request.headers(), &proxies);
-        let peer = client.0.zip(gate(&rates.peer));
+        let peer = client.0.zip(gate(&rates.peer)).map(|(client, gate)| PeerGate { client, gate });
         answer_app(peer, gate(&rates.key), request, next)
     }))
+}
+
+/// The bucket of the peer that sent a request.
+struct PeerGate {
+    client: PeerKey,
+    gate: Gate,
 }
 
 /// The bucket of the SDK key of a request.
@@ -316,7 +329,7 @@ where
 struct AppKeyGate(Gate);
 
 async fn answer_app(
-    peer: Option<(PeerKey, Gate)>,
+    peer: Option<PeerGate>,
     key: Option<Gate>,
     mut request: Request,
     next: Next,
@@ -324,16 +337,16 @@ async fn answer_app(
     if let Some(key) = &key {
         request.extensions_mut().insert(AppKeyGate(key.clone()));
     }
-    let admitted = peer.as_ref().map_or(Ok(()), |(client, gate)| gate.admit(client));
+    let admitted = peer.as_ref().map_or(Ok(()), |peer| peer.gate.admit(peer.client));
     let mut response = match admitted {
         Ok(()) => next.run(request).await,
         Err(refusal) => ApiError(refusal).into_response(),
     };
     // Of the two buckets the one is described that runs out first.
-    let gates = peer.into_iter().map(|(_, gate)| gate).chain(key);
-    let standings = gates.filter_map(|gate| Some((*gate.standing.get()?, gate.class)));
-    if let Some((standing, class)) = standings.min_by_key(|(standing, _)| standing.remaining) {
-        describe((class.name, class.per_second, WINDOW), standing, response.headers_mut());
+    let gates = peer.into_iter().map(|peer| peer.gate).chain(key);
+    let statuses = gates.filter_map(|gate| Some((*gate.status.get()?, gate.class)));
+    if let Some((status, class)) = statuses.min_by_key(|(status, _)| status.remaining) {
+        describe(&class.policy(), status, response.headers_mut());
     }
     response
 }
@@ -355,13 +368,13 @@ pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
 }
 
 impl Gate {
-    /// Counts a request, and keeps where the bucket stands after it.
+    /// Counts a request, and keeps the status of its bucket.
     fn admit(&self, by: impl Hash) -> Result<()> {
         let taken = self.class.take(by);
-        let (Ok(standing) | Err(standing)) = taken;
-        // A route that verifies twice counts twice and tells the first standing.
-        let _ = self.standing.set(standing);
-        if taken.is_ok() { Ok(()) } else { Err(self.class.throttled(standing)) }
+        let (Ok(status) | Err(status)) = taken;
+        // A route that verifies twice counts twice and reports the first status.
+        let _ = self.status.set(status);
+        if taken.is_ok() { Ok(()) } else { Err(self.class.throttled(status)) }
     }
 }
 
@@ -374,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_passes_and_the_next_is_told_when_to_come_back() {
+    fn a_request_over_the_burst_is_refused_with_its_wait() {
         // One token takes 1000 s to come back, so that the test's own time does not matter.
         let quota = Quota::with_period(Duration::from_secs(1000)).unwrap();
         let mut class = Arc::into_inner(class(1, 3)).unwrap();
@@ -392,9 +405,9 @@ mod tests {
     fn headers_name_the_policy_and_never_more_than_the_limit() {
         let class = class(1000, 2000);
         let mut headers = HeaderMap::new();
-        let standing = class.take("ann").unwrap();
-        assert_eq!(standing.remaining, 1999);
-        describe((class.name, class.per_second, WINDOW), standing, &mut headers);
+        let status = class.take("ann").unwrap();
+        assert_eq!(status.remaining, 1999);
+        describe(&class.policy(), status, &mut headers);
         let text = |name: HeaderName| headers[name].to_str().unwrap().to_owned();
         assert_eq!(text(LIMIT), "1000");
         assert_eq!(text(REMAINING), "1000");

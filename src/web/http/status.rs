@@ -21,7 +21,7 @@ pub(super) fn of(error: &Error) -> StatusCode {
     }
 }
 
-/// Folds a status that a framework chose into the vocabulary of the API (DECISIONS G2: no 422).
+/// Maps a status that a framework chose to one the API answers with: a 422 becomes a 400.
 pub(super) fn folded(foreign: StatusCode) -> StatusCode {
     match foreign {
         StatusCode::UNPROCESSABLE_ENTITY

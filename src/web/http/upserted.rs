@@ -7,7 +7,7 @@ use axum::{
 use http::StatusCode;
 use serde::Serialize;
 
-/// A resource that the request made, or found: 201 or 200 (DECISIONS G1).
+/// A resource that the request made, or found: 201 or 200.
 #[derive(Debug, Clone, Copy)]
 pub struct Upserted<T> {
     pub value: T,

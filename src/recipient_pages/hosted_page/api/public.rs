@@ -17,7 +17,7 @@ use http::{
     },
 };
 use kernel::Error;
-use web::http::{ApiError, ApiResult, FormBody, Path, Requester, Shown};
+use web::http::{ApiError, ApiResult, FormBody, HtmlErrorPage, Path, Requester};
 
 use crate::{
     PageState,
@@ -52,7 +52,7 @@ pub(super) fn routes() -> Router<PageState> {
 /// What holds for every page, refusals included.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    response.extensions_mut().insert(Shown(page::refusal));
+    response.extensions_mut().insert(HtmlErrorPage(page::refusal));
     let headers = response.headers_mut();
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(POLICY));
     for (name, value) in [

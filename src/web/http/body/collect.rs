@@ -65,7 +65,7 @@ pub(super) async fn whole(
     inflate(encoding, bytes, limit, held).await
 }
 
-/// JSON, something `+json`, or nothing said (DECISIONS G12).
+/// JSON, something `+json`, or nothing said.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let text = value.to_str().unwrap_or("?");

@@ -16,12 +16,12 @@ use axum::extract::{FromRef, FromRequest, Request};
 use super::requester::{Client, TrustedProxies};
 use crate::http::{ApiError, ApiResult};
 
-/// Largest body of `POST /events/track`, decompressed, in bytes (DECISIONS G7).
+/// Largest body of `POST /events/track`, decompressed, in bytes.
 pub const TRACK_BODY_BYTES_MAX: usize = 32 << 20;
 /// Largest body of the control plane where a route says nothing else, decompressed, in bytes.
 pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
 
-/// Largest body of `POST /users`, decompressed, in bytes (DECISIONS G7).
+/// Largest body of `POST /users`, decompressed, in bytes.
 pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
 
 /// What the body of a request may take memory out of: its workspace's share where a credential was verified,

@@ -14,7 +14,7 @@ use crate::http::{ApiError, ApiResult, requester::TrustedProxies};
 /// its tree before it is parsed.
 const TREE_FACTOR: usize = 4;
 
-/// What a JSON body says, or 400 with every complaint.
+/// What a JSON body says, or 400 with every error.
 #[derive(Debug)]
 pub struct Body<T, const MAX_BYTES: usize = CONTROL_BODY_BYTES_MAX>(pub T);
 

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use super::{
     super::requester::{PeerKey, TrustedProxies},
     options::ServeOptions,
-    pulse::Pulse,
+    timeouts::ConnectionTimeouts,
 };
 
 /// Idle connections that one look at all connections finds to close, so that a flood of new connections does
@@ -61,7 +61,7 @@ struct Idle {
 /// One connection, as long as it counts.
 #[derive(Debug)]
 struct Connection {
-    pulse: Arc<Pulse>,
+    timeouts: Arc<ConnectionTimeouts>,
     close: Notify,
 }
 
@@ -85,8 +85,8 @@ pub(super) struct Place {
 
 impl Place {
     /// What its connection is doing.
-    pub(super) fn pulse(&self) -> &Arc<Pulse> {
-        &self.connection.pulse
+    pub(super) fn timeouts(&self) -> &Arc<ConnectionTimeouts> {
+        &self.connection.timeouts
     }
 
     /// Resolves when the connection has to close in favour of another.
@@ -135,8 +135,10 @@ impl Connections {
             let idle = open.longest_idle(self.idle_min).ok_or(NoRoom::InAll)?;
             self.close(&mut open, idle, "cap");
         }
-        let connection =
-            Arc::new(Connection { pulse: Arc::new(Pulse::new()), close: Notify::new() });
+        let connection = Arc::new(Connection {
+            timeouts: Arc::new(ConnectionTimeouts::new()),
+            close: Notify::new(),
+        });
         let id = open.insert(peer, Arc::clone(&connection));
         self.gauge.increment(1.0);
         Ok(Place { connections: Arc::clone(self), connection, peer, id })
@@ -213,7 +215,7 @@ impl Open {
     fn next_found(&mut self) -> Option<Idle> {
         while let Some(idle) = self.idle.pop() {
             let connection = self.by_peer.get(&idle.peer).and_then(|all| all.get(&idle.id));
-            if connection.is_some_and(|found| found.pulse.idle_since() == Some(idle.since)) {
+            if connection.is_some_and(|found| found.timeouts.idle_since() == Some(idle.since)) {
                 return Some(idle);
             }
         }
@@ -228,7 +230,7 @@ fn idle_of(
 ) -> impl Iterator<Item = Idle> {
     let now = Instant::now();
     connections.iter().filter_map(move |(id, connection)| {
-        let since = connection.pulse.idle_since()?;
+        let since = connection.timeouts.idle_since()?;
         let is_old = now.saturating_duration_since(since) >= idle_min;
         is_old.then_some(Idle { peer, id: *id, since })
     })
@@ -268,7 +270,7 @@ mod tests {
     fn at_the_cap_the_longest_idle_makes_room_and_no_busy_one() {
         let connections = connections(3, 100);
         let busy = later(&connections, "192.0.2.1");
-        let serving = busy.pulse().begin_for_test();
+        let serving = busy.timeouts().begin_for_test();
         let idle: Vec<Place> =
             ["192.0.2.2", "192.0.2.3"].map(|from| later(&connections, from)).into();
         let fourth = later(&connections, "192.0.2.4");
@@ -276,7 +278,7 @@ mod tests {
         let others = [&busy, &idle[1], &fourth];
         assert!(!others.into_iter().any(is_given_away));
         assert_eq!(connections.open.lock().total, 3);
-        let serving_too = [idle[1].pulse().begin_for_test(), fourth.pulse().begin_for_test()];
+        let serving_too = [idle[1].timeouts().begin_for_test(), fourth.timeouts().begin_for_test()];
         assert_eq!(connections.admit(address("192.0.2.5")).unwrap_err(), NoRoom::InAll);
         drop((serving, serving_too));
         let fifth = later(&connections, "192.0.2.5");
@@ -295,7 +297,7 @@ mod tests {
         assert!(!is_given_away(&first));
         let third = later(&connections, "192.0.2.1");
         assert!(is_given_away(&first) && !is_given_away(&other));
-        let busy = [second.pulse().begin_for_test(), third.pulse().begin_for_test()];
+        let busy = [second.timeouts().begin_for_test(), third.timeouts().begin_for_test()];
         assert_eq!(connections.admit(address("192.0.2.1")).unwrap_err(), NoRoom::OfPeer);
         drop(busy);
     }

@@ -12,7 +12,7 @@
 mod canned;
 mod connections;
 mod options;
-mod pulse;
+mod timeouts;
 
 pub use self::options::{Drained, ServeOptions};
 
@@ -32,7 +32,7 @@ use tokio::{
 
 use self::{
     connections::{Connections, NoRoom, Place, closed},
-    pulse::WatchedIo,
+    timeouts::WatchedIo,
 };
 use super::front::Front;
 
@@ -180,13 +180,13 @@ impl Server {
             tracing::debug!(error = %fault, "connection was gone before it was served");
             return;
         }
-        let pulse = place.pulse();
+        let timeouts = place.timeouts();
         let front = self.front.clone().of_peer(peer.ip());
-        let service = TowerToHyperService::new(pulse::counted(front, Arc::clone(pulse)));
-        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(pulse), self.front.clock()));
+        let service = TowerToHyperService::new(timeouts::counted(front, Arc::clone(timeouts)));
+        let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(timeouts), self.front.clock()));
         let mut connection = pin!(self.builder.serve_connection(io, service));
         let mut is_closing = false;
-        let mut overdue = pin!(pulse.overdue(&self.options));
+        let mut overdue = pin!(timeouts.overdue(&self.options));
         loop {
             tokio::select! {
                 ended = connection.as_mut() => {
@@ -202,7 +202,7 @@ impl Server {
                     return;
                 }
                 () = place.given_away() => {
-                    if pulse.idle_since().is_some() {
+                    if timeouts.idle_since().is_some() {
                         return;
                     }
                     // A request came in the meantime.

@@ -1,4 +1,4 @@
-//! What a connection is doing, seen from its bytes and its requests, and when that takes too long.
+//! Timeouts of a connection: request head, idleness and stalled answers, measured from its bytes and requests.
 
 use std::{
     io,
@@ -31,7 +31,7 @@ const NEVER: u64 = u64::MAX;
 
 /// The state of one connection; moments are milliseconds since its start.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct ConnectionTimeouts {
     start: Instant,
     requests: AtomicUsize,
     /// First byte of a head still on its way; the connection's start before its first head.
@@ -47,7 +47,7 @@ pub(super) struct Pulse {
     is_http2: AtomicBool,
 }
 
-impl Pulse {
+impl ConnectionTimeouts {
     pub(super) fn new() -> Self {
         Self {
             start: Instant::now(),
@@ -79,13 +79,13 @@ impl Pulse {
         let mut looks = tokio::time::interval(shortest / LOOKS_PER_LIMIT);
         loop {
             looks.tick().await;
-            if let Some(reason) = self.verdict(self.now_ms(), options) {
+            if let Some(reason) = self.overdue_at(self.now_ms(), options) {
                 return reason;
             }
         }
     }
 
-    fn verdict(&self, now_ms: u64, options: &ServeOptions) -> Option<Overdue> {
+    fn overdue_at(&self, now_ms: u64, options: &ServeOptions) -> Option<Overdue> {
         let over = |since: &AtomicU64, limit: Duration| {
             let since = since.load(Ordering::Acquire);
             since != NEVER && u128::from(now_ms.saturating_sub(since)) > limit.as_millis()
@@ -117,7 +117,7 @@ impl Pulse {
         }
     }
 
-    /// A request in flight, for tests of what looks at pulses.
+    /// A request in flight, for tests.
     #[cfg(test)]
     pub(super) fn begin_for_test(self: &Arc<Self>) -> InFlight {
         InFlight::begin(self, Version::HTTP_11)
@@ -156,16 +156,16 @@ impl Overdue {
 
 /// A request being answered, until the last byte of its answer is handed over.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<Pulse>);
+pub(super) struct InFlight(Arc<ConnectionTimeouts>);
 
 impl InFlight {
-    fn begin(pulse: &Arc<Pulse>, version: Version) -> Self {
+    fn begin(timeouts: &Arc<ConnectionTimeouts>, version: Version) -> Self {
         if version == Version::HTTP_2 {
-            pulse.is_http2.store(true, Ordering::Release);
+            timeouts.is_http2.store(true, Ordering::Release);
         }
-        pulse.requests.fetch_add(1, Ordering::AcqRel);
-        pulse.head_since.store(NEVER, Ordering::Release);
-        Self(Arc::clone(pulse))
+        timeouts.requests.fetch_add(1, Ordering::AcqRel);
+        timeouts.head_since.store(NEVER, Ordering::Release);
+        Self(Arc::clone(timeouts))
     }
 }
 
@@ -178,15 +178,15 @@ impl Drop for InFlight {
     }
 }
 
-/// The front, with its requests counted in the pulse of the connection.
-pub(super) fn counted(front: Front, pulse: Arc<Pulse>) -> Counted {
-    Counted { front, pulse }
+/// Wraps the front so that the timeouts of the connection know its requests in flight.
+pub(super) fn counted(front: Front, timeouts: Arc<ConnectionTimeouts>) -> Counted {
+    Counted { front, timeouts }
 }
 
 #[derive(Clone)]
 pub(super) struct Counted {
     front: Front,
-    pulse: Arc<Pulse>,
+    timeouts: Arc<ConnectionTimeouts>,
 }
 
 impl Service<Request<Incoming>> for Counted {
@@ -199,7 +199,7 @@ impl Service<Request<Incoming>> for Counted {
     }
 
     fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-        let in_flight = InFlight::begin(&self.pulse, request.version());
+        let in_flight = InFlight::begin(&self.timeouts, request.version());
         let answer = self.front.clone().answer(request.map(axum::body::Body::new));
         Box::pin(async move {
             let response = answer.await;
@@ -234,24 +234,24 @@ impl http_body::Body for Answering {
     }
 }
 
-/// A connection whose bytes feed its pulse.
+/// A connection whose reads and writes reset its timeouts.
 pub(super) struct WatchedIo {
     stream: TcpStream,
-    pulse: Arc<Pulse>,
+    timeouts: Arc<ConnectionTimeouts>,
     clock: Clock,
-    /// An answer of ours on its way in the place of one of hyper's.
+    /// Our answer that replaces one written by hyper.
     swap: Option<Swap>,
 }
 
 impl WatchedIo {
-    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>, clock: Clock) -> Self {
-        Self { stream, pulse, clock, swap: None }
+    pub(super) fn new(stream: TcpStream, timeouts: Arc<ConnectionTimeouts>, clock: Clock) -> Self {
+        Self { stream, timeouts, clock, swap: None }
     }
 
     /// Puts our answer in the place of a refusal that hyper writes by itself. `None` when there is
     /// nothing to replace.
     fn poll_swap(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Option<Poll<io::Result<usize>>> {
-        if self.swap.is_none() && self.pulse.is_between_requests() {
+        if self.swap.is_none() && self.timeouts.is_between_requests() {
             self.swap = Swap::of(buf, self.clock.now());
         }
         let written = self.swap.as_mut()?.poll_write(&mut self.stream, cx);
@@ -263,8 +263,8 @@ impl WatchedIo {
 
     fn note<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match &written {
-            Poll::Ready(Ok(_)) => self.pulse.has_written(),
-            Poll::Pending => self.pulse.cannot_write(),
+            Poll::Ready(Ok(_)) => self.timeouts.has_written(),
+            Poll::Pending => self.timeouts.cannot_write(),
             Poll::Ready(Err(_)) => {}
         }
         written
@@ -280,7 +280,7 @@ impl AsyncRead for WatchedIo {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = read {
-            self.pulse.has_read(&buf.filled()[before..]);
+            self.timeouts.has_read(&buf.filled()[before..]);
         }
         read
     }
@@ -340,64 +340,64 @@ mod tests {
 
     #[test]
     fn a_first_head_that_never_comes_is_overdue() {
-        let pulse = Pulse::new();
-        assert_eq!(pulse.verdict(100, &options()), None);
-        assert_eq!(pulse.verdict(101, &options()), Some(Overdue::Head));
+        let timeouts = ConnectionTimeouts::new();
+        assert_eq!(timeouts.overdue_at(100, &options()), None);
+        assert_eq!(timeouts.overdue_at(101, &options()), Some(Overdue::Head));
     }
 
     #[test]
     fn a_request_being_answered_is_never_overdue() {
-        let pulse = Arc::new(Pulse::new());
-        let in_flight = InFlight::begin(&pulse, Version::HTTP_11);
-        assert_eq!(pulse.verdict(1_000_000, &options()), None);
+        let timeouts = Arc::new(ConnectionTimeouts::new());
+        let in_flight = InFlight::begin(&timeouts, Version::HTTP_11);
+        assert_eq!(timeouts.overdue_at(1_000_000, &options()), None);
         drop(in_flight);
-        assert_eq!(pulse.verdict(1_000_000, &options()), Some(Overdue::Idle));
+        assert_eq!(timeouts.overdue_at(1_000_000, &options()), Some(Overdue::Idle));
     }
 
     #[test]
-    fn between_requests_there_is_more_patience_than_inside_a_head() {
-        let pulse = Arc::new(Pulse::new());
-        drop(InFlight::begin(&pulse, Version::HTTP_11));
-        assert_eq!(pulse.verdict(900, &options()), None);
-        pulse.has_read(b"G");
-        let since = pulse.head_since.load(Ordering::Acquire);
-        assert_eq!(pulse.verdict(since + 101, &options()), Some(Overdue::Head));
+    fn idle_limit_is_longer_than_the_head_limit() {
+        let timeouts = Arc::new(ConnectionTimeouts::new());
+        drop(InFlight::begin(&timeouts, Version::HTTP_11));
+        assert_eq!(timeouts.overdue_at(900, &options()), None);
+        timeouts.has_read(b"G");
+        let since = timeouts.head_since.load(Ordering::Acquire);
+        assert_eq!(timeouts.overdue_at(since + 101, &options()), Some(Overdue::Head));
     }
 
     #[test]
-    fn an_answer_not_taken_is_overdue_even_while_more_is_asked() {
-        let pulse = Arc::new(Pulse::new());
-        let _in_flight = InFlight::begin(&pulse, Version::HTTP_11);
-        pulse.cannot_write();
-        let since = pulse.stalled_since.load(Ordering::Acquire);
-        assert_eq!(pulse.verdict(since + 301, &options()), Some(Overdue::Answer));
-        pulse.has_written();
-        assert_eq!(pulse.verdict(since + 301, &options()), None);
+    fn a_stalled_answer_is_overdue_during_further_requests() {
+        let timeouts = Arc::new(ConnectionTimeouts::new());
+        let _in_flight = InFlight::begin(&timeouts, Version::HTTP_11);
+        timeouts.cannot_write();
+        let since = timeouts.stalled_since.load(Ordering::Acquire);
+        assert_eq!(timeouts.overdue_at(since + 301, &options()), Some(Overdue::Answer));
+        timeouts.has_written();
+        assert_eq!(timeouts.overdue_at(since + 301, &options()), None);
     }
 
     #[test]
     fn a_connection_is_idle_from_its_start_or_its_last_answer_whatever_bytes_come() {
-        let pulse = Arc::new(Pulse::new());
-        assert_eq!(pulse.idle_since(), Some(pulse.start));
-        pulse.has_read(b"GET / HT");
-        assert_eq!(pulse.idle_since(), Some(pulse.start));
-        let in_flight = InFlight::begin(&pulse, Version::HTTP_11);
-        assert_eq!(pulse.idle_since(), None);
+        let timeouts = Arc::new(ConnectionTimeouts::new());
+        assert_eq!(timeouts.idle_since(), Some(timeouts.start));
+        timeouts.has_read(b"GET / HT");
+        assert_eq!(timeouts.idle_since(), Some(timeouts.start));
+        let in_flight = InFlight::begin(&timeouts, Version::HTTP_11);
+        assert_eq!(timeouts.idle_since(), None);
         std::thread::sleep(Duration::from_millis(2));
         drop(in_flight);
-        assert!(pulse.idle_since().unwrap() > pulse.start);
-        pulse.cannot_write();
-        assert_eq!(pulse.idle_since(), None, "an answer is still to be taken");
-        pulse.has_written();
-        assert!(pulse.idle_since().is_some());
+        assert!(timeouts.idle_since().unwrap() > timeouts.start);
+        timeouts.cannot_write();
+        assert_eq!(timeouts.idle_since(), None, "an answer is still to be taken");
+        timeouts.has_written();
+        assert!(timeouts.idle_since().is_some());
     }
 
     #[test]
-    fn http2_is_judged_by_idleness_alone() {
-        let pulse = Arc::new(Pulse::new());
-        drop(InFlight::begin(&pulse, Version::HTTP_2));
-        pulse.has_read(b"ping");
-        assert_eq!(pulse.verdict(500, &options()), None);
-        assert_eq!(pulse.verdict(2000, &options()), Some(Overdue::Idle));
+    fn http2_is_limited_by_idleness_alone() {
+        let timeouts = Arc::new(ConnectionTimeouts::new());
+        drop(InFlight::begin(&timeouts, Version::HTTP_2));
+        timeouts.has_read(b"ping");
+        assert_eq!(timeouts.overdue_at(500, &options()), None);
+        assert_eq!(timeouts.overdue_at(2000, &options()), Some(Overdue::Idle));
     }
 }

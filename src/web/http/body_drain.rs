@@ -1,8 +1,8 @@
-//! What a handler left unread of a request's body.
+//! Drains the part of a request's body that its handler did not read.
 //!
-//! A connection can carry its next request only when this one's body is through. So a short rest is
-//! read and thrown away before the answer goes out; where that is too much, the answer says that the
-//! connection closes (RFC 9112, 9.6), and no pooled client takes it for a fault.
+//! A connection is free for its next request only after the body of this one. So a short rest is read and
+//! discarded before the answer is sent. Where the rest is too long, the answer carries `Connection: close`
+//! (RFC 9112, 9.6), so that pooled clients do not report a fault.
 
 use std::{
     pin::Pin,
@@ -20,44 +20,44 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tokio::{sync::oneshot, time::timeout};
 
-/// Bytes that are read for the sake of the connection.
+/// Bytes read and discarded to keep a connection open.
 const REST_BYTES_MAX: usize = 256 << 10;
-/// How long is waited for them.
+/// Time allowed to read them.
 const REST_MAX: Duration = Duration::from_secs(1);
 
-/// Gets the body back when the handler is done with it.
+/// Receives what is left of the body when the handler drops it.
 #[derive(Debug)]
-pub(super) struct Unread {
-    back: oneshot::Receiver<Body>,
-    /// The sender waits to be told to go on: who does not tell it must not read.
-    is_held_back: bool,
+pub(super) struct BodyDrain {
+    rest: oneshot::Receiver<Body>,
+    /// The client sent `Expect: 100-continue`. Reading would ask it to send the body.
+    expects_continue: bool,
 }
 
-/// Lends a request's body to its handler; nothing to get back where there is none.
-pub(super) fn lend(request: Request) -> (Request, Option<Unread>) {
+/// Wraps a request's body so that its rest can be drained; `None` where there is no body.
+pub(super) fn watch(request: Request) -> (Request, Option<BodyDrain>) {
     if request.body().is_end_stream() {
         return (request, None);
     }
-    let (sender, back) = oneshot::channel();
-    let is_held_back = request.headers().contains_key(EXPECT);
-    let lent = |body| Body::new(Lent { body: Some(body), sender: Some(sender) });
-    (request.map(lent), Some(Unread { back, is_held_back }))
+    let (sender, rest) = oneshot::channel();
+    let expects_continue = request.headers().contains_key(EXPECT);
+    let returned = |body| Body::new(ReturnedBody { body: Some(body), sender: Some(sender) });
+    (request.map(returned), Some(BodyDrain { rest, expects_continue }))
 }
 
-impl Unread {
-    /// Reads the rest, or says on the response that the connection closes.
+impl BodyDrain {
+    /// Reads the rest, or adds `Connection: close` to the response.
     pub(super) async fn settle(mut self, response: &mut Response) {
-        // Empty when it was read to its end, or when somebody still holds it.
-        let Ok(body) = self.back.try_recv() else { return };
+        // Empty when the body was read to its end, or is still in use.
+        let Ok(body) = self.rest.try_recv() else { return };
         let has_stalled = response.status() == StatusCode::REQUEST_TIMEOUT;
-        if self.is_held_back || has_stalled || !is_through(body).await {
+        if self.expects_continue || has_stalled || !is_drained(body).await {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
 }
 
-/// Whether the rest of a body was short enough to be read.
-async fn is_through(mut body: Body) -> bool {
+/// Reads the rest of a body; false when it is too long or too slow.
+async fn is_drained(mut body: Body) -> bool {
     let rest = async {
         let mut bytes = 0;
         while let Some(frame) = body.frame().await {
@@ -71,13 +71,13 @@ async fn is_through(mut body: Body) -> bool {
     timeout(REST_MAX, rest).await.ok().flatten().is_some()
 }
 
-/// A body that is given back when it is dropped before its end.
-struct Lent {
+/// A body that is sent to its [`BodyDrain`] when it is dropped before its end.
+struct ReturnedBody {
     body: Option<Body>,
     sender: Option<oneshot::Sender<Body>>,
 }
 
-impl http_body::Body for Lent {
+impl http_body::Body for ReturnedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -102,11 +102,11 @@ impl http_body::Body for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for ReturnedBody {
     fn drop(&mut self) {
         let rest = self.body.take().filter(|body| !body.is_end_stream());
         if let (Some(body), Some(sender)) = (rest, self.sender.take()) {
-            // Nobody waits for it when the connection is gone.
+            // Fails when the connection is gone, and then does not matter.
             drop(sender.send(body));
         }
     }

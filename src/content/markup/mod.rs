@@ -1,16 +1,16 @@
-//! HTML as authors write it: whether it is of a shape that can be handled, and what its reader sees.
+//! HTML of campaigns: bounds on its shape, its outline, and the text and links a reader sees.
 
-mod anatomy;
 mod bounds;
 mod entity;
+mod outline;
 mod page;
 mod scope;
 mod tag;
 
 pub use self::{
-    anatomy::{Anatomy, Anchor},
     bounds::{ATTRIBUTES_MAX, DEPTH_MAX, is_bounded},
     entity::escaped,
+    outline::{Anchor, HtmlOutline},
     page::{Link, Page},
     scope::scoped,
 };

@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, fmt::Write as _, ops::Range};
 
-use content::markup::{Anatomy, Anchor, escaped};
+use content::markup::{Anchor, HtmlOutline, escaped};
 use web::links::{Click, Link, Open, TARGET_BYTES_MAX};
 
 use super::{
@@ -43,16 +43,16 @@ pub(super) fn footer_text(url: &str) -> String {
 impl Dress<'_> {
     /// Dresses a document, and makes its text where that is wanted.
     pub(super) fn on(&self, html: &str, wants_text: bool) -> Dressed {
-        let anatomy = Anatomy::read(html);
+        let outline = HtmlOutline::read(html);
         let mut changes: Vec<(Range<usize>, Cow<'_, str>)> = Vec::new();
         if let Some(preheader) = self.preheader {
-            let at = anatomy.body_starts;
+            let at = outline.body_starts;
             changes.push((at..at, hidden(preheader).into()));
         }
         // Where links are, in the text and in the document.
         let mut shown: Vec<(usize, Cow<'_, str>)> = Vec::new();
         let mut tracked = 0;
-        for anchor in &anatomy.anchors {
+        for anchor in &outline.anchors {
             let Some(target) = self.target(anchor) else {
                 shown.extend(in_text(anchor, &anchor.href));
                 continue;
@@ -66,11 +66,11 @@ impl Dress<'_> {
                 );
             }
         }
-        let end = anatomy.body_ends;
+        let end = outline.body_ends;
         changes.push((end..end, self.ending().into()));
         // The body may end before a link that somebody wrote behind it.
         changes.sort_by_key(|(place, _)| place.start);
-        let text = wants_text.then(|| self.text(&anatomy.text, &shown));
+        let text = wants_text.then(|| self.text(&outline.text, &shown));
         Dressed { html: spliced(html, &changes), text: text.filter(|text| !text.is_empty()) }
     }
 

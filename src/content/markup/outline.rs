@@ -1,8 +1,8 @@
-//! Where things are in a document: its links and where its body begins and ends, by byte, and the text of
-//! it. One pass without recursion, in time linear in the document.
+//! The outline of an HTML document: byte positions of its links and of its body, and its plain text. One pass
+//! without recursion, in time linear in the document.
 //!
-//! For who changes a document in a few places and leaves the rest of it as it is. What is in comments
-//! stays out, the conditional ones of Outlook included.
+//! The positions allow changing a document in a few places and leaving the rest byte for byte. Comments are
+//! skipped, Outlook's conditional comments included.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -49,15 +49,15 @@ const APART: &[&str] = &[
     "footer",
 ];
 
-/// Where things are in a document.
+/// Links, body and plain text of an HTML document.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Anatomy<'h> {
+pub struct HtmlOutline<'h> {
     /// Its links, in order.
     pub anchors: Vec<Anchor<'h>>,
     /// Where the content of its body begins.
     pub body_starts: usize,
     pub body_ends: usize,
-    /// Its text, for who reads without HTML. What styles hide is not in it.
+    /// Plain text of the document. Elements hidden by styles are left out.
     pub text: String,
 }
 
@@ -73,11 +73,11 @@ pub struct Anchor<'h> {
     pub no_track: bool,
     /// What it says: its text, else what stands for its picture; cut at 256 bytes.
     pub label: String,
-    /// Where in [`Anatomy::text`] the link ends; none where it is hidden.
+    /// Where in [`HtmlOutline::text`] the link ends; none where it is hidden.
     pub text_end: Option<usize>,
 }
 
-impl<'h> Anatomy<'h> {
+impl<'h> HtmlOutline<'h> {
     pub fn read(html: &'h str) -> Self {
         let mut reader = Reader::new(html);
         let mut at = 0;
@@ -92,7 +92,7 @@ impl<'h> Anatomy<'h> {
 
 struct Reader<'h> {
     html: &'h str,
-    found: Anatomy<'h>,
+    found: HtmlOutline<'h>,
     /// Where the body would begin if it had no tag: behind the head.
     behind_head: usize,
     body_seen: bool,
@@ -113,7 +113,7 @@ impl<'h> Reader<'h> {
     fn new(html: &'h str) -> Self {
         Self {
             html,
-            found: Anatomy::default(),
+            found: HtmlOutline::default(),
             behind_head: 0,
             body_seen: false,
             body_end: None,
@@ -335,7 +335,7 @@ impl<'h> Reader<'h> {
         })
     }
 
-    fn end(mut self) -> Anatomy<'h> {
+    fn end(mut self) -> HtmlOutline<'h> {
         self.close_anchor();
         if !self.body_seen {
             self.found.body_starts = self.behind_head;
@@ -381,7 +381,7 @@ mod tests {
     use super::{super::Page, *};
 
     fn hrefs(html: &str) -> Vec<String> {
-        Anatomy::read(html).anchors.into_iter().map(|anchor| anchor.href.into_owned()).collect()
+        HtmlOutline::read(html).anchors.into_iter().map(|anchor| anchor.href.into_owned()).collect()
     }
 
     #[test]
@@ -421,9 +421,9 @@ mod tests {
             ("<!doctype html><html><head><title>t</title></head>x</html>", "x</html>", "</html>"),
             ("<head><style></style></head>x", "x", ""),
         ] {
-            let anatomy = Anatomy::read(html);
-            assert_eq!(html.get(anatomy.body_starts..), Some(starts), "{html}");
-            assert_eq!(html.get(anatomy.body_ends..), Some(ends), "{html}");
+            let outline = HtmlOutline::read(html);
+            assert_eq!(html.get(outline.body_starts..), Some(starts), "{html}");
+            assert_eq!(html.get(outline.body_ends..), Some(ends), "{html}");
         }
     }
 
@@ -432,10 +432,10 @@ mod tests {
         let html = "<a href=a> Go <b>on</b>&nbsp;&amp; on </a><a href=b><img alt='A dog'></a>\
                     <a href=c><img alt=x>text</a><a href=d></a><a href=e>open";
         let labels: Vec<String> =
-            Anatomy::read(html).anchors.into_iter().map(|anchor| anchor.label).collect();
+            HtmlOutline::read(html).anchors.into_iter().map(|anchor| anchor.label).collect();
         assert_eq!(labels, ["Go on & on", "A dog", "text", "", "open"]);
         let long = format!("<a href=a>{}</a>", "ä".repeat(1000));
-        assert_eq!(Anatomy::read(&long).anchors[0].label.len(), LABEL_BYTES_MAX);
+        assert_eq!(HtmlOutline::read(&long).anchors[0].label.len(), LABEL_BYTES_MAX);
     }
 
     #[test]
@@ -462,9 +462,9 @@ mod tests {
             "=\"",
         ] {
             let text = piece.repeat((1 << 20) / piece.len());
-            let _ = Anatomy::read(&text);
-            let _ = Anatomy::read(&format!("<a {text}"));
-            let _ = Anatomy::read(&format!("<!--{text}"));
+            let _ = HtmlOutline::read(&text);
+            let _ = HtmlOutline::read(&format!("<a {text}"));
+            let _ = HtmlOutline::read(&format!("<!--{text}"));
         }
         assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     }
@@ -474,21 +474,21 @@ mod tests {
         fn it_finds_the_links_a_browser_finds(
             html in "(</?(a|area|p|div|title|textarea|style|body|b)( (href|hidden|HREF|title)(=('[a-c&;<>]{0,4}'|\"[a-c &=]{0,4}\"|[a-c&=/]{1,4}))?){0,3} ?/?>|<!--|-->|[a-c ]|&(amp|lt|copy|#65);?|<|>|'|\"|/|=|é){0,40}"
         ) {
-            let anatomy = Anatomy::read(&html);
+            let outline = HtmlOutline::read(&html);
             let page = Page::read(&html).unwrap();
             // A link without an address is none here.
             let seen: Vec<&str> =
                 page.links.iter().map(|link| link.href.as_str()).filter(|href| !href.is_empty()).collect();
-            let found: Vec<&str> = anatomy.anchors.iter().map(|anchor| &*anchor.href).collect();
+            let found: Vec<&str> = outline.anchors.iter().map(|anchor| &*anchor.href).collect();
             prop_assert_eq!(found, seen);
             let mut last = 0;
-            for anchor in &anatomy.anchors {
+            for anchor in &outline.anchors {
                 prop_assert!(anchor.value.start >= last && html.get(anchor.value.clone()).is_some());
                 last = anchor.value.end;
-                prop_assert!(anchor.text_end.is_none_or(|at| anatomy.text.is_char_boundary(at)));
+                prop_assert!(anchor.text_end.is_none_or(|at| outline.text.is_char_boundary(at)));
             }
-            prop_assert!(anatomy.body_starts <= anatomy.body_ends);
-            prop_assert!(html.is_char_boundary(anatomy.body_starts) && html.is_char_boundary(anatomy.body_ends));
+            prop_assert!(outline.body_starts <= outline.body_ends);
+            prop_assert!(html.is_char_boundary(outline.body_starts) && html.is_char_boundary(outline.body_ends));
         }
     }
 }

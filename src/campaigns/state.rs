@@ -5,14 +5,22 @@ use std::sync::Arc;
 use config::Delivery;
 use content::spam::Spamd;
 use engines::vault::Vault;
-use kernel::ChannelSet;
+use kernel::{ChannelSet, Error, Result};
 use sender_domains::SenderDomainState;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::due_signal::DueSignal;
 
 /// The state of sender domains, and what campaigns need beside it. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct CampaignState(Arc<CampaignParts>);
+pub struct CampaignState {
+    parts: Arc<CampaignParts>,
+    /// Limits concurrent scans of engagement hours.
+    sto_scans: Arc<Semaphore>,
+}
+
+/// Concurrent scans of engagement hours: each holds the visits of a workspace in memory.
+const STO_SCANS_MAX: usize = 2;
 
 /// What a [`CampaignState`] is made of.
 #[derive(Debug)]
@@ -32,31 +40,37 @@ pub struct CampaignParts {
 impl CampaignState {
     /// A handle around the parts.
     pub fn new(parts: CampaignParts) -> Self {
-        Self(Arc::new(parts))
+        Self { parts: Arc::new(parts), sto_scans: Arc::new(Semaphore::new(STO_SCANS_MAX)) }
     }
 
     /// The server that checks emails against spam filters, where one is set.
     pub fn spamd(&self) -> Option<&Spamd> {
-        self.0.spamd.as_ref()
+        self.parts.spamd.as_ref()
     }
 
     /// Tells senders that something is due.
     pub fn due_signal(&self) -> &DueSignal {
-        &self.0.due_signal
+        &self.parts.due_signal
     }
 
     pub fn delivery(&self) -> &Delivery {
-        &self.0.delivery
+        &self.parts.delivery
     }
 
     /// The channels that have a provider; webhooks need none.
     pub fn enabled_channels(&self) -> ChannelSet {
-        self.0.enabled_channels
+        self.parts.enabled_channels
     }
 
     pub fn vault(&self) -> &Vault {
-        &self.0.vault
+        &self.parts.vault
+    }
+
+    /// Waits for one of the concurrent scans of engagement hours.
+    pub(crate) async fn sto_scan_permit(&self) -> Result<OwnedSemaphorePermit> {
+        let scans = Arc::clone(&self.sto_scans);
+        scans.acquire_owned().await.map_err(|_| Error::store_unavailable())
     }
 }
 
-web::area_state!(CampaignState, SenderDomainState, 0.sender_domains);
+web::area_state!(CampaignState, SenderDomainState, parts.sender_domains);

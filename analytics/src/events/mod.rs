@@ -28,4 +28,4 @@ pub use property::{
     PropertyValue,
 };
 pub use recent::{RecentId, recent_client_ids};
-pub use visits::{VisitFilter, Visitor, Visitors, lookers, visitors};
+pub use visits::{VisitFilter, Visitor, Visitors, engaged_users, visitors};

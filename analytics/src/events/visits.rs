@@ -68,12 +68,12 @@ pub fn visitors(
     ask(analytics, workspace, (filter, VISITS))
 }
 
-/// Asks when the people of a workspace looked at messages: opens and clicks, those of machines left out.
-/// They are named by their internal ids.
+/// Times at which users of a workspace opened or clicked messages, machine opens and clicks left out. Users
+/// are identified by their internal ids.
 ///
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
-pub fn lookers(
+pub fn engaged_users(
     analytics: &Analytics,
     workspace: Uuid,
     filter: &VisitFilter,

@@ -1,53 +1,49 @@
-//! For how many of an audience the hour is known at which they look.
+//! Send-time optimisation (STO): the best hour per recipient, and for how many recipients it is known.
 
 use std::collections::{BTreeSet, HashMap};
 
-use analytics::events::{VisitFilter, Visitor, lookers, visitors};
+use analytics::events::{VisitFilter, Visitor, engaged_users, visitors};
 use chrono::Timelike as _;
 use contacts::audience::{model::Ask, ops::Audience};
 use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, zone::Zone};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Who, find};
 use crate::{
     CampaignState,
     model::{
         Definition,
-        habits::{HOURS, Habits},
+        engagement_hours::{EngagementHours, HOURS},
         launch::first_send_at,
         settings::sto::StoConfig,
     },
 };
 
-/// Looks at one time: each holds the visits of a workspace.
-const LOOKS_MAX: usize = 2;
 /// Visits of one person that count, the latest.
 const VISITS_PER_PERSON_MAX: u32 = 1_000;
-/// Visits of one look, 4 bytes each.
+/// Visits of one scan, 4 bytes each.
 const VISITS_MAX: usize = 5_000_000;
-/// Pairs of identifiers of one look, about 200 bytes each.
+/// Pairs of identifiers of one scan, about 200 bytes each.
 const PEOPLE_MAX: u64 = 1_000_000;
-/// Recipients of one page, about 100 bytes each: a page costs a judgement of the whole audience's consent.
+/// Recipients of one page, about 100 bytes each: each page checks the consent of the whole audience.
 const PAGE: u32 = 50_000;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-static LOOKS: Semaphore = Semaphore::const_new(LOOKS_MAX);
-
-/// For how many of an audience the hour is known.
+/// For how many recipients of an audience the best hour is known.
 #[derive(Debug, Clone)]
 pub struct Coverage {
-    /// How the hours were found.
+    /// The settings the hours were computed with.
     pub config: StoConfig,
-    /// Those a message reaches.
+    /// Reachable recipients.
     pub total: u64,
-    /// Those of them whose hour is known, by that hour of their own day.
+    /// Recipients whose best hour is known, by that local hour.
     pub hours: [u64; HOURS],
     /// The hour at which most visits begin, of the whole audience.
     pub popular_hour: Option<u8>,
 }
 
-/// For how many of a campaign's audience the hour is known at which they look.
+/// For how many recipients of a campaign the best hour is known.
 ///
 /// # Errors
 /// Not found; a bad request where there are more visits than can be held.
@@ -56,11 +52,11 @@ pub async fn sto_coverage(app: &CampaignState, who: &Who, id: CampaignId) -> Res
     let definition = &campaign.definition;
     let now = app.clock().now();
     let zone = who.zone.parse().unwrap_or(Zone::UTC);
-    let (timetable, known) = look(app, who.workspace, (definition, zone), now).await?;
+    let (timetable, known) = scan(app, who.workspace, (definition, zone), now).await?;
     let first = first_send_at(definition, zone, now).unwrap_or(now);
     let mut hours = [0; HOURS];
-    for (habits, zone) in &known {
-        hours[usize::from(timetable.hour_of(habits, *zone, first)) % HOURS] += 1;
+    for (engagement, zone) in &known {
+        hours[usize::from(timetable.hour_of(engagement, *zone, first)) % HOURS] += 1;
     }
     Ok(Coverage {
         popular_hour: timetable.popular_hour(),
@@ -70,22 +66,22 @@ pub async fn sto_coverage(app: &CampaignState, who: &Who, id: CampaignId) -> Res
     })
 }
 
-/// When those of an audience look, as a launch asks it.
+/// The engagement hours of an audience, for a launch.
 #[derive(Debug)]
 pub struct Timetable {
     config: StoConfig,
     now: Timestamp,
     visits: Visits,
-    /// Those a message reaches.
+    /// Reachable recipients.
     total: u64,
-    /// The habits of all of them.
-    prior: Habits,
-    _turn: SemaphorePermit<'static>,
+    /// The engagement hours of the whole audience.
+    prior: EngagementHours,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Timetable {
-    /// Gathers what is known of the audience of a campaign. What counts are visits (the beginnings of
-    /// sessions, and events outside any session), and opens and clicks that no machine made.
+    /// Gathers the engagement of a campaign's audience: visits (starts of sessions, and events outside any
+    /// session), and opens and clicks not made by machines.
     ///
     /// # Errors
     /// A bad request where there are more visits than can be held.
@@ -95,66 +91,70 @@ impl Timetable {
         (definition, workspace_zone): (&Definition, Zone),
         now: Timestamp,
     ) -> Result<Self> {
-        Ok(look(app, workspace, (definition, workspace_zone), now).await?.0)
+        Ok(scan(app, workspace, (definition, workspace_zone), now).await?.0)
     }
 
-    /// The hour of their own day at which somebody with these identifiers (the internal one, the caller's)
-    /// looks, in the window that begins then; none where too little is known.
+    /// The best local hour for a profile with these identifiers (the internal one, the caller's) in the window
+    /// that begins then; none with too few visits.
     pub fn best_hour(
         &self,
         identifiers: [Option<&str>; 2],
         zone: Zone,
         begins: Timestamp,
     ) -> Option<u8> {
-        let habits = self.habits(identifiers, zone)?;
-        Some(self.hour_of(&habits, zone, begins))
+        let engagement = self.engagement_hours(identifiers, zone)?;
+        Some(self.hour_of(&engagement, zone, begins))
     }
 
-    /// The hour at which most of the audience look.
+    /// The busiest hour of the whole audience.
     pub fn popular_hour(&self) -> Option<u8> {
         self.prior.busiest()
     }
 
-    fn hour_of(&self, habits: &Habits, zone: Zone, begins: Timestamp) -> u8 {
+    fn hour_of(&self, engagement: &EngagementHours, zone: Zone, begins: Timestamp) -> u8 {
         let first = u8::try_from(zone.clock_at(begins).hour()).unwrap_or(0);
-        habits.best_hour(&self.prior, (first, self.config.window_hours()))
+        engagement.best_hour(&self.prior, (first, self.config.window_hours()))
     }
 
-    /// The habits of somebody of whom enough is known.
-    fn habits(&self, identifiers: [Option<&str>; 2], zone: Zone) -> Option<Habits> {
-        let (habits, count) = self.count(identifiers, zone);
-        (count >= self.config.min_events()).then_some(habits)
+    /// The engagement hours of a profile with enough visits.
+    fn engagement_hours(
+        &self,
+        identifiers: [Option<&str>; 2],
+        zone: Zone,
+    ) -> Option<EngagementHours> {
+        let (engagement, count) = self.count(identifiers, zone);
+        (count >= self.config.min_events()).then_some(engagement)
     }
 
-    fn count(&self, identifiers: [Option<&str>; 2], zone: Zone) -> (Habits, u32) {
-        let (mut habits, mut count) = (Habits::default(), 0_u32);
+    fn count(&self, identifiers: [Option<&str>; 2], zone: Zone) -> (EngagementHours, u32) {
+        let (mut engagement, mut count) = (EngagementHours::default(), 0_u32);
         for seconds in self.visits.of(identifiers) {
-            habits.add(Timestamp::from_millis(i64::from(seconds) * 1000), zone, self.now);
+            engagement.add(Timestamp::from_millis(i64::from(seconds) * 1000), zone, self.now);
             count = count.saturating_add(1);
         }
-        (habits, count)
+        (engagement, count)
     }
 }
 
-/// Goes through an audience once: what is known of all, and the habits of those of whom enough is known.
-async fn look(
+/// Reads an audience once: the timetable, and the engagement hours of each recipient with enough visits.
+async fn scan(
     app: &CampaignState,
     workspace: WorkspaceId,
     (definition, workspace_zone): (&Definition, Zone),
     now: Timestamp,
-) -> Result<(Timetable, Vec<(Habits, Zone)>)> {
+) -> Result<(Timetable, Vec<(EngagementHours, Zone)>)> {
     let config = definition.sto_config.clone().unwrap_or_default();
-    let turn = LOOKS.acquire().await.map_err(|_| Error::store_unavailable())?;
+    let permit = app.sto_scan_permit().await?;
     let visits = Visits::gather(app, workspace, &config, now).await?;
-    let (total, prior, mut known) = (0, Habits::default(), Vec::new());
-    let mut timetable = Timetable { config, now, visits, total, prior, _turn: turn };
+    let (total, prior, mut known) = (0, EngagementHours::default(), Vec::new());
+    let mut timetable = Timetable { config, now, visits, total, prior, _permit: permit };
     let ask = Ask {
         targeting: definition.targeting.as_ref(),
         channel: definition.channel.delivers(),
         list: definition.subscription_category_id,
     };
     let mut audience = Audience::open(app, workspace, &ask).await?;
-    // Where nobody came there is nothing to look for in anybody.
+    // Without visits no recipient has a best hour.
     if timetable.visits.times.is_empty() {
         timetable.total = audience.measure().await?.reachable;
         audience.close().await?;
@@ -169,12 +169,12 @@ async fn look(
             let (timezone, country) = (recipient.timezone.as_deref(), recipient.country.as_deref());
             let zone = Zone::of_person(timezone, country, workspace_zone);
             let id = recipient.user.to_string();
-            let (habits, count) =
+            let (engagement, count) =
                 timetable.count([Some(&id), recipient.external_id.as_deref()], zone);
             timetable.total += 1;
-            timetable.prior.add_all(&habits);
+            timetable.prior.add_all(&engagement);
             if count >= timetable.config.min_events() {
-                known.push((habits, zone));
+                known.push((engagement, zone));
             }
         }
     }
@@ -210,8 +210,8 @@ impl Visits {
         while let Some(visitor) = visitors.next().await? {
             gathered.add(visitor)?;
         }
-        let mut lookers = lookers(app.analytics(), workspace.uuid(), &filter)?;
-        while let Some(visitor) = lookers.next().await? {
+        let mut engaged_users = engaged_users(app.analytics(), workspace.uuid(), &filter)?;
+        while let Some(visitor) = engaged_users.next().await? {
             gathered.add(visitor)?;
         }
         Ok(gathered)
@@ -235,7 +235,7 @@ impl Visits {
         Ok(())
     }
 
-    /// The visits of somebody with these identifiers, each once.
+    /// The visits under these identifiers, each once.
     fn of<'v>(&'v self, identifiers: [Option<&str>; 2]) -> impl Iterator<Item = u32> + 'v {
         let places: BTreeSet<u32> = identifiers
             .into_iter()

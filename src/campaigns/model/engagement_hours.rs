@@ -1,4 +1,4 @@
-//! At which hour of their own day people come, and so may look at a message (DELIVERY, "STO").
+//! The hours of the local day at which profiles engage, for send-time optimisation (STO).
 
 use kernel::{Timestamp, zone::Zone};
 
@@ -8,16 +8,16 @@ pub const HOURS: usize = 24;
 const HALF_LIFE_DAYS: f64 = 30.0;
 /// Milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
-/// How many visits the habits of all weigh beside those of one.
+/// Weight of the audience's hours (the prior), in visits of one profile.
 const PRIOR_WEIGHT: f64 = 2.0;
-/// What a visit says of the hour before, of its own, and of the hour after.
+/// Smoothing weights of the hour before a visit, its own, and the hour after.
 const KERNEL: [f64; 3] = [0.25, 0.5, 0.25];
 
-/// Visits by the hour of the visitor's clocks, older ones counting less.
+/// Visits by hour of the visitor's local day, weighted down exponentially by age.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Habits([f64; HOURS]);
+pub struct EngagementHours([f64; HOURS]);
 
-impl Habits {
+impl EngagementHours {
     pub fn add(&mut self, visit: Timestamp, zone: Zone, now: Timestamp) {
         use chrono::Timelike as _;
         #[expect(clippy::cast_precision_loss, reason = "an age of at most a year")]
@@ -44,9 +44,9 @@ impl Habits {
         u8::try_from(hour).ok()
     }
 
-    /// The hour at which a message is likeliest to be looked at: own visits, smoothed over the hours beside
-    /// them, and the habits of all (`prior`) weighing as much as two visits. Looked for among the hours of a
-    /// window that begins with `first` and has `hours`; of equals the one nearest to its beginning.
+    /// The hour at which engagement is most likely: own visits, smoothed over the neighbouring hours, plus the
+    /// audience's hours (`prior`) with the weight of two visits. The candidates are the hours of a window of
+    /// `hours` hours that begins with `first`; ties go to the earliest in the window.
     pub fn best_hour(&self, prior: &Self, (first, hours): (u8, u32)) -> u8 {
         let all = prior.total().max(f64::MIN_POSITIVE);
         let score = |hour: usize| {
@@ -76,16 +76,16 @@ mod tests {
         Timestamp::parse(text).unwrap()
     }
 
-    fn of(visits: &[&str], zone: &str) -> Habits {
-        let mut habits = Habits::default();
+    fn of(visits: &[&str], zone: &str) -> EngagementHours {
+        let mut hours = EngagementHours::default();
         for visit in visits {
-            habits.add(at(visit), zone.parse().unwrap(), at("2026-07-10T00:00:00Z"));
+            hours.add(at(visit), zone.parse().unwrap(), at("2026-07-10T00:00:00Z"));
         }
-        habits
+        hours
     }
 
     #[test]
-    fn visits_count_by_the_clocks_of_the_visitor() {
+    fn visits_count_in_the_local_time_of_the_visitor() {
         let visits = ["2026-07-01T12:30:00Z", "2026-07-02T12:10:00Z"];
         assert_eq!(of(&visits, "UTC").busiest(), Some(12));
         assert_eq!(of(&visits, "America/New_York").busiest(), Some(8));
@@ -93,24 +93,24 @@ mod tests {
         assert_eq!(of(&visits, "Asia/Kolkata").busiest(), Some(17));
         // In winter New York is an hour farther off.
         assert_eq!(of(&["2026-01-05T12:30:00Z"], "America/New_York").busiest(), Some(7));
-        assert_eq!(Habits::default().busiest(), None);
+        assert_eq!(EngagementHours::default().busiest(), None);
     }
 
     #[test]
     fn old_visits_count_less() {
-        let mut habits = Habits::default();
-        habits.add(Timestamp::from_millis(NOW.millis() - 30 * 86_400_000), Zone::UTC, NOW);
-        assert!((habits.total() - 0.5).abs() < 1e-12);
+        let mut hours = EngagementHours::default();
+        hours.add(Timestamp::from_millis(NOW.millis() - 30 * 86_400_000), Zone::UTC, NOW);
+        assert!((hours.total() - 0.5).abs() < 1e-12);
         // A visit of the future is as good as one of now.
-        habits.add(Timestamp::from_millis(NOW.millis() + 86_400_000), Zone::UTC, NOW);
-        assert!((habits.total() - 1.5).abs() < 1e-12);
+        hours.add(Timestamp::from_millis(NOW.millis() + 86_400_000), Zone::UTC, NOW);
+        assert!((hours.total() - 1.5).abs() < 1e-12);
     }
 
     #[test]
-    fn the_best_hour_is_ones_own_within_the_window() {
+    fn the_best_hour_follows_own_visits_within_the_window() {
         let own =
             of(&["2026-07-01T20:00:00Z", "2026-07-02T20:30:00Z", "2026-07-03T07:00:00Z"], "UTC");
-        let none = Habits::default();
+        let none = EngagementHours::default();
         assert_eq!(own.best_hour(&none, (0, 24)), 20);
         // Only the morning is left in the window.
         assert_eq!(own.best_hour(&none, (0, 12)), 7);
@@ -122,10 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn the_habits_of_all_decide_where_ones_own_do_not() {
+    fn the_audience_decides_when_own_visits_are_too_few() {
         let all =
             of(&["2026-07-01T18:00:00Z", "2026-07-02T18:00:00Z", "2026-07-02T09:00:00Z"], "UTC");
-        assert_eq!(Habits::default().best_hour(&all, (0, 24)), 18);
+        assert_eq!(EngagementHours::default().best_hour(&all, (0, 24)), 18);
         let own = of(&["2026-07-01T09:00:00Z"], "UTC");
         // One visit at nine does not outweigh that most come at six: 0.5 × 0.8 + 2 × ⅓ against 2 × ⅔.
         assert_eq!(own.best_hour(&all, (0, 24)), 18);

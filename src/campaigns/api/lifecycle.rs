@@ -97,7 +97,7 @@ async fn resume_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Calls a campaign off, for good.
+/// Cancels a campaign. A cancelled campaign cannot be resumed.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/cancel",
@@ -209,7 +209,7 @@ async fn publish_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Throws pending edits away; where there are none, nothing happens.
+/// Discards pending edits. Without any, nothing changes.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/discard-draft",

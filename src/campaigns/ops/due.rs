@@ -8,9 +8,9 @@ use supervisor::Heartbeat;
 
 use super::{
     Step, Who,
-    carried::Carried,
     change::commit,
     consent,
+    enabled_channels::EnabledChannels,
     lifecycle::{ended, failed, refuse_unfit_again},
     senders,
 };
@@ -195,8 +195,8 @@ async fn without_provider(app: &CampaignState, campaign: &Campaign) -> Result<Op
     if lacking.is_empty() {
         return Ok(None);
     }
-    let carried = Carried::read(app).await?;
-    Ok(lacking.into_iter().find_map(|channel| carried.fault(channel.as_str())))
+    let enabled = EnabledChannels::read(app).await?;
+    Ok(lacking.into_iter().find_map(|channel| enabled.fault(channel.as_str())))
 }
 
 fn lateness_max(app: &CampaignState) -> Duration {

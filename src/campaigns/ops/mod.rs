@@ -1,11 +1,11 @@
 //! What callers do to campaigns.
 
 mod bulk;
-mod carried;
 mod change;
 mod consent;
 mod create;
 pub mod due;
+mod enabled_channels;
 mod in_app;
 mod learning;
 mod lifecycle;
@@ -24,10 +24,10 @@ mod versions;
 
 pub use self::{
     bulk::{Bulk, Work, each},
-    carried::{Carried as CarriedChannels, note_carried},
     change::{Step, Who, change},
     consent::fault as consent_fault,
     create::{create, duplicate},
+    enabled_channels::{EnabledChannels, record_enabled_channels},
     in_app::{find_all, live_in_app},
     learning::{launch_rl, learners, learning, note_learning, observations, pause_rl, resume_rl},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},

@@ -7,7 +7,7 @@ use sender_domains::{
     ops::{not_verified, sender},
 };
 
-use super::carried;
+use super::enabled_channels;
 use crate::{
     CampaignState,
     model::{
@@ -74,7 +74,7 @@ pub async fn check(
     workspace: WorkspaceId,
     definition: &Definition,
 ) -> Result<Check> {
-    let provider = checks::sender(definition, carried::anywhere(app).await?);
+    let provider = checks::sender(definition, enabled_channels::anywhere(app).await?);
     if provider.status != CheckStatus::Pass {
         return Ok(provider);
     }

@@ -1,8 +1,8 @@
 //! Campaigns, their versions and their history in PostgreSQL.
 
 mod campaigns;
-mod carried;
 mod due;
+mod enabled_channels;
 mod filter;
 mod in_app;
 mod learning;
@@ -12,8 +12,8 @@ mod triggered;
 
 pub(crate) use self::{
     campaigns::{Saved, delete, find, find_newest, insert, save},
-    carried::{carried, note_carried, resume_carried},
     due::{due, postpone},
+    enabled_channels::{enabled_channels, record_enabled_channels, renew_enabled_channels},
     filter::list,
     in_app::live_in_app,
     learning::{active_learners, active_with_trial, note_learning, note_trial, observations},

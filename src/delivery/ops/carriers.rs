@@ -3,7 +3,7 @@
 
 use campaigns::{
     model::message::MessageChannel,
-    ops::{CarriedChannels, note_carried},
+    ops::{EnabledChannels, record_enabled_channels},
 };
 use kernel::{Result, Timestamp};
 
@@ -26,7 +26,7 @@ impl CarrierNotes {
         if self.0.is_some_and(|at| (0..NOTE_EVERY_MS).contains(&(now.millis() - at.millis()))) {
             return Ok(());
         }
-        note_carried(app, &here(app), self.0.is_none()).await?;
+        record_enabled_channels(app, &here(app), self.0.is_none()).await?;
         self.0 = Some(now);
         Ok(())
     }
@@ -60,7 +60,7 @@ pub(super) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Resu
     if lacking.is_empty() {
         return Ok(Carried::Here);
     }
-    let carried = CarriedChannels::read(app).await?;
+    let carried = EnabledChannels::read(app).await?;
     if let Some(fault) = lacking.iter().find_map(|channel| carried.fault(channel)) {
         return Ok(Carried::Nowhere(fault));
     }
@@ -75,12 +75,12 @@ pub(super) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> 
     if here.len() == CHANNELS.len() {
         return Ok(here);
     }
-    let carried = CarriedChannels::read(app).await?;
+    let carried = EnabledChannels::read(app).await?;
     let names = CHANNELS.into_iter().map(channel_name);
     Ok(names.filter(|name| here.contains(name) || !carried.has(name)).collect())
 }
 
 /// Whether this process carries a channel, or another does.
 pub(super) async fn is_carried(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
-    Ok(app.providers().has(channel) || CarriedChannels::read(app).await?.has(channel_name(channel)))
+    Ok(app.providers().has(channel) || EnabledChannels::read(app).await?.has(channel_name(channel)))
 }

@@ -47,9 +47,9 @@ fn resend_cooldown(definition: &Definition) -> Option<Check> {
 }
 
 /// Whether the channel of every message has somebody to carry it.
-pub fn sender(definition: &Definition, carried: ChannelSet) -> Check {
+pub fn sender(definition: &Definition, enabled: ChannelSet) -> Check {
     let id = CheckId::SenderConfigured;
-    match (lacking_provider(definition, carried), definition.channel) {
+    match (lacking_provider(definition, enabled), definition.channel) {
         (Some(channel), _) => Check::fail(id, no_provider(channel)),
         (None, CampaignChannel::InApp) => {
             Check::pass(id, "apps ask for in-app messages themselves")
@@ -62,7 +62,7 @@ pub fn sender(definition: &Definition, carried: ChannelSet) -> Check {
 }
 
 /// The first channel of a campaign's messages that nobody carries.
-pub fn lacking_provider(definition: &Definition, carried: ChannelSet) -> Option<Channel> {
+pub fn lacking_provider(definition: &Definition, enabled: ChannelSet) -> Option<Channel> {
     let own = definition.channel.delivers();
     let chosen = definition.variants.iter().filter_map(|variant| {
         let message = variant.message.as_ref().filter(|_| !variant.is_control())?;
@@ -70,7 +70,7 @@ pub fn lacking_provider(definition: &Definition, carried: ChannelSet) -> Option<
     });
     own.into_iter()
         .chain(chosen.filter(|_| definition.channel == CampaignChannel::AiOptimized))
-        .find(|channel| !carried.contains(*channel))
+        .find(|channel| !enabled.contains(*channel))
 }
 
 /// Why messages of a channel cannot be sent.
@@ -297,7 +297,7 @@ mod tests {
                 fields["variants"] = json!([]);
             }
             let definition = definition(&fields);
-            let check = |carried| sender(&definition, carried).status;
+            let check = |enabled| sender(&definition, enabled).status;
             let needs_one = channel.delivers().is_some();
             let expected = if needs_one { CheckStatus::Fail } else { CheckStatus::Pass };
             assert_eq!(check(ChannelSet::default()), expected, "{name}");
@@ -316,7 +316,7 @@ mod tests {
         let push = variant("b", json!({"channel": "push", "body": "Hi"}));
         let learning = definition(&json!({"channel": "ai_optimized", "variants": [email, push]}));
         let lacking =
-            |carried: &[Channel]| lacking_provider(&learning, carried.iter().copied().collect());
+            |enabled: &[Channel]| lacking_provider(&learning, enabled.iter().copied().collect());
         assert_eq!(lacking(&[]), Some(Channel::Email));
         assert_eq!(lacking(&[Channel::Email]), Some(Channel::Push));
         assert_eq!(lacking(&[Channel::Email, Channel::Push]), None);

@@ -1,12 +1,12 @@
-//! Channels that some process has a provider for.
+//! Channels for which some process has a provider.
 
 use std::collections::HashMap;
 
 use kernel::{Result, Timestamp};
 use sqlx::PgExecutor;
 
-/// Notes that a process carries these channels now.
-pub(crate) async fn note_carried(
+/// Records that a process has a provider for these channels now.
+pub(crate) async fn record_enabled_channels(
     db: impl PgExecutor<'_>,
     channels: &[&str],
     now: Timestamp,
@@ -25,8 +25,8 @@ pub(crate) async fn note_carried(
     Ok(())
 }
 
-/// Takes every channel for carried now that ever was, if no process carried anything since that time.
-pub(crate) async fn resume_carried(
+/// Renews all recorded channels, if no process recorded any since that time.
+pub(crate) async fn renew_enabled_channels(
     db: impl PgExecutor<'_>,
     (since, now): (Timestamp, Timestamp),
 ) -> Result<()> {
@@ -41,8 +41,10 @@ pub(crate) async fn resume_carried(
     Ok(())
 }
 
-/// When each channel was last carried; a channel that never was is absent.
-pub(crate) async fn carried(db: impl PgExecutor<'_>) -> Result<HashMap<String, Timestamp>> {
+/// When each channel was last recorded as enabled; one that never was is absent.
+pub(crate) async fn enabled_channels(
+    db: impl PgExecutor<'_>,
+) -> Result<HashMap<String, Timestamp>> {
     let rows =
         sqlx::query!("select channel, carried_at from carried_channel").fetch_all(db).await?;
     Ok(rows.into_iter().map(|row| (row.channel, row.carried_at.into())).collect())

@@ -9,6 +9,7 @@ use web::{
 
 use super::{
     BODY_BYTES_MAX, Campaign, campaign_id,
+    path::CampaignPath,
     schema::{CampaignChange, CampaignFields},
     who,
 };
@@ -42,9 +43,9 @@ pub(super) async fn create_campaign(
 pub(super) async fn get_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    CampaignPath(id): CampaignPath,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::find(&app, caller.workspace(), campaign_id(&id)?).await?;
+    let campaign = ops::find(&app, caller.workspace(), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -86,8 +87,8 @@ pub(super) async fn update_campaign(
 pub(super) async fn delete_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsDelete>,
-    Path(id): Path<String>,
+    CampaignPath(id): CampaignPath,
 ) -> ApiResult<StatusCode> {
-    ops::remove(&app, &who(&caller), campaign_id(&id)?).await?;
+    ops::remove(&app, &who(&caller), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -4,6 +4,7 @@ mod bulk;
 mod campaigns;
 mod lifecycle;
 mod list;
+mod path;
 mod preview;
 mod recurring;
 mod rl;

@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Path},
+    http::ApiResult,
 };
 
-use super::{campaign_id, who};
+use super::{path::CampaignPath, who};
 use crate::{
     CampaignState,
     model::{
@@ -99,8 +99,8 @@ impl From<RecurringStatus> for RecurringAnswer {
 pub(super) async fn recurring_status(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    CampaignPath(id): CampaignPath,
 ) -> ApiResult<Json<RecurringAnswer>> {
-    let found = ops::recurring_status(&app, &who(&caller), campaign_id(&id)?).await?;
+    let found = ops::recurring_status(&app, &who(&caller), id).await?;
     Ok(Json(found.into()))
 }

@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Path},
+    http::ApiResult,
 };
 
-use super::{campaign_id, who};
+use super::{path::CampaignPath, who};
 use crate::{
     CampaignState,
     ops::{self, Coverage},
@@ -64,8 +64,8 @@ impl CoverageAnswer {
     }
 }
 
-/// For how many of the audience the hour is known at which they look, from when they came: the beginnings
-/// of their sessions, and events outside any session.
+/// For how many recipients the best hour is known. It is computed from session starts, events outside any
+/// session, opens and clicks.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/sto-coverage",
@@ -80,9 +80,8 @@ impl CoverageAnswer {
 pub(super) async fn sto_coverage(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    CampaignPath(id): CampaignPath,
 ) -> ApiResult<Json<CoverageAnswer>> {
-    let campaign_id = campaign_id(&id)?;
-    let found = ops::sto_coverage(&app, &who(&caller), campaign_id).await?;
-    Ok(Json(CoverageAnswer::new(campaign_id, &found)))
+    let found = ops::sto_coverage(&app, &who(&caller), id).await?;
+    Ok(Json(CoverageAnswer::new(id, &found)))
 }

@@ -1,4 +1,4 @@
-//! `/campaigns/:campaignId/versions…` and `…/history`: what it said, and what was done to it.
+//! `/campaigns/:campaignId/versions…` and `…/history`: the versions of a campaign and its change history.
 
 use axum::{Json, extract::State};
 use kernel::{Timestamp, VersionId};
@@ -11,7 +11,7 @@ use web::{
     http::{ApiResult, Body, FromQuery, OffsetPage, OptionalBody, Path, Query, QueryFields},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, path::VersionPath, who};
 use crate::{
     CampaignState,
     model::{self, Change, ChangeType, Definition, Difference},
@@ -179,9 +179,9 @@ async fn compare_versions(
 async fn get_version(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path((id, version)): Path<(String, String)>,
+    path: VersionPath,
 ) -> ApiResult<Json<Snapshot>> {
-    let found = ops::find_version(&app, &who(&caller), campaign_id(&id)?, &version).await?;
+    let found = ops::find_version(&app, &who(&caller), path.campaign, &path.version).await?;
     Ok(Json(Snapshot {
         version: found.version.into(),
         snapshot: model::hidden::snapshot(found.snapshot),

@@ -1,4 +1,4 @@
-//! What launching a campaign would do, told before it is done (DECISIONS K18).
+//! Launch preview: recipients, exclusions, variants and schedule, computed without sending.
 
 use contacts::audience::model::Measured;
 use kernel::{CampaignId, Timestamp, zone::Zone};
@@ -15,19 +15,19 @@ use super::{
 /// Minutes of an hour.
 const HOUR_MINUTES: u64 = 60;
 
-/// Those whom an audience reaches, as a launch would place them.
+/// Reachable recipients, by the outcome of a launch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placed {
-    /// They had it before, and the resend policy leaves them out.
+    /// Excluded by the resend policy: they had the campaign before.
     pub already_received: u64,
-    /// The moment of their message is quiet time.
+    /// In quiet time when their message is due.
     pub quiet: u64,
-    /// They have had their fill of messages.
+    /// Excluded by a frequency cap.
     pub capped: u64,
     pub control: u64,
-    /// Messages, by the place of their variant.
+    /// Messages, by the index of their variant.
     pub sends: Vec<u64>,
-    /// How many messages the volume limit allows; none: any number.
+    /// Messages the volume limit allows; none: no limit.
     pub volume: Option<u64>,
 }
 
@@ -36,53 +36,53 @@ pub struct Placed {
 #[serde(rename_all = "camelCase")]
 pub struct LaunchPreview {
     pub campaign_id: CampaignId,
-    /// Whether it can be launched from where it stands, and no check fails.
+    /// Whether its status allows a launch and no check fails.
     pub can_launch: bool,
-    /// Whom it would reach.
+    /// The recipients a launch would reach.
     pub audience: LaunchAudience,
     pub schedule: LaunchSchedule,
     pub checks: Vec<Check>,
-    /// The moment all this is true of.
+    /// When the preview was computed.
     pub generated_at: Timestamp,
 }
 
-/// Whom a launch would reach: `matched` is `reachable` and all of `excluded` together, `reachable` is
+/// The recipients a launch would reach: `matched` is `reachable` and all of `excluded` together, `reachable` is
 /// `control` and `estimatedSends` together, and so is the sum of `perVariant`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchAudience {
-    /// Active profiles that the targeting means.
+    /// Active profiles that match the targeting.
     pub matched: u64,
-    /// Those the launch reaches at once, or holds out as the control group.
+    /// Recipients who get the message at once or are in the control group.
     pub reachable: u64,
-    /// The others, each under one reason.
+    /// The excluded profiles, each under one reason.
     pub excluded: LaunchExcluded,
-    /// Those who get nothing, to measure the others by.
+    /// The control group, who get no message.
     pub control: u64,
     pub estimated_sends: u64,
-    /// How they divide among the variants.
+    /// Recipients by variant.
     pub per_variant: Vec<VariantEstimate>,
 }
 
-/// Why a launch does not reach somebody at once.
+/// Why a launch does not reach a profile at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchExcluded {
-    /// There is nowhere to send.
+    /// There is no address on the channel.
     pub no_address: u64,
     pub unsubscribed: u64,
     /// The address is suppressed.
     pub suppressed: u64,
-    /// The address is none, or bounced.
+    /// The address is invalid, or bounced.
     pub invalid_address: u64,
-    /// They got as much as the frequency caps allow.
+    /// A frequency cap is reached.
     pub frequency_cap: u64,
-    /// It is their quiet time when the campaign goes out: they are reached when it ends, or not at all where
+    /// In quiet time when the campaign goes out: reached when it ends, or not at all if
     /// `quietTimeOverride.behavior` is `skip`.
     pub quiet_hours_deferred: u64,
-    /// They got this campaign before, and `resendPolicy` leaves them out.
+    /// They got this campaign before, and `resendPolicy` excludes them.
     pub already_received: u64,
-    /// The volume limit is used up before their turn.
+    /// The volume limit is used up.
     pub volume_limit: u64,
 }
 
@@ -99,12 +99,12 @@ impl LaunchExcluded {
     }
 }
 
-/// How many get a variant.
+/// Recipients of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariantEstimate {
     pub variant_id: String,
-    /// What people call it.
+    /// The name of the variant.
     pub name: String,
     pub estimated: u64,
 }
@@ -113,11 +113,11 @@ pub struct VariantEstimate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LaunchSchedule {
-    /// When the first message leaves; null where that depends on an event or there is no time.
+    /// When the first message is sent; null if that depends on an event or no time is set.
     pub first_send_at: Option<Timestamp>,
-    /// Minutes until the last has left, as far as the campaign's own settings hold messages back.
+    /// Minutes until the last message is sent, as far as the campaign's own settings delay messages.
     pub estimated_duration_minutes: u64,
-    /// The zone its times are in.
+    /// The time zone of the schedule.
     #[schema(value_type = String)]
     pub timezone: Zone,
 }
@@ -143,18 +143,18 @@ pub fn first_send_at(
     }
 }
 
-/// The zone the campaign's times are in.
+/// The time zone of the campaign's schedule.
 pub fn zone_of(definition: &Definition, workspace_zone: Zone) -> Zone {
     let recurring = definition.recurring_schedule.as_ref().and_then(|schedule| schedule.timezone);
     let recurring = recurring.filter(|_| definition.send_type == SendType::Recurring);
     recurring.or(definition.scheduled_timezone).unwrap_or(workspace_zone)
 }
 
-/// An audience, divided as launching would.
+/// An audience, divided into variants and exclusions as a launch would.
 pub fn divide(definition: &Definition, measured: &Measured, placed: &Placed) -> LaunchAudience {
     let wanted: u64 = placed.sends.iter().sum();
     let estimated_sends = placed.volume.map_or(wanted, |volume| wanted.min(volume));
-    // The limit leaves out by chance, so of each variant as much as it has.
+    // The limit excludes recipients at random, so each variant loses in proportion to its size.
     let sends = share_out(&placed.sends, estimated_sends);
     let estimate = |(variant, sends): (&Variant, u64)| VariantEstimate {
         variant_id: variant.id.clone(),
@@ -180,8 +180,7 @@ pub fn divide(definition: &Definition, measured: &Measured, placed: &Placed) -> 
     }
 }
 
-/// Minutes until the last message has left: by the rate limit, and by the window in which recipients get
-/// theirs at their own hours.
+/// Minutes until the last message is sent: by the rate limit, and by the window of send-time optimisation.
 pub fn duration_minutes(definition: &Definition, sends: u64) -> u64 {
     let rate = definition.send_rate_limit.as_ref().and_then(SendRateLimit::max_per_minute);
     let by_rate = rate.map_or(0, |rate| sends.div_ceil(u64::from(rate)));
@@ -190,7 +189,7 @@ pub fn duration_minutes(definition: &Definition, sends: u64) -> u64 {
     by_rate.max(if is_spread { u64::from(window) * HOUR_MINUTES } else { 0 })
 }
 
-/// The smallest part that is compared with others: of the recipients in a trial, where there is one.
+/// The smallest group compared with others: of the recipients in an A/B test, if there is one.
 pub fn smallest_part(definition: &Definition, audience: &LaunchAudience) -> Option<u64> {
     let smallest = audience.per_variant.iter().map(|estimate| estimate.estimated).min()?;
     let trial = definition.ab_test_config.as_ref().filter(|config| config.is_enabled());

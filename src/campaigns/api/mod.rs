@@ -23,7 +23,7 @@ use self::wire::Campaign;
 use super::ops::{NOT_FOUND, Who};
 use crate::CampaignState;
 
-/// Largest body of a request about campaigns, decompressed, in bytes (DECISIONS G7).
+/// Largest body of a request about campaigns, decompressed, in bytes.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
 /// The routes of `/campaigns`.

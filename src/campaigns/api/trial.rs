@@ -32,11 +32,11 @@ pub(super) struct RetestAnswer {
     phase: Phase,
     /// Which trial it is, counted from 1.
     round: u32,
-    /// The variant that won the one before.
+    /// The variant that won the previous test.
     previous_winner_variant_id: Option<String>,
 }
 
-/// Begins the trial of a recurring campaign's variants anew: at its next occurrence none is the winner.
+/// Starts a new A/B test of a recurring campaign: its next occurrence has no winner yet.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/retest-ab",

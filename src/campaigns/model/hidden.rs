@@ -1,4 +1,4 @@
-//! A campaign without its secrets: the credentials of webhooks.
+//! Redaction of a campaign's secrets: the credentials of webhooks.
 
 use serde_json::Value;
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_tell_that_a_secret_is_another_and_not_which() {
+    fn differences_show_that_a_secret_changed_but_not_its_value() {
         let (old, new) = (campaign("s3cret-1", "x"), campaign("s3cret-2", "y"));
         let shorter = json!({"name": "A", "variants": [{"id": "c"}]});
         let without = json!({"name": "A"});

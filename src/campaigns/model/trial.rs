@@ -1,4 +1,4 @@
-//! Where the trial of a campaign's variants stands.
+//! The progress of a campaign's A/B test.
 
 use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use utoipa::ToSchema;
 
 use super::{Campaign, Status, settings::ab_test::AbTestConfig};
 
-/// How far a trial is.
+/// Phase of an A/B test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It has not begun.
+    /// It has not started.
     None,
-    /// Variants are being tried.
+    /// Variants are being tested.
     Testing,
-    /// The winner goes to all.
+    /// The winner is sent to all.
     WinnerSent,
     /// It ended without a winner.
     Inconclusive,
@@ -32,29 +32,29 @@ impl Phase {
     }
 }
 
-/// Where a trial stands.
+/// Progress of an A/B test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
-    /// How far it is.
+    /// Its phase.
     pub phase: Phase,
     /// The variant that won, once one has.
     pub winner_variant_id: Option<String>,
-    /// Which trial it is, counted from 1; `retest-ab` begins another.
+    /// Number of the test, from 1; `retest-ab` starts another.
     pub round: u32,
-    /// The variant that won the trial before.
+    /// The variant that won the previous test.
     #[serde(default)]
     pub previous_winner_variant_id: Option<String>,
-    /// When its first messages left, once they have.
+    /// When its first messages were sent.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
-    /// The last occurrence that does not belong to it.
+    /// The last occurrence before it.
     #[serde(default)]
     pub after_occurrence: i32,
 }
 
 impl Trial {
-    /// The trial of a campaign, where it has one.
+    /// The A/B test of a campaign, if it has one.
     pub fn of(campaign: &Campaign) -> Option<Self> {
         campaign
             .definition
@@ -76,7 +76,7 @@ impl Trial {
         }))
     }
 
-    /// The next trial after this one, of a campaign that went out so many times.
+    /// The next test, of a campaign sent `occurrence` times so far.
     #[must_use]
     pub fn again(&self, occurrence: i32) -> Self {
         Self {

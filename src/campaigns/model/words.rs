@@ -1,5 +1,5 @@
-//! How texts, addresses, numbers and free JSON inside a campaign are read: bounded, and judged as Liquid
-//! where they are templates.
+//! Rules for texts, addresses, numbers and free JSON inside a campaign: bounds, and valid Liquid where they are
+//! templates.
 
 use content::{markup, template};
 use kernel::fields::{Field, Presence};
@@ -12,7 +12,7 @@ const JSON_DEPTH_MAX: usize = 8;
 /// Largest whole number that a double holds exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a rule gives, or its complaint.
+/// The value a rule accepts, or its error message.
 pub(super) type Read<T> = Result<T, String>;
 
 /// A plain text of at most so many characters.
@@ -32,12 +32,12 @@ pub(super) fn at_most_bytes(text: &str, bytes_max: usize) -> Read<()> {
     Ok(())
 }
 
-/// Judges a text as Liquid.
+/// Checks that a text is valid Liquid.
 pub(super) fn is_liquid(text: &str) -> Read<()> {
     template::check(text).map_err(|fault| format!("is not valid Liquid: {fault}"))
 }
 
-/// Refuses what could end a line of a message's head and begin another.
+/// Refuses characters that could inject another header line into a message.
 pub(super) fn is_one_line(text: &str) -> Read<()> {
     if text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
         return Err("must be one line without control characters".to_owned());
@@ -73,7 +73,7 @@ pub(super) fn page<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
     })
 }
 
-/// A template that makes one line of a message's head.
+/// A template of one header line of a message.
 pub(super) fn header<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
     field.parsed(String::new(), |text| {
         at_most(text, chars_max)?;
@@ -83,7 +83,7 @@ pub(super) fn header<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::O
     })
 }
 
-/// One line that is no template: a name or an id of somebody else's.
+/// One line that is no template: a name or an external id.
 pub(super) fn line<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
     field.parsed(String::new(), |text| {
         at_most(text, chars_max)?;
@@ -116,7 +116,7 @@ pub(super) fn web_address<P: Presence>(field: Field<'_, P>, chars_max: usize) ->
     })
 }
 
-/// Judges an address of the web. With Liquid in it only its scheme can be known before it is rendered.
+/// Checks a web address. With Liquid in it only the scheme can be checked before rendering.
 pub(super) fn is_web_address(text: &str) -> Read<()> {
     is_one_line(text)?;
     is_liquid(text)?;
@@ -161,7 +161,7 @@ pub(super) fn is_bounded_json(map: &Map<String, Value>, bytes_max: usize) -> Rea
     Err(format!("must not be nested deeper than {JSON_DEPTH_MAX}"))
 }
 
-/// Judges the strings of a JSON value, however deep it may be, and says where a bad one is.
+/// Checks the strings of a JSON value at every depth, and names the path of an invalid one.
 fn strings(value: &Value, depth: usize, path: &mut String) -> Read<()> {
     let parts: Vec<(String, &Value)> = match value {
         Value::String(text) if path.is_empty() => return is_liquid(text),

@@ -1,4 +1,4 @@
-//! What delivery asks of a campaign, and what becomes of it when delivery is done.
+//! The status of a campaign as delivery reads and ends it.
 
 use kernel::{CampaignId, Result, WorkspaceId};
 
@@ -9,8 +9,8 @@ use crate::{
     store,
 };
 
-/// Completes a campaign when the last time it goes out, this occurrence, is settled. Answers false where
-/// somebody else changed it meanwhile, so that it has to be looked at again.
+/// Completes a campaign when its last occurrence, this one, has no messages under way. Returns false if the
+/// campaign changed concurrently and has to be checked again.
 ///
 /// # Errors
 /// When the store fails.
@@ -24,19 +24,19 @@ pub async fn settle(
     let comes_again = state.next_send_at.is_some();
     let kind = from.definition.kind();
     if state.status == Status::Active && comes_again && kind == Kind::OneTime {
-        // It was resumed, retried or sent again, and is yet to be taken up: this may be the time it goes on
-        // with, and were it over by then, nothing would end the campaign.
+        // It was resumed, retried or sent again and not started yet. It may continue with this occurrence; if
+        // that were marked as completed here, nothing would complete the campaign later.
         return Ok(false);
     }
     let ends = matches!(kind, Kind::OneTime | Kind::Recurring);
     if matches!(state.status, Status::Paused | Status::Failed) {
-        // Halted since it was found settled: when it goes on, somebody has to end it.
+        // Halted after its messages were done: it must still be completed once it is resumed.
         return Ok(false);
     }
     if state.status != Status::Active || comes_again || !ends {
         return Ok(true);
     }
-    // Asked after the campaign was read: whatever begins another time makes another revision of it.
+    // Read after the campaign: starting another occurrence makes a new revision, so the commit below is refused.
     if store::is_under_way(app.db(), workspace, (id, occurrence)).await? {
         return Ok(true);
     }
@@ -46,7 +46,7 @@ pub async fn settle(
     Ok(done.is_some())
 }
 
-/// The revision of a campaign of which messages may leave; none where it was halted or called off.
+/// The revision of a campaign whose messages may be sent; none if it is halted or cancelled.
 ///
 /// # Errors
 /// When the store fails.
@@ -58,7 +58,7 @@ pub async fn sending(
     store::sending(connection, workspace, id).await
 }
 
-/// Ends a campaign that cannot go on, with the reason that is shown. One that is not active stays as it is.
+/// Fails a campaign that cannot continue, with the reason shown to users. Does nothing unless it is active.
 ///
 /// # Errors
 /// When the store fails.

@@ -1,8 +1,9 @@
-//! The door of the write path: a request's body in, a durable verdict out.
+//! The ingest handle, where the write path begins: it admits a request's events, appends them to the spool and answers
+//! once they are durable.
 //!
 //! Admission costs CPU only and runs on the caller's thread; then the batch waits for one group
-//! commit of the spool. Nothing is answered before that, and nothing of a request is kept when the
-//! spool has no room for all of it.
+//! commit of the spool. No answer is given before that, and no event of a request is stored when the
+//! spool has no room for all of them.
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
@@ -22,16 +23,16 @@ thread_local! {
     static ADMITTER: RefCell<Admitter> = RefCell::default();
 }
 
-/// Bytes of message events after which a frame ends. One more message event may be in it.
-const TOLD_FRAME_BYTES: usize = 256 << 10;
+/// Bytes of message events after which a frame ends. The event that crosses the limit is still in it.
+const MESSAGE_FRAME_BYTES_MAX: usize = 256 << 10;
 /// Frames of message events of one call that wait for the disk at one time.
-const TOLD_FRAMES_MAX: usize = 8;
-/// Pause before message events are offered again to a queue that was full: about one group commit.
-const TOLD_PAUSE: Duration = Duration::from_millis(20);
-/// How often they are.
-const TOLD_TRIES_MAX: u32 = 100;
+const MESSAGE_FRAMES_IN_FLIGHT_MAX: usize = 8;
+/// Pause before message events are appended again after the queue was full: about one group commit.
+const QUEUE_FULL_PAUSE: Duration = Duration::from_millis(20);
+/// Attempts to append one frame of message events while the queue is full.
+const APPEND_TRIES_MAX: u32 = 100;
 
-/// How the door is set up.
+/// Settings of an [`Intake`].
 #[derive(Debug, Clone, Copy)]
 pub struct IntakeOptions {
     /// Recent ids of server-stamped events that are remembered.
@@ -40,21 +41,21 @@ pub struct IntakeOptions {
     pub last_arrival_number: u64,
 }
 
-/// The verdict on a request, given once what was accepted is durable.
+/// The result of a request, returned once the accepted events are durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// To a single event.
+    /// Result of a request with a single event.
     One {
         /// The id it is stored under.
         event_id: String,
     },
-    /// To an array.
+    /// Result of a request with an array of events.
     Many {
-        /// Elements received.
+        /// Elements of the array, valid or not.
         processed: usize,
         /// Elements recorded, repeats of recorded ones included.
         accepted: usize,
-        /// The others, in order.
+        /// The elements that were not recorded, in the order of the array.
         rejected: Vec<Rejected>,
     },
 }
@@ -68,15 +69,15 @@ pub enum TrackError {
     /// A single event that breaks rules: one message per failed field.
     #[error("event is invalid: {}", .0.join("; "))]
     Invalid(Vec<String>),
-    /// There is no room on the way to the disk, or on the disk: come back later.
+    /// The queue or the disk is full; the request may be repeated later.
     #[error("no room: {0}")]
     Saturated(AppendError),
-    /// The disk refused.
+    /// Writing to the disk failed.
     #[error("event could not be stored")]
     Storage(#[source] AppendError),
 }
 
-/// The door; clones are handles to the same one.
+/// The ingest handle. Clones share one spool, window and sequence.
 #[derive(Clone)]
 pub struct Intake(Arc<Inner>);
 
@@ -91,7 +92,7 @@ struct Inner {
 struct Counters {
     accepted: Counter,
     rejected: Counter,
-    told: Counter,
+    message_events: Counter,
     refused_queue: Counter,
     refused_disk: Counter,
     refused_storage: Counter,
@@ -109,7 +110,7 @@ impl Counters {
         Self {
             accepted: counter!("ingest_events_accepted_total"),
             rejected: counter!("ingest_events_rejected_total", "reason" => "invalid"),
-            told: counter!("ingest_message_events_total"),
+            message_events: counter!("ingest_message_events_total"),
             refused_queue: refused("queue_full"),
             refused_disk: refused("spool_full"),
             refused_storage: refused("storage"),
@@ -128,7 +129,7 @@ impl Counters {
 }
 
 impl Intake {
-    /// A door to this spool.
+    /// Makes a handle that appends to `spool`.
     pub fn new(spool: Spool, options: IntakeOptions) -> Self {
         Self(Arc::new(Inner {
             spool,
@@ -144,7 +145,7 @@ impl Intake {
         self.0.window_entries
     }
 
-    /// Arrival numbers of this node.
+    /// The source of this node's arrival numbers.
     pub fn sequence(&self) -> &Sequence {
         &self.0.sequence
     }
@@ -210,12 +211,12 @@ impl Intake {
         }
     }
 
-    /// Records what happened to messages, in no order; returns once it is durable. Told again, each is
-    /// still one.
+    /// Appends message lifecycle events to the spool, in no order; returns once they are durable. Appending is
+    /// idempotent (message, kind, event id): a retry does not count an event twice.
     ///
     /// # Errors
-    /// When the spool cannot take it. Some of it may be recorded then: tell all of it again.
-    pub async fn tell(
+    /// When the spool cannot take all of them. Some may be recorded then: append all of them again.
+    pub async fn append_message_events(
         &self,
         workspace_id: Uuid,
         events: &[MessageEvent<'_>],
@@ -224,11 +225,11 @@ impl Intake {
         let frames = self.frames(workspace_id, events, at_ms);
         stream::iter(frames)
             .map(|frame| self.append_patiently(Entry::from(&frame)))
-            .buffered(TOLD_FRAMES_MAX)
+            .buffered(MESSAGE_FRAMES_IN_FLIGHT_MAX)
             .try_collect::<()>()
             .await
             .map_err(saturated_or_broken)?;
-        self.0.counters.told.increment(events.len() as u64);
+        self.0.counters.message_events.increment(events.len() as u64);
         Ok(())
     }
 
@@ -243,7 +244,7 @@ impl Intake {
         let mut open = MessageBatchBuilder::default();
         for event in events {
             open.push(event);
-            if open.bytes() >= TOLD_FRAME_BYTES {
+            if open.bytes() >= MESSAGE_FRAME_BYTES_MAX {
                 frames.extend(finish(std::mem::take(&mut open)));
             }
         }
@@ -251,11 +252,11 @@ impl Intake {
         frames
     }
 
-    /// Waits for room in the queue, as nobody is there to come back later; not for room on the disk.
+    /// Waits for room in the queue, because no caller would retry; does not wait for room on the disk.
     async fn append_patiently(&self, entry: Entry) -> Result<(), AppendError> {
-        for _ in 1..TOLD_TRIES_MAX {
+        for _ in 1..APPEND_TRIES_MAX {
             match self.0.spool.append(entry.clone()).await {
-                Err(AppendError::QueueFull) => tokio::time::sleep(TOLD_PAUSE).await,
+                Err(AppendError::QueueFull) => tokio::time::sleep(QUEUE_FULL_PAUSE).await,
                 appended => return appended.map(drop),
             }
         }
@@ -270,7 +271,7 @@ impl Intake {
 pub fn last_arrival_number(spool: &Spool) -> std::io::Result<u64> {
     let mut last = 0;
     spool.for_each_recent(|payload| {
-        // What is no batch has no number.
+        // A payload that is no batch has no arrival number.
         if let Ok(header) = Batch::header_of(payload) {
             last = last.max(header.first_seq.saturating_add(u64::from(header.count)));
         }
@@ -310,13 +311,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn numbers_go_on_after_those_in_the_spool_whatever_the_clock_says() {
+    async fn arrival_numbers_continue_after_a_restart_with_an_earlier_clock() {
         const NOON_MS: i64 = 1_772_366_400_000;
         let dir = tempfile::tempdir().unwrap();
         let workspace = Uuid::from_u128(7);
         let body = br#"{"userId":"ann","eventName":"A"}"#;
         let mut seqs = Vec::new();
-        // Each start finds a clock that is an hour behind the last one.
+        // At each start the clock is an hour behind the previous start's.
         for start in 0..3 {
             let (spool, _) = Spool::open(options(dir.path())).unwrap();
             let last_arrival_number = last_arrival_number(&spool).unwrap();
@@ -339,14 +340,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_told_is_in_the_spool_in_frames_of_a_bounded_size_when_it_is_answered() {
+    async fn message_events_are_appended_in_frames_of_bounded_size() {
         let dir = tempfile::tempdir().unwrap();
         let options = SpoolOptions {
             dir: dir.path().to_owned(),
             segment_bytes: 1 << 20,
             limit_bytes: 64 << 20,
             reserve_bytes: 0,
-            // Less than one call brings: it has to wait for room.
+            // Smaller than one call's events, so that appending has to wait for room.
             queue_bytes: 300 << 10,
             durability: Durability::Os,
         };
@@ -364,13 +365,13 @@ mod tests {
                 ..MessageEvent::default()
             })
             .collect();
-        intake.tell(Uuid::from_u128(7), &events, 1_000).await.unwrap();
-        intake.tell(Uuid::from_u128(7), &[], 1_000).await.unwrap();
+        intake.append_message_events(Uuid::from_u128(7), &events, 1_000).await.unwrap();
+        intake.append_message_events(Uuid::from_u128(7), &[], 1_000).await.unwrap();
 
         let mut consumer = spool.consumer("test").unwrap();
         let (mut read, mut seqs) = (Vec::new(), Vec::new());
         while let Some(frame) = consumer.receive(Duration::from_millis(50)).unwrap() {
-            assert!(frame.payload.len() <= TOLD_FRAME_BYTES + 2 * MESSAGE_TEXT_BYTES_MAX);
+            assert!(frame.payload.len() <= MESSAGE_FRAME_BYTES_MAX + 2 * MESSAGE_TEXT_BYTES_MAX);
             let batch = Batch::from_bytes(frame.payload).unwrap();
             assert_eq!(batch.header().kind, BatchKind::Messages);
             assert_eq!(frame.events, batch.header().count);
@@ -381,6 +382,6 @@ mod tests {
         read.sort_unstable();
         assert_eq!(read, (0..200).collect::<Vec<u128>>());
         seqs.sort_unstable();
-        assert!(seqs.is_sorted_by(|one, next| one < next), "each has an arrival number of its own");
+        assert!(seqs.is_sorted_by(|one, next| one < next), "arrival numbers are distinct");
     }
 }

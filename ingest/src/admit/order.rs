@@ -31,7 +31,7 @@ pub(super) struct Lifted<'a> {
 }
 
 impl<'a> Lifted<'a> {
-    /// The order told of by an event with these properties; none when its name is another one.
+    /// The order in the properties of an `Order Completed` event; `None` for events of another name.
     pub(super) fn from(event_name: &str, properties: &[Node<'a>]) -> Option<Self> {
         if event_name != ORDER_COMPLETED {
             return None;

@@ -26,10 +26,13 @@ pub(super) fn append_sorted<'a>(
         return;
     }
     let begin = common.len();
+    let placed = order.len();
     let mut keys: Vec<(u128, &[u8], u32)> =
-        rows.map(|(id, number)| (part(&id[begin..]), id, number)).collect();
+        rows.clone().map(|(id, number)| (part(&id[begin..]), id, number)).collect();
     keys.sort_unstable();
+    debug_assert!(keys.is_sorted_by_key(|(_, id, _)| *id), "keys order as the ids they stand for");
     order.extend(keys.into_iter().map(|(_, _, number)| number));
+    debug_assert_eq!(order.len() - placed, rows.count(), "each row is placed once");
 }
 
 /// How many bytes both begin with.

@@ -22,7 +22,7 @@ pub fn first_of_month(day: u16) -> u16 {
     day - u16::try_from(day_of_month - 1).unwrap_or_default()
 }
 
-/// Months since year 0 of a day: what `toYYYYMM` tells apart.
+/// Months since year 0 of a day: the months that `toYYYYMM` distinguishes.
 pub fn month_of(day: u16) -> u32 {
     let (year, month, _) = civil_from_days(i64::from(day));
     u32::try_from(year * 12 + month - 1).unwrap_or_default()

@@ -24,7 +24,10 @@ pub const SERVICE_USER_ID_CHARS: usize = 24;
 pub const NESTED_NUMBER_PATHS_BYTES_MAX: usize = PROPERTIES_BYTES_MAX;
 /// Bytes of a currency code; a longer one is no currency.
 pub const CURRENCY_BYTES_MAX: usize = 16;
-/// Ids the door remembers for retries without a timestamp: 40 bytes each, 40 MiB at most.
+/// Ids the ingest handle remembers for retries without a timestamp: 40 bytes each, 40 MiB at most.
 pub const WINDOW_ENTRIES_MAX: usize = 1 << 20;
 /// How long it remembers them: 7 days, in milliseconds.
 pub const WINDOW_RETENTION_MS: i64 = 7 * 24 * 3600 * 1000;
+
+const _: () = assert!(IDENTIFIER_CHARS_MAX <= EVENT_NAME_CHARS_MAX);
+const _: () = assert!(SERVICE_USER_ID_CHARS <= IDENTIFIER_CHARS_MAX);

@@ -1,6 +1,6 @@
 //! From the nodes of a tape back to the text they were read from.
 //!
-//! simd-json tells no positions, but it decodes strings where they stand in its copy of the text: a
+//! simd-json gives no positions, but it decodes strings where they stand in its copy of the text: a
 //! string's address is its position. Each step is checked against the text, so that a parser that
 //! did otherwise would cost time and not correctness.
 

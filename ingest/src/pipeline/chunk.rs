@@ -149,7 +149,7 @@ impl Permits {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        // Fails only when the receiver is gone, at the end; then nobody waits for the permit.
+        // Fails only when the receiver is gone, at shutdown; then no task waits for the permit.
         self.0.try_send(()).ok();
     }
 }

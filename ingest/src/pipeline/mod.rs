@@ -92,7 +92,7 @@ pub const BYTES_MAX_DEFAULT: usize = 12 << 20;
 /// How long a chunk waits for more events, unless set otherwise.
 pub const LINGER_DEFAULT: Duration = Duration::from_millis(250);
 
-/// Milliseconds since 1970, from whoever may read the clock.
+/// Reads the clock: milliseconds since 1970. Injected, because only the program reads the system clock.
 pub type NowMs = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// How batches are cut.

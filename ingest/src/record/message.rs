@@ -1,4 +1,4 @@
-//! One thing that happened to a message, as it is told of and as it is read back.
+//! A message lifecycle event, as it is appended to the spool and read back.
 //!
 //! ```text
 //! message  message_bytes u32 (of all of it, itself included) · timestamp_ms i64 · occurrence u32
@@ -14,30 +14,33 @@ use super::{
     encode::{long, short, write_header},
 };
 
-/// Bytes of each text that are kept; what is longer is cut. Only words of others (a provider's reason, a
-/// link with everything in it) can be so long.
+/// Longest text of an event in bytes; a longer one is cut. Only texts from outside can be so long: a provider's reason, a
+/// link with its query.
 pub const MESSAGE_TEXT_BYTES_MAX: usize = 16 << 10;
-/// Bytes before the texts.
+/// Bytes of an encoded event before its texts.
 const FIXED_BYTES: usize = 72;
 /// Texts of a message event.
 const TEXT_COUNT: usize = 11;
+// Each length is a u16, and the header of an event ends with one length a text.
+const _: () = assert!(MESSAGE_TEXT_BYTES_MAX <= u16::MAX as usize);
+const _: () = assert!(FIXED_BYTES == 50 + 2 * TEXT_COUNT);
 const BOT: u8 = 1;
 const TEST: u8 = 2;
 
-/// What happened to a message.
+/// The kind of a message lifecycle event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "each is what it says")]
+#[expect(missing_docs, reason = "the names of the others say all")]
 pub enum MessageKind {
-    /// It is to be sent.
+    /// The message was queued to be sent.
     #[default]
     Queued = 1,
-    /// It will not be sent, because its recipient is of the control group.
+    /// The message is not sent: its recipient is in the control group.
     Control = 2,
-    /// The gate put it off.
+    /// Sending was postponed by a rule: quiet hours, a cap or a rate limit.
     Held = 3,
     Sent = 4,
-    /// The provider put it off.
+    /// The provider postponed delivery.
     Deferred = 5,
     Delivered = 6,
     Opened = 7,
@@ -45,9 +48,9 @@ pub enum MessageKind {
     Bounced = 9,
     Complained = 10,
     Unsubscribed = 11,
-    /// A rule kept it from being sent.
+    /// The message is not sent: a rule excludes its recipient.
     Skipped = 12,
-    /// Somebody cancelled it.
+    /// The message or its campaign was cancelled.
     Cancelled = 13,
     Failed = 14,
     /// Shown in an app.
@@ -57,7 +60,7 @@ pub enum MessageKind {
 }
 
 impl MessageKind {
-    /// All of them, by their number in the format, from 1 on.
+    /// All kinds in the order of their numbers in the format, which start at 1.
     pub const ALL: [Self; 16] = [
         Self::Queued,
         Self::Control,
@@ -77,7 +80,7 @@ impl MessageKind {
         Self::Dismissed,
     ];
 
-    /// The word for it in `message_events.type`.
+    /// The kind's name in column `message_events.type`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -104,49 +107,48 @@ impl MessageKind {
     }
 }
 
-/// One thing that happened to a message. Texts are empty where there is nothing to say; a text beyond
-/// [`MESSAGE_TEXT_BYTES_MAX`] is cut.
+/// A message lifecycle event. Unknown texts are empty; a text longer than [`MESSAGE_TEXT_BYTES_MAX`] is cut.
 ///
-/// Workspace, campaign, kind, user, message and `event_id` name it: told again it is still one.
+/// Workspace, campaign, kind, user, message and `event_id` identify it: appended twice, it is stored once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessageEvent<'a> {
-    /// Arrival number. Assigned by the batch: ignored when it is told.
+    /// Arrival number. The batch assigns it; ignored when the event is appended.
     pub seq: u64,
-    /// The campaign; nil without one.
+    /// The message's campaign; nil without one.
     pub campaign_id: Uuid,
-    /// What happened.
+    /// What happened to the message.
     pub kind: MessageKind,
-    /// The recipient's internal id, in lower-case hexadecimal; empty for nobody known.
+    /// The recipient's internal id, in lower-case hexadecimal; empty where it is unknown.
     pub user_id: &'a str,
-    /// The message.
+    /// The id of the message.
     pub message_id: Uuid,
-    /// Empty for what happens once to a message; else an id of its own.
+    /// Empty for a kind that happens once to a message; else an id that tells repeated events apart.
     pub event_id: &'a str,
     /// When it happened: milliseconds since the epoch, UTC.
     pub timestamp_ms: i64,
-    /// Which time the campaign went out; of a triggered one, which entry of the recipient.
+    /// Number of the campaign's run; for a triggered campaign, of the recipient's entry.
     pub occurrence: u32,
-    /// The variant.
+    /// The id of the campaign's variant; empty without variants.
     pub variant_id: &'a str,
-    /// The channel.
+    /// The channel's name, for example `email`.
     pub channel: &'a str,
-    /// A machine did it: a mail proxy, a link scanner.
+    /// Whether a machine caused it: a mail proxy or a link scanner.
     pub is_bot: bool,
-    /// Of a test send: in no report.
+    /// Whether it belongs to a test send, which no report counts.
     pub is_test: bool,
-    /// What was clicked.
+    /// The address that was clicked.
     pub url: &'a str,
     /// A link's label; of a bounce `hard` or `soft`.
     pub label: &'a str,
     /// The code of a failure, or the rule that held or skipped.
     pub code: &'a str,
-    /// Why, in words.
+    /// The reason in words, as a provider gave it.
     pub reason: &'a str,
-    /// `ios`, `android` or `web`, where an app tells.
+    /// `ios`, `android` or `web`, where an app reports it.
     pub platform: &'a str,
-    /// The app that tells.
+    /// The id of the app that reported the event.
     pub app_id: &'a str,
-    /// The button that was pressed.
+    /// The id of the button that was pressed.
     pub button_id: &'a str,
 }
 
@@ -183,17 +185,17 @@ impl Default for MessageBatchBuilder {
 }
 
 impl MessageBatchBuilder {
-    /// Message events so far.
+    /// Number of message events pushed so far.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Bytes so far.
+    /// Encoded bytes so far, the header included.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Appends a message event.
+    /// Encodes a message event at the end of the batch.
     pub fn push(&mut self, event: &MessageEvent<'_>) {
         let start = self.bytes.len();
         let texts = event.texts().map(|text| cut(text, MESSAGE_TEXT_BYTES_MAX));
@@ -214,18 +216,27 @@ impl MessageBatchBuilder {
         let length = long(self.bytes.len() - start);
         self.bytes[start..start + 4].copy_from_slice(&length.to_le_bytes());
         self.count += 1;
+        debug_assert_eq!(
+            self.bytes.len() - start,
+            FIXED_BYTES + texts.iter().map(|text| text.len()).sum::<usize>()
+        );
     }
 
-    /// The batch, or none when nothing was pushed. `first_seq` is the arrival number of its first
-    /// message event, `told_at_ms` when it was told.
-    pub fn finish(mut self, workspace_id: Uuid, told_at_ms: i64, first_seq: u64) -> Option<Batch> {
+    /// The batch, or `None` when it is empty. `first_seq` is the arrival number of its first
+    /// message event, `appended_at_ms` when it is appended (milliseconds since the epoch).
+    pub fn finish(
+        mut self,
+        workspace_id: Uuid,
+        appended_at_ms: i64,
+        first_seq: u64,
+    ) -> Option<Batch> {
         if self.count == 0 {
             return None;
         }
         let header = BatchHeader {
             kind: BatchKind::Messages,
             workspace_id,
-            received_at_ms: told_at_ms,
+            received_at_ms: appended_at_ms,
             first_seq,
             count: self.count,
         };
@@ -390,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_told_is_read_back(events in vec(owned(), 1..6)) {
+        fn message_events_are_read_back_as_written(events in vec(owned(), 1..6)) {
             let batch = Batch::from_bytes(batch(&events).as_bytes().clone()).unwrap();
             prop_assert_eq!(*batch.header(), BatchHeader {
                 kind: BatchKind::Messages,
@@ -400,8 +411,8 @@ mod tests {
                 count: u32::try_from(events.len()).unwrap(),
             });
             prop_assert_eq!(batch.events().len(), 0, "these are no tracked events");
-            let told: Vec<_> = events.iter().zip(42..).map(|(event, seq)| view(event, seq)).collect();
-            prop_assert_eq!(batch.messages().collect::<Vec<_>>(), told);
+            let expected: Vec<_> = events.iter().zip(42..).map(|(event, seq)| view(event, seq)).collect();
+            prop_assert_eq!(batch.messages().collect::<Vec<_>>(), expected);
         }
 
         #[test]
@@ -449,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_told_is_no_batch() {
+    fn an_empty_builder_gives_no_batch() {
         assert!(MessageBatchBuilder::default().finish(Uuid::nil(), 0, 0).is_none());
     }
 }

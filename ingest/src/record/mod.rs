@@ -104,7 +104,7 @@ pub enum CorruptBatch {
     Inconsistent(&'static str),
 }
 
-/// Admitted events of one request, or message events told together. Cloning shares the bytes.
+/// Admitted events of one request, or message events appended together. Cloning shares the bytes.
 #[derive(Debug, Clone)]
 pub struct Batch {
     bytes: Bytes,
@@ -159,7 +159,7 @@ impl Batch {
         }
     }
 
-    /// The message events in the order they were told; none in a batch of another kind.
+    /// The message events in the order they were appended; none in a batch of another kind.
     pub fn messages(&self) -> MessageEvents<'_> {
         MessageEvents {
             rest: self.bytes.get(HEADER_BYTES..).unwrap_or_default(),

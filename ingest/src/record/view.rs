@@ -33,7 +33,7 @@ pub struct EventView<'a> {
     pub properties: &'a str,
     /// Numeric leaves of the properties.
     pub numbers: Numbers<'a>,
-    /// The order an `Order Completed` event tells of.
+    /// The order that an `Order Completed` event describes.
     pub order: Option<OrderView<'a>>,
     /// Whether it came with a public key under a name that is not trusted: it sets nothing off.
     pub is_untrusted: bool,

@@ -158,7 +158,7 @@ impl Consumer {
         self.next
     }
 
-    /// The durable cursor, for whoever finishes the work on another thread.
+    /// The durable cursor, for the thread that finishes the work.
     pub fn cursor(&self) -> Cursor {
         self.cursor.clone()
     }

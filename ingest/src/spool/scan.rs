@@ -49,7 +49,7 @@ impl Scan {
         self.offset
     }
 
-    /// The file walked, for whoever wants to cut it at [`Scan::offset`].
+    /// The scanned file, so that the caller can truncate it at [`Scan::offset`].
     pub(super) fn file(&self) -> &dyn SpoolFile {
         self.file.as_ref()
     }
@@ -98,7 +98,7 @@ impl Scan {
             return Ok(true);
         }
         if self.offset.saturating_add(bytes as u64) > limit {
-            // Still read what there is, so that the caller can tell a clean end from a torn one.
+            // Still read what there is, so that the caller can distinguish a clean end from a torn one.
             let rest = limit.saturating_sub(self.offset).min(FRAME_HEADER_BYTES as u64);
             self.read(usize::try_from(rest).unwrap_or(FRAME_HEADER_BYTES))?;
             return Ok(false);

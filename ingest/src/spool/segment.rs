@@ -102,7 +102,7 @@ pub(super) struct NotMade {
 
 /// Makes a segment ready for appends under its live name: space reserved, header durable, first
 /// frame place terminated. `recycled` is the id of a free file to use again. What fails leaves no file
-/// behind where that can be helped: space half taken helps nobody, and the next try starts clean.
+/// behind where that can be helped: partly reserved space is of no use, and the next attempt starts clean.
 pub(super) fn create(
     files: &dyn Files,
     dir: &Path,

@@ -2,7 +2,7 @@
 //!
 //! The table collapses repeats by a key without the raw time, so an event that carries its
 //! `timestamp` needs no memory here. One the server stamped would get another time, and in another
-//! month another key, when it is sent again; so the door remembers the ids of server-stamped
+//! month another key, when it is sent again; so the ingest handle remembers the ids of server-stamped
 //! events, and when each was first seen. Once the first is known to be durable, a repeat is not
 //! even stored again.
 //!

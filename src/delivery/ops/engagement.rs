@@ -62,7 +62,7 @@ pub async fn tell(app: &DeliveryState, done: &Engagement) -> Result<()> {
         ..MessageEvent::default()
     };
     let workspace = done.message.workspace.uuid();
-    let told = app.intake().tell(workspace, &[event], done.at.millis()).await;
+    let told = app.intake().append_message_events(workspace, &[event], done.at.millis()).await;
     told.map_err(|error| Error::Internal(error.into()))
 }
 

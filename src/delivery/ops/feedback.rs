@@ -124,7 +124,10 @@ async fn tell(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result<()
     for (workspace, lines) in &told {
         let events: Vec<MessageEvent<'_>> =
             lines.iter().map(|(s, f, user, id)| event(s, f, (user, id), now)).collect();
-        app.intake().tell(*workspace, &events, now.millis()).await.map_err(untold)?;
+        app.intake()
+            .append_message_events(*workspace, &events, now.millis())
+            .await
+            .map_err(untold)?;
     }
     Ok(())
 }

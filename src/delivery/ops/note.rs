@@ -130,10 +130,12 @@ pub(super) async fn tell(
         return Ok(());
     }
     let events: Vec<MessageEvent<'_>> = notes.iter().map(|note| note.event(at)).collect();
-    app.intake().tell(workspace.uuid(), &events, at.millis()).await.map_err(|error| {
-        tracing::warn!(%error, "cannot tell of messages");
-        Error::store_unavailable()
-    })
+    app.intake().append_message_events(workspace.uuid(), &events, at.millis()).await.map_err(
+        |error| {
+            tracing::warn!(%error, "cannot tell of messages");
+            Error::store_unavailable()
+        },
+    )
 }
 
 /// Tells of messages of whichever workspaces.

@@ -283,5 +283,8 @@ async fn tell(
     if events.is_empty() {
         return Ok(());
     }
-    app.intake().tell(workspace.uuid(), &events, now.millis()).await.map_err(untold)
+    app.intake()
+        .append_message_events(workspace.uuid(), &events, now.millis())
+        .await
+        .map_err(untold)
 }

@@ -293,7 +293,10 @@ pub(super) async fn keep(
     let user_id = user.to_string();
     let events: Vec<MessageEvent<'_>> =
         changed.iter().flat_map(|it| told(it, (user, &user_id), now)).collect();
-    app.intake().tell(workspace.uuid(), &events, now.millis()).await.map_err(untold)?;
+    app.intake()
+        .append_message_events(workspace.uuid(), &events, now.millis())
+        .await
+        .map_err(untold)?;
     let lines: Vec<recipients::Recipient> = changed
         .iter()
         .map(|it| recipients::Recipient {

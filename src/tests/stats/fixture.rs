@@ -135,7 +135,10 @@ pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
     server()
         .with(|app| async move {
             let events: Vec<MessageEvent<'_>> = own.iter().map(Told::event).collect();
-            app.intake().tell(id, &events, Clock::system().now().millis()).await.unwrap();
+            app.intake()
+                .append_message_events(id, &events, Clock::system().now().millis())
+                .await
+                .unwrap();
         })
         .await;
     let (keys, bits) = {

@@ -1,4 +1,4 @@
-//! Rows ClickHouse refused for their content, kept with the reason until somebody deals with them.
+//! Rows ClickHouse refused for their content, kept with the reason until an operator handles them.
 //!
 //! One file per refused batch, `<position, 20 digits>-<partition>.jsonl`, one JSON object per line:
 //!

@@ -145,7 +145,7 @@ async fn a_replay_after_a_crash_cuts_the_same_batches_under_the_same_tokens() {
     assert_eq!(server.taken(), once_each(400));
 }
 
-/// The dropped pipeline's thread lets go of the spool a moment after it was told to.
+/// The dropped pipeline's thread lets go of the spool a moment after it was asked to stop.
 async fn until_open(dir: &std::path::Path) -> crate::spool::Spool {
     let mut lock = None;
     until("the spool is free", || {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Message events `first..first + count`, one batch.
-async fn tell(spool: &Spool, first: u64, count: u64) {
+async fn append_queued(spool: &Spool, first: u64, count: u64) {
     let mut builder = MessageBatchBuilder::default();
     for number in first..first + count {
         builder.push(&MessageEvent {
@@ -41,9 +41,9 @@ async fn a_chunk_of_both_kinds_is_an_insert_into_each_table() {
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
     append(&spool, 0, 10).await;
-    tell(&spool, 100, 10).await;
+    append_queued(&spool, 100, 10).await;
     append(&spool, 10, 10).await;
-    tell(&spool, 110, 10).await;
+    append_queued(&spool, 110, 10).await;
     let once = Limits { linger: Duration::from_secs(1), ..limits() };
     let pipeline = start(&spool, dir.path(), server.client(), once);
     until("all is in", || pipeline.backlog().frames == 0).await;
@@ -62,7 +62,7 @@ async fn message_events_alone_are_inserted_too() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
-    tell(&spool, 0, 3).await;
+    append_queued(&spool, 0, 3).await;
     let pipeline = start(&spool, dir.path(), server.client(), limits());
     until("all is in", || pipeline.backlog().frames == 0).await;
     assert_eq!(server.taken().len(), 3);
@@ -79,7 +79,7 @@ async fn a_refused_message_event_becomes_a_dead_letter_and_a_retry_puts_it_into_
     let server = FakeClickHouse::start(refuse).await;
     let spool = open_spool(dir.path());
     append(&spool, 100, 20).await;
-    tell(&spool, 0, 40).await;
+    append_queued(&spool, 0, 40).await;
     let pipeline = start(&spool, dir.path(), server.client(), limits());
     until("all is dealt with", || pipeline.backlog().frames == 0).await;
     let taken = server.taken();

@@ -22,7 +22,7 @@ fn a_disk_that_is_really_full_refuses_appends_and_loses_nothing() {
         .into_iter()
         .find(|rights| in_namespace(rights, folder.path(), "true"))
     else {
-        eprintln!("not tested: this system lets nobody mount a tmpfs in a namespace");
+        eprintln!("not tested: this system forbids mounting a tmpfs in a namespace");
         return;
     };
     let this = env::current_exe().unwrap();

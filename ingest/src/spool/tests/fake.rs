@@ -1,4 +1,4 @@
-//! A disk in memory that forgets what was not synced, and fails when told to.
+//! A disk in memory that forgets what was not synced, and fails on request.
 //!
 //! A power cut keeps, of each file's unsynced writes, any subset of its 64-byte sectors, and of the
 //! unsynced changes to names any prefix. A failed sync drops the unsynced writes for good while they

@@ -31,7 +31,7 @@ fn options(dir: &Path) -> SpoolOptions {
 /// When the first entry came in, milliseconds since 1970; each other a millisecond after the one before.
 const BEGAN_MS: u64 = 1_700_000_000_000;
 
-/// An entry that can be told from every other: its number, then filler up to `bytes`.
+/// An entry that differs from every other: its number, then filler up to `bytes`.
 fn entry(number: u64, bytes: usize) -> Entry {
     let mut payload = number.to_le_bytes().to_vec();
     payload.resize(bytes.max(8), number.to_le_bytes()[0] ^ 0x5a);

@@ -82,7 +82,7 @@ async fn tell(
     events: &[MessageEvent<'_>],
     now: Timestamp,
 ) -> bool {
-    let told = app.intake().tell(workspace.uuid(), events, now.millis()).await;
+    let told = app.intake().append_message_events(workspace.uuid(), events, now.millis()).await;
     if let Err(error) = &told {
         tracing::warn!(%error, messages = events.len(), "it is told later that messages are queued");
     }

@@ -11,3 +11,6 @@ pub mod telemetry;
 mod services;
 
 pub use self::services::{ServiceParts, Services};
+
+// What the API describes is what ingest enforces.
+const _: () = assert!(kernel::schema::EVENT_MS_MIN == ingest::model::limits::TIMESTAMP_MS_MIN);

@@ -1,4 +1,4 @@
-//! What campaigns achieved: every report, counted from what is told of messages and what people did.
+//! Reports of campaigns, counted from message lifecycle events and from the events of profiles.
 
 pub mod api;
 pub mod model;

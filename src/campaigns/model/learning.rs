@@ -6,14 +6,10 @@ use kernel::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use statistics::beta::{Beta, Draws, probabilities_to_be_best, value_remaining};
 use utoipa::ToSchema;
 
-use super::{
-    Campaign, Status,
-    settings::plain,
-    statistics::beta::{Beta, probabilities_to_be_best, value_remaining},
-    variant::Variant,
-};
+use super::{Campaign, Status, settings::plain, variant::Variant};
 
 /// Variants without which there is nothing to learn.
 pub const ARMS_MIN: usize = 2;
@@ -284,7 +280,8 @@ impl Learning {
     /// in parts of its rate. The same draws each time that as much is known.
     pub fn value_remaining(&self, campaign: CampaignId) -> f64 {
         let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
-        value_remaining(&rates, REMAINING_PERCENTILE, (DRAWS, self.seed(campaign)))
+        let draws = Draws { count: DRAWS, seed: self.seed(campaign) };
+        value_remaining(&rates, REMAINING_PERCENTILE, draws)
     }
 
     fn seed(&self, campaign: CampaignId) -> u64 {

@@ -15,7 +15,6 @@ pub mod learning;
 pub mod message;
 mod record;
 pub mod settings;
-pub mod statistics;
 mod status;
 pub mod timing;
 pub mod trial;

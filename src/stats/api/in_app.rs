@@ -6,6 +6,7 @@ use analytics::messages::{Showing, ShowingFilter, TAIL_DISPLAYS};
 use axum::{Json, extract::State};
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
+use statistics::proportion::share;
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -14,10 +15,7 @@ use web::{
 };
 
 use super::{campaign_id, number::Number};
-use crate::{
-    model::proportion::share,
-    ops::{self, InAppReport},
-};
+use crate::ops::{self, InAppReport};
 
 /// Showings on a page where the caller asks for no number, and at most.
 type Page = OffsetPage<50, 200>;

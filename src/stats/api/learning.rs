@@ -7,6 +7,7 @@ use campaigns::model::{
 };
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
+use statistics::proportion::share;
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -15,10 +16,7 @@ use web::{
 };
 
 use super::campaign_id;
-use crate::{
-    model::proportion::share,
-    ops::{self, ArmReward, Asked},
-};
+use crate::ops::{self, ArmReward, Asked};
 
 /// How a campaign chooses among its variants.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]

@@ -4,6 +4,7 @@ use analytics::messages::{DELAY_EDGES_SECONDS, Link};
 use axum::{Json, extract::State};
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
+use statistics::proportion::share;
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -12,10 +13,7 @@ use web::{
 };
 
 use super::{Range, campaign_id, number::Number};
-use crate::{
-    model::proportion::share,
-    ops::{self, Asked},
-};
+use crate::ops::{self, Asked};
 
 /// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
 const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =

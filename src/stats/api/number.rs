@@ -1,8 +1,7 @@
 //! Numbers as JSON: whole ones without a fraction, others without the dust of binary fractions.
 
 use serde::{Serialize, Serializer};
-
-use crate::model::proportion::Interval;
+use statistics::proportion::Interval;
 
 /// Largest number written as a whole one: what every reader of JSON holds exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;

@@ -7,6 +7,7 @@ use campaigns::model::{
 };
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
+use statistics::proportion::{Proportion, real, share};
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -19,10 +20,7 @@ use super::{
     number::{Bounds, Number},
 };
 use crate::{
-    model::{
-        outcome::{Converted, Earned},
-        proportion::{Proportion, real, share},
-    },
+    model::outcome::{Converted, Earned},
     ops::{self, Asked, Report, Uplift},
 };
 

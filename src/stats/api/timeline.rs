@@ -129,7 +129,7 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
                 metadata: metadata(it),
             })
             .collect();
-        let its = timeline.credits.iter().filter(|it| it.place.occurrence == of.occurrence);
+        let its = timeline.credits.iter().filter(|it| it.group.occurrence == of.occurrence);
         events.extend(its.filter_map(|credit| converted(asked, credit, &timeline.credits)));
         events.sort_by_key(|event| event.timestamp);
         let text = |said: fn(&Happening) -> &String| {

@@ -4,6 +4,10 @@ use axum::{Json, extract::State};
 use campaigns::model::{settings::ab_test::WinnerMetric, trial::Phase};
 use kernel::CampaignId;
 use serde::Serialize;
+use statistics::{
+    proportion::share,
+    sample_ratio::{ChiSquare, MISMATCH_BELOW},
+};
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -16,11 +20,7 @@ use super::{
     number::{Bounds, Number},
 };
 use crate::{
-    model::{
-        comparison::Measure,
-        proportion::share,
-        sample_ratio::{ChiSquare, MISMATCH_BELOW},
-    },
+    model::comparison::Measure,
     ops::{self, Asked, OfVariant, VariantReport},
 };
 

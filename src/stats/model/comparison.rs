@@ -1,10 +1,9 @@
 //! How the variants of a campaign compare by one metric, and which of them is surely the best.
 
-use campaigns::model::statistics::beta::{Beta, probabilities_to_be_best};
-
-use super::{
+use statistics::{
+    beta::{Beta, probabilities_to_be_best},
     mean::{Mean, probabilities_to_be_greatest},
-    proportion::{Interval, Proportion},
+    proportion::{Interval, Proportion, real},
 };
 
 /// What a variant is measured by.
@@ -98,8 +97,8 @@ pub fn probabilities(measures: &[Measure]) -> Vec<f64> {
         .iter()
         .map(|measure| match measure {
             Measure::Rate(rate) => Some(Beta {
-                alpha: 1.0 + super::proportion::real(rate.successes),
-                beta: 1.0 + super::proportion::real(rate.trials - rate.successes),
+                alpha: 1.0 + real(rate.successes),
+                beta: 1.0 + real(rate.trials - rate.successes),
             }),
             Measure::Money(_) => None,
         })

@@ -4,7 +4,7 @@ use campaigns::model::settings::conversion::{Conversion, ConversionTracking};
 use kernel::{CampaignId, Timestamp};
 use serde_json::{Map, Value};
 
-/// The event that brings money in (DECISIONS A6).
+/// The event whose amounts count as revenue.
 pub const ORDER_COMPLETED: &str = "Order Completed";
 
 /// A campaign that counts events.
@@ -14,19 +14,19 @@ pub struct Tracker {
     pub tracking: ConversionTracking,
 }
 
-/// An event as goals look at it.
+/// An event that goals are checked against.
 #[derive(Debug, Clone, Copy)]
-pub struct Deed<'a> {
+pub struct ConversionEvent<'a> {
     pub name: &'a str,
     pub properties: &'a Map<String, Value>,
     /// When it happened: what spans of time in conditions are reckoned back from.
     pub at: Timestamp,
 }
 
-fn counts(conversion: &Conversion, deed: &Deed<'_>) -> bool {
+fn counts(conversion: &Conversion, event: &ConversionEvent<'_>) -> bool {
     let conditions = conversion.conditions.as_deref().unwrap_or_default();
-    conversion.event_name == deed.name
-        && conditions.iter().all(|condition| condition.holds(deed.properties, deed.at))
+    conversion.event_name == event.name
+        && conditions.iter().all(|condition| condition.holds(event.properties, event.at))
 }
 
 impl Tracker {
@@ -49,20 +49,20 @@ impl Tracker {
     }
 
     /// The places of the conversions that an event is, the primary one's being 0.
-    pub fn met(&self, deed: &Deed<'_>) -> Vec<usize> {
+    pub fn met(&self, event: &ConversionEvent<'_>) -> Vec<usize> {
         let all = self.conversions().enumerate();
-        all.filter(|(_, conversion)| counts(conversion, deed)).map(|(place, _)| place).collect()
+        all.filter(|(_, conversion)| counts(conversion, event)).map(|(place, _)| place).collect()
     }
 
     /// Whether an event is one of its conversions.
-    pub fn converts(&self, deed: &Deed<'_>) -> bool {
-        self.conversions().any(|conversion| counts(conversion, deed))
+    pub fn converts(&self, event: &ConversionEvent<'_>) -> bool {
+        self.conversions().any(|conversion| counts(conversion, event))
     }
 
     /// Whether an order is money of its own: one that it counts as a conversion, or any order where it counts
     /// none.
-    pub fn earns(&self, deed: &Deed<'_>) -> bool {
-        deed.name == ORDER_COMPLETED && (!self.tracks(ORDER_COMPLETED) || self.converts(deed))
+    pub fn earns(&self, event: &ConversionEvent<'_>) -> bool {
+        event.name == ORDER_COMPLETED && (!self.tracks(ORDER_COMPLETED) || self.converts(event))
     }
 }
 
@@ -90,11 +90,11 @@ mod tests {
         }));
         let (cheap, dear) = (order(&json!({"total": 49})), order(&json!({"total": 50})));
         let at = Timestamp::from_millis(0);
-        let deed = |name: &'static str, properties| Deed { name, properties, at };
-        assert_eq!(tracker.met(&deed(ORDER_COMPLETED, &dear)), [0, 1]);
-        assert_eq!(tracker.met(&deed(ORDER_COMPLETED, &cheap)), [1]);
-        assert_eq!(tracker.met(&deed("Viewed", &cheap)), [2]);
-        assert!(tracker.met(&deed("Left", &cheap)).is_empty());
+        let event = |name: &'static str, properties| ConversionEvent { name, properties, at };
+        assert_eq!(tracker.met(&event(ORDER_COMPLETED, &dear)), [0, 1]);
+        assert_eq!(tracker.met(&event(ORDER_COMPLETED, &cheap)), [1]);
+        assert_eq!(tracker.met(&event("Viewed", &cheap)), [2]);
+        assert!(tracker.met(&event("Left", &cheap)).is_empty());
         assert!(tracker.asks(ORDER_COMPLETED) && !tracker.asks("Viewed"));
     }
 
@@ -106,10 +106,13 @@ mod tests {
         );
         let plain = tracker(json!({"primaryConversion": {"eventName": "Viewed"}}));
         let cheap = order(&json!({"total": 49}));
-        let deed =
-            Deed { name: ORDER_COMPLETED, properties: &cheap, at: Timestamp::from_millis(0) };
-        assert!(!choosy.earns(&deed));
-        assert!(plain.earns(&deed));
-        assert!(!plain.earns(&Deed { name: "Viewed", ..deed }), "no money");
+        let event = ConversionEvent {
+            name: ORDER_COMPLETED,
+            properties: &cheap,
+            at: Timestamp::from_millis(0),
+        };
+        assert!(!choosy.earns(&event));
+        assert!(plain.earns(&event));
+        assert!(!plain.earns(&ConversionEvent { name: "Viewed", ..event }), "no money");
     }
 }

@@ -1,10 +1,9 @@
-//! What messages achieved, added up.
+//! Conversions and revenue of messages, summed.
 
 use std::collections::{BTreeMap, HashMap};
 
 use analytics::messages::Count;
-
-use super::mean::Mean;
+use statistics::mean::Mean;
 
 /// Counts of some variants and occurrences together.
 pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
@@ -30,14 +29,14 @@ pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
     })
 }
 
-/// Where a message belongs.
+/// The group that a message is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct MessageGroup {
     /// The variant's place among those of the campaign, from 1; 0 is any other.
     pub variant: u8,
-    /// Which time the campaign went out.
+    /// Number of the campaign's run.
     pub occurrence: u32,
-    /// Whether it never left, for measuring the others by.
+    /// Whether it belongs to the control group, which gets no message.
     pub is_control: bool,
 }
 
@@ -45,14 +44,14 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Credit {
     pub message: u128,
-    pub place: Place,
+    pub group: MessageGroup,
     /// When it left, in milliseconds since 1970.
     pub sent_ms: i64,
     /// When the event was, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Tells the event from others of the same moment: its place among those looked at.
+    /// The event's number within one scan, which distinguishes events of the same moment.
     pub event: usize,
-    /// What part of it.
+    /// The part of the event that this message is credited with.
     pub part: f64,
     pub goal: Goal,
 }
@@ -70,7 +69,7 @@ pub enum Goal {
     },
 }
 
-/// Conversions of one goal at one place.
+/// Conversions of one goal in one group.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Converted {
     /// Events, in parts where several messages share one.
@@ -78,7 +77,7 @@ pub struct Converted {
     pub unique: u64,
 }
 
-/// Money of one currency at one place, in ten thousandths.
+/// Money of one currency in one group, in ten thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Earned {
     pub amount: f64,
@@ -104,55 +103,55 @@ impl Earned {
 /// What messages were credited with.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Achieved {
-    conversions: BTreeMap<(usize, Place), Converted>,
-    earned: BTreeMap<(String, Place), Earned>,
+    conversions: BTreeMap<(usize, MessageGroup), Converted>,
+    earned: BTreeMap<(String, MessageGroup), Earned>,
 }
 
 impl Achieved {
     pub fn of(credits: &[Credit]) -> Self {
-        let mut parts: HashMap<(usize, u128), (Place, f64)> = HashMap::new();
-        let mut money: HashMap<(&str, u128), (Place, f64, f64)> = HashMap::new();
+        let mut parts: HashMap<(usize, u128), (MessageGroup, f64)> = HashMap::new();
+        let mut money: HashMap<(&str, u128), (MessageGroup, f64, f64)> = HashMap::new();
         for credit in credits {
             match &credit.goal {
                 Goal::Conversion(goal) => {
-                    parts.entry((*goal, credit.message)).or_insert((credit.place, 0.0)).1 +=
+                    parts.entry((*goal, credit.message)).or_insert((credit.group, 0.0)).1 +=
                         credit.part;
                 }
                 Goal::Order { currency, amount } => {
                     let earned =
-                        money.entry((currency, credit.message)).or_insert((credit.place, 0.0, 0.0));
+                        money.entry((currency, credit.message)).or_insert((credit.group, 0.0, 0.0));
                     earned.1 += amount * credit.part;
                     earned.2 += credit.part;
                 }
             }
         }
         let mut achieved = Self::default();
-        for ((goal, _), (place, part)) in parts {
-            let converted = achieved.conversions.entry((goal, place)).or_default();
+        for ((goal, _), (group, part)) in parts {
+            let converted = achieved.conversions.entry((goal, group)).or_default();
             converted.conversions += part;
             converted.unique += 1;
         }
-        for ((currency, _), (place, amount, orders)) in money {
-            let earned = achieved.earned.entry((currency.to_owned(), place)).or_default();
+        for ((currency, _), (group, amount, orders)) in money {
+            let earned = achieved.earned.entry((currency.to_owned(), group)).or_default();
             earned.add(Earned { amount, orders, squares: amount * amount });
         }
         achieved
     }
 
-    /// Conversions of a goal at all the places that are meant.
-    pub fn converted(&self, goal: usize, is_meant: impl Fn(&Place) -> bool) -> Converted {
-        let all = self.conversions.iter().filter(|((of, place), _)| *of == goal && is_meant(place));
+    /// Conversions of a goal in all groups that `is_meant` selects.
+    pub fn converted(&self, goal: usize, is_meant: impl Fn(&MessageGroup) -> bool) -> Converted {
+        let all = self.conversions.iter().filter(|((of, group), _)| *of == goal && is_meant(group));
         all.fold(Converted::default(), |sum, (_, one)| Converted {
             conversions: sum.conversions + one.conversions,
             unique: sum.unique + one.unique,
         })
     }
 
-    /// Money of a currency at all the places that are meant.
-    pub fn earned(&self, currency: &str, is_meant: impl Fn(&Place) -> bool) -> Earned {
+    /// Money of a currency in all groups that `is_meant` selects.
+    pub fn earned(&self, currency: &str, is_meant: impl Fn(&MessageGroup) -> bool) -> Earned {
         let mut sum = Earned::default();
-        for ((of, place), earned) in &self.earned {
-            if of == currency && is_meant(place) {
+        for ((of, group), earned) in &self.earned {
+            if of == currency && is_meant(group) {
                 sum.add(*earned);
             }
         }
@@ -172,12 +171,12 @@ impl Achieved {
 mod tests {
     use super::*;
 
-    fn place(variant: u8) -> Place {
-        Place { variant, occurrence: 1, is_control: false }
+    fn group(variant: u8) -> MessageGroup {
+        MessageGroup { variant, occurrence: 1, is_control: false }
     }
 
     fn credit(message: u128, variant: u8, part: f64, goal: Goal) -> Credit {
-        Credit { message, place: place(variant), sent_ms: 0, at_ms: 0, event: 0, part, goal }
+        Credit { message, group: group(variant), sent_ms: 0, at_ms: 0, event: 0, part, goal }
     }
 
     #[test]
@@ -191,7 +190,7 @@ mod tests {
         let achieved = Achieved::of(&credits);
         let all = achieved.converted(0, |_| true);
         assert_eq!((all.unique, all.conversions.to_bits()), (2, 2.0_f64.to_bits()));
-        assert_eq!(achieved.converted(0, |place| place.variant == 2).unique, 1);
+        assert_eq!(achieved.converted(0, |group| group.variant == 2).unique, 1);
         assert_eq!(achieved.converted(1, |_| true).unique, 1);
         assert_eq!(achieved.converted(2, |_| true), Converted::default());
     }

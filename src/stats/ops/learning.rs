@@ -12,12 +12,12 @@ use web::{Services, http::DateRange};
 
 use super::{
     Asked,
-    achieved::{Questions, credits, reporting_currency},
+    conversion_scan::{Questions, credits, reporting_currency},
     variants::measure,
 };
 use crate::model::{
     comparison::{best, winner},
-    outcome::{Achieved, Credit, Goal, Place, sum},
+    outcome::{Achieved, Credit, Goal, MessageGroup, sum},
 };
 
 /// Milliseconds of an hour.
@@ -75,7 +75,7 @@ pub async fn verdict(
             credits(app, &asked, currency.as_deref(), &questions).await?
         }
     };
-    credits.retain(|credit| is_meant(credit.place.occurrence));
+    credits.retain(|credit| is_meant(credit.group.occurrence));
     let achieved = Achieved::of(&credits);
     let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
     Ok(judge(&asked, &config, (&counts, began_at), (&achieved, currency.as_deref())))
@@ -94,7 +94,7 @@ fn judge(
         }
         let place = u8::try_from(at + 1).unwrap_or(0);
         let count = sum(counts.iter().filter(|count| count.variant == place));
-        let is_its = |of: &Place| of.variant == place && !of.is_control;
+        let is_its = |of: &MessageGroup| of.variant == place && !of.is_control;
         let measure =
             measure(config.winner_metric(), (&count, count.sent), achieved, (currency, &is_its));
         variants.push(Tried {
@@ -199,9 +199,9 @@ async fn known_rewards(
                     rewarded.insert(credit.message, credit);
                 }
             }
-            for credit in rewarded.values().filter(|credit| !credit.place.is_control) {
+            for credit in rewarded.values().filter(|credit| !credit.group.is_control) {
                 if let Some(arm) =
-                    settled.iter_mut().find(|arm| arm.variant == credit.place.variant)
+                    settled.iter_mut().find(|arm| arm.variant == credit.group.variant)
                 {
                     arm.rewards += 1;
                     arm.sends += u64::from(credit.sent_ms > settled_ms);

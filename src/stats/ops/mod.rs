@@ -1,7 +1,7 @@
 //! What reports ask.
 
-mod achieved;
 mod cohort;
+mod conversion_scan;
 mod in_app;
 mod learning;
 mod lists;
@@ -11,8 +11,8 @@ mod report;
 mod variants;
 
 pub use self::{
-    achieved::{Questions, reporting_currency},
     cohort::Asked,
+    conversion_scan::{Questions, reporting_currency},
     in_app::{InAppReport, impressions, in_app_report},
     learning::{ArmReward, Tried, Verdict, rewards, sent_by_arm, verdict},
     lists::{failures, links, time_to_engage},

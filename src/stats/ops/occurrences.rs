@@ -8,11 +8,11 @@ use web::Services;
 
 use super::{
     Asked,
-    achieved::{Questions, credits},
+    conversion_scan::{Questions, credits},
     report::main_currency,
 };
 use crate::{
-    model::outcome::{Achieved, Place, sum},
+    model::outcome::{Achieved, MessageGroup, sum},
     store::{self, runs::Run},
 };
 
@@ -64,7 +64,7 @@ pub async fn send_occurrences(
     let occurrence = |number: &u32| {
         let run: Option<&Run> = run_of(*number);
         let count = sum(counts.iter().filter(|count| count.occurrence == *number));
-        let is_its = |place: &Place| place.occurrence == *number && !place.is_control;
+        let is_its = |place: &MessageGroup| place.occurrence == *number && !place.is_control;
         let span = spans.iter().find(|span| span.occurrence == *number);
         let first = span.map(|span| Timestamp::from_millis(span.first_ms));
         let last = span.map(|span| Timestamp::from_millis(span.last_ms));

@@ -8,7 +8,7 @@ use web::Services;
 
 use super::{
     Asked,
-    achieved::{Questions, credits, reporting_currency},
+    conversion_scan::{Questions, credits, reporting_currency},
 };
 use crate::{model::outcome::Credit, store};
 

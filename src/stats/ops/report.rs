@@ -2,16 +2,14 @@
 
 use analytics::messages::{self, Count, Engagements};
 use kernel::Result;
+use statistics::proportion::Proportion;
 use web::Services;
 
 use super::{
     Asked,
-    achieved::{Questions, credits},
+    conversion_scan::{Questions, credits},
 };
-use crate::model::{
-    outcome::{Achieved, Converted, Earned, Place, sum},
-    proportion::Proportion,
-};
+use crate::model::outcome::{Achieved, Converted, Earned, MessageGroup, sum};
 
 /// Everything the main report is made of.
 #[derive(Debug, Clone)]
@@ -73,7 +71,7 @@ pub async fn report(app: &Services, asked: &Asked, currency: Option<&str>) -> Re
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape of those who choose places")]
-fn treated(place: &Place) -> bool {
+fn treated(place: &MessageGroup) -> bool {
     !place.is_control
 }
 
@@ -123,11 +121,11 @@ impl Report {
     /// The treated beside those held out.
     pub fn uplift(&self) -> Uplift {
         let currency = main_currency(&self.achieved, self.currency.as_deref()).unwrap_or_default();
-        let of = |is_meant: fn(&Place) -> bool, trials: u64| Proportion {
+        let of = |is_meant: fn(&MessageGroup) -> bool, trials: u64| Proportion {
             successes: self.achieved.converted(0, is_meant).unique.min(trials),
             trials,
         };
-        let held_out = |place: &Place| place.is_control;
+        let held_out = |place: &MessageGroup| place.is_control;
         Uplift {
             treatment: of(treated, self.total.sent),
             control: of(held_out, self.total.control),

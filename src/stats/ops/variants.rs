@@ -6,18 +6,17 @@ use campaigns::model::{
     trial::Trial,
 };
 use kernel::Result;
+use statistics::{proportion::Proportion, sample_ratio::ChiSquare};
 use web::Services;
 
 use super::{
     Asked,
-    achieved::{Questions, credits},
+    conversion_scan::{Questions, credits},
     report::main_currency,
 };
 use crate::model::{
     comparison::{Comparison, Measure, holm, probabilities},
-    outcome::{Achieved, Converted, Earned, Place, sum},
-    proportion::Proportion,
-    sample_ratio::ChiSquare,
+    outcome::{Achieved, Converted, Earned, MessageGroup, sum},
 };
 
 /// How the variants of a campaign compare.
@@ -57,7 +56,7 @@ pub struct OfVariant {
 }
 
 /// Whether something is a variant's own.
-pub(super) type IsIts<'a> = &'a dyn Fn(&Place) -> bool;
+pub(super) type IsIts<'a> = &'a dyn Fn(&MessageGroup) -> bool;
 
 /// What a variant is measured by.
 pub(super) fn measure(
@@ -140,7 +139,7 @@ fn of_variant(
 ) -> OfVariant {
     let count = sum(counts.iter().filter(|count| count.variant == place));
     let recipients = count.sent + count.control;
-    let is_its = |of: &Place| of.variant == place;
+    let is_its = |of: &MessageGroup| of.variant == place;
     let earned = main_currency(achieved, currency).map(|of| achieved.earned(&of, is_its));
     OfVariant {
         recipients,

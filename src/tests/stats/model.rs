@@ -116,7 +116,7 @@ impl Message {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Deed {
+pub(super) struct ProfileEvent {
     pub(super) user: String,
     pub(super) name: &'static str,
     pub(super) at: i64,
@@ -136,13 +136,15 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    fn converts(&self, deed: &Deed) -> bool {
-        self.goals.iter().any(|(name, least)| *name == deed.name && deed.total >= *least)
+    fn converts(&self, profile_event: &ProfileEvent) -> bool {
+        self.goals
+            .iter()
+            .any(|(name, least)| *name == profile_event.name && profile_event.total >= *least)
     }
 
-    fn earns(&self, deed: &Deed) -> bool {
+    fn earns(&self, profile_event: &ProfileEvent) -> bool {
         let counts_orders = self.goals.iter().any(|(name, _)| *name == "Order Completed");
-        deed.name == "Order Completed" && (!counts_orders || self.converts(deed))
+        profile_event.name == "Order Completed" && (!counts_orders || self.converts(profile_event))
     }
 }
 
@@ -150,14 +152,16 @@ impl Counter {
 pub(super) struct Share<'a> {
     pub(super) message: &'a Message,
     pub(super) part: f64,
-    pub(super) deed: &'a Deed,
+    pub(super) profile_event: &'a ProfileEvent,
 }
 
 /// Orders once, the first to come in.
-pub(super) fn distinct(deeds: &[Deed]) -> Vec<Deed> {
+pub(super) fn distinct(profile_events: &[ProfileEvent]) -> Vec<ProfileEvent> {
     let mut seen = BTreeSet::new();
-    let is_new = |deed: &&Deed| deed.order.as_ref().is_none_or(|order| seen.insert(order.clone()));
-    deeds.iter().filter(is_new).cloned().collect()
+    let is_new = |profile_event: &&ProfileEvent| {
+        profile_event.order.as_ref().is_none_or(|order| seen.insert(order.clone()))
+    };
+    profile_events.iter().filter(is_new).cloned().collect()
 }
 
 /// What the messages of a campaign are credited with: of goal number so, or of money.
@@ -165,28 +169,32 @@ pub(super) fn shares<'a>(
     own: &Counter,
     all: &[Counter],
     messages: &'a [Message],
-    deeds: &'a [Deed],
+    profile_events: &'a [ProfileEvent],
     goal: Option<usize>,
 ) -> Vec<Share<'a>> {
     let mut found = Vec::new();
-    for deed in deeds {
+    for profile_event in profile_events {
         let is_meant = match goal {
             Some(goal) => {
                 let (name, least) = own.goals[goal];
-                deed.name == name && deed.total >= least
+                profile_event.name == name && profile_event.total >= least
             }
-            None => own.earns(deed),
+            None => own.earns(profile_event),
         };
         if !is_meant {
             continue;
         }
         let mut touches: Vec<&Message> = Vec::new();
-        for message in messages.iter().filter(|it| it.user == deed.user) {
+        for message in messages.iter().filter(|it| it.user == profile_event.user) {
             let Some(counter) = all.iter().find(|it| it.campaign == message.campaign) else {
                 continue;
             };
-            let counts = if goal.is_some() { counter.converts(deed) } else { counter.earns(deed) };
-            let after = deed.at - message.at;
+            let counts = if goal.is_some() {
+                counter.converts(profile_event)
+            } else {
+                counter.earns(profile_event)
+            };
+            let after = profile_event.at - message.at;
             let reached = message.is("sent") || message.is("control");
             if counts && reached && (0..=counter.window_hours * H).contains(&after) {
                 touches.push(message);
@@ -200,7 +208,7 @@ pub(super) fn shares<'a>(
         };
         let part = 1.0 / credited.len() as f64;
         let its = credited.into_iter().filter(|message| message.campaign == own.campaign);
-        found.extend(its.map(|message| Share { message, part, deed }));
+        found.extend(its.map(|message| Share { message, part, profile_event }));
     }
     found
 }

@@ -11,7 +11,7 @@ use super::{
     fixture::{
         Told, campaign, hour, in_euros, iso, near, person, report, tell, told, track, variant,
     },
-    model::{Counter, Deed, Message, distinct, messages, shares},
+    model::{Counter, Message, ProfileEvent, distinct, messages, shares},
 };
 use crate::kit::Workspace;
 
@@ -106,13 +106,20 @@ impl World {
         }
     }
 
-    fn deed(&mut self, user: &str, orders: usize) -> Deed {
+    fn profile_event(&mut self, user: &str, orders: usize) -> ProfileEvent {
         let at = hour(0) + self.soon(24 * 8);
         if self.coin(0.4) {
             let user = user.to_owned();
-            return Deed { user, name: "Viewed", at, order: None, total: 0.0, currency: "" };
+            return ProfileEvent {
+                user,
+                name: "Viewed",
+                at,
+                order: None,
+                total: 0.0,
+                currency: "",
+            };
         }
-        Deed {
+        ProfileEvent {
             user: user.to_owned(),
             name: "Order Completed",
             at,
@@ -145,7 +152,7 @@ struct Checked<'a> {
     own: &'a Counter,
     all: &'a [Counter],
     messages: &'a [Message],
-    deeds: &'a [Deed],
+    profile_events: &'a [ProfileEvent],
 }
 
 impl Checked<'_> {
@@ -163,7 +170,7 @@ impl Checked<'_> {
         range: (i64, i64),
         is_control: bool,
     ) -> (f64, usize, BTreeMap<&str, f64>) {
-        let shares = shares(self.own, self.all, self.messages, self.deeds, goal);
+        let shares = shares(self.own, self.all, self.messages, self.profile_events, goal);
         let within = shares.iter().filter(|it| {
             (range.0..=range.1).contains(&it.message.at) && it.message.is("control") == is_control
         });
@@ -171,7 +178,8 @@ impl Checked<'_> {
         for it in within {
             parts += it.part;
             who.insert((&it.message.user, it.message.occurrence));
-            *money.entry(it.deed.currency).or_insert(0.0) += it.part * it.deed.total;
+            *money.entry(it.profile_event.currency).or_insert(0.0) +=
+                it.part * it.profile_event.total;
         }
         (parts, who.len(), money)
     }
@@ -416,23 +424,23 @@ async fn every_report_says_what_another_reckoning_says() {
             }
         }
     }
-    let mut deeds = Vec::new();
+    let mut profile_events = Vec::new();
     for _ in 0..200 {
         let (_, user) = people.choose(&mut world.dice).cloned().unwrap();
-        deeds.push(world.deed(&user, 60));
+        profile_events.push(world.profile_event(&user, 60));
     }
-    let events: Vec<Value> = deeds
+    let events: Vec<Value> = profile_events
         .iter()
-        .map(|deed| {
-            let (external, internal) = people.iter().find(|(_, id)| *id == deed.user).unwrap();
-            let mut properties = json!({"total": deed.total});
-            if deed.name == "Order Completed" {
-                properties["currency"] = json!(deed.currency);
+        .map(|profile_event| {
+            let (external, internal) = people.iter().find(|(_, id)| *id == profile_event.user).unwrap();
+            let mut properties = json!({"total": profile_event.total});
+            if profile_event.name == "Order Completed" {
+                properties["currency"] = json!(profile_event.currency);
             }
-            if let Some(order) = &deed.order {
+            if let Some(order) = &profile_event.order {
                 properties["orderId"] = json!(order);
             }
-            let mut event = json!({"eventName": deed.name, "timestamp": iso(deed.at), "properties": properties});
+            let mut event = json!({"eventName": profile_event.name, "timestamp": iso(profile_event.at), "properties": properties});
             match world.dice.random_range(0..4) {
                 0 => event["serviceUserId"] = json!(internal),
                 1 => event["userId"] = json!(internal),
@@ -446,16 +454,16 @@ async fn every_report_says_what_another_reckoning_says() {
         })
         .collect();
     tell(&workspace, &world.told).await;
-    track(&workspace, &events, deeds.len()).await;
+    track(&workspace, &events, profile_events.len()).await;
 
-    let (messages, deeds) = (messages(&world.told), distinct(&deeds));
+    let (messages, profile_events) = (messages(&world.told), distinct(&profile_events));
     for own in &counters {
         let checked = Checked {
             workspace: &workspace,
             own,
             all: &counters,
             messages: &messages,
-            deeds: &deeds,
+            profile_events: &profile_events,
         };
         let all = report(&workspace, own.campaign, "stats").await;
         checked.stats(&all, &world.told, (i64::MIN, i64::MAX));

@@ -1,6 +1,7 @@
 //! Whether the settings of a campaign let it be launched.
 
 use kernel::{Channel, ChannelSet, Timestamp, zone::Zone};
+use statistics::normal::quantile;
 
 use super::{Check, CheckId};
 use crate::model::{
@@ -11,7 +12,6 @@ use crate::model::{
         occurrence::next_occurrence,
         resend::ResendPolicy,
     },
-    statistics::normal::quantile,
     variant::Variant,
 };
 

@@ -4,10 +4,10 @@
 use campaigns::model::{
     Kind,
     learning::{Arm, Learning, SENDS_MIN, Stage},
-    statistics::beta::Beta,
 };
 use kernel::{CampaignId, Timestamp, UserId};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use statistics::beta::Beta;
 
 use super::split::{BUCKETS, hashed, salted};
 

@@ -1,5 +1,5 @@
-//! What messages achieved: events are read in bulk, their identifiers become profiles, and each event is
-//! credited to the messages its person got.
+//! Attribution of conversions: events are read in bulk, their identifiers are resolved to profiles, and each event is
+//! credited to the messages that its profile received.
 //!
 //! ```text
 //! ClickHouse: events ─▶ identifiers ─▶ PostgreSQL: profiles ─▶ ClickHouse: touches ─▶ credits
@@ -20,15 +20,15 @@ use super::Asked;
 use crate::{
     model::{
         attribution::{self, credit},
-        goal::{Deed, ORDER_COMPLETED, Tracker},
-        outcome::{Credit, Goal, Place},
+        goal::{ConversionEvent, ORDER_COMPLETED, Tracker},
+        outcome::{Credit, Goal, MessageGroup},
     },
     store,
 };
 
-/// Events looked at for one report.
+/// Most events of one name that a report scans.
 const EVENTS_MAX: u64 = 2_000_000;
-/// Events held at a time, about 300 bytes each.
+/// Events in memory at a time, about 300 bytes each.
 const CHUNK_EVENTS: usize = 50_000;
 /// Messages that one chunk of events may be credited to.
 const TOUCHES_MAX: u64 = 2_000_000;
@@ -93,7 +93,7 @@ pub(super) async fn credits(
     };
     let mut found = Vec::new();
     for name in names {
-        let look = Look {
+        let scan = ConversionScan {
             app,
             asked,
             own: &own,
@@ -103,23 +103,24 @@ pub(super) async fn credits(
             currency,
             questions,
         };
-        look.through((first, end), &mut found).await?;
+        scan.run(first, end, &mut found).await?;
     }
     Ok(found)
 }
 
-/// An event that counts, on its way to be credited.
-struct Met {
+/// An event that meets a goal and is not yet credited.
+struct MatchedEvent {
     identifiers: [String; 2],
     at_ms: i64,
     goals: Vec<Goal>,
-    /// The other campaigns, by their places, that do not count it, or do not count its money.
-    aloof: Vec<u16>,
-    unpaid: Vec<u16>,
+    /// Indexes of the other campaigns that do not count the event.
+    not_counted_by: Vec<u16>,
+    /// Indexes of the other campaigns that do not count its money.
+    not_earned_by: Vec<u16>,
 }
 
-/// A look at the events of one name.
-struct Look<'a> {
+/// A scan of all events of one name.
+struct ConversionScan<'a> {
     app: &'a Services,
     asked: &'a Asked,
     own: &'a Tracker,
@@ -131,8 +132,8 @@ struct Look<'a> {
     questions: &'a Questions,
 }
 
-impl Look<'_> {
-    async fn through(&self, (start_ms, end_ms): (i64, i64), found: &mut Vec<Credit>) -> Result<()> {
+impl ConversionScan<'_> {
+    async fn run(&self, start_ms: i64, end_ms: i64, found: &mut Vec<Credit>) -> Result<()> {
         let identifiers = self.identifiers().await?;
         let filter = ConversionFilter {
             event_name: self.name,
@@ -155,7 +156,7 @@ impl Look<'_> {
                     self.name
                 )));
             }
-            met.extend(self.judge(event));
+            met.extend(self.match_goals(event));
             if met.len() >= CHUNK_EVENTS {
                 self.credit(std::mem::take(&mut met), found).await?;
             }
@@ -171,15 +172,16 @@ impl Look<'_> {
         Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
     }
 
-    fn judge(&self, event: Conversion) -> Option<Met> {
+    fn match_goals(&self, event: Conversion) -> Option<MatchedEvent> {
         let properties: Map<String, Value> =
             serde_json::from_str(&event.properties).unwrap_or_default();
         let at = Timestamp::from_millis(event.at_ms);
-        let deed = Deed { name: self.name, properties: &properties, at };
-        let mut goals: Vec<Goal> = self.own.met(&deed).into_iter().map(Goal::Conversion).collect();
+        let candidate = ConversionEvent { name: self.name, properties: &properties, at };
+        let mut goals: Vec<Goal> =
+            self.own.met(&candidate).into_iter().map(Goal::Conversion).collect();
         if self.questions.primary_only {
             goals.retain(|goal| *goal == Goal::Conversion(0));
-        } else if self.own.earns(&deed) {
+        } else if self.own.earns(&candidate) {
             goals.extend(money(&event, self.currency));
         }
         if goals.is_empty() {
@@ -189,24 +191,24 @@ impl Look<'_> {
             let all = self.others.iter().enumerate().filter(|(_, other)| refuses(other));
             all.filter_map(|(place, _)| u16::try_from(place).ok()).collect()
         };
-        Some(Met {
+        Some(MatchedEvent {
             identifiers: [event.user_id, event.service_user_id],
             at_ms: event.at_ms,
             goals,
-            aloof: places(&|other| !other.converts(&deed)),
-            unpaid: places(&|other| !other.earns(&deed)),
+            not_counted_by: places(&|other| !other.converts(&candidate)),
+            not_earned_by: places(&|other| !other.earns(&candidate)),
         })
     }
 
-    async fn credit(&self, met: Vec<Met>, found: &mut Vec<Credit>) -> Result<()> {
+    async fn credit(&self, met: Vec<MatchedEvent>, found: &mut Vec<Credit>) -> Result<()> {
         let Some(first) = met.iter().map(|event| event.at_ms).min() else { return Ok(()) };
         let last = met.iter().map(|event| event.at_ms).max().unwrap_or(first);
         let people = self.people(&met).await?;
         let windows = std::iter::once(self.own).chain(self.others);
         let window = windows.map(|it| it.tracking.window_hours()).max().unwrap_or(0);
-        let range = (first - i64::from(window) * HOUR_MS, last);
-        let touches = self.touches(&people, range).await?;
-        // Those of the events before these go on.
+        let start = first - i64::from(window) * HOUR_MS;
+        let touches = self.touches(&people, start, last).await?;
+        // Numbers continue after those of earlier chunks.
         let places = found.last().map_or(0, |credit| credit.event + 1)..;
         for (place, event) in places.zip(&met) {
             let whose: BTreeSet<UserId> = event
@@ -219,14 +221,14 @@ impl Look<'_> {
             let near: Vec<&Touch> =
                 whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
             for goal in &event.goals {
-                self.share((place, event), goal, &near, found);
+                self.share(place, event, goal, &near, found);
             }
         }
         Ok(())
     }
 
-    /// The profiles that identifiers stand for.
-    async fn people(&self, met: &[Met]) -> Result<HashMap<String, Vec<UserId>>> {
+    /// Profiles by identifier.
+    async fn people(&self, met: &[MatchedEvent]) -> Result<HashMap<String, Vec<UserId>>> {
         let mut people: HashMap<String, Vec<UserId>> = HashMap::new();
         let identifiers: HashSet<&String> =
             met.iter().flat_map(|event| &event.identifiers).filter(|id| !id.is_empty()).collect();
@@ -252,7 +254,8 @@ impl Look<'_> {
     async fn touches(
         &self,
         people: &HashMap<String, Vec<UserId>>,
-        (start_ms, end_ms): (i64, i64),
+        start_ms: i64,
+        end_ms: i64,
     ) -> Result<HashMap<[u8; 12], Vec<Touch>>> {
         let users: BTreeSet<[u8; 12]> =
             people.values().flatten().map(|user| *user.bytes()).collect();
@@ -289,14 +292,15 @@ impl Look<'_> {
     /// Credits one goal of an event to the messages its person got.
     fn share(
         &self,
-        (event_place, event): (usize, &Met),
+        event_number: usize,
+        event: &MatchedEvent,
         goal: &Goal,
         near: &[&Touch],
         found: &mut Vec<Credit>,
     ) {
         let refusing = match goal {
-            Goal::Conversion(_) => &event.aloof,
-            Goal::Order { .. } => &event.unpaid,
+            Goal::Conversion(_) => &event.not_counted_by,
+            Goal::Order { .. } => &event.not_earned_by,
         };
         let (mut candidates, mut of) = (Vec::new(), Vec::new());
         for touch in near {
@@ -321,14 +325,14 @@ impl Look<'_> {
             if own && is_meant {
                 found.push(Credit {
                     message: touch.message,
-                    place: Place {
+                    group: MessageGroup {
                         variant: touch.variant,
                         occurrence: touch.occurrence,
                         is_control: touch.is_control,
                     },
                     sent_ms: touch.at_ms,
                     at_ms: event.at_ms,
-                    event: event_place,
+                    event: event_number,
                     part,
                     goal: goal.clone(),
                 });
@@ -337,7 +341,7 @@ impl Look<'_> {
     }
 }
 
-/// What an order brought in: in the reporting currency where it says so, else in its own.
+/// An order's amount: in the reporting currency where the order names it, else in the order's currency.
 fn money(event: &Conversion, currency: Option<&str>) -> Option<Goal> {
     #[expect(
         clippy::cast_precision_loss,

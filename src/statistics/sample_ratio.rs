@@ -1,4 +1,4 @@
-//! Whether an audience was divided as its weights say, and whether several rates are the same.
+//! Chi-square tests: whether an audience was divided by its weights, and whether several rates are the same.
 
 use super::{
     gamma::chi_square_above,
@@ -8,9 +8,10 @@ use super::{
 /// Probability below which a division is called wrong (Fabijan et al., KDD 2019).
 pub const MISMATCH_BELOW: f64 = 0.001;
 
-/// What a chi-square test says.
+/// The result of a chi-square test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChiSquare {
+    /// Sum of (observed - expected)² / expected.
     pub statistic: f64,
     /// Its degrees of freedom.
     pub degrees: u32,
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_vector_of_the_reference_is_met() {
+    fn the_division_test_matches_the_reference_vector() {
         let found = ChiSquare::of_division(&[5000, 5200], &[50.0, 50.0]).unwrap();
         assert!((found.statistic - 3.9216).abs() < 5e-5, "{found:?}");
         assert!((found.p_value - 0.04767).abs() < 5e-6, "{found:?}");
@@ -80,11 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_divided_says_nothing() {
+    fn without_two_classes_there_is_no_result() {
         assert_eq!(ChiSquare::of_division(&[], &[]), None);
         assert_eq!(ChiSquare::of_division(&[100], &[100.0]), None);
         assert_eq!(ChiSquare::of_division(&[0, 0], &[50.0, 50.0]), None);
-        assert_eq!(ChiSquare::of_division(&[10, 1], &[100.0, 0.0]), None, "nobody should be there");
+        assert_eq!(
+            ChiSquare::of_division(&[10, 1], &[100.0, 0.0]),
+            None,
+            "a class of weight 0 has members"
+        );
         let skewed = ChiSquare::of_division(&[900, 100], &[50.0, 50.0]).unwrap();
         assert!(skewed.p_value < MISMATCH_BELOW);
     }

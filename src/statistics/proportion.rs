@@ -1,40 +1,42 @@
-//! Rates, how sure one may be of them, and how two of them compare.
+//! Rates, their confidence intervals, and the comparison of two rates.
 
-use campaigns::model::statistics::normal;
-
-use super::gamma::two_sided;
+use super::{gamma::two_sided, normal};
 
 /// Trials of each rate below which nothing is called significant.
 pub const TRIALS_MIN: u64 = 30;
 /// Expected successes and failures below which nothing is called significant (Cochran's rule).
 pub const EXPECTED_MIN: f64 = 5.0;
 
-/// So many successes of so many trials.
+/// Successes out of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proportion {
+    /// Trials that succeeded, at most `trials`.
     pub successes: u64,
+    /// Trials in all.
     pub trials: u64,
 }
 
 /// Both ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
+    /// Its lower end, inclusive.
     pub lower: f64,
+    /// Its upper end, inclusive.
     pub upper: f64,
 }
 
-/// A count as a number to reckon with.
+/// A count as a double.
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn real(count: u64) -> f64 {
     count as f64
 }
 
-/// A part of a whole; 0 of nothing.
+/// `part / whole`; 0 where the whole is 0.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { real(part) / real(whole) }
 }
 
-/// How many standard deviations lie on either side in an interval of this confidence.
+/// Half width of a two-sided interval of this confidence, in standard deviations.
 pub fn deviations(confidence: f64) -> f64 {
     normal::quantile(f64::midpoint(1.0, confidence))
 }
@@ -119,7 +121,7 @@ impl Proportion {
         Some(Interval { lower: (log - half).exp_m1(), upper: (log + half).exp_m1() })
     }
 
-    /// Why a test of these two says nothing, if so.
+    /// The reason why the samples are too small for a test, if they are.
     pub fn too_small(self, base: Self) -> Option<String> {
         if self.trials < TRIALS_MIN || base.trials < TRIALS_MIN {
             return Some(format!("fewer than {TRIALS_MIN} recipients on one side"));
@@ -146,9 +148,9 @@ mod tests {
         (found - expected).abs() <= within
     }
 
-    /// DELIVERY, "Reference maths, with test vectors", to the digits given there.
+    /// Reference vectors, to the digits they are given with.
     #[test]
-    fn the_vectors_of_the_reference_are_met() {
+    fn comparisons_match_the_reference_vectors() {
         #[rustfmt::skip]
         let table = [
             (of(200, 1000), of(250, 1000), 2.6774, 0.007_420, (0.0134, 0.0865), 0.250, (0.061, 0.473)),
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_is_said() {
+    fn without_trials_there_is_no_result() {
         let (none, some) = (of(0, 0), of(10, 100));
         assert!(none.rate().abs() < f64::EPSILON);
         assert_eq!(none.interval(0.95), Interval { lower: 0.0, upper: 1.0 });

@@ -1,15 +1,18 @@
 //! Means of amounts of money, and how two of them compare: by the unequal-variance z of large samples.
 
-use super::{
+use crate::{
     gamma::{normal_below, two_sided},
     proportion::{Interval, TRIALS_MIN, deviations, real},
 };
 
-/// Amounts of so many, most of them 0.
+/// Sums over amounts, from which mean and variance follow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Mean {
+    /// Sum of all amounts.
     pub sum: f64,
+    /// Sum of their squares.
     pub sum_of_squares: f64,
+    /// Number of amounts, those of 0 included.
     pub count: u64,
 }
 
@@ -65,7 +68,7 @@ impl Mean {
         Some(Interval { lower: (log - half).exp_m1(), upper: (log + half).exp_m1() })
     }
 
-    /// Why a test of these two says nothing, if so.
+    /// The reason why the samples are too small for a test, if they are.
     pub fn too_small(self, base: Self) -> Option<String> {
         (self.count < TRIALS_MIN || base.count < TRIALS_MIN)
             .then(|| format!("fewer than {TRIALS_MIN} recipients on one side"))
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_is_said() {
+    fn without_amounts_there_is_no_result() {
         let none = Mean::default();
         assert_eq!(
             (none.p_value(of(&[1.0])), none.z_above(none), none.lift(none)),

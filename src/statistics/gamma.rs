@@ -1,6 +1,6 @@
 //! Tails of the normal and the chi-square distribution, by the incomplete gamma function.
 
-use campaigns::model::statistics::beta::ln_gamma;
+use crate::beta::ln_gamma;
 
 /// Terms after which a series or fraction has long settled.
 const TERMS_MAX: u32 = 10_000;

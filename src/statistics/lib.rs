@@ -1,0 +1,22 @@
+//! Distributions, intervals and tests that reports and learning compute with. Nothing here does I/O.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`normal`] | quantiles of the normal distribution |
+//! | [`gamma`] | tails of the normal and the chi-square distribution |
+//! | [`beta`] | posterior of a rate: distribution, draws, probability to be the best |
+//! | [`proportion`] | rates, their intervals, and the comparison of two |
+//! | [`mean`] | means of amounts, and the comparison of two |
+//! | [`sample_ratio`] | chi-square tests of divisions and of several rates |
+
+#![warn(missing_docs)]
+
+pub mod beta;
+pub mod gamma;
+pub mod mean;
+pub mod normal;
+pub mod proportion;
+pub mod sample_ratio;
+
+#[cfg(test)]
+mod comparison;

@@ -7,9 +7,9 @@ pub mod api;
 pub mod inbound;
 pub mod model;
 pub mod ops;
-mod tellers;
+mod sources;
 
-pub use self::tellers::Tellers;
+pub use self::sources::CallbackSources;
 
 mod state;
 

@@ -26,7 +26,7 @@ pub use self::{
         WhatsappCallbacks,
     },
     channels::{
-        Apns, Carrier, Channels, Dkim, Fcm, Gateway, Headers, Infobip, Native, Smtp, Twilio,
+        Apns, Channels, Dkim, Fcm, Gateway, Headers, Infobip, Native, ProviderConfig, Smtp, Twilio,
         WebPush, Whatsapp,
     },
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},

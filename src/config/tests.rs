@@ -227,7 +227,7 @@ fn channels_are_set_by_the_file_and_by_variables() {
     .unwrap();
     assert_eq!(settings.roles, [Role::Delivery]);
     let carriers = settings.channels.carriers().unwrap();
-    let [(_, Carrier::Smtp(email)), (_, Carrier::Http(sms))] = &carriers[..] else {
+    let [(_, ProviderConfig::Smtp(email)), (_, ProviderConfig::Http(sms))] = &carriers[..] else {
         panic!("{carriers:?}")
     };
     assert_eq!(email.url.expose_secret(), "smtp://user:secret@127.0.0.1:1025");

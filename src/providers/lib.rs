@@ -18,7 +18,7 @@ use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
 use anyhow::Context as _;
 use campaigns::model::message::MessageChannel;
-use config::{Carrier, Settings};
+use config::{ProviderConfig, Settings};
 use engines::vault::Vault;
 use kernel::{Channel, Clock};
 
@@ -33,7 +33,7 @@ pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
 
 /// What providers are made with beside their settings.
 #[derive(Debug)]
-struct Means {
+struct ProviderDeps {
     /// Certificate authorities of the operator's own, in PEM.
     own_authorities: Option<Vec<u8>>,
     options: ClientOptions,
@@ -52,7 +52,7 @@ impl Providers {
     /// # Errors
     /// When one cannot be set up, with its channel and the reason in one line.
     pub fn from_settings(settings: &Settings, vault: Vault, clock: Clock) -> anyhow::Result<Self> {
-        let means = Means::from_settings(settings, clock.clone())?;
+        let means = ProviderDeps::from_settings(settings, clock.clone())?;
         let webhook = webhook::Webhook::new(&means.options, means.reach, vault, clock);
         let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
             vec![(MessageChannel::Webhook, Arc::new(webhook))];
@@ -77,7 +77,7 @@ impl Providers {
     }
 }
 
-impl Means {
+impl ProviderDeps {
     fn from_settings(settings: &Settings, clock: Clock) -> anyhow::Result<Self> {
         let read = |path: &std::path::PathBuf| {
             std::fs::read(path)
@@ -103,29 +103,33 @@ impl Means {
         })
     }
 
-    fn provider(&self, channel: Channel, carrier: &Carrier) -> anyhow::Result<Arc<dyn Provider>> {
+    fn provider(
+        &self,
+        channel: Channel,
+        carrier: &ProviderConfig,
+    ) -> anyhow::Result<Arc<dyn Provider>> {
         let clock = self.clock.clone();
         Ok(match carrier {
-            Carrier::Smtp(settings) => {
+            ProviderConfig::Smtp(settings) => {
                 let own = self.own_authorities.as_deref();
                 Arc::new(smtp::Smtp::from_settings(settings, own, clock)?)
             }
-            Carrier::Http(settings) => {
+            ProviderConfig::Http(settings) => {
                 let client = self.client.clone();
                 Arc::new(gateway::Gateway::from_settings(settings, channel.into(), client, clock)?)
             }
-            Carrier::Twilio(settings) => {
+            ProviderConfig::Twilio(settings) => {
                 let (client, callbacks) = (self.client.clone(), self.twilio_callbacks.clone());
                 Arc::new(twilio::Twilio::new(settings.clone(), callbacks, client, clock))
             }
-            Carrier::Whatsapp(settings) => {
+            ProviderConfig::Whatsapp(settings) => {
                 Arc::new(whatsapp::Whatsapp::new(settings.clone(), self.client.clone(), clock))
             }
-            Carrier::Infobip(settings) => {
+            ProviderConfig::Infobip(settings) => {
                 let (client, callbacks) = (self.client.clone(), self.infobip_callbacks.clone());
                 Arc::new(infobip::Infobip::new(settings.clone(), callbacks, client, clock))
             }
-            Carrier::Native(settings) => {
+            ProviderConfig::Native(settings) => {
                 let (options, client) = (&self.options, self.client.clone());
                 let reach = native::Reaching { options, client, reach: self.reach };
                 Arc::new(native::Native::new(settings.clone(), reach, &clock)?)

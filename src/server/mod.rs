@@ -13,7 +13,7 @@ use std::{net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use analytics::{Analytics, ReadLimits};
 use anyhow::Context as _;
-use callbacks::{CallbackState, Tellers};
+use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
 use contacts::suppressions::ops::census;
@@ -458,7 +458,7 @@ fn assemble(
     });
     let stored = StoredRate::new(settings.limits.message_engagements_per_minute);
     Ok(App {
-        callbacks: CallbackState::new(delivery.clone(), Tellers::from_settings(settings)?),
+        callbacks: CallbackState::new(delivery.clone(), CallbackSources::from_settings(settings)?),
         pages: PageState::new(delivery.clone(), stored),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),

@@ -23,7 +23,7 @@ pub(super) async fn ses(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let ses = set_up(app.tellers().ses.as_ref())?;
+    let ses = set_up(app.sources().ses.as_ref())?;
     // The proof is in the body; of the head only the topic can be judged, where Amazon names it.
     let topic = header(&headers, "x-amz-sns-topic-arn");
     if !topic.is_empty() && !ses.topics.iter().any(|ours| ours == topic) {
@@ -50,7 +50,7 @@ pub(super) async fn sendgrid(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let key = set_up(app.tellers().sendgrid.as_ref())?;
+    let key = set_up(app.sources().sendgrid.as_ref())?;
     let proof = (
         header(&headers, "x-twilio-email-event-webhook-timestamp"),
         header(&headers, "x-twilio-email-event-webhook-signature"),
@@ -67,7 +67,7 @@ pub(super) async fn postmark(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let credentials = set_up(app.tellers().postmark.as_ref())?;
+    let credentials = set_up(app.sources().postmark.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let reports = Dialect::Postmark.reports(&json(&bytes)?, "");
@@ -75,7 +75,7 @@ pub(super) async fn postmark(
 }
 
 pub(super) async fn mailgun(State(app): State<CallbackState>, request: Request) -> ApiResult<()> {
-    let key = set_up(app.tellers().mailgun.as_ref())?;
+    let key = set_up(app.sources().mailgun.as_ref())?;
     // The proof is in the body, which is JSON.
     let JsonBytes { bytes, held: _held } =
         JsonBytes::<CALL_BYTES_MAX>::from_request(request, &app).await?;
@@ -92,7 +92,7 @@ pub(super) async fn resend(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let secret = set_up(app.tellers().resend.as_ref())?;
+    let secret = set_up(app.sources().resend.as_ref())?;
     let id = header(&headers, "svix-id");
     let proof = (id, header(&headers, "svix-timestamp"), header(&headers, "svix-signature"));
     standard_head(app.clock().now(), proof)?;

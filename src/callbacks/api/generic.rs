@@ -52,7 +52,7 @@ pub(super) struct Proof<'c> {
 impl<'c> Proof<'c> {
     /// Judges the head of a call, before its body is read.
     pub(super) fn of_head(app: &'c CallbackState, headers: &'c HeaderMap) -> ApiResult<Self> {
-        let secret = set_up(app.tellers().generic.as_ref())?;
+        let secret = set_up(app.sources().generic.as_ref())?;
         let part = |name| header(headers, name);
         let head = (part("webhook-id"), part("webhook-timestamp"), part("webhook-signature"));
         let now = app.clock().now();

@@ -36,7 +36,7 @@ pub(super) async fn twilio(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<Response> {
-    let token = set_up(app.tellers().twilio.as_ref())?;
+    let token = set_up(app.sources().twilio.as_ref())?;
     let signature = header(&headers, "x-twilio-signature");
     could_be(signature, twilio::is_signature)?;
     let FormBody(form) = FormBody::<FORM_BYTES_MAX>::from_request(request, &app).await?;
@@ -62,7 +62,7 @@ pub(super) async fn whatsapp_challenge(
     State(app): State<CallbackState>,
     OriginalUri(uri): OriginalUri,
 ) -> ApiResult<String> {
-    let settings = set_up(app.tellers().whatsapp.as_ref())?;
+    let settings = set_up(app.sources().whatsapp.as_ref())?;
     let query = query(&uri);
     let challenge = whatsapp::challenge(&query, settings.verify_token.expose_secret());
     Ok(challenge.ok_or(Unproven::Wrong)?.to_owned())
@@ -73,7 +73,7 @@ pub(super) async fn whatsapp(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let settings = set_up(app.tellers().whatsapp.as_ref())?;
+    let settings = set_up(app.sources().whatsapp.as_ref())?;
     let signature = header(&headers, "x-hub-signature-256");
     could_be(signature, whatsapp::is_signature)?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
@@ -81,11 +81,11 @@ pub(super) async fn whatsapp(
         return Err(Unproven::Wrong.into());
     }
     let notice = whatsapp::read(&bytes).ok_or_else(|| Error::bad_request("body is no callback"))?;
-    let teller = ("whatsapp", Channel::Whatsapp);
+    let source = ("whatsapp", Channel::Whatsapp);
     for inbound in &notice.inbound {
-        obey(&app, teller, inbound, Keyword::read(&inbound.text)).await?;
+        obey(&app, source, inbound, Keyword::read(&inbound.text)).await?;
     }
-    take(&app, teller, notice.callbacks).await
+    take(&app, source, notice.callbacks).await
 }
 
 pub(super) async fn infobip(
@@ -93,15 +93,15 @@ pub(super) async fn infobip(
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let credentials = set_up(app.tellers().infobip.as_ref())?;
+    let credentials = set_up(app.sources().infobip.as_ref())?;
     credentials.proves(header(&headers, "authorization"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
     let notice = infobip::read(&bytes).ok_or_else(|| Error::bad_request("body is no callback"))?;
-    let teller = ("infobip", Channel::Viber);
+    let source = ("infobip", Channel::Viber);
     for inbound in &notice.inbound {
-        obey(&app, teller, inbound, Keyword::read(&inbound.text)).await?;
+        obey(&app, source, inbound, Keyword::read(&inbound.text)).await?;
     }
-    take(&app, teller, notice.callbacks).await
+    take(&app, source, notice.callbacks).await
 }
 
 /// Judges a signature before the body is read: whether it is there and has the shape of one.
@@ -114,22 +114,22 @@ fn could_be(signature: &str, has_shape: impl Fn(&str) -> bool) -> ApiResult<()> 
 
 async fn take(
     app: &CallbackState,
-    (teller, channel): (&'static str, Channel),
+    (source, channel): (&'static str, Channel),
     callbacks: Vec<Callback>,
 ) -> ApiResult<()> {
-    let reports = callbacks.into_iter().flat_map(|callback| Report::of_callback(teller, callback));
-    ops::take(app, teller, channel.as_str(), reports.collect()).await.map(drop).map_err(ApiError)
+    let reports = callbacks.into_iter().flat_map(|callback| Report::of_callback(source, callback));
+    ops::take(app, source, channel.as_str(), reports.collect()).await.map(drop).map_err(ApiError)
 }
 
 async fn obey(
     app: &CallbackState,
-    (teller, channel): (&'static str, Channel),
+    (source, channel): (&'static str, Channel),
     inbound: &Inbound,
     keyword: Option<Keyword>,
 ) -> ApiResult<()> {
     if let Some(keyword) = keyword {
-        keywords::obey(app, channel, teller, inbound, keyword).await?;
-        ops::count(teller, "keyword", 1);
+        keywords::obey(app, channel, source, inbound, keyword).await?;
+        ops::count(source, "keyword", 1);
     }
     Ok(())
 }

@@ -5,12 +5,14 @@ use kernel::{
     DayEdge, Error, FieldError, MessageId, Result, WorkspaceId,
     fields::{Fields, FromFields, read_object},
 };
-use providers::model::{BounceKind, Feedback, Heard, Inbound, Reference, Whose, Why};
+use providers::model::{
+    AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Inbound, Reference,
+};
 use serde_json::Value;
 
 use super::{Name, Report};
 
-const TELLER: &str = "gateway";
+const SOURCE: &str = "gateway";
 /// Signals of one call at most.
 const SIGNALS_MAX: usize = 1000;
 /// Characters of an id.
@@ -114,22 +116,22 @@ impl FromFields for Read {
         let code = body.optional("code").text(0..=WORDS_CHARS_MAX).unwrap_or_default();
         let reason = body.optional("reason").text(0..=WORDS_CHARS_MAX).unwrap_or_default();
         let address = body.optional("address").text(1..=ID_CHARS_MAX);
-        let why = Why::new(&code, &reason);
-        let whose = address.map_or(Whose::Recipient, Whose::Named);
+        let why = FeedbackReason::new(&code, &reason);
+        let whose = address.map_or(AddressClaim::Recipient, AddressClaim::Named);
         let heard = match kind {
             Type::Sent | Type::Text => None,
-            Type::Delivered => Some(Heard::Delivered),
-            Type::Read => Some(Heard::Read),
-            Type::Deferred => Some(Heard::Deferred(why)),
-            Type::Failed => Some(Heard::Failed(why)),
+            Type::Delivered => Some(FeedbackKind::Delivered),
+            Type::Read => Some(FeedbackKind::Read),
+            Type::Deferred => Some(FeedbackKind::Deferred(why)),
+            Type::Failed => Some(FeedbackKind::Failed(why)),
             Type::Bounced => {
                 let kind = body.required("bounceType").one_of(BOUNCES);
-                Some(Heard::Bounced { kind, why, whose })
+                Some(FeedbackKind::Bounced { kind, why, whose })
             }
-            Type::Complained => Some(Heard::Complained { why, whose }),
-            Type::Unsubscribed => Some(Heard::Unsubscribed { source: "provider" }),
+            Type::Complained => Some(FeedbackKind::Complained { why, whose }),
+            Type::Unsubscribed => Some(FeedbackKind::Unsubscribed { source: "provider" }),
         };
-        let feedback = |heard| Feedback { teller: TELLER, event, at, heard };
+        let feedback = |heard| Feedback { source: SOURCE, event, at, heard };
         Self(heard.map(|heard| Signal::Report(Report { names, feedback: feedback(heard) })))
     }
 }
@@ -188,10 +190,10 @@ mod tests {
         assert_eq!(report.names, [Name::Reference(reference), Name::Provider("g1".into())]);
         assert_eq!(
             report.feedback.heard,
-            Heard::Bounced {
+            FeedbackKind::Bounced {
                 kind: BounceKind::Hard,
-                why: Why { code: "5.1.1".into(), reason: "no such user".into() },
-                whose: Whose::Named("ann@example.test".into()),
+                why: FeedbackReason { code: "5.1.1".into(), reason: "no such user".into() },
+                whose: AddressClaim::Named("ann@example.test".into()),
             }
         );
         assert_eq!(report.feedback.at.map(Timestamp::millis), Some(1_772_366_400_000));

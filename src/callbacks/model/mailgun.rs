@@ -2,7 +2,7 @@
 
 use hmac::Mac as _;
 use kernel::Timestamp;
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::{
     text, unix_time,
 };
 
-const TELLER: &str = "mailgun";
+const SOURCE: &str = "mailgun";
 /// Values an event carries for us that may name the message.
 const VARIABLES_MAX: usize = 20;
 
@@ -63,7 +63,7 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     let message_id = text(event, "/message/headers/message-id");
     let ours = std::iter::once(message_id).chain(variables.filter_map(Value::as_str));
     let feedback = Feedback {
-        teller: TELLER,
+        source: SOURCE,
         event: text(event, "/id").to_owned(),
         at: unix_time(event, "/timestamp"),
         heard,
@@ -71,22 +71,24 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     Some(Report { names: Name::among(ours, message_id), feedback })
 }
 
-fn heard(event: &Value) -> Option<Heard> {
+fn heard(event: &Value) -> Option<FeedbackKind> {
     let whose = match text(event, "/recipient") {
-        "" => Whose::Recipient,
-        address => Whose::Named(address.to_owned()),
+        "" => AddressClaim::Recipient,
+        address => AddressClaim::Named(address.to_owned()),
     };
     Some(match text(event, "/event") {
-        "delivered" => Heard::Delivered,
+        "delivered" => FeedbackKind::Delivered,
         "failed" => failed(event, whose),
-        "rejected" => Heard::Failed(Why::new("rejected", text(event, "/reject/reason"))),
-        "complained" => Heard::Complained { why: Why::new("abuse", ""), whose },
-        "unsubscribed" => Heard::Unsubscribed { source: "provider" },
+        "rejected" => {
+            FeedbackKind::Failed(FeedbackReason::new("rejected", text(event, "/reject/reason")))
+        }
+        "complained" => FeedbackKind::Complained { why: FeedbackReason::new("abuse", ""), whose },
+        "unsubscribed" => FeedbackKind::Unsubscribed { source: "provider" },
         _ => return None,
     })
 }
 
-fn failed(event: &Value, whose: Whose) -> Heard {
+fn failed(event: &Value, whose: AddressClaim) -> FeedbackKind {
     let words = match text(event, "/delivery-status/message") {
         "" => text(event, "/delivery-status/description"),
         message => message,
@@ -98,19 +100,19 @@ fn failed(event: &Value, whose: Whose) -> Heard {
         Some(Value::Number(code)) => code.to_string(),
         _ => String::new(),
     };
-    let why = Why::new(&code, words);
+    let why = FeedbackReason::new(&code, words);
     if text(event, "/severity") == "temporary" {
-        return Heard::Deferred(why);
+        return FeedbackKind::Deferred(why);
     }
     match text(event, "/reason") {
-        "suppress-unsubscribe" => Heard::Unsubscribed { source: "provider" },
-        "suppress-complaint" => Heard::Complained { why, whose },
-        "suppress-bounce" => Heard::Bounced { kind: BounceKind::Hard, why, whose },
+        "suppress-unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
+        "suppress-complaint" => FeedbackKind::Complained { why, whose },
+        "suppress-bounce" => FeedbackKind::Bounced { kind: BounceKind::Hard, why, whose },
         // Mailgun gave up trying.
-        "old" | "espblock" => Heard::Bounced { kind: BounceKind::Soft, why, whose },
+        "old" | "espblock" => FeedbackKind::Bounced { kind: BounceKind::Soft, why, whose },
         _ => {
             let kind = status.map_or(BounceKind::Hard, Status::bounce);
-            Heard::Bounced { kind, why, whose }
+            FeedbackKind::Bounced { kind, why, whose }
         }
     }
 }

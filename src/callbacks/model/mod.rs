@@ -33,11 +33,11 @@ pub struct Report {
 
 impl Report {
     /// What a callback of a messaging provider says.
-    pub fn of_callback(teller: &'static str, callback: Callback) -> impl Iterator<Item = Self> {
+    pub fn of_callback(source: &'static str, callback: Callback) -> impl Iterator<Item = Self> {
         let reference = callback.reference.map(Name::Reference).into_iter();
         let provider = Some(callback.provider_id.clone()).filter(|id| !id.is_empty());
         let names: Vec<Name> = reference.chain(provider.map(Name::Provider)).collect();
-        Feedback::of_callback(teller, callback)
+        Feedback::of_callback(source, callback)
             .into_iter()
             .map(move |feedback| Self { names: names.clone(), feedback })
     }

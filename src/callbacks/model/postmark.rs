@@ -1,22 +1,22 @@
 //! What Postmark's webhooks say: one record a call.
 
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use serde_json::Value;
 
 use super::{Name, Report, text, time};
 
-const TELLER: &str = "postmark";
+const SOURCE: &str = "postmark";
 /// Values of a record's metadata that may name the message.
 const METADATA_MAX: usize = 20;
 
 /// What a record says.
 pub(super) fn report(body: &Value) -> Option<Report> {
     let (heard, at) = match text(body, "/RecordType") {
-        "Delivery" => (Heard::Delivered, "/DeliveredAt"),
+        "Delivery" => (FeedbackKind::Delivered, "/DeliveredAt"),
         "Bounce" => (bounced(body)?, "/BouncedAt"),
         "SpamComplaint" => (complained(body), "/BouncedAt"),
         "SubscriptionChange" if opts_out(body) => {
-            (Heard::Unsubscribed { source: "provider" }, "/ChangedAt")
+            (FeedbackKind::Unsubscribed { source: "provider" }, "/ChangedAt")
         }
         _ => return None,
     };
@@ -27,40 +27,43 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     let metadata = body.pointer("/Metadata").and_then(Value::as_object);
     let ours = metadata.into_iter().flat_map(|all| all.values()).take(METADATA_MAX);
     let names = Name::among(ours.filter_map(Value::as_str), text(body, "/MessageID"));
-    Some(Report { names, feedback: Feedback { teller: TELLER, event, at: time(body, at), heard } })
+    Some(Report { names, feedback: Feedback { source: SOURCE, event, at: time(body, at), heard } })
 }
 
-fn whose(body: &Value, pointer: &str) -> Whose {
+fn whose(body: &Value, pointer: &str) -> AddressClaim {
     match text(body, pointer) {
-        "" => Whose::Recipient,
-        address => Whose::Named(address.to_owned()),
+        "" => AddressClaim::Recipient,
+        address => AddressClaim::Named(address.to_owned()),
     }
 }
 
-fn complained(body: &Value) -> Heard {
-    let why = Why::new(text(body, "/Type"), text(body, "/Description"));
-    Heard::Complained { why, whose: whose(body, "/Email") }
+fn complained(body: &Value) -> FeedbackKind {
+    let why = FeedbackReason::new(text(body, "/Type"), text(body, "/Description"));
+    FeedbackKind::Complained { why, whose: whose(body, "/Email") }
 }
 
-fn bounced(body: &Value) -> Option<Heard> {
+fn bounced(body: &Value) -> Option<FeedbackKind> {
     let kind = text(body, "/Type");
     let words = match text(body, "/Details") {
         "" => text(body, "/Description"),
         details => details,
     };
-    let why = Why::new(kind, words);
-    let bounce =
-        |bounce| Heard::Bounced { kind: bounce, why: why.clone(), whose: whose(body, "/Email") };
+    let why = FeedbackReason::new(kind, words);
+    let bounce = |bounce| FeedbackKind::Bounced {
+        kind: bounce,
+        why: why.clone(),
+        whose: whose(body, "/Email"),
+    };
     Some(match kind {
         "HardBounce" | "BadEmailAddress" => bounce(BounceKind::Hard),
         "SpamComplaint" => complained(body),
-        "Unsubscribe" => Heard::Unsubscribed { source: "provider" },
-        "Transient" => Heard::Deferred(why),
+        "Unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
+        "Transient" => FeedbackKind::Deferred(why),
         "SMTPApiError"
         | "InboundError"
         | "TemplateRenderingFailed"
         | "ManuallyDeactivated"
-        | "Unconfirmed" => Heard::Failed(why),
+        | "Unconfirmed" => FeedbackKind::Failed(why),
         // Somebody answered, so it arrived.
         "AutoResponder"
         | "AddressChange"

@@ -1,20 +1,21 @@
 //! What Resend's webhooks say: one event a call, signed as Svix does.
 
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
 
-const TELLER: &str = "resend";
+const SOURCE: &str = "resend";
 /// Recipients of one event that are looked at; messages of ours have one.
 const RECIPIENTS_MAX: usize = 50;
 
 /// What an event says of each recipient.
 pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
     let recipients = list(body, "/data/to").iter().filter_map(Value::as_str).take(RECIPIENTS_MAX);
-    let mut whose: Vec<Whose> = recipients.map(|to| Whose::Named(to.to_owned())).collect();
+    let mut whose: Vec<AddressClaim> =
+        recipients.map(|to| AddressClaim::Named(to.to_owned())).collect();
     if whose.is_empty() {
-        whose.push(Whose::Recipient);
+        whose.push(AddressClaim::Recipient);
     }
     let headers = list(body, "/data/headers");
     let ours = headers
@@ -31,7 +32,7 @@ pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
         .map(|heard| Report {
             names: names.clone(),
             feedback: Feedback {
-                teller: TELLER,
+                source: SOURCE,
                 event: event.to_owned(),
                 at: time(body, "/created_at"),
                 heard,
@@ -40,15 +41,20 @@ pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
         .collect()
 }
 
-fn heard(body: &Value, whose: Whose) -> Option<Heard> {
+fn heard(body: &Value, whose: AddressClaim) -> Option<FeedbackKind> {
     Some(match text(body, "/type") {
-        "email.delivered" => Heard::Delivered,
-        "email.delivery_delayed" => Heard::Deferred(Why::default()),
-        "email.failed" => Heard::Failed(Why::new("failed", text(body, "/data/failed/reason"))),
-        "email.suppressed" => {
-            Heard::Failed(Why::new("suppressed", text(body, "/data/suppressed/message")))
+        "email.delivered" => FeedbackKind::Delivered,
+        "email.delivery_delayed" => FeedbackKind::Deferred(FeedbackReason::default()),
+        "email.failed" => {
+            FeedbackKind::Failed(FeedbackReason::new("failed", text(body, "/data/failed/reason")))
         }
-        "email.complained" => Heard::Complained { why: Why::new("abuse", ""), whose },
+        "email.suppressed" => FeedbackKind::Failed(FeedbackReason::new(
+            "suppressed",
+            text(body, "/data/suppressed/message"),
+        )),
+        "email.complained" => {
+            FeedbackKind::Complained { why: FeedbackReason::new("abuse", ""), whose }
+        }
         "email.bounced" => {
             let words = text(body, "/data/bounce/message");
             let subtype = text(body, "/data/bounce/subType");
@@ -56,7 +62,7 @@ fn heard(body: &Value, whose: Whose) -> Option<Heard> {
             let code = status.map_or_else(|| subtype.to_owned(), |status| status.to_string());
             let is_permanent = text(body, "/data/bounce/type") == "Permanent";
             let kind = if is_permanent { BounceKind::Hard } else { BounceKind::Soft };
-            Heard::Bounced { kind, why: Why::new(&code, words), whose }
+            FeedbackKind::Bounced { kind, why: FeedbackReason::new(&code, words), whose }
         }
         _ => return None,
     })

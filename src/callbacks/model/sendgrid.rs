@@ -1,11 +1,11 @@
 //! What SendGrid's event webhook says: a list of events.
 
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use serde_json::Value;
 
 use super::{Name, Report, status::Status, text, unix_time};
 
-const TELLER: &str = "sendgrid";
+const SOURCE: &str = "sendgrid";
 /// Events of one call that are looked at; SendGrid sends about a thousand at most.
 const EVENTS_MAX: usize = 10_000;
 
@@ -22,7 +22,7 @@ fn report(event: &Value) -> Option<Report> {
     let own = text(event, "/sg_message_id");
     let own = own.split_once('.').map_or(own, |(id, _)| id);
     let feedback = Feedback {
-        teller: TELLER,
+        source: SOURCE,
         event: text(event, "/sg_event_id").to_owned(),
         at: unix_time(event, "/timestamp"),
         heard,
@@ -30,21 +30,21 @@ fn report(event: &Value) -> Option<Report> {
     Some(Report { names: Name::among(ours, own), feedback })
 }
 
-fn heard(event: &Value) -> Option<Heard> {
+fn heard(event: &Value) -> Option<FeedbackKind> {
     let words = match text(event, "/reason") {
         "" => text(event, "/response"),
         reason => reason,
     };
     let status = Status::read(text(event, "/status")).or_else(|| Status::within(words));
     let code = status.map(|status| status.to_string()).unwrap_or_default();
-    let why = Why::new(&code, words);
+    let why = FeedbackReason::new(&code, words);
     let whose = match text(event, "/email") {
-        "" => Whose::Recipient,
-        address => Whose::Named(address.to_owned()),
+        "" => AddressClaim::Recipient,
+        address => AddressClaim::Named(address.to_owned()),
     };
     Some(match text(event, "/event") {
-        "delivered" => Heard::Delivered,
-        "deferred" => Heard::Deferred(why),
+        "delivered" => FeedbackKind::Delivered,
+        "deferred" => FeedbackKind::Deferred(why),
         "bounce" => {
             let is_block = text(event, "/type") == "blocked";
             let kind = match status {
@@ -52,22 +52,26 @@ fn heard(event: &Value) -> Option<Heard> {
                 Some(status) => status.bounce(),
                 None => BounceKind::Hard,
             };
-            Heard::Bounced { kind, why, whose }
+            FeedbackKind::Bounced { kind, why, whose }
         }
         "dropped" => dropped(words, whose),
-        "spamreport" => Heard::Complained { why: Why::new("abuse", words), whose },
-        "unsubscribe" | "group_unsubscribe" => Heard::Unsubscribed { source: "provider" },
+        "spamreport" => {
+            FeedbackKind::Complained { why: FeedbackReason::new("abuse", words), whose }
+        }
+        "unsubscribe" | "group_unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
         _ => return None,
     })
 }
 
 /// SendGrid does not send to those of whom it knows better.
-fn dropped(words: &str, whose: Whose) -> Heard {
-    let why = Why::new("dropped", words);
+fn dropped(words: &str, whose: AddressClaim) -> FeedbackKind {
+    let why = FeedbackReason::new("dropped", words);
     match words.to_ascii_lowercase().as_str() {
-        "bounced address" | "invalid" => Heard::Bounced { kind: BounceKind::Hard, why, whose },
-        "spam reporting address" => Heard::Complained { why, whose },
-        "unsubscribed address" => Heard::Unsubscribed { source: "provider" },
-        _ => Heard::Failed(why),
+        "bounced address" | "invalid" => {
+            FeedbackKind::Bounced { kind: BounceKind::Hard, why, whose }
+        }
+        "spam reporting address" => FeedbackKind::Complained { why, whose },
+        "unsubscribed address" => FeedbackKind::Unsubscribed { source: "provider" },
+        _ => FeedbackKind::Failed(why),
     }
 }

@@ -1,11 +1,11 @@
 //! What Amazon SES says, by notifications and by event publishing alike.
 
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use serde_json::Value;
 
 use super::{Name, Report, list, status::Status, text, time};
 
-const TELLER: &str = "ses";
+const SOURCE: &str = "ses";
 
 /// What an SES message says of each recipient.
 pub(super) fn reports(body: &Value) -> Vec<Report> {
@@ -17,7 +17,7 @@ pub(super) fn reports(body: &Value) -> Vec<Report> {
     let report = |(event, pointer): (&str, &str), heard| Report {
         names: names.clone(),
         feedback: Feedback {
-            teller: TELLER,
+            source: SOURCE,
             event: text(body, event).to_owned(),
             at: time(body, pointer),
             heard,
@@ -32,37 +32,37 @@ pub(super) fn reports(body: &Value) -> Vec<Report> {
             .iter()
             .map(|one| {
                 let words = text(body, "/complaint/userAgent");
-                let heard = Heard::Complained {
-                    why: Why::new(text(body, "/complaint/complaintFeedbackType"), words),
+                let heard = FeedbackKind::Complained {
+                    why: FeedbackReason::new(text(body, "/complaint/complaintFeedbackType"), words),
                     whose: named(one),
                 };
                 report(("/complaint/feedbackId", "/complaint/timestamp"), heard)
             })
             .collect(),
-        "Delivery" => vec![report(("", "/delivery/timestamp"), Heard::Delivered)],
+        "Delivery" => vec![report(("", "/delivery/timestamp"), FeedbackKind::Delivered)],
         "DeliveryDelay" => list(body, "/deliveryDelay/delayedRecipients")
             .iter()
             .map(|one| {
-                let why = Why::new(text(one, "/status"), text(one, "/diagnosticCode"));
+                let why = FeedbackReason::new(text(one, "/status"), text(one, "/diagnosticCode"));
                 report(
                     ("/deliveryDelay/timestamp", "/deliveryDelay/timestamp"),
-                    Heard::Deferred(why),
+                    FeedbackKind::Deferred(why),
                 )
             })
             .collect(),
         "Reject" => {
-            let why = Why::new("rejected", text(body, "/reject/reason"));
-            vec![report(("", "/mail/timestamp"), Heard::Failed(why))]
+            let why = FeedbackReason::new("rejected", text(body, "/reject/reason"));
+            vec![report(("", "/mail/timestamp"), FeedbackKind::Failed(why))]
         }
         "Subscription" if opts_out(body) => {
-            let heard = Heard::Unsubscribed { source: "provider" };
+            let heard = FeedbackKind::Unsubscribed { source: "provider" };
             vec![report(("/subscription/timestamp", "/subscription/timestamp"), heard)]
         }
         _ => Vec::new(),
     }
 }
 
-fn bounced(body: &Value, recipient: &Value) -> Heard {
+fn bounced(body: &Value, recipient: &Value) -> FeedbackKind {
     let diagnostic = text(recipient, "/diagnosticCode");
     let status = Status::read(text(recipient, "/status")).or_else(|| Status::within(diagnostic));
     let subtype = text(body, "/bounce/bounceSubType");
@@ -75,14 +75,14 @@ fn bounced(body: &Value, recipient: &Value) -> Heard {
         Some(status) if status.class == 5 => status.bounce(),
         _ => BounceKind::Hard,
     };
-    Heard::Bounced { kind, why: Why::new(&code, words), whose: named(recipient) }
+    FeedbackKind::Bounced { kind, why: FeedbackReason::new(&code, words), whose: named(recipient) }
 }
 
-fn named(recipient: &Value) -> Whose {
+fn named(recipient: &Value) -> AddressClaim {
     match text(recipient, "/emailAddress") {
-        "" => Whose::Recipient,
+        "" => AddressClaim::Recipient,
         // With a display name where the message had one.
-        address => Whose::Named(
+        address => AddressClaim::Named(
             address.rsplit_once('<').map_or(address, |(_, a)| a.trim_end_matches('>')).to_owned(),
         ),
     }

@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
 use kernel::{MessageId, WorkspaceId};
 use proptest::prelude::*;
-use providers::model::{Heard, Whose};
+use providers::model::{AddressClaim, FeedbackKind};
 use ring::{
     rand::SystemRandom,
     signature::{
@@ -234,8 +234,8 @@ fn certificates_come_from_amazon_alone() {
 fn said(report: &Report) -> String {
     let (code, _, label) = report.feedback.heard.words();
     let whose = match &report.feedback.heard {
-        Heard::Bounced { whose: Whose::Named(address), .. }
-        | Heard::Complained { whose: Whose::Named(address), .. } => address.as_str(),
+        FeedbackKind::Bounced { whose: AddressClaim::Named(address), .. }
+        | FeedbackKind::Complained { whose: AddressClaim::Named(address), .. } => address.as_str(),
         _ => "",
     };
     let line = format!("{} {label} {code} {whose}", report.feedback.heard.kind().as_str());
@@ -259,7 +259,7 @@ fn ses_is_understood() {
     let hard = bounce("Permanent", "General", "5.1.1", "smtp; 550 5.1.1 user unknown");
     let [report] = &Dialect::Ses.reports(&hard, "")[..] else { panic!() };
     assert_eq!(report.names, [Name::Reference(reference()), Name::Provider("ses-1".into())]);
-    assert_eq!((report.feedback.event.as_str(), report.feedback.teller), ("f1", "ses"));
+    assert_eq!((report.feedback.event.as_str(), report.feedback.source), ("f1", "ses"));
     assert_eq!(report.feedback.at.map(Timestamp::millis), Some(1_795_262_401_000));
     for (body, line) in [
         (hard, "bounced hard 5.1.1 ann@example.test"),

@@ -22,13 +22,13 @@ pub struct Taken {
     pub unknown: usize,
 }
 
-/// Acts on reports about messages of a channel. `teller` is who told, for the metrics.
+/// Acts on reports about messages of a channel. `source` is who told, for the metrics.
 ///
 /// # Errors
 /// When the stores fail: then all of them may be told again.
 pub async fn take(
     app: &CallbackState,
-    teller: &'static str,
+    source: &'static str,
     channel: &str,
     reports: Vec<Report>,
 ) -> Result<Taken> {
@@ -42,8 +42,8 @@ pub async fn take(
     }
     let known = feedback::apply_all(app, &heard).await?;
     let taken = Taken { known, unknown: told - known };
-    count(teller, "applied", taken.known);
-    count(teller, "unknown", taken.unknown);
+    count(source, "applied", taken.known);
+    count(source, "unknown", taken.unknown);
     Ok(taken)
 }
 
@@ -71,8 +71,8 @@ fn find(named: &HashMap<String, Reference>, names: &[Name]) -> Option<Reference>
     })
 }
 
-/// Counts what a teller said, by what became of it.
-pub fn count(teller: &'static str, outcome: &'static str, number: usize) {
-    metrics::counter!("callbacks_signals_total", "teller" => teller, "outcome" => outcome)
+/// Counts the reports of a source by their outcome.
+pub fn count(source: &'static str, outcome: &'static str, number: usize) {
+    metrics::counter!("callbacks_signals_total", "source" => source, "outcome" => outcome)
         .increment(number as u64);
 }

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::{
     model::{Certificate, Envelope, Unproven, Unsigned},
-    tellers::Ses,
+    sources::Ses,
 };
 
 /// Time for an answer of Amazon's.

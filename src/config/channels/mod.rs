@@ -58,7 +58,7 @@ impl fmt::Debug for Given {
 
 /// What a provider is set up with.
 #[derive(Debug, Clone)]
-pub enum Carrier {
+pub enum ProviderConfig {
     /// `smtp`: a mail server.
     Smtp(Smtp),
     /// `http`: the generic gateway.
@@ -82,12 +82,12 @@ impl Channels {
     ///
     /// # Errors
     /// The first channel whose table does not say what its provider needs.
-    pub fn carriers(&self) -> Result<Vec<(Channel, Carrier)>, Error> {
+    pub fn carriers(&self) -> Result<Vec<(Channel, ProviderConfig)>, Error> {
         let given = |channel| Some((channel, self.given(channel)?));
         Channel::ALL
             .into_iter()
             .filter_map(given)
-            .map(|(channel, given)| match Carrier::read(channel, given.0.clone()) {
+            .map(|(channel, given)| match ProviderConfig::read(channel, given.0.clone()) {
                 Ok(carrier) => Ok((channel, carrier)),
                 Err(reason) => Err(Error::Refused {
                     source_name: format!("channels.{channel}"),
@@ -137,7 +137,7 @@ impl Channels {
     }
 }
 
-impl Carrier {
+impl ProviderConfig {
     /// Reads a channel's table as what its provider wants.
     fn read(channel: Channel, mut table: Table) -> Result<Self, String> {
         if channel == Channel::Email {

@@ -22,7 +22,7 @@ fn a_channel_is_read_as_what_its_provider_wants() {
     assert!(read.set().contains(Channel::Email) && read.set().contains(Channel::Sms));
     assert!(!read.set().contains(Channel::Push));
     let carriers = read.carriers().unwrap();
-    let [(Channel::Email, Carrier::Smtp(smtp)), (Channel::Sms, Carrier::Http(http))] =
+    let [(Channel::Email, ProviderConfig::Smtp(smtp)), (Channel::Sms, ProviderConfig::Http(http))] =
         &carriers[..]
     else {
         panic!("{carriers:?}")
@@ -75,17 +75,17 @@ fn named_providers_are_read_and_say_what_they_lack() {
     let carriers = read.carriers().unwrap();
     for (channel, carrier) in &carriers {
         match carrier {
-            Carrier::Twilio(twilio) => {
+            ProviderConfig::Twilio(twilio) => {
                 assert_eq!(twilio.url.expose_secret(), "https://api.twilio.com");
             }
-            Carrier::Whatsapp(whatsapp) => {
+            ProviderConfig::Whatsapp(whatsapp) => {
                 assert_eq!(
                     (whatsapp.api_version.as_str(), whatsapp.language.as_str()),
                     ("v23.0", "en")
                 );
             }
-            Carrier::Infobip(infobip) => assert_eq!(infobip.template_type, "OTP_TEMPLATE"),
-            Carrier::Native(native) => {
+            ProviderConfig::Infobip(infobip) => assert_eq!(infobip.template_type, "OTP_TEMPLATE"),
+            ProviderConfig::Native(native) => {
                 let apns = native.apns.as_ref().unwrap();
                 assert_eq!(apns.url.expose_secret(), "https://api.push.apple.com");
                 assert!(native.fcm.is_none() && native.web_push.is_none());

@@ -32,7 +32,7 @@ pub struct Claimed {
 
 /// Where a message stands from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum MessageStatus {
     /// In its sender's hands until then.
     Sending {
         /// The end of the lease.
@@ -75,7 +75,7 @@ pub enum Standing {
     Cancelled,
 }
 
-impl Standing {
+impl MessageStatus {
     /// The status as the store writes it.
     pub const fn status(&self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use kernel::{CampaignId, Result, WorkspaceId};
 
 use crate::{
     DeliveryState,
-    model::claimed::Standing,
+    model::claimed::MessageStatus,
     store::{claims, runs},
 };
 
@@ -34,8 +34,8 @@ const CODES: [&str; 17] = [
 ];
 
 /// Whether what became of a message says that something is wrong with its channel.
-pub(super) fn is_shown_by(standing: &Standing) -> bool {
-    matches!(standing, Standing::Failed { code, .. } if CODES.contains(&code.as_str()))
+pub(super) fn is_shown_by(status: &MessageStatus) -> bool {
+    matches!(status, MessageStatus::Failed { code, .. } if CODES.contains(&code.as_str()))
 }
 
 /// Ends a campaign of whose messages more than half failed for its channel, of the occurrence that goes out.

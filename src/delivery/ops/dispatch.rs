@@ -15,18 +15,18 @@ use providers::model::Outgoing;
 use web::links::Signer;
 
 use super::{
+    campaign_context::{CampaignContext, CampaignContexts, channels_of},
     carriers::{self, Carried},
     channel_fault,
-    handover::{self, Terms},
-    judging::{Judge, Judged},
-    lanes::{Lane, Round},
-    note,
-    scene::{Scene, Scenes, channels_of},
+    eligibility::{CheckedBatch, Eligibility},
+    lifecycle,
+    queues::{BatchReport, SendQueue},
+    send::{self, Terms},
     volume::{self, Turn},
 };
 use crate::{
     DeliveryState,
-    model::claimed::{Claimed, Standing},
+    model::claimed::{Claimed, MessageStatus},
     store::{
         self,
         claims::{self, Mark, Wanted},
@@ -40,15 +40,15 @@ use crate::{
 /// When a store is away.
 pub(super) async fn round(
     app: &DeliveryState,
-    scenes: &Scenes,
-    lane: Lane,
+    contexts: &CampaignContexts,
+    queue: SendQueue,
     size: usize,
-) -> Result<Round> {
+) -> Result<BatchReport> {
     let began = std::time::Instant::now();
-    let mut round = match lane {
-        Lane::Outbox => outbox(app, size).await?,
-        Lane::Campaign(workspace, campaign) => {
-            campaign_batch(app, scenes, (workspace, campaign), size).await?
+    let mut round = match queue {
+        SendQueue::Outbox => outbox(app, size).await?,
+        SendQueue::Campaign(workspace, campaign) => {
+            campaign_batch(app, contexts, (workspace, campaign), size).await?
         }
     };
     round.took = began.elapsed();
@@ -58,7 +58,7 @@ pub(super) async fn round(
 /// Messages to be handed over.
 type Ready = Vec<(Claimed, Outgoing)>;
 /// Messages that are not, or not now.
-type Settled = Vec<(Claimed, Standing)>;
+type Settled = Vec<(Claimed, MessageStatus)>;
 
 /// What a transaction made of a batch.
 struct Prepared {
@@ -74,7 +74,7 @@ impl Prepared {
     }
 }
 
-async fn outbox(app: &DeliveryState, size: usize) -> Result<Round> {
+async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let limit = (now, i64::try_from(size).unwrap_or(i64::MAX));
@@ -89,52 +89,54 @@ async fn outbox(app: &DeliveryState, size: usize) -> Result<Round> {
     let (mut ready, mut settled) = (Vec::new(), Vec::new());
     for (workspace, batch) in by_workspace {
         let (connection, signer) = (&mut *tx, &signer);
-        let judge = Judge { app, connection, workspace, scene: None, signer, now };
-        let judged = judge.judge(batch).await?;
-        ready.extend(judged.ready);
-        settled.extend(judged.settled);
+        let check = Eligibility { app, connection, workspace, campaign_context: None, signer, now };
+        let checked = check.check(batch).await?;
+        ready.extend(checked.ready);
+        settled.extend(checked.settled);
     }
-    put_down(app, &mut tx, (&ready, &settled), now).await?;
+    update_statuses(app, &mut tx, (&ready, &settled), now).await?;
     tx.commit().await?;
     let terms = Terms::of_outbox();
-    handover::hand_over(app, ready, terms).await?;
-    Ok(Round { claimed: count, asked: size, ..Round::default() })
+    send::send_batch(app, ready, terms).await?;
+    Ok(BatchReport { claimed: count, asked: size, ..BatchReport::default() })
 }
 
 async fn campaign_batch(
     app: &DeliveryState,
-    scenes: &Scenes,
+    contexts: &CampaignContexts,
     (workspace, id): (WorkspaceId, CampaignId),
     size: usize,
-) -> Result<Round> {
-    let Some(revision) = sending(app, workspace, id).await? else { return Ok(Round::default()) };
-    let scene = scenes.of(app, (workspace, id), revision).await?;
-    let channels = match carriers::of(app, &channels_of(&scene.campaign)).await? {
+) -> Result<BatchReport> {
+    let Some(revision) = sending(app, workspace, id).await? else {
+        return Ok(BatchReport::default());
+    };
+    let campaign_context = contexts.of(app, (workspace, id), revision).await?;
+    let channels = match carriers::of(app, &channels_of(&campaign_context.campaign)).await? {
         Carried::Here => None,
         Carried::Partly(channels) => Some(channels),
-        Carried::Elsewhere => return Ok(Round::default()),
+        Carried::Elsewhere => return Ok(BatchReport::default()),
         Carried::Nowhere(fault) => {
             campaigns::ops::give_up(app, workspace, id, &fault).await?;
-            return Ok(Round::default());
+            return Ok(BatchReport::default());
         }
     };
-    if let Some(fault) = scene.fault() {
+    if let Some(fault) = campaign_context.fault() {
         campaigns::ops::give_up(app, workspace, id, &fault).await?;
-        return Ok(Round::default());
+        return Ok(BatchReport::default());
     }
     let signer = app.links().signer(app.clock().now()).await?;
     let batch = (channels.as_deref(), size);
-    let prepared = prepare(app, (workspace, &scene), &signer, batch).await?;
-    let round = Round {
+    let prepared = prepare(app, (workspace, &campaign_context), &signer, batch).await?;
+    let round = BatchReport {
         claimed: prepared.claimed,
         asked: size,
         wait_until: prepared.waits,
-        ..Round::default()
+        ..BatchReport::default()
     };
     if !prepared.ready.is_empty() {
-        let terms = Terms::of_campaign(&scene);
-        let done = handover::hand_over(app, prepared.ready, terms).await?;
-        if done.iter().any(|it| channel_fault::is_shown_by(&it.standing)) {
+        let terms = Terms::of_campaign(&campaign_context);
+        let done = send::send_batch(app, prepared.ready, terms).await?;
+        if done.iter().any(|it| channel_fault::is_shown_by(&it.status)) {
             channel_fault::end(app, workspace, id).await?;
         }
     }
@@ -153,16 +155,16 @@ async fn sending(
 
 async fn prepare(
     app: &DeliveryState,
-    (workspace, scene): (WorkspaceId, &Scene),
+    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
     signer: &Signer,
     (channels, size): (Option<&[&'static str]>, usize),
 ) -> Result<Prepared> {
     let now = app.clock().now();
-    let id = scene.campaign.id;
+    let id = campaign_context.campaign.id;
     let size = i64::try_from(size).unwrap_or(i64::MAX);
     let mut tx = app.db().begin().await?;
     let (occurrence, mut limit, is_counted) =
-        match volume::turn(&mut tx, (workspace, scene), (now, size)).await? {
+        match volume::turn(&mut tx, (workspace, campaign_context), (now, size)).await? {
             Turn::Send { occurrence, max, is_counted } => (occurrence, max, is_counted),
             Turn::Wait => return Ok(Prepared::nothing(None)),
             Turn::Refilled => {
@@ -172,11 +174,11 @@ async fn prepare(
                 return Ok(Prepared::nothing(None));
             }
             Turn::UsedUp(beyond) => {
-                return leave_out(app, tx, (workspace, scene), (beyond, now)).await;
+                return leave_out(app, tx, (workspace, campaign_context), (beyond, now)).await;
             }
         };
     let mut pace = None;
-    if let Some(per_minute) = scene.rate {
+    if let Some(per_minute) = campaign_context.rate {
         let asked = (id, per_minute);
         let taken = limits::take_pace(&mut tx, workspace, asked, (now, limit)).await?;
         if taken.taken < 1 {
@@ -191,20 +193,27 @@ async fn prepare(
         return Ok(Prepared::nothing(None));
     }
     if claimed.is_empty() {
-        if volume::release(&mut tx, (workspace, scene)).await? {
+        if volume::release(&mut tx, (workspace, campaign_context)).await? {
             tx.commit().await?;
         }
         return Ok(Prepared::nothing(None));
     }
     let count = claimed.len();
     let connection = &mut *tx;
-    let judge = Judge { app, connection, workspace, scene: Some(scene), signer, now };
-    let Judged { ready, settled, waits } = judge.judge(claimed).await?;
+    let check = Eligibility {
+        app,
+        connection,
+        workspace,
+        campaign_context: Some(campaign_context),
+        signer,
+        now,
+    };
+    let CheckedBatch { ready, settled, waits } = check.check(claimed).await?;
     if is_counted {
         let sent: Vec<i32> = ready.iter().map(|(message, _)| message.occurrence).collect();
         store::volume::reserve(&mut tx, workspace, id, &sent).await?;
     }
-    put_down(app, &mut tx, (&ready, &settled), now).await?;
+    update_statuses(app, &mut tx, (&ready, &settled), now).await?;
     if let Some(pace) = pace {
         limits::use_pace(&mut tx, workspace, id, (pace, ready.len())).await?;
     }
@@ -228,39 +237,40 @@ async fn may_send(
 async fn leave_out(
     app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    (workspace, scene): (WorkspaceId, &Scene),
+    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
     (beyond, now): (Vec<Claimed>, Timestamp),
 ) -> Result<Prepared> {
-    if beyond.is_empty() || !may_send(&mut tx, (workspace, scene.campaign.id)).await? {
+    if beyond.is_empty() || !may_send(&mut tx, (workspace, campaign_context.campaign.id)).await? {
         return Ok(Prepared::nothing(None));
     }
     let claimed = beyond.len();
-    let settled = beyond.into_iter().map(|message| (message, volume::beyond(scene))).collect();
-    put_down(app, &mut tx, (&Vec::new(), &settled), now).await?;
+    let settled =
+        beyond.into_iter().map(|message| (message, volume::beyond(campaign_context))).collect();
+    update_statuses(app, &mut tx, (&Vec::new(), &settled), now).await?;
     tx.commit().await?;
     Ok(Prepared { ready: Vec::new(), claimed, waits: None })
 }
 
 /// Marks a batch: what stays behind is told of first, the rest is in its sender's hands from the commit on.
-async fn put_down(
+async fn update_statuses(
     app: &DeliveryState,
     tx: &mut sqlx::PgConnection,
     (ready, settled): (&Ready, &Settled),
     now: Timestamp,
 ) -> Result<()> {
-    let notes = settled.iter().filter_map(|(message, standing)| {
-        note::of_standing(message, standing).map(|note| (message.workspace, note))
+    let events = settled.iter().filter_map(|(message, status)| {
+        lifecycle::of_status(message, status).map(|event| (message.workspace, event))
     });
-    note::tell_all(app, notes.collect(), now).await?;
+    lifecycle::publish_all(app, events.collect(), now).await?;
     let lease = i64::from(app.delivery().lease_seconds) * 1000;
-    let sending = Standing::Sending { until: Timestamp::from_millis(now.millis() + lease) };
-    let in_hand = ready.iter().map(|(message, _)| Mark { message, standing: &sending });
-    let behind = settled.iter().map(|(message, standing)| Mark { message, standing });
+    let sending = MessageStatus::Sending { until: Timestamp::from_millis(now.millis() + lease) };
+    let in_hand = ready.iter().map(|(message, _)| Mark { message, status: &sending });
+    let behind = settled.iter().map(|(message, status)| Mark { message, status });
     let marks: Vec<Mark<'_>> = in_hand.chain(behind).collect();
-    claims::put_down(tx, &marks).await?;
-    for (_, standing) in settled {
-        if let (Standing::Skipped { .. } | Standing::Held { .. }, (Some(rule), _)) =
-            (standing, standing.why())
+    claims::update_statuses(tx, &marks).await?;
+    for (_, status) in settled {
+        if let (MessageStatus::Skipped { .. } | MessageStatus::Held { .. }, (Some(rule), _)) =
+            (status, status.why())
         {
             count_refusal(rule);
         }

@@ -33,7 +33,7 @@ pub struct Engagement {
 ///
 /// # Errors
 /// When it cannot be told.
-pub async fn tell(app: &DeliveryState, done: &Engagement) -> Result<()> {
+pub async fn publish(app: &DeliveryState, done: &Engagement) -> Result<()> {
     let found = feedback::find(app.db(), &[done.message]).await?;
     let Some(subject) = found.get(&done.message) else { return Ok(()) };
     let user = subject.user.map(|user| user.to_string()).unwrap_or_default();

@@ -18,7 +18,9 @@ use contacts::{
 };
 use ingest::{intake::TrackError, record::MessageEvent};
 use kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId};
-use providers::model::{BounceKind, Feedback, Heard, Reference, Whose, Why};
+use providers::model::{
+    AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Reference,
+};
 use sqlx::PgConnection;
 use supervisor::Heartbeat;
 use uuid::Uuid;
@@ -68,7 +70,7 @@ pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> 
         .iter()
         .filter_map(|(reference, feedback)| Some((subjects.get(reference)?, feedback)))
         .collect();
-    tell(app, &known).await?;
+    publish(app, &known).await?;
     for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.heard.acts()) {
         act(app, subject, feedback).await?;
     }
@@ -88,12 +90,12 @@ pub async fn tell_unsubscribed(
     let subjects = feedback::find(app.db(), &[message]).await?;
     let Some(subject) = subjects.get(&message) else { return Ok(()) };
     let feedback = Feedback {
-        teller: source,
+        source,
         event: String::new(),
         at: None,
-        heard: Heard::Unsubscribed { source },
+        heard: FeedbackKind::Unsubscribed { source },
     };
-    tell(app, &[(subject, &feedback)]).await
+    publish(app, &[(subject, &feedback)]).await
 }
 
 /// The messages that a channel's provider knows by these ids of its own.
@@ -113,7 +115,7 @@ fn before(app: &DeliveryState, age: Duration) -> Timestamp {
     Timestamp::from_millis(app.clock().now().millis().saturating_sub(age_ms))
 }
 
-async fn tell(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result<()> {
+async fn publish(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result<()> {
     let now = app.clock().now();
     let mut told: HashMap<Uuid, Vec<(&Subject, &Feedback, String, String)>> = HashMap::new();
     for (subject, feedback) in known {
@@ -145,7 +147,7 @@ fn event<'a>(
         user_id,
         message_id: subject.message.uuid(),
         event_id,
-        // A teller's clock may be ahead of ours, and nothing happened tomorrow.
+        // The source's clock may be ahead; no report is of the future.
         timestamp_ms: feedback.at.map_or(now, |at| at.min(now)).millis(),
         occurrence: u32::try_from(subject.occurrence).unwrap_or_default(),
         variant_id: subject.variant.as_deref().unwrap_or_default(),
@@ -173,12 +175,12 @@ async fn act(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Res
     let Ok(channel) = subject.channel.parse::<Channel>() else { return Ok(()) };
     let now = app.clock().now();
     let source = match feedback.heard {
-        Heard::Unsubscribed { source } => source,
+        FeedbackKind::Unsubscribed { source } => source,
         _ => DELIVERY,
     };
     let origin = Origin {
         source: source.to_owned(),
-        actor: format!("provider:{}", feedback.teller),
+        actor: format!("provider:{}", feedback.source),
         requester: Requester::default(),
     };
     let limit = app.callbacks().soft_bounce_limit;
@@ -205,7 +207,9 @@ async fn act_once(
     let reason = words(&feedback.heard);
     let write = Write { reason: reason.as_deref(), ..Write::of(now, origin) };
     let entries = match &feedback.heard {
-        Heard::Bounced { kind: BounceKind::Hard, whose, .. } if channel == Channel::Email => {
+        FeedbackKind::Bounced { kind: BounceKind::Hard, whose, .. }
+            if channel == Channel::Email =>
+        {
             match address(&mut tx, (subject, channel), whose).await? {
                 Some(Address { identifier, .. }) => {
                     deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
@@ -215,14 +219,14 @@ async fn act_once(
                 None => Vec::new(),
             }
         }
-        Heard::Bounced { kind: BounceKind::Soft, .. } if channel == Channel::Email => {
+        FeedbackKind::Bounced { kind: BounceKind::Soft, .. } if channel == Channel::Email => {
             soft_bounce(&mut tx, subject, &write, limit).await?
         }
-        Heard::Complained { whose, .. } => {
+        FeedbackKind::Complained { whose, .. } => {
             let address = address(&mut tx, (subject, channel), whose).await?;
             complained(&mut tx, tenant, &write, channel, (user, address.as_ref())).await?
         }
-        Heard::Unsubscribed { .. } => match user {
+        FeedbackKind::Unsubscribed { .. } => match user {
             Some(user) => {
                 let change = ChannelChange {
                     user,
@@ -240,11 +244,11 @@ async fn act_once(
             None => Vec::new(),
         },
         // Numbers and devices do not bounce.
-        Heard::Bounced { .. }
-        | Heard::Delivered
-        | Heard::Read
-        | Heard::Deferred(_)
-        | Heard::Failed(_) => Vec::new(),
+        FeedbackKind::Bounced { .. }
+        | FeedbackKind::Delivered
+        | FeedbackKind::Read
+        | FeedbackKind::Deferred(_)
+        | FeedbackKind::Failed(_) => Vec::new(),
     };
     tx.commit().await?;
     Ok(entries)
@@ -276,27 +280,27 @@ async fn soft_bounce(
 async fn address(
     tx: &mut PgConnection,
     (subject, channel): (&Subject, Channel),
-    whose: &Whose,
+    whose: &AddressClaim,
 ) -> Result<Option<Address>> {
     let Some(ledger) = Ledger::of(channel) else { return Ok(None) };
     let read = |text: &str| Identifier::read(ledger, text).ok();
-    if let Whose::Named(text) = whose {
+    if let AddressClaim::Named(text) = whose {
         return Ok(read(text).map(|identifier| Address { ledger, identifier }));
     }
     let Some(user) = subject.user else { return Ok(None) };
     let own = Address::of(tx, subject.tenant.workspace, user, channel).await?;
     Ok(match whose {
-        Whose::Claimed(texts) => {
+        AddressClaim::Claimed(texts) => {
             own.filter(|own| texts.iter().any(|text| read(text).as_ref() == Some(&own.identifier)))
         }
-        Whose::Recipient | Whose::Named(_) => own,
+        AddressClaim::Recipient | AddressClaim::Named(_) => own,
     })
 }
 
 /// Code and words, for people.
-fn words(heard: &Heard) -> Option<String> {
-    let (Heard::Bounced { why: Why { code, reason }, .. }
-    | Heard::Complained { why: Why { code, reason }, .. }) = heard
+fn words(heard: &FeedbackKind) -> Option<String> {
+    let (FeedbackKind::Bounced { why: FeedbackReason { code, reason }, .. }
+    | FeedbackKind::Complained { why: FeedbackReason { code, reason }, .. }) = heard
     else {
         return None;
     };

@@ -40,7 +40,7 @@ const PAGE: u32 = 500;
 pub async fn obey(
     app: &DeliveryState,
     channel: Channel,
-    teller: &'static str,
+    source: &'static str,
     inbound: &Inbound,
     keyword: Keyword,
 ) -> Result<u64> {
@@ -57,7 +57,7 @@ pub async fn obey(
             return Ok(0);
         }
     }
-    let key = format!("{teller}:{}", inbound.id);
+    let key = format!("{source}:{}", inbound.id);
     let mut changed = 0;
     for spelling in spellings(&number) {
         let mut after: Option<NumberHolder> = None;

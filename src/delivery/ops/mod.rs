@@ -1,22 +1,23 @@
 //! What is done to make messages leave.
 
+mod campaign_context;
 mod carriers;
 mod channel_fault;
 mod confirming;
 pub mod devices;
 mod dispatch;
+mod eligibility;
 pub mod engagement;
+mod enqueue;
 mod evaluating;
 pub mod feedback;
-mod handover;
-mod judging;
 pub mod keywords;
-mod lanes;
-mod note;
+mod lifecycle;
 mod preview_launch;
+mod queues;
 mod recheck;
 mod retention;
-mod scene;
+mod send;
 mod senders;
 mod sweeping;
 pub mod test_send;
@@ -24,6 +25,5 @@ mod timing;
 pub mod transactional;
 mod volume;
 pub mod worker;
-mod writing;
 
 pub use self::preview_launch::preview_launch;

@@ -23,8 +23,8 @@ use kernel::{
 use sqlx::PgConnection;
 
 use super::{
-    judging::caps,
-    scene::{channel_of, keeps_exposures, quiet_hours},
+    campaign_context::{channel_of, keeps_exposures, quiet_hours},
+    eligibility::caps,
     timing::Clocks,
 };
 use crate::{

@@ -7,7 +7,7 @@ use campaigns::model::message::MessageChannel;
 use kernel::{MessageId, Result, UserId, WorkspaceId};
 use providers::model::Outgoing;
 
-use super::handover::Terms;
+use super::send::Terms;
 use crate::{
     DeliveryState,
     model::{

@@ -3,10 +3,10 @@
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
-use super::{channel_fault, note};
+use super::{channel_fault, lifecycle};
 use crate::{
     DeliveryState,
-    model::claimed::{Claimed, Standing},
+    model::claimed::{Claimed, MessageStatus},
     store::{
         claims::{self, Mark},
         limits, runs, short_links,
@@ -28,7 +28,7 @@ const SHORT_LINK_HOURS: i64 = 400 * 24;
 /// When a store is away.
 pub(super) async fn lapse(app: &DeliveryState) -> Result<()> {
     let reason = "the sender stopped while it handed the message over".to_owned();
-    let standing = Standing::Unknown { reason };
+    let status = MessageStatus::Unknown { reason };
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
@@ -37,7 +37,7 @@ pub(super) async fn lapse(app: &DeliveryState) -> Result<()> {
             return Ok(());
         }
         tracing::warn!(messages = lapsed.len(), "the outcome of messages in flight is unknown");
-        settle(app, tx, (&lapsed, &standing), now).await?;
+        settle(app, tx, (&lapsed, &status), now).await?;
     }
 }
 
@@ -57,22 +57,22 @@ pub(super) async fn cancel(
         if waiting.is_empty() {
             return Ok(());
         }
-        settle(app, tx, (&waiting, &Standing::Cancelled), now).await?;
+        settle(app, tx, (&waiting, &MessageStatus::Cancelled), now).await?;
     }
 }
 
 async fn settle(
     app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    (messages, standing): (&[Claimed], &Standing),
+    (messages, status): (&[Claimed], &MessageStatus),
     now: Timestamp,
 ) -> Result<()> {
-    let notes = messages.iter().filter_map(|message| {
-        note::of_standing(message, standing).map(|note| (message.workspace, note))
+    let events = messages.iter().filter_map(|message| {
+        lifecycle::of_status(message, status).map(|event| (message.workspace, event))
     });
-    note::tell_all(app, notes.collect(), now).await?;
-    let marks: Vec<Mark<'_>> = messages.iter().map(|message| Mark { message, standing }).collect();
-    claims::put_down(&mut tx, &marks).await?;
+    lifecycle::publish_all(app, events.collect(), now).await?;
+    let marks: Vec<Mark<'_>> = messages.iter().map(|message| Mark { message, status }).collect();
+    claims::update_statuses(&mut tx, &marks).await?;
     Ok(tx.commit().await?)
 }
 

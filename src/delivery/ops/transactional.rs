@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     carriers, devices,
-    note::{self, Note},
+    lifecycle::{self, LifecycleEvent},
 };
 use crate::{
     DeliveryState,
@@ -116,7 +116,7 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
         is_marketing: false,
     };
     let said = readable(said).await?;
-    let refusal = judge(app, workspace, (user, wish.channel)).await?;
+    let refusal = check(app, workspace, (user, wish.channel)).await?;
     let answer = Answer {
         message: MessageId::mint(now),
         channel: wish.channel,
@@ -201,11 +201,11 @@ pub(super) async fn tell_kept(
     message: &NewMessage,
     now: Timestamp,
 ) -> Result<()> {
-    let mut notes = vec![Note::of_new(message, MessageKind::Queued)];
+    let mut events = vec![LifecycleEvent::of_new(message, MessageKind::Queued)];
     if let Start::Skipped { code, reason } = &message.start {
-        notes.push(Note::of_new(message, MessageKind::Skipped).why(code, reason));
+        events.push(LifecycleEvent::of_new(message, MessageKind::Skipped).why(code, reason));
     }
-    note::tell(app, workspace, &notes, now).await
+    lifecycle::publish(app, workspace, &events, now).await
 }
 
 /// A profile by its internal id or the caller's own.
@@ -258,7 +258,7 @@ pub(super) async fn readable(said: Said) -> Result<Said> {
 }
 
 /// What the gate says to a transactional message now; it is asked again when the message leaves.
-async fn judge(
+async fn check(
     app: &DeliveryState,
     workspace: WorkspaceId,
     (user, channel): (UserId, MessageChannel),

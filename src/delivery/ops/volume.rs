@@ -13,9 +13,9 @@ use campaigns::model::{
 use kernel::{Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
 
-use super::scene::Scene;
+use super::campaign_context::CampaignContext;
 use crate::{
-    model::claimed::{Claimed, Standing},
+    model::claimed::{Claimed, MessageStatus},
     store::{
         claims::{self, Wanted},
         runs,
@@ -49,21 +49,22 @@ pub(super) enum Turn {
 
 /// The limit of a campaign, where one holds. The events of a triggered campaign are each a send of their own, so that
 /// a limit for each send never cuts anything off.
-fn limit_of(scene: &Scene) -> Option<(Cadence, u32)> {
-    let (limit, max) = scene.volume().and_then(|limit| Some((limit, limit.max_sends()?)))?;
+fn limit_of(campaign_context: &CampaignContext) -> Option<(Cadence, u32)> {
+    let (limit, max) =
+        campaign_context.volume().and_then(|limit| Some((limit, limit.max_sends()?)))?;
     let cadence = SendVolumeLimit::cadence(limit);
-    let is_triggered = scene.campaign.definition.kind() == Kind::Triggered;
+    let is_triggered = campaign_context.campaign.definition.kind() == Kind::Triggered;
     (!is_triggered || cadence == Cadence::Lifetime).then_some((cadence, max))
 }
 
 /// Decides whose turn it is in a campaign, `size` messages at most.
 pub(super) async fn turn(
     connection: &mut PgConnection,
-    (workspace, scene): (WorkspaceId, &Scene),
+    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
     (now, size): (Timestamp, i64),
 ) -> Result<Turn> {
-    let campaign = scene.campaign.id;
-    let Some((cadence, max)) = limit_of(scene) else {
+    let campaign = campaign_context.campaign.id;
+    let Some((cadence, max)) = limit_of(campaign_context) else {
         let is_counted = volume::lock_kept(connection, workspace, campaign).await?;
         return Ok(Turn::Send { occurrence: None, max: size, is_counted });
     };
@@ -84,7 +85,7 @@ pub(super) async fn turn(
             // What fails leaves room for another.
             return Ok(Turn::Wait);
         }
-        return skipped(connection, scope, (scene, now)).await.map(Turn::UsedUp);
+        return skipped(connection, scope, (campaign_context, now)).await.map(Turn::UsedUp);
     }
     if first.is_reserved {
         volume::use_reserve(connection, scope, left.max(RESERVE_MIN)).await?;
@@ -101,9 +102,9 @@ pub(super) async fn turn(
 async fn skipped(
     connection: &mut PgConnection,
     Scope { workspace, campaign, occurrence }: Scope,
-    (scene, now): (&Scene, Timestamp),
+    (campaign_context, now): (&CampaignContext, Timestamp),
 ) -> Result<Vec<Claimed>> {
-    if scene.campaign.definition.kind() == Kind::Triggered {
+    if campaign_context.campaign.definition.kind() == Kind::Triggered {
         let wanted = Wanted { campaign, occurrence, channels: None };
         return claims::of_campaign(connection, workspace, wanted, (now, PAGE)).await;
     }
@@ -111,9 +112,9 @@ async fn skipped(
 }
 
 /// Where a message stands that a limit leaves out.
-pub(super) fn beyond(scene: &Scene) -> Standing {
-    let max = limit_of(scene).map_or(0, |(_, max)| max);
-    Standing::Skipped {
+pub(super) fn beyond(campaign_context: &CampaignContext) -> MessageStatus {
+    let max = limit_of(campaign_context).map_or(0, |(_, max)| max);
+    MessageStatus::Skipped {
         code: "volume_limit".to_owned(),
         reason: format!("the campaign may send {max} messages"),
     }
@@ -122,11 +123,11 @@ pub(super) fn beyond(scene: &Scene) -> Standing {
 /// Takes messages out of the reserve of a campaign that has no limit any more; answers whether there were any.
 pub(super) async fn release(
     connection: &mut PgConnection,
-    (workspace, scene): (WorkspaceId, &Scene),
+    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
 ) -> Result<bool> {
-    if limit_of(scene).is_some() {
+    if limit_of(campaign_context).is_some() {
         return Ok(false);
     }
-    let scope = Scope { workspace, campaign: scene.campaign.id, occurrence: None };
+    let scope = Scope { workspace, campaign: campaign_context.campaign.id, occurrence: None };
     Ok(volume::use_reserve(connection, scope, PAGE).await? > 0)
 }

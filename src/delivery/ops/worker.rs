@@ -13,14 +13,13 @@ use tokio::{sync::watch, task::JoinSet};
 use web::db;
 
 use super::{
+    campaign_context::CampaignContexts,
     carriers::CarrierNotes,
-    confirming, dispatch, evaluating,
-    lanes::{Lane, Lanes, Round},
-    retention,
-    scene::Scenes,
-    sweeping, writing,
+    confirming, dispatch, enqueue, evaluating,
+    queues::{BatchReport, SendQueue, SendQueues},
+    retention, sweeping,
 };
-use crate::{DeliveryState, store::lanes};
+use crate::{DeliveryState, store::queues};
 
 /// Longest time between two looks for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -58,15 +57,16 @@ pub async fn run(app: DeliveryState, stop: watch::Receiver<bool>) {
     while !is_over(&stop) && !matches!(db::schema_is_current(app.db()).await, Ok(true)) {
         rest(&mut stopping, tokio::time::sleep(SCHEMA_LOOK)).await;
     }
-    let (lanes, scenes) = (Arc::new(Lanes::default()), Arc::new(Scenes::default()));
+    let (queues, contexts) =
+        (Arc::new(SendQueues::default()), Arc::new(CampaignContexts::default()));
     let mut tasks = JoinSet::new();
     let workers = app.readiness().workers().clone();
     let register = |name| workers.register(name, SILENCE_MAX);
-    let shared = (app, lanes, stop);
+    let shared = (app, queues, stop);
     let keep = shared.clone();
     tasks.spawn(register("delivery-look").run(move |heartbeat| {
-        let (app, lanes, stop) = keep.clone();
-        look(app, lanes, stop, heartbeat)
+        let (app, queues, stop) = keep.clone();
+        look(app, queues, stop, heartbeat)
     }));
     let keep = shared.clone();
     tasks.spawn(register("delivery-sweep").run(move |heartbeat| {
@@ -91,15 +91,15 @@ pub async fn run(app: DeliveryState, stop: watch::Receiver<bool>) {
     for _ in 0..WRITERS {
         let keep = shared.clone();
         tasks.spawn(register("delivery-write").run(move |heartbeat| {
-            let (app, lanes, stop) = keep.clone();
-            write(app, lanes, stop, heartbeat)
+            let (app, queues, stop) = keep.clone();
+            write(app, queues, stop, heartbeat)
         }));
     }
     for _ in 0..SENDERS {
-        let (keep, scenes) = (shared.clone(), Arc::clone(&scenes));
+        let (keep, contexts) = (shared.clone(), Arc::clone(&contexts));
         let heartbeat = workers.register("delivery-send", SENDING_SILENCE_MAX);
         tasks.spawn(
-            heartbeat.run(move |heartbeat| send(keep.clone(), Arc::clone(&scenes), heartbeat)),
+            heartbeat.run(move |heartbeat| send(keep.clone(), Arc::clone(&contexts), heartbeat)),
         );
     }
     while let Some(ended) = tasks.join_next().await {
@@ -137,7 +137,7 @@ fn complain(what: &str, result: Result<()>) -> bool {
 /// Looks for what is due.
 async fn look(
     app: DeliveryState,
-    lanes: Arc<Lanes>,
+    queues: Arc<SendQueues>,
     mut stop: watch::Receiver<bool>,
     heartbeat: Heartbeat,
 ) {
@@ -147,7 +147,7 @@ async fn look(
         heartbeat.beat();
         let noted = carried.note_if_due(&app).await;
         complain("cannot say which channels are carried", noted);
-        let looked = look_once(&app, &lanes).await;
+        let looked = look_once(&app, &queues).await;
         if complain("cannot look for what is due", looked) {
             rest(&mut stop, tokio::time::sleep(REST)).await;
         }
@@ -159,16 +159,16 @@ async fn look(
     }
 }
 
-async fn look_once(app: &DeliveryState, lanes: &Lanes) -> Result<()> {
+async fn look_once(app: &DeliveryState, queues: &SendQueues) -> Result<()> {
     let now = app.clock().now();
-    if lanes::outbox_due(app.db()).await?.is_some_and(|due| due <= now) {
-        lanes.open(Lane::Outbox);
+    if queues::outbox_due(app.db()).await?.is_some_and(|due| due <= now) {
+        queues.open(SendQueue::Outbox);
     }
-    for unsettled in lanes::unsettled(app.db()).await? {
+    for unsettled in queues::unsettled(app.db()).await? {
         if unsettled.is_cancelled {
             sweeping::cancel(app, unsettled.workspace, unsettled.campaign).await?;
         } else if unsettled.due <= now || unsettled.are_reserved {
-            lanes.open(Lane::Campaign(unsettled.workspace, unsettled.campaign));
+            queues.open(SendQueue::Campaign(unsettled.workspace, unsettled.campaign));
         }
     }
     Ok(())
@@ -195,7 +195,7 @@ async fn sweep(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: H
 
 async fn measure(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
-    let (waiting, oldest) = lanes::depth(app.db(), now, COUNTED_MAX).await?;
+    let (waiting, oldest) = queues::depth(app.db(), now, COUNTED_MAX).await?;
     let late_ms = oldest.map_or(0, |due| now.millis() - due.millis());
     metrics::gauge!("delivery_due_messages").set(f64::from(u32::try_from(waiting).unwrap_or(0)));
     let late = Duration::from_millis(u64::try_from(late_ms).unwrap_or(0));
@@ -247,14 +247,14 @@ async fn retain(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: 
 
 async fn write(
     app: DeliveryState,
-    lanes: Arc<Lanes>,
+    queues: Arc<SendQueues>,
     mut stop: watch::Receiver<bool>,
     heartbeat: Heartbeat,
 ) {
     let mut due = app.due_signal().listen();
     while !is_over(&stop) {
         // An audience of millions takes minutes.
-        match heartbeat.waiting(Box::pin(writing::write_one(&app, &lanes))).await {
+        match heartbeat.waiting(Box::pin(enqueue::write_one(&app, &queues))).await {
             Ok(true) => {}
             Ok(false) => rest(&mut stop, due.wait(LOOK_EVERY)).await,
             Err(error) => {
@@ -267,18 +267,18 @@ async fn write(
 
 /// Sends batch after batch, of whichever lane has its turn.
 async fn send(
-    (app, lanes, mut stop): (DeliveryState, Arc<Lanes>, watch::Receiver<bool>),
-    scenes: Arc<Scenes>,
+    (app, queues, mut stop): (DeliveryState, Arc<SendQueues>, watch::Receiver<bool>),
+    contexts: Arc<CampaignContexts>,
     heartbeat: Heartbeat,
 ) {
     while !is_over(&stop) {
         heartbeat.beat();
-        let Some((lane, size)) = lanes.pick(app.clock().now()) else {
-            rest(&mut stop, lanes.changed(LOOK_EVERY)).await;
+        let Some((queue, size)) = queues.pick(app.clock().now()) else {
+            rest(&mut stop, queues.changed(LOOK_EVERY)).await;
             continue;
         };
-        let mut turn = Turn { lanes: &lanes, lane, round: Round::default() };
-        match dispatch::round(&app, &scenes, lane, size).await {
+        let mut turn = Turn { queues: &queues, queue, round: BatchReport::default() };
+        match dispatch::round(&app, &contexts, queue, size).await {
             Ok(round) => turn.round = round,
             Err(error) => {
                 complain("cannot send a batch", Err(error));
@@ -291,13 +291,13 @@ async fn send(
 
 /// A lane's turn; it ends however the batch ends, a panic included.
 struct Turn<'l> {
-    lanes: &'l Lanes,
-    lane: Lane,
-    round: Round,
+    queues: &'l SendQueues,
+    queue: SendQueue,
+    round: BatchReport,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.lanes.end(self.lane, &self.round);
+        self.queues.end(self.queue, &self.round);
     }
 }

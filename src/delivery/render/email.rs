@@ -11,8 +11,9 @@ use content::{
 use providers::model::EmailContent;
 
 use super::{
-    Around, Frame, RenderFault, dressing,
+    Around, Frame, RenderFault,
     globals::WaysOut,
+    instrumentation,
     words::{Words, said},
 };
 
@@ -99,11 +100,11 @@ impl Email {
             .filter(|url| !url.is_empty());
         if let (Some(text), Some(url)) = (&mut text, footer) {
             text.push_str("\n\n");
-            text.push_str(&dressing::footer_text(url));
+            text.push_str(&instrumentation::footer_text(url));
         }
         let preheader = said(self.preheader.as_ref(), globals)?;
         let dressed = html.map(|html| {
-            let dress = dressing::Dress {
+            let dress = instrumentation::Dress {
                 around: scene.around,
                 tags: scene.frame.utm.tags(globals)?,
                 preheader: preheader.as_deref(),

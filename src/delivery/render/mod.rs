@@ -4,12 +4,12 @@
 //! on one blocking thread. What it costs is Liquid and, for email, one pass over the HTML that came out.
 //!
 //! Reading order: [`words`] (a text that may be a template), [`globals`] (what templates see), [`email`]
-//! with [`dressing`] (links, pixel, preheader, footer), [`short`] (the other channels), [`webhook`].
+//! with [`instrumentation`] (links, pixel, preheader, footer), [`short`] (the other channels), [`webhook`].
 
-mod dressing;
 mod email;
 mod globals;
 mod in_app;
+mod instrumentation;
 mod short;
 mod utm;
 mod webhook;

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::model::{
-    claimed::{Claimed, Standing},
+    claimed::{Claimed, MessageStatus},
     message::{Purpose, channel_name, channel_named},
 };
 
@@ -170,7 +170,7 @@ pub(crate) async fn waiting(
 pub(crate) struct Mark<'a> {
     /// The message; its variant is kept with it.
     pub(crate) message: &'a Claimed,
-    pub(crate) standing: &'a Standing,
+    pub(crate) status: &'a MessageStatus,
 }
 
 /// Messages turned on their side.
@@ -192,23 +192,24 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn of(marks: &[Mark<'a>]) -> Self {
         let mut all = Self::default();
-        for Mark { message, standing } in marks {
-            let (code, reason) = standing.why();
+        for Mark { message, status } in marks {
+            let (code, reason) = status.why();
             all.workspaces.push(message.workspace.uuid());
             all.ids.push(message.id.uuid());
-            all.statuses.push(standing.status());
-            all.dues.push(standing.due().map(Timestamp::utc));
+            all.statuses.push(status.status());
+            all.dues.push(status.due().map(Timestamp::utc));
             all.codes.push(code);
             all.reasons.push(reason);
             all.variants.push(message.variant.as_deref());
-            all.providers.push(match standing {
-                Standing::Sent { provider_id } => provider_id.as_deref(),
+            all.providers.push(match status {
+                MessageStatus::Sent { provider_id } => provider_id.as_deref(),
                 _ => None,
             });
             all.channels.push(channel_name(message.channel));
-            let is_try = matches!(standing, Standing::Sending { .. });
+            let is_try = matches!(status, MessageStatus::Sending { .. });
             all.attempts.push(message.attempts.saturating_add(i16::from(is_try)));
-            let is_untried = matches!(standing, Standing::Back { .. } | Standing::Skipped { .. });
+            let is_untried =
+                matches!(status, MessageStatus::Back { .. } | MessageStatus::Skipped { .. });
             all.untried.push(is_untried);
         }
         all
@@ -216,7 +217,10 @@ impl<'a> Columns<'a> {
 }
 
 /// Puts down messages that this transaction holds.
-pub(crate) async fn put_down(connection: &mut PgConnection, marks: &[Mark<'_>]) -> Result<()> {
+pub(crate) async fn update_statuses(
+    connection: &mut PgConnection,
+    marks: &[Mark<'_>],
+) -> Result<()> {
     if marks.is_empty() {
         return Ok(());
     }
@@ -247,7 +251,7 @@ pub(crate) async fn put_down(connection: &mut PgConnection, marks: &[Mark<'_>]) 
 /// Keeps what became of messages that were handed over, and gives back what those took of a volume limit that were
 /// not sent. Of one that was given up meanwhile a certain outcome is kept all the same; whether to try it again is
 /// not asked any more. Those that are put back were not tried.
-pub(crate) async fn come_back(
+pub(crate) async fn record_outcomes(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
     now: Timestamp,

@@ -88,7 +88,7 @@ pub(super) async fn insert(
     workspace: WorkspaceId,
     campaign: CampaignId,
     entries: &[Entry<'_>],
-    told: bool,
+    published: bool,
 ) -> Result<()> {
     let events: Vec<&str> = entries.iter().map(|entry| entry.event.id.as_str()).collect();
     let users: Vec<&[u8]> = entries.iter().map(|entry| entry.user.bytes().as_slice()).collect();
@@ -106,16 +106,16 @@ pub(super) async fn insert(
         &users as _,
         &numbers,
         &times,
-        told,
+        published,
     )
     .execute(tx)
     .await?;
     Ok(())
 }
 
-/// An entry whose message nobody told of yet.
+/// An entry whose `queued` event was not published yet.
 #[derive(Debug)]
-pub(super) struct Untold {
+pub(super) struct Unpublished {
     pub(super) workspace: WorkspaceId,
     pub(super) campaign: CampaignId,
     pub(super) user: UserId,
@@ -125,7 +125,7 @@ pub(super) struct Untold {
 }
 
 /// So many of them, of every workspace, the oldest first.
-pub(super) async fn untold(db: &PgPool, limit: i64) -> Result<Vec<Untold>> {
+pub(super) async fn unpublished(db: &PgPool, limit: i64) -> Result<Vec<Unpublished>> {
     let rows = sqlx::query!(
         "select e.workspace_id, e.campaign_id, e.event_id, e.user_id, e.entry, m.channel
          from campaign_entry e
@@ -140,7 +140,7 @@ pub(super) async fn untold(db: &PgPool, limit: i64) -> Result<Vec<Untold>> {
     .await?;
     rows.into_iter()
         .map(|row| {
-            Ok(Untold {
+            Ok(Unpublished {
                 workspace: WorkspaceId::new(row.workspace_id),
                 campaign: CampaignId::new(row.campaign_id),
                 user: user_id(&row.user_id)?,
@@ -153,7 +153,11 @@ pub(super) async fn untold(db: &PgPool, limit: i64) -> Result<Vec<Untold>> {
 }
 
 /// Notes that these were told of.
-pub(super) async fn told(db: &PgPool, workspace: WorkspaceId, entries: &[&Untold]) -> Result<()> {
+pub(super) async fn mark_published(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    entries: &[&Unpublished],
+) -> Result<()> {
     let campaigns: Vec<Uuid> = entries.iter().map(|entry| entry.campaign.uuid()).collect();
     let events: Vec<&str> = entries.iter().map(|entry| entry.event_id.as_str()).collect();
     sqlx::query!(

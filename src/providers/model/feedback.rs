@@ -1,4 +1,4 @@
-//! What is heard of a message after it left, in the same words whoever tells.
+//! What providers, mail servers and recipients report of a message after it was sent, in one form.
 
 use ingest::record::MessageKind;
 use kernel::Timestamp;
@@ -10,69 +10,68 @@ const REASON_CHARS_MAX: usize = 500;
 /// Characters of a provider's code that are kept.
 const CODE_CHARS_MAX: usize = 64;
 
-/// Something heard of a message.
+/// One report on a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// Who tells, by the name of a provider or protocol: `twilio`, `ses`, `dsn`.
-    pub teller: &'static str,
-    /// The teller's own id of it, the same when it is told again; empty for what happens to a message at
+    /// The name of the provider or protocol that reports: `twilio`, `ses`, `dsn`.
+    pub source: &'static str,
+    /// The source's own id of the report, the same when it is repeated; empty for what happens to a message at
     /// most once.
     pub event: String,
-    /// When it happened, where the teller says so; else it is when it was heard.
+    /// When it happened, where the source says so; otherwise the time it was received.
     pub at: Option<Timestamp>,
-    pub heard: Heard,
+    pub heard: FeedbackKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum FeedbackKind {
     Delivered,
     /// The recipient saw it.
     Read,
     /// It is late; it is being tried further.
-    Deferred(Why),
+    Deferred(FeedbackReason),
     /// It will not arrive, which says nothing about the address.
-    Failed(Why),
+    Failed(FeedbackReason),
     /// The address refused it.
     Bounced {
         kind: BounceKind,
-        why: Why,
-        whose: Whose,
+        why: FeedbackReason,
+        whose: AddressClaim,
     },
     /// The recipient called it spam.
     Complained {
-        why: Why,
-        whose: Whose,
+        why: FeedbackReason,
+        whose: AddressClaim,
     },
-    /// The recipient wants no more messages on this channel.
+    /// The recipient unsubscribed from this channel.
     Unsubscribed {
         /// Where they said so: a source of the history.
         source: &'static str,
     },
 }
 
-/// Whose address is meant.
+/// Which address a report is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
-    /// The message's recipient's, as it is now.
+pub enum AddressClaim {
+    /// The recipient's present address.
     Recipient,
-    /// This one: whoever says so proved who he is.
+    /// This one: the source is authenticated.
     Named(String),
-    /// One of these, says somebody who proved nothing (mail that came back). It is believed where it is the
-    /// recipient's, as it is now: nobody can have an address suppressed that he has no mail of, nor is a
-    /// new address taken for the one that bounced.
+    /// One of these, by an unauthenticated source (returned mail). Applied only where it is the recipient's present
+    /// address: an address cannot be suppressed without mail to it, nor a new address for one that bounced.
     Claimed(Vec<String>),
 }
 
-/// A provider's code and words.
+/// A provider's code and text for a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Why {
+pub struct FeedbackReason {
     /// The code: `5.1.1`, `30003`, `abuse`.
     pub code: String,
-    /// The words, one line.
+    /// The text, one line.
     pub reason: String,
 }
 
-impl Why {
+impl FeedbackReason {
     /// Cut to what is kept, in one line, without control characters.
     pub fn new(code: &str, reason: &str) -> Self {
         Self { code: line(code, CODE_CHARS_MAX), reason: line(reason, REASON_CHARS_MAX) }
@@ -111,7 +110,7 @@ impl BounceKind {
     }
 }
 
-impl Heard {
+impl FeedbackKind {
     /// The kind of message event it is told as.
     pub const fn kind(&self) -> MessageKind {
         match self {
@@ -161,36 +160,40 @@ impl Feedback {
         }
         // Who gives his reports no ids is taken to repeat himself where he says the same.
         let own = if self.event.is_empty() { self.heard.words().0 } else { &self.event };
-        format!("{}:{own}", self.teller)
+        format!("{}:{own}", self.source)
     }
 
     /// What a provider's refusal of a message says about its recipient.
-    pub fn of_effect(teller: &'static str, effect: &Effect, why: Why) -> Self {
+    pub fn of_effect(source: &'static str, effect: &Effect, why: FeedbackReason) -> Self {
         let heard = match effect {
-            Effect::HardBounce => {
-                Heard::Bounced { kind: BounceKind::Hard, why, whose: Whose::Recipient }
-            }
-            Effect::SoftBounce => {
-                Heard::Bounced { kind: BounceKind::Soft, why, whose: Whose::Recipient }
-            }
-            Effect::Unsubscribed => Heard::Unsubscribed { source: "provider" },
+            Effect::HardBounce => FeedbackKind::Bounced {
+                kind: BounceKind::Hard,
+                why,
+                whose: AddressClaim::Recipient,
+            },
+            Effect::SoftBounce => FeedbackKind::Bounced {
+                kind: BounceKind::Soft,
+                why,
+                whose: AddressClaim::Recipient,
+            },
+            Effect::Unsubscribed => FeedbackKind::Unsubscribed { source: "provider" },
         };
-        Self { teller, event: String::new(), at: None, heard }
+        Self { source, event: String::new(), at: None, heard }
     }
 
     /// What a callback says, in one or two parts; a provider's `sent` says nothing that was not known.
-    pub fn of_callback(teller: &'static str, callback: Callback) -> Vec<Self> {
+    pub fn of_callback(source: &'static str, callback: Callback) -> Vec<Self> {
         let at = callback.at;
-        let of = |heard| Self { teller, event: String::new(), at, heard };
+        let of = |heard| Self { source, event: String::new(), at, heard };
         match callback.happened {
             Happened::Sent => Vec::new(),
-            Happened::Delivered => vec![of(Heard::Delivered)],
-            Happened::Read => vec![of(Heard::Read)],
+            Happened::Delivered => vec![of(FeedbackKind::Delivered)],
+            Happened::Read => vec![of(FeedbackKind::Read)],
             Happened::Failed { code, reason, effect } => {
-                let why = Why::new(&code, &reason);
-                let mut parts = vec![of(Heard::Failed(why.clone()))];
+                let why = FeedbackReason::new(&code, &reason);
+                let mut parts = vec![of(FeedbackKind::Failed(why.clone()))];
                 parts.extend(
-                    effect.map(|effect| Self { at, ..Self::of_effect(teller, &effect, why) }),
+                    effect.map(|effect| Self { at, ..Self::of_effect(source, &effect, why) }),
                 );
                 parts
             }
@@ -204,9 +207,12 @@ mod tests {
 
     #[test]
     fn words_are_one_line_of_a_bounded_length() {
-        let why = Why::new(" 5.1.1\r\n", "550 no\r\n such\0user\t here ");
-        assert_eq!(why, Why { code: "5.1.1".into(), reason: "550 no such user here".into() });
-        let long = Why::new(&"c".repeat(65), &"ä".repeat(501));
+        let why = FeedbackReason::new(" 5.1.1\r\n", "550 no\r\n such\0user\t here ");
+        assert_eq!(
+            why,
+            FeedbackReason { code: "5.1.1".into(), reason: "550 no such user here".into() }
+        );
+        let long = FeedbackReason::new(&"c".repeat(65), &"ä".repeat(501));
         assert_eq!((long.code.len(), long.reason.chars().count()), (64, 500));
     }
 

@@ -13,7 +13,7 @@ pub use self::{
         Content, EmailContent, PushContent, SmsContent, ViberContent, WebhookContent,
         WhatsappContent,
     },
-    feedback::{BounceKind, Feedback, Heard, Whose, Why},
+    feedback::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason},
     outcome::{Effect, Outcome, cut_to_line},
     outgoing::{Device, NewDevice, Outgoing, Platform},
     reference::{NotAReference, Reference},

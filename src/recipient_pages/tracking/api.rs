@@ -192,7 +192,7 @@ async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engag
     let app = app.clone();
     let telling = tokio::spawn(async move {
         let _turn = turn;
-        if let Err(error) = engagement::tell(&app, &done).await {
+        if let Err(error) = engagement::publish(&app, &done).await {
             metrics::counter!("tracking_untold_total").increment(1);
             tracing::warn!(%error, "an open or a click could not be told");
         }

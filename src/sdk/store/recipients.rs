@@ -6,7 +6,7 @@ use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceI
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::model::{Shown, Told};
+use crate::model::{ImpressionLog, Shown};
 
 /// What became of a message for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub(crate) struct Held {
     pub(crate) message: MessageId,
     pub(crate) user: UserId,
     pub(crate) variant: String,
-    pub(crate) told: Told,
+    pub(crate) told: ImpressionLog,
 }
 
 /// Takes hold of the messages of these ids that were handed over, in the order of their ids.
@@ -148,7 +148,7 @@ pub(crate) async fn lock(
         .map(|row| {
             let user: [u8; 12] = row.user_id.as_slice().try_into().map_err(anyhow::Error::from)?;
             let message = MessageId::new(row.message_id);
-            let told = Told {
+            let told = ImpressionLog {
                 displays: row.displays,
                 last_at: row.last_display_at.map(Timestamp::from),
                 told: row.told,

@@ -221,7 +221,7 @@ impl ConversionScan<'_> {
             let near: Vec<&Touch> =
                 whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
             for goal in &event.goals {
-                self.share(place, event, goal, &near, found);
+                found.extend(self.share(place, event, goal, &near));
             }
         }
         Ok(())
@@ -296,8 +296,7 @@ impl ConversionScan<'_> {
         event: &MatchedEvent,
         goal: &Goal,
         near: &[&Touch],
-        found: &mut Vec<Credit>,
-    ) {
+    ) -> Vec<Credit> {
         let refusing = match goal {
             Goal::Conversion(_) => &event.not_counted_by,
             Goal::Order { .. } => &event.not_earned_by,
@@ -318,6 +317,7 @@ impl ConversionScan<'_> {
             of.push((own, *touch));
         }
         let model = self.own.tracking.attribution_model();
+        let mut found = Vec::new();
         for (place, part) in credit(model, &candidates, event.at_ms) {
             let (own, touch) = of[place];
             let is_meant = self.asked.range.start.is_none_or(|start| touch.at_ms >= start.millis())
@@ -338,6 +338,7 @@ impl ConversionScan<'_> {
                 });
             }
         }
+        found
     }
 }
 

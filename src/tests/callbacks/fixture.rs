@@ -1,4 +1,4 @@
-//! The tellers of the shared server, messages that left, and what is known of them after.
+//! The callback sources of the shared server, messages that were sent, and their state afterwards.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use config::{

@@ -16,7 +16,7 @@ async fn a_hard_bounce_is_told_once_and_marks_the_address_once() {
     for _ in 0..3 {
         gateway("email", &bounce).await;
     }
-    // The same again from a teller that gives every report an id of its own.
+    // The same again from a source that gives every report its own id.
     gateway(
         "email",
         &json!([{"type": "bounced", "bounceType": "hard", "code": "5.1.1",
@@ -135,7 +135,7 @@ async fn what_only_happened_is_only_told() {
 }
 
 #[tokio::test]
-async fn a_test_to_a_bare_address_marks_the_address_that_the_teller_names() {
+async fn a_test_to_a_bare_address_marks_the_address_that_the_source_names() {
     let workspace = Workspace::new().await;
     let reference = message(workspace.id, "email", None).await;
     let address = format!("{}@example.test", crate::kit::unique("bare"));

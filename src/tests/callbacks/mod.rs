@@ -1,4 +1,4 @@
-//! What comes back: each teller believed for its own proof alone, heard once, and acted on.
+//! Callbacks: each source is authenticated by its own scheme; a report is applied once.
 
 mod email;
 pub(crate) mod fixture;

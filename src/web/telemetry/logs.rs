@@ -22,6 +22,7 @@ const CRATES: &[&str] = &[
     "recipient_pages",
     "sdk",
     "sender_domains",
+    "statistics",
     "stats",
     "supervisor",
     "web",

@@ -1,12 +1,12 @@
 //! Reports of abuse (RFC 5965): the feedback loops of mailbox providers.
 
 use mail_parser::Message;
-use providers::model::{Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, Feedback, FeedbackKind, FeedbackReason};
 
 use super::{Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part, reference_in};
 
-/// The teller of what mailbox providers say.
-const TELLER: &str = "arf";
+/// The source of reports by mailbox providers.
+const SOURCE: &str = "arf";
 /// The source of an opt-out that a mailbox provider hands on.
 const FEEDBACK_LOOP: &str = "feedback_loop";
 
@@ -30,20 +30,20 @@ pub(super) fn reports(mail: &Message<'_>, own: &[Name]) -> Vec<Report> {
     let heard = match kind.as_str() {
         // What says nothing about the recipient's wishes.
         "" | "not-spam" | "auth-failure" | "dmarc" => return Vec::new(),
-        "opt-out" | "opt-out-list" => Heard::Unsubscribed { source: FEEDBACK_LOOP },
-        kind => Heard::Complained {
-            why: Why::new(kind, field(&fields, "User-Agent")),
+        "opt-out" | "opt-out-list" => FeedbackKind::Unsubscribed { source: FEEDBACK_LOOP },
+        kind => FeedbackKind::Complained {
+            why: FeedbackReason::new(kind, field(&fields, "User-Agent")),
             // Many providers take the recipient out of it. Then the reference alone says who it was.
             whose: if addresses.is_empty() {
-                Whose::Recipient
+                AddressClaim::Recipient
             } else {
-                Whose::Claimed(addresses.clone())
+                AddressClaim::Claimed(addresses.clone())
             },
         },
     };
     let sender = reference_in(field(&fields, "Original-Mail-From")).map(Name::Reference);
     let own: Vec<Name> = sender.into_iter().chain(own.iter().cloned()).collect();
     let event = mail.message_id().unwrap_or_default().chars().take(200).collect();
-    let feedback = Feedback { teller: TELLER, event, at: None, heard };
+    let feedback = Feedback { source: SOURCE, event, at: None, heard };
     vec![Report { names: own, feedback }]
 }

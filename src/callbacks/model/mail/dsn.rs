@@ -2,13 +2,13 @@
 
 use kernel::Timestamp;
 use mail_parser::{Message, PartType};
-use providers::model::{BounceKind, Feedback, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 
 use super::{Fields, Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part};
 use crate::model::status::Status;
 
-/// The teller of what mail servers say.
-const TELLER: &str = "dsn";
+/// The source of reports by mail servers.
+const SOURCE: &str = "dsn";
 /// The header in which Exim names whom it could not reach.
 const FAILED_RECIPIENTS: &str = "X-Failed-Recipients";
 
@@ -33,11 +33,11 @@ fn report(block: &Fields, own: &[Name], event: &str, at: Option<Timestamp>) -> O
         .filter_map(|name| address_in(field(block, name)))
         .collect();
     let heard = heard(block, &addresses)?;
-    let feedback = Feedback { teller: TELLER, event: event.to_owned(), at, heard };
+    let feedback = Feedback { source: SOURCE, event: event.to_owned(), at, heard };
     Some(Report { names: own.to_vec(), feedback })
 }
 
-fn heard(block: &Fields, addresses: &[String]) -> Option<Heard> {
+fn heard(block: &Fields, addresses: &[String]) -> Option<FeedbackKind> {
     let diagnostic = field(block, "Diagnostic-Code");
     let words = diagnostic.split_once(';').map_or(diagnostic, |(_, words)| words.trim());
     let stated = Status::read(field(block, "Status"));
@@ -46,18 +46,18 @@ fn heard(block: &Fields, addresses: &[String]) -> Option<Heard> {
         _ => Status::within(diagnostic).or(stated),
     };
     let code = status.map(|status| status.to_string()).unwrap_or_default();
-    let why = Why::new(&code, words);
+    let why = FeedbackReason::new(&code, words);
     let action = field(block, "Action").split_whitespace().next().unwrap_or_default();
     match action.to_ascii_lowercase().as_str() {
-        "failed" => Some(Heard::Bounced {
+        "failed" => Some(FeedbackKind::Bounced {
             // A server that does not say why, and gave up, has not said that the address is wrong.
             kind: status.map_or(BounceKind::Soft, Status::bounce),
             why,
-            whose: Whose::Claimed(addresses.to_vec()),
+            whose: AddressClaim::Claimed(addresses.to_vec()),
         }),
         // It is still being tried, and did not bounce yet.
-        "delayed" => Some(Heard::Deferred(why)),
-        "delivered" => Some(Heard::Delivered),
+        "delayed" => Some(FeedbackKind::Deferred(why)),
+        "delivered" => Some(FeedbackKind::Delivered),
         // `relayed` and `expanded`: it went where nothing is told of it.
         _ => None,
     }
@@ -81,12 +81,12 @@ pub(super) fn without_form(mail: &Message<'_>, own: &[Name]) -> Vec<Report> {
     });
     let (status, line) = said(letter.unwrap_or_default());
     let code = status.map(|status| status.to_string()).unwrap_or_default();
-    let heard = Heard::Bounced {
+    let heard = FeedbackKind::Bounced {
         kind: status.map_or(BounceKind::Soft, Status::bounce),
-        why: Why::new(&code, line),
-        whose: Whose::Claimed(addresses.clone()),
+        why: FeedbackReason::new(&code, line),
+        whose: AddressClaim::Claimed(addresses.clone()),
     };
-    let feedback = Feedback { teller: TELLER, event: event_id(mail), at: sent_at(mail), heard };
+    let feedback = Feedback { source: SOURCE, event: event_id(mail), at: sent_at(mail), heard };
     vec![Report { names: own.to_vec(), feedback }]
 }
 

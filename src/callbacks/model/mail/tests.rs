@@ -2,7 +2,7 @@
 
 use kernel::{MessageId, WorkspaceId};
 use proptest::prelude::*;
-use providers::model::{BounceKind, Heard, Whose, Why};
+use providers::model::{AddressClaim, BounceKind, FeedbackKind, FeedbackReason};
 
 use super::*;
 
@@ -44,12 +44,12 @@ fn a_bounce_says_who_and_why_whichever_server_writes_it() {
         (EXIM_REPORT, BounceKind::Soft, "5.2.2", "mailbox full", "ann@example.test"),
     ] {
         let report = only(fixture);
-        let Heard::Bounced { kind: found, why, whose } = &report.feedback.heard else {
+        let FeedbackKind::Bounced { kind: found, why, whose } = &report.feedback.heard else {
             panic!("{report:?}");
         };
         assert_eq!((*found, why.code.as_str()), (kind, code));
         assert!(why.reason.contains(words), "{why:?}");
-        let Whose::Claimed(addresses) = whose else { panic!("{whose:?}") };
+        let AddressClaim::Claimed(addresses) = whose else { panic!("{whose:?}") };
         assert!(addresses.iter().all(|found| found == address), "{addresses:?}");
         assert!(!addresses.is_empty());
         assert!(!report.feedback.event.is_empty(), "a repeat is known by it");
@@ -60,8 +60,11 @@ fn a_bounce_says_who_and_why_whichever_server_writes_it() {
 #[test]
 fn what_is_late_has_not_bounced() {
     let report = only(DELAYED);
-    let why = Why::new("4.4.1", "connect to mail.example.test[192.0.2.7]:25: Connection timed out");
-    assert_eq!(report.feedback.heard, Heard::Deferred(why));
+    let why = FeedbackReason::new(
+        "4.4.1",
+        "connect to mail.example.test[192.0.2.7]:25: Connection timed out",
+    );
+    assert_eq!(report.feedback.heard, FeedbackKind::Deferred(why));
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn an_action_says_what_became_of_the_message() {
             .replace("Status: 5.1.1", &format!("Status: {status}"));
         let Returned { reports } = returned(&mail(&fixture), &[]).unwrap();
         let found = reports.first().map(|report| match &report.feedback.heard {
-            Heard::Bounced { kind, .. } => format!("bounced {}", kind.as_str()),
+            FeedbackKind::Bounced { kind, .. } => format!("bounced {}", kind.as_str()),
             heard => heard.kind().as_str().to_owned(),
         });
         assert_eq!(found.as_deref(), heard, "{action} {status}");
@@ -88,8 +91,12 @@ fn an_action_says_what_became_of_the_message() {
     let silent = POSTFIX
         .replace("Status: 5.1.1", "Status:")
         .replace("Diagnostic-Code: smtp; 550 5.1.1", "X-Other:");
-    let Heard::Bounced { kind, why, .. } = only(&silent).feedback.heard else { panic!() };
-    assert_eq!((kind, why), (BounceKind::Soft, Why::default()), "nothing was said of the address");
+    let FeedbackKind::Bounced { kind, why, .. } = only(&silent).feedback.heard else { panic!() };
+    assert_eq!(
+        (kind, why),
+        (BounceKind::Soft, FeedbackReason::default()),
+        "nothing was said of the address"
+    );
 }
 
 #[test]
@@ -97,13 +104,13 @@ fn a_complaint_is_whose_message_it_was() {
     let report = only(ARF);
     assert_eq!(
         report.feedback.heard,
-        Heard::Complained {
-            why: Why::new("abuse", "SomeGenerator/1.0"),
-            whose: Whose::Claimed(vec!["ann@example.test".to_owned()]),
+        FeedbackKind::Complained {
+            why: FeedbackReason::new("abuse", "SomeGenerator/1.0"),
+            whose: AddressClaim::Claimed(vec!["ann@example.test".to_owned()]),
         }
     );
-    let Heard::Complained { whose, .. } = only(YAHOO).feedback.heard else { panic!() };
-    assert_eq!(whose, Whose::Recipient, "the recipient was taken out of it");
+    let FeedbackKind::Complained { whose, .. } = only(YAHOO).feedback.heard else { panic!() };
+    assert_eq!(whose, AddressClaim::Recipient, "the recipient was taken out of it");
     for (kind, heard) in [
         ("opt-out", Some("unsubscribed")),
         ("fraud", Some("complained")),

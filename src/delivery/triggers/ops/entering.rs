@@ -7,7 +7,7 @@ use kernel::{Error, Result, Timestamp, UserId};
 use sqlx::PgConnection;
 use web::db;
 
-use super::telling;
+use super::publish;
 use crate::{
     DeliveryState,
     model::message::{NewMessage, Purpose, Start, message_id},
@@ -173,9 +173,9 @@ async fn write(
     }
     let now = app.clock().now();
     let queued: Vec<NewMessage> = entries.iter().map(|entry| message(waiting, entry)).collect();
-    // A spool that is full is emptied by this very consumer: it is told later, and not waited for.
-    let told = telling::queued(app, waiting.workspace, &queued, now).await;
-    store::insert(&mut tx, waiting.workspace, waiting.id, &entries, told).await?;
+    // Not awaited until there is room: a full spool is emptied by this very consumer. Published later instead.
+    let published = publish::queued(app, waiting.workspace, &queued, now).await;
+    store::insert(&mut tx, waiting.workspace, waiting.id, &entries, published).await?;
     messages::insert(&mut tx, waiting.workspace, &queued, now).await?;
     tx.commit().await?;
     Ok(entries.len() as u64)

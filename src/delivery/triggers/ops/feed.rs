@@ -17,9 +17,8 @@ use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
     catalogue::{Catalogue, SetOff},
-    entering,
+    entering, publish,
     rounds::{Round, Rounds},
-    telling,
 };
 use crate::DeliveryState;
 
@@ -32,9 +31,9 @@ const SILENCE_MAX: Duration = Duration::from_mins(1);
 /// How often the cursor is written. What was processed since is processed again after a crash, and has its
 /// entries then.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
-/// How often entries are looked for that nobody could be told of.
-const RETELL_EVERY: Duration = Duration::from_secs(5);
-/// Longest time for telling of them: a store that hangs must not hold up the events.
+/// How often unpublished entries are looked for.
+const REPUBLISH_EVERY: Duration = Duration::from_secs(5);
+/// Longest time for publish of them: a store that hangs must not hold up the events.
 const RETELL_MAX: Duration = Duration::from_secs(10);
 /// Longest time for asking who waits, for the same reason.
 const REFRESH_MAX: Duration = Duration::from_secs(10);
@@ -92,7 +91,7 @@ impl Triggers {
             shed: None,
             away_until: None,
             committed: Instant::now(),
-            retold: Instant::now(),
+            republished: Instant::now(),
         };
         let runtime = Handle::current();
         let thread = std::thread::Builder::new()
@@ -140,7 +139,7 @@ struct Feed {
     /// Everything before it was processed.
     processed: Mark,
     committed: Instant,
-    retold: Instant,
+    republished: Instant,
 }
 
 /// What became of a round.
@@ -149,14 +148,14 @@ enum RoundOutcome {
     Kept,
     /// PostgreSQL is away, and no campaign waited for events when it was last asked.
     Passed,
-    /// It was told to stop before.
+    /// The feed is stopping.
     Stopped,
     /// It was tried long enough, and too much waits behind it.
     OverBudget,
 }
 
 impl Feed {
-    /// Runs until it is told to stop, or the spool is closed and read; again after a panic.
+    /// Runs until it is stopped, or the spool is closed and read; again after a panic.
     fn keep_running(mut self, runtime: &Handle) {
         let heartbeat = self.heartbeat.clone();
         while heartbeat.attempt(|| self.run(runtime)).is_err() {
@@ -193,10 +192,10 @@ impl Feed {
             if self.committed.elapsed() >= COMMIT_EVERY {
                 self.commit();
             }
-            if self.retold.elapsed() >= RETELL_EVERY {
-                self.retold = Instant::now();
+            if self.republished.elapsed() >= REPUBLISH_EVERY {
+                self.republished = Instant::now();
                 // A store that is away is asked again before long.
-                let retelling = self.heartbeat.waiting(telling::untold(&self.app));
+                let retelling = self.heartbeat.waiting(publish::publish_unpublished(&self.app));
                 // Made inside the runtime: a timer needs it.
                 drop(runtime.block_on(async { timeout(RETELL_MAX, retelling).await }));
             }
@@ -229,7 +228,7 @@ impl Feed {
         Ok(round)
     }
 
-    /// Judges a round or sheds it; false when it was told to stop before.
+    /// Processes a round or sheds it; false when the feed is stopping.
     fn take(&mut self, runtime: &Handle, round: &Round) -> bool {
         if round.payloads.is_empty() {
             return true;

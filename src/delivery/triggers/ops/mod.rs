@@ -3,7 +3,7 @@
 mod catalogue;
 mod entering;
 mod feed;
+mod publish;
 mod rounds;
-mod telling;
 
 pub use self::feed::{Triggers, TriggersError};

@@ -15,9 +15,9 @@ use kernel::{Error, Result, Timestamp, UserId, zone::Zone};
 use uuid::Uuid;
 
 use super::{
-    lanes::Lanes,
-    note::{self, Note},
-    scene::{channel_of, keeps_exposures},
+    campaign_context::{channel_of, keeps_exposures},
+    lifecycle::{self, LifecycleEvent},
+    queues::SendQueues,
     timing::Clocks,
 };
 use crate::{
@@ -47,11 +47,11 @@ const HELD_MAX_MS: i64 = 72 * 3_600_000;
 ///
 /// # Errors
 /// When a store is away; the run is let go.
-pub(super) async fn write_one(app: &DeliveryState, lanes: &Lanes) -> Result<bool> {
+pub(super) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Result<bool> {
     let now = app.clock().now();
     let by = Uuid::now_v7();
     let Some(run) = runs::take(app.db(), hold(by, now), now).await? else { return Ok(false) };
-    let _writing = lanes.writing();
+    let _materialising = queues.materialise();
     let writer = Writer { app, by, run };
     match writer.write().await {
         Ok(()) => Ok(true),
@@ -170,7 +170,7 @@ impl Writer<'_> {
         known.refuse(&mut tx, run, placing.campaign, page).await?;
         let placed: Vec<NewMessage> =
             page.iter().map(|reached| known.place(run, placing, *reached)).collect();
-        note::tell(app, run.workspace, &notes(&placed), now).await?;
+        lifecycle::publish(app, run.workspace, &events(&placed), now).await?;
         messages::insert(&mut tx, run.workspace, &placed, now).await?;
         if known.keeps_exposures {
             let given: Vec<(UserId, &str)> = placed.iter().filter_map(given).collect();
@@ -209,19 +209,22 @@ impl Writer<'_> {
 }
 
 /// What is told of new messages: that they are queued, and what else they are from the beginning.
-fn notes(placed: &[NewMessage]) -> Vec<Note> {
-    let mut notes = Vec::with_capacity(placed.len());
+fn events(placed: &[NewMessage]) -> Vec<LifecycleEvent> {
+    let mut events = Vec::with_capacity(placed.len());
     for message in placed {
         match &message.start {
-            Start::Queued { .. } => notes.push(Note::of_new(message, MessageKind::Queued)),
-            Start::Skipped { code, reason } => {
-                notes.push(Note::of_new(message, MessageKind::Queued));
-                notes.push(Note::of_new(message, MessageKind::Skipped).why(code, reason));
+            Start::Queued { .. } => {
+                events.push(LifecycleEvent::of_new(message, MessageKind::Queued));
             }
-            Start::Control => notes.push(Note::of_new(message, MessageKind::Control)),
+            Start::Skipped { code, reason } => {
+                events.push(LifecycleEvent::of_new(message, MessageKind::Queued));
+                events
+                    .push(LifecycleEvent::of_new(message, MessageKind::Skipped).why(code, reason));
+            }
+            Start::Control => events.push(LifecycleEvent::of_new(message, MessageKind::Control)),
         }
     }
-    notes
+    events
 }
 
 fn given(message: &NewMessage) -> Option<(UserId, &str)> {

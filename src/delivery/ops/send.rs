@@ -13,20 +13,20 @@ use ingest::record::MessageKind;
 use kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId};
 use providers::{
     Provider, Sent,
-    model::{Device, Feedback, Outcome, Outgoing, Why},
+    model::{Device, Feedback, FeedbackReason, Outcome, Outgoing},
 };
 
 use super::{
+    campaign_context::CampaignContext,
     dispatch::count_refusal,
-    judging::{caps, tallies},
-    note::{self, Note},
+    eligibility::{caps, tallies},
+    lifecycle::{self, LifecycleEvent},
     recheck,
-    scene::Scene,
 };
 use crate::{
     DeliveryState,
     model::{
-        claimed::{Claimed, Standing},
+        claimed::{Claimed, MessageStatus},
         gate::Refusal,
         message::channel_name,
         retry,
@@ -46,7 +46,7 @@ const KEEP_PAUSE: Duration = Duration::from_millis(500);
 /// halted, and is not lost with this process.
 const CALL_LONG: Duration = Duration::from_secs(1);
 /// Who tells, in what is acted on.
-const TELLER: &str = "provider";
+const SOURCE: &str = "provider";
 
 /// The rules by which messages are handed over.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +63,12 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Those of a campaign.
-    pub(super) fn of_campaign(scene: &Scene) -> Self {
+    pub(super) fn of_campaign(campaign_context: &CampaignContext) -> Self {
         Self {
-            attempts_max: scene.attempts_max,
-            is_capped: scene.is_capped(),
-            list: scene.campaign.definition.subscription_category_id,
-            preference: scene.preference,
+            attempts_max: campaign_context.attempts_max,
+            is_capped: campaign_context.is_capped(),
+            list: campaign_context.campaign.definition.subscription_category_id,
+            preference: campaign_context.preference,
         }
     }
 
@@ -96,7 +96,7 @@ impl Terms {
 /// What became of a message.
 pub(super) struct Done {
     pub(super) message: Claimed,
-    pub(super) standing: Standing,
+    pub(super) status: MessageStatus,
     /// What the provider said of it; nothing where it was not asked.
     sent: Option<Sent>,
 }
@@ -111,7 +111,7 @@ struct Called {
 
 /// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
 /// not answered by then is unknown.
-pub(super) async fn hand_over(
+pub(super) async fn send_batch(
     app: &DeliveryState,
     ready: Vec<(Claimed, Outgoing)>,
     terms: Terms,
@@ -151,8 +151,8 @@ fn call_max(app: &DeliveryState) -> Duration {
 
 /// A message that was handed over.
 fn settled(app: &DeliveryState, message: Claimed, sent: Sent, terms: Terms) -> Done {
-    let standing = standing(app, &message, &sent.outcome, terms.attempts_max);
-    Done { message, standing, sent: Some(sent) }
+    let status = status(app, &message, &sent.outcome, terms.attempts_max);
+    Done { message, status, sent: Some(sent) }
 }
 
 /// Has messages sent, part by part. Right before each part it is read again who opted out meanwhile.
@@ -181,8 +181,8 @@ async fn call(
         for (message, out) in part {
             if let Some(Refusal { code, reason }) = refused.get(&message.id) {
                 let (code, reason) = (code.clone(), reason.clone());
-                let standing = Standing::Skipped { code, reason };
-                called.done.push(Done { message, standing, sent: None });
+                let status = MessageStatus::Skipped { code, reason };
+                called.done.push(Done { message, status, sent: None });
             } else {
                 claimed.push(message);
                 outgoing.push(out);
@@ -206,47 +206,50 @@ async fn call(
 }
 
 /// Where a message stands that was handed over.
-fn standing(
+fn status(
     app: &DeliveryState,
     message: &Claimed,
     outcome: &Outcome,
     attempts_max: i16,
-) -> Standing {
+) -> MessageStatus {
     let tried = message.attempts.saturating_add(1);
     match outcome {
         Outcome::Accepted { provider_id, .. } => {
-            Standing::Sent { provider_id: provider_id.clone() }
+            MessageStatus::Sent { provider_id: provider_id.clone() }
         }
         Outcome::Retry { code, reason, after } if tried < attempts_max => {
             let pause = retry::pause(tried, *after, rand::random());
             let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
             let now = app.clock().now();
             let until = Timestamp::from_millis(now.millis().saturating_add(pause));
-            Standing::Held { until, code: code.clone(), reason: reason.clone() }
+            MessageStatus::Held { until, code: code.clone(), reason: reason.clone() }
         }
         Outcome::Retry { code, reason, .. } | Outcome::Rejected { code, reason, .. } => {
-            Standing::Failed { code: code.clone(), reason: reason.clone() }
+            MessageStatus::Failed { code: code.clone(), reason: reason.clone() }
         }
-        Outcome::Unknown { reason } => Standing::Unknown { reason: reason.clone() },
+        Outcome::Unknown { reason } => MessageStatus::Unknown { reason: reason.clone() },
     }
 }
 
-fn notes(done: &[Done]) -> Vec<(WorkspaceId, Note)> {
-    let mut notes = Vec::with_capacity(done.len() * 2);
-    for Done { message, standing, sent } in done {
+fn events(done: &[Done]) -> Vec<(WorkspaceId, LifecycleEvent)> {
+    let mut events = Vec::with_capacity(done.len() * 2);
+    for Done { message, status, sent } in done {
         let workspace = message.workspace;
         let outcome = sent.as_ref().map(|sent| &sent.outcome);
-        match (outcome, standing) {
-            (Some(Outcome::Retry { code, reason, .. }), Standing::Held { .. }) => {
-                notes.push((workspace, note::deferred(message, (code, reason))));
+        match (outcome, status) {
+            (Some(Outcome::Retry { code, reason, .. }), MessageStatus::Held { .. }) => {
+                events.push((workspace, lifecycle::deferred(message, (code, reason))));
             }
-            _ => notes.extend(note::of_standing(message, standing).map(|note| (workspace, note))),
+            _ => {
+                events
+                    .extend(lifecycle::of_status(message, status).map(|event| (workspace, event)));
+            }
         }
         if matches!(outcome, Some(Outcome::Accepted { is_delivered: true, .. })) {
-            notes.push((workspace, Note::of(message, MessageKind::Delivered)));
+            events.push((workspace, LifecycleEvent::of(message, MessageKind::Delivered)));
         }
     }
-    notes
+    events
 }
 
 /// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
@@ -277,13 +280,13 @@ async fn keep_once(
     (terms, handed_over_at): (Terms, Timestamp),
 ) -> Result<()> {
     let now = app.clock().now();
-    let back = Standing::Back { due: handed_over_at };
-    note::tell_all(app, notes(done), now).await?;
+    let back = MessageStatus::Back { due: handed_over_at };
+    lifecycle::publish_all(app, events(done), now).await?;
     let mut tx = app.db().begin().await?;
-    let ended = done.iter().map(|it| Mark { message: &it.message, standing: &it.standing });
-    let untried = left.iter().map(|message| Mark { message, standing: &back });
+    let ended = done.iter().map(|it| Mark { message: &it.message, status: &it.status });
+    let untried = left.iter().map(|message| Mark { message, status: &back });
     let marks: Vec<Mark<'_>> = ended.chain(untried).collect();
-    claims::come_back(&mut tx, &marks, now).await?;
+    claims::record_outcomes(&mut tx, &marks, now).await?;
     for (workspace, campaign) in sent_of(done) {
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
     }
@@ -310,8 +313,9 @@ async fn uncount(
     tx: &mut sqlx::PgConnection,
     (done, left): (&[Done], &[Claimed]),
 ) -> Result<()> {
-    let is_unsent =
-        |it: &&Done| matches!(it.standing, Standing::Failed { .. } | Standing::Skipped { .. });
+    let is_unsent = |it: &&Done| {
+        matches!(it.status, MessageStatus::Failed { .. } | MessageStatus::Skipped { .. })
+    };
     let unsent = done.iter().filter(is_unsent);
     let untried = left.iter().filter(|message| message.attempts == 0);
     let uncounted: Vec<&Claimed> = unsent.map(|it| &it.message).chain(untried).collect();
@@ -332,20 +336,20 @@ async fn uncount(
 
 /// The campaigns that sent something.
 fn sent_of(done: &[Done]) -> BTreeSet<(WorkspaceId, CampaignId)> {
-    let sent = done.iter().filter(|it| matches!(it.standing, Standing::Sent { .. }));
+    let sent = done.iter().filter(|it| matches!(it.status, MessageStatus::Sent { .. }));
     sent.filter_map(|it| Some((it.message.workspace, it.message.campaign?))).collect()
 }
 
 fn count(done: &[Done]) {
     for it in done {
-        if let Standing::Skipped { code, .. } = &it.standing {
+        if let MessageStatus::Skipped { code, .. } = &it.status {
             count_refusal(code);
             continue;
         }
-        let outcome = match it.standing {
-            Standing::Sent { .. } => "sent",
-            Standing::Held { .. } => "deferred",
-            Standing::Unknown { .. } => "unknown",
+        let outcome = match it.status {
+            MessageStatus::Sent { .. } => "sent",
+            MessageStatus::Held { .. } => "deferred",
+            MessageStatus::Unknown { .. } => "unknown",
             _ => "failed",
         };
         let channel = channel_name(it.message.channel);
@@ -358,12 +362,12 @@ fn count(done: &[Done]) {
 async fn act(app: &DeliveryState, done: &[Done]) {
     for it in done {
         let Some(Sent { outcome, .. }) = &it.sent else { continue };
-        let (Standing::Failed { .. }, Some(effect), Some((code, reason))) =
-            (&it.standing, outcome.final_effect(), outcome.why())
+        let (MessageStatus::Failed { .. }, Some(effect), Some((code, reason))) =
+            (&it.status, outcome.final_effect(), outcome.why())
         else {
             continue;
         };
-        let heard = Feedback::of_effect(TELLER, effect, Why::new(code, reason));
+        let heard = Feedback::of_effect(SOURCE, effect, FeedbackReason::new(code, reason));
         let (workspace, id) = (it.message.workspace, it.message.id);
         if let Err(error) = feedback::apply(app, workspace, id, heard).await {
             tracing::error!(message = %id, %error, "a provider's word on a recipient was not acted on");

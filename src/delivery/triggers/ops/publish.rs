@@ -1,4 +1,4 @@
-//! Tells that the messages of entries are queued.
+//! Publishes `queued` events of the messages of entries.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use kernel::{Result, Timestamp, WorkspaceId};
 use crate::{
     DeliveryState,
     model::message::{NewMessage, campaign_uuid, channel_name, message_id},
-    triggers::store::{self, Untold},
+    triggers::store::{self, Unpublished},
 };
 
-/// Entries told of at one time.
+/// Entries published at one time.
 const PAGE: i64 = 1000;
 
-/// Tells of new messages; answers whether it could be told.
+/// Publishes that new messages are queued; false when the spool did not take it.
 pub(super) async fn queued(
     app: &DeliveryState,
     workspace: WorkspaceId,
@@ -39,16 +39,16 @@ pub(super) async fn queued(
             ..MessageEvent::default()
         })
         .collect();
-    tell(app, workspace, &events, now).await
+    publish(app, workspace, &events, now).await
 }
 
-/// Tells of entries of which nobody could be told when they were kept.
+/// Publishes events of entries that the spool did not take when they were stored.
 ///
 /// # Errors
-/// When the store is away.
-pub(super) async fn untold(app: &DeliveryState) -> Result<()> {
-    let entries = store::untold(app.db(), PAGE).await?;
-    let mut by_workspace: HashMap<WorkspaceId, Vec<&Untold>> = HashMap::new();
+/// When PostgreSQL is unavailable.
+pub(super) async fn publish_unpublished(app: &DeliveryState) -> Result<()> {
+    let entries = store::unpublished(app.db(), PAGE).await?;
+    let mut by_workspace: HashMap<WorkspaceId, Vec<&Unpublished>> = HashMap::new();
     for entry in &entries {
         by_workspace.entry(entry.workspace).or_default().push(entry);
     }
@@ -69,22 +69,23 @@ pub(super) async fn untold(app: &DeliveryState) -> Result<()> {
                 ..MessageEvent::default()
             })
             .collect();
-        if tell(app, workspace, &events, now).await {
-            store::told(app.db(), workspace, &entries).await?;
+        if publish(app, workspace, &events, now).await {
+            store::mark_published(app.db(), workspace, &entries).await?;
         }
     }
     Ok(())
 }
 
-async fn tell(
+async fn publish(
     app: &DeliveryState,
     workspace: WorkspaceId,
     events: &[MessageEvent<'_>],
     now: Timestamp,
 ) -> bool {
-    let told = app.intake().append_message_events(workspace.uuid(), events, now.millis()).await;
-    if let Err(error) = &told {
-        tracing::warn!(%error, messages = events.len(), "it is told later that messages are queued");
+    let published =
+        app.intake().append_message_events(workspace.uuid(), events, now.millis()).await;
+    if let Err(error) = &published {
+        tracing::warn!(%error, messages = events.len(), "queued events not published, will retry");
     }
-    told.is_ok()
+    published.is_ok()
 }

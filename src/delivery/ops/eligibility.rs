@@ -11,14 +11,14 @@ use sqlx::PgConnection;
 use web::links::Signer;
 
 use super::{
-    scene::{Scene, channel_of},
+    campaign_context::{CampaignContext, channel_of},
     senders::{NOT_VERIFIED, Senders},
 };
 use crate::{
     DeliveryState,
     model::{
         Context, Recipient,
-        claimed::{Claimed, Standing},
+        claimed::{Claimed, MessageStatus},
         gate::{self, Facts, Quiet, Refusal, Rules},
         message::{Purpose, channel_name},
         plan::Draw,
@@ -33,21 +33,21 @@ use crate::{
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct CheckedBatch {
     /// To be handed over.
     pub(super) ready: Vec<(Claimed, Outgoing)>,
     /// Not now, or never.
-    pub(super) settled: Vec<(Claimed, Standing)>,
+    pub(super) settled: Vec<(Claimed, MessageStatus)>,
     /// When those have to be asked again that wait for a trial to end; they stay as they are.
     pub(super) waits: Option<Timestamp>,
 }
 
 /// A batch under judgement: messages of one workspace, and of one campaign or none.
-pub(super) struct Judge<'a> {
+pub(super) struct Eligibility<'a> {
     pub(super) app: &'a DeliveryState,
     pub(super) connection: &'a mut PgConnection,
     pub(super) workspace: WorkspaceId,
-    pub(super) scene: Option<&'a Scene>,
+    pub(super) campaign_context: Option<&'a CampaignContext>,
     pub(super) signer: &'a Signer,
     pub(super) now: Timestamp,
 }
@@ -59,12 +59,12 @@ struct Admitted {
     to: String,
 }
 
-impl Judge<'_> {
-    pub(super) async fn judge(mut self, batch: Vec<Claimed>) -> Result<Judged> {
-        let mut judged = Judged::default();
-        let batch = self.in_time(batch, &mut judged);
-        let batch = self.draw(batch, &mut judged).await?;
-        let batch = self.carried(batch, &mut judged);
+impl Eligibility<'_> {
+    pub(super) async fn check(mut self, batch: Vec<Claimed>) -> Result<CheckedBatch> {
+        let mut checked = CheckedBatch::default();
+        let batch = self.in_time(batch, &mut checked);
+        let batch = self.draw(batch, &mut checked).await?;
+        let batch = self.carried(batch, &mut checked);
         let mut by_channel = Vec::<(MessageChannel, Vec<Claimed>)>::new();
         for message in batch {
             match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
@@ -74,26 +74,26 @@ impl Judge<'_> {
         }
         self.lock_tallies(&by_channel).await?;
         for (channel, messages) in by_channel {
-            let admitted = self.admit(channel, messages, &mut judged).await?;
-            let (admitted, counted) = self.cap(channel, admitted, &mut judged).await?;
-            let unsaid = self.render(admitted, &mut judged).await?;
+            let admitted = self.admit(channel, messages, &mut checked).await?;
+            let (admitted, counted) = self.cap(channel, admitted, &mut checked).await?;
+            let unsaid = self.render(admitted, &mut checked).await?;
             for cap in counted {
                 let left = (unsaid.as_slice(), cap.channel.as_str());
                 limits::uncount_sends(self.connection, self.workspace, left).await?;
             }
         }
-        Ok(judged)
+        Ok(checked)
     }
 
     /// Leaves out what was held back for too long.
-    fn in_time(&self, batch: Vec<Claimed>, judged: &mut Judged) -> Vec<Claimed> {
+    fn in_time(&self, batch: Vec<Claimed>, checked: &mut CheckedBatch) -> Vec<Claimed> {
         let mut left = Vec::with_capacity(batch.len());
         for message in batch {
             match message.expires.filter(|expires| *expires <= self.now) {
                 None => left.push(message),
                 Some(expires) => {
                     let reason = format!("it was to leave by {expires}");
-                    judged.settled.push((message, skipped(Refusal::new("expired", reason))));
+                    checked.settled.push((message, skipped(Refusal::new("expired", reason))));
                 }
             }
         }
@@ -101,8 +101,12 @@ impl Judge<'_> {
     }
 
     /// Gives a variant to those who have none yet.
-    async fn draw(&mut self, batch: Vec<Claimed>, judged: &mut Judged) -> Result<Vec<Claimed>> {
-        let Some(scene) = self.scene else { return Ok(batch) };
+    async fn draw(
+        &mut self,
+        batch: Vec<Claimed>,
+        checked: &mut CheckedBatch,
+    ) -> Result<Vec<Claimed>> {
+        let Some(campaign_context) = self.campaign_context else { return Ok(batch) };
         let undrawn: Vec<UserId> = batch
             .iter()
             .filter(|message| message.variant.is_none())
@@ -111,8 +115,8 @@ impl Judge<'_> {
         if undrawn.is_empty() {
             return Ok(batch);
         }
-        let id = scene.campaign.id;
-        let exposures = if scene.keeps_exposures() {
+        let id = campaign_context.campaign.id;
+        let exposures = if campaign_context.keeps_exposures() {
             recipients::exposures(self.connection, self.workspace, id, &undrawn).await?
         } else {
             HashMap::new()
@@ -125,41 +129,41 @@ impl Judge<'_> {
                 continue;
             };
             let exposure = exposures.get(&user).map(String::as_str);
-            match scene.plan.draw(user, exposure, self.now) {
+            match campaign_context.plan.draw(user, exposure, self.now) {
                 Some(Draw::Variant(variant)) => {
                     message.variant = Some(variant.id.clone());
-                    message.channel = channel_of(&scene.campaign, Some(variant));
+                    message.channel = channel_of(&campaign_context.campaign, Some(variant));
                     given.push((user, variant.id.as_str()));
                     left.push(message);
                 }
                 Some(Draw::Control(variant)) => {
                     message.variant = Some(variant.id.clone());
-                    judged.settled.push((message, Standing::Control));
+                    checked.settled.push((message, MessageStatus::Control));
                 }
                 Some(Draw::Wait(until)) => {
-                    judged.waits = Some(judged.waits.map_or(until, |waits| waits.min(until)));
+                    checked.waits = Some(checked.waits.map_or(until, |waits| waits.min(until)));
                 }
                 Some(Draw::Skip(rule)) => {
-                    judged.settled.push((message, skipped(Refusal::new(rule, rule))));
+                    checked.settled.push((message, skipped(Refusal::new(rule, rule))));
                 }
-                None => judged.settled.push((message, no_variant())),
+                None => checked.settled.push((message, no_variant())),
             }
         }
-        if scene.keeps_exposures() {
+        if campaign_context.keeps_exposures() {
             recipients::expose(self.connection, self.workspace, id, &given).await?;
         }
         Ok(left)
     }
 
     /// Leaves those to other processes whose variant is on a channel that this one does not carry.
-    fn carried(&self, batch: Vec<Claimed>, judged: &mut Judged) -> Vec<Claimed> {
-        if self.scene.is_none() {
+    fn carried(&self, batch: Vec<Claimed>, checked: &mut CheckedBatch) -> Vec<Claimed> {
+        if self.campaign_context.is_none() {
             return batch;
         }
         let (here, elsewhere): (Vec<Claimed>, Vec<Claimed>) =
             batch.into_iter().partition(|message| self.app.providers().has(message.channel));
-        let back = |message| (message, Standing::Back { due: self.now });
-        judged.settled.extend(elsewhere.into_iter().map(back));
+        let back = |message| (message, MessageStatus::Back { due: self.now });
+        checked.settled.extend(elsewhere.into_iter().map(back));
         here
     }
 
@@ -168,10 +172,11 @@ impl Judge<'_> {
         &mut self,
         channel: MessageChannel,
         messages: Vec<Claimed>,
-        judged: &mut Judged,
+        checked: &mut CheckedBatch,
     ) -> Result<Vec<Admitted>> {
         let users: Vec<UserId> = messages.iter().filter_map(|message| message.user).collect();
-        let list = self.scene.and_then(|it| it.campaign.definition.subscription_category_id);
+        let list =
+            self.campaign_context.and_then(|it| it.campaign.definition.subscription_category_id);
         let asked = (channel, list);
         let mut facts = recipients::facts(self.connection, self.workspace, asked, &users).await?;
         if channel == MessageChannel::Push {
@@ -194,10 +199,10 @@ impl Judge<'_> {
             let verdict = gate::admit(&known, self.rules(&message));
             match verdict.map(|to| (to, self.quiet(&message, &known))) {
                 Err(refusal) | Ok((_, Quiet::Never(refusal))) => {
-                    judged.settled.push((message, skipped(refusal)));
+                    checked.settled.push((message, skipped(refusal)));
                 }
                 Ok((_, Quiet::Until(until, Refusal { code, reason }))) => {
-                    judged.settled.push((message, Standing::Held { until, code, reason }));
+                    checked.settled.push((message, MessageStatus::Held { until, code, reason }));
                 }
                 Ok((to, Quiet::Loud)) => admitted.push(Admitted { message, facts: known, to }),
             }
@@ -225,7 +230,7 @@ impl Judge<'_> {
     }
 
     fn rules(&self, message: &Claimed) -> Rules {
-        let preference = self.scene.map(|scene| scene.preference);
+        let preference = self.campaign_context.map(|campaign_context| campaign_context.preference);
         Rules {
             purpose: message.purpose,
             channel: message.channel,
@@ -235,17 +240,17 @@ impl Judge<'_> {
     }
 
     fn quiet(&self, message: &Claimed, facts: &Facts) -> Quiet {
-        let Some(scene) = self.scene else { return Quiet::Loud };
-        let Some(hours) = &scene.quiet else { return Quiet::Loud };
+        let Some(campaign_context) = self.campaign_context else { return Quiet::Loud };
+        let Some(hours) = &campaign_context.quiet else { return Quiet::Loud };
         let recipient = &facts.recipient;
         let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
-        let clocks = (recipient.timezone.as_deref(), country, scene.zone);
+        let clocks = (recipient.timezone.as_deref(), country, campaign_context.zone);
         gate::quiet(hours, clocks, (message.id, self.now))
     }
 
     /// Locks what is counted for the people of a batch, of all its channels at once.
     async fn lock_tallies(&mut self, by_channel: &[(MessageChannel, Vec<Claimed>)]) -> Result<()> {
-        if !self.scene.is_some_and(Scene::is_capped) {
+        if !self.campaign_context.is_some_and(CampaignContext::is_capped) {
             return Ok(());
         }
         let messages = by_channel.iter().flat_map(|(_, messages)| messages);
@@ -257,11 +262,11 @@ impl Judge<'_> {
         &mut self,
         channel: MessageChannel,
         mut admitted: Vec<Admitted>,
-        judged: &mut Judged,
+        checked: &mut CheckedBatch,
     ) -> Result<(Vec<Admitted>, Vec<Counted>)> {
         let mut counted: Vec<Counted> = Vec::new();
-        let Some(scene) = self.scene else { return Ok((admitted, counted)) };
-        if !scene.is_capped() {
+        let Some(campaign_context) = self.campaign_context else { return Ok((admitted, counted)) };
+        if !campaign_context.is_capped() {
             return Ok((admitted, counted));
         }
         let caps = caps(self.app, channel);
@@ -295,7 +300,7 @@ impl Judge<'_> {
             for it in out {
                 let words = format!("{max} messages in {hours} hours ({})", cap.channel);
                 let refusal = Refusal::new("frequency_cap", words);
-                judged.settled.push((it.message, skipped(refusal)));
+                checked.settled.push((it.message, skipped(refusal)));
             }
             counted.push(cap);
         }
@@ -306,7 +311,7 @@ impl Judge<'_> {
     async fn render(
         &mut self,
         admitted: Vec<Admitted>,
-        judged: &mut Judged,
+        checked: &mut CheckedBatch,
     ) -> Result<Vec<UserId>> {
         let rendered: Vec<(Admitted, Result<Rendered, RenderFault>)> =
             tokio::task::block_in_place(|| {
@@ -326,18 +331,18 @@ impl Judge<'_> {
                     if let Some(problem) = senders.check(stores, self.workspace, content).await? {
                         unsaid.extend(message.user);
                         let (code, reason) = (NOT_VERIFIED.to_owned(), format!("from {problem}"));
-                        judged.settled.push((message, Standing::Failed { code, reason }));
+                        checked.settled.push((message, MessageStatus::Failed { code, reason }));
                         continue;
                     }
                     let short = rendered.short_links.into_iter();
                     links.extend(short.map(|link| (message.id, link)));
                     let outgoing = outgoing(&message, (facts, to), rendered.content);
-                    judged.ready.push((message, outgoing));
+                    checked.ready.push((message, outgoing));
                 }
                 Err(fault) => {
                     unsaid.extend(message.user);
                     let (code, reason) = (RenderFault::CODE.to_owned(), fault.reason);
-                    judged.settled.push((message, Standing::Failed { code, reason }));
+                    checked.settled.push((message, MessageStatus::Failed { code, reason }));
                 }
             }
         }
@@ -364,7 +369,11 @@ impl Judge<'_> {
             return Prepared::of_said(said)?.render(recipient, &around);
         }
         let variant = message.variant.as_deref();
-        match self.scene.zip(variant).and_then(|(scene, variant)| scene.prepared(variant)) {
+        match self
+            .campaign_context
+            .zip(variant)
+            .and_then(|(campaign_context, variant)| campaign_context.prepared(variant))
+        {
             Some(Ok(prepared)) => prepared.render(recipient, &around),
             Some(Err(fault)) => Err(fault.clone()),
             None => Err(wrong("variant: is not there any more")),
@@ -372,13 +381,13 @@ impl Judge<'_> {
     }
 }
 
-fn skipped(Refusal { code, reason }: Refusal) -> Standing {
-    Standing::Skipped { code, reason }
+fn skipped(Refusal { code, reason }: Refusal) -> MessageStatus {
+    MessageStatus::Skipped { code, reason }
 }
 
-fn no_variant() -> Standing {
+fn no_variant() -> MessageStatus {
     let reason = "the campaign has no variants".to_owned();
-    Standing::Failed { code: RenderFault::CODE.to_owned(), reason }
+    MessageStatus::Failed { code: RenderFault::CODE.to_owned(), reason }
 }
 
 /// The caps that count messages on a channel.

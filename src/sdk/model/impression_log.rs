@@ -24,7 +24,7 @@ impl Kind {
 
 /// The displays of one message to one person, as they are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Told {
+pub struct ImpressionLog {
     pub displays: i32,
     /// When the latest was.
     pub last_at: Option<Timestamp>,
@@ -32,7 +32,7 @@ pub struct Told {
     pub told: Vec<i64>,
 }
 
-impl Told {
+impl ImpressionLog {
     /// Counts a display, unless it is one that was told before; says which.
     pub fn count(&mut self, hash: i64, at: Timestamp) -> bool {
         if self.told.contains(&hash) {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_display_told_again_is_not_counted_again() {
-        let mut told = Told::default();
+        let mut told = ImpressionLog::default();
         assert!(told.count(hash_of("a"), Timestamp::from_millis(5)));
         assert!(!told.count(hash_of("a"), Timestamp::from_millis(9)));
         assert!(told.count(hash_of("b"), Timestamp::from_millis(3)));
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn so_many_are_remembered_and_the_oldest_forgotten() {
-        let mut told = Told::default();
+        let mut told = ImpressionLog::default();
         for number in 0..=TOLD_MAX {
             assert!(told.count(i64::try_from(number).unwrap(), Timestamp::from_millis(0)));
         }

@@ -1,6 +1,6 @@
-//! What is told of messages: notes for the spool, from which every report is made.
+//! Message lifecycle events, appended to the spool before PostgreSQL is updated; every report is made of them.
 //!
-//! First told, then kept: what is told twice is one event, what is forgotten is none.
+//! Appending is idempotent (message, kind, event id), so a retry cannot count twice; the other order could lose an event.
 
 use ingest::record::{MessageEvent, MessageKind};
 use kernel::{Error, Result, Timestamp, WorkspaceId};
@@ -8,14 +8,14 @@ use kernel::{Error, Result, Timestamp, WorkspaceId};
 use crate::{
     DeliveryState,
     model::{
-        claimed::{Claimed, Standing, UNKNOWN},
+        claimed::{Claimed, MessageStatus, UNKNOWN},
         message::{NewMessage, Purpose, campaign_uuid, channel_name},
     },
 };
 
-/// One thing that happened to a message.
+/// One event of a message.
 #[derive(Debug, Clone)]
-pub(super) struct Note {
+pub(super) struct LifecycleEvent {
     pub(super) kind: MessageKind,
     campaign: uuid::Uuid,
     user: String,
@@ -29,8 +29,8 @@ pub(super) struct Note {
     reason: String,
 }
 
-impl Note {
-    /// Of a message in a sender's hands.
+impl LifecycleEvent {
+    /// An event of a claimed message.
     pub(super) fn of(message: &Claimed, kind: MessageKind) -> Self {
         Self {
             kind,
@@ -47,7 +47,7 @@ impl Note {
         }
     }
 
-    /// Of a message that is being kept.
+    /// An event of a message that is being inserted.
     pub(super) fn of_new(message: &NewMessage, kind: MessageKind) -> Self {
         Self {
             kind,
@@ -64,12 +64,12 @@ impl Note {
         }
     }
 
-    /// The rule or the code of it, and the words.
+    /// With the code of a rule or provider, and its text.
     pub(super) fn why(self, code: &str, reason: &str) -> Self {
         Self { code: code.to_owned(), reason: reason.to_owned(), ..self }
     }
 
-    /// As one of several of its kind that can happen to a message.
+    /// With an event id, for kinds that can happen to a message several times.
     fn named(self, event_id: String) -> Self {
         Self { event_id, ..self }
     }
@@ -93,66 +93,66 @@ impl Note {
     }
 }
 
-/// What is told of a message that comes to stand so.
-pub(super) fn of_standing(message: &Claimed, standing: &Standing) -> Option<Note> {
-    let note = |kind| Note::of(message, kind);
-    Some(match standing {
-        Standing::Sending { .. } | Standing::Back { .. } => return None,
-        Standing::Held { until, code, reason } => {
-            note(MessageKind::Held).why(code, reason).named(format!("{code}:{}", until.millis()))
+/// The event of a message that gets this status; none where no report counts it.
+pub(super) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<LifecycleEvent> {
+    let event = |kind| LifecycleEvent::of(message, kind);
+    Some(match status {
+        MessageStatus::Sending { .. } | MessageStatus::Back { .. } => return None,
+        MessageStatus::Held { until, code, reason } => {
+            event(MessageKind::Held).why(code, reason).named(format!("{code}:{}", until.millis()))
         }
-        Standing::Sent { .. } => note(MessageKind::Sent),
-        Standing::Skipped { code, reason } => note(MessageKind::Skipped).why(code, reason),
-        Standing::Control => note(MessageKind::Control),
-        Standing::Failed { code, reason } => note(MessageKind::Failed).why(code, reason),
-        Standing::Unknown { reason } => note(MessageKind::Failed).why(UNKNOWN, reason),
-        Standing::Cancelled => note(MessageKind::Cancelled),
+        MessageStatus::Sent { .. } => event(MessageKind::Sent),
+        MessageStatus::Skipped { code, reason } => event(MessageKind::Skipped).why(code, reason),
+        MessageStatus::Control => event(MessageKind::Control),
+        MessageStatus::Failed { code, reason } => event(MessageKind::Failed).why(code, reason),
+        MessageStatus::Unknown { reason } => event(MessageKind::Failed).why(UNKNOWN, reason),
+        MessageStatus::Cancelled => event(MessageKind::Cancelled),
     })
 }
 
-/// What is told of a message that a provider put off.
-pub(super) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> Note {
+/// The event of a message that a provider deferred.
+pub(super) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> LifecycleEvent {
     let name = message.attempts.saturating_add(1).to_string();
-    Note::of(message, MessageKind::Deferred).why(code, reason).named(name)
+    LifecycleEvent::of(message, MessageKind::Deferred).why(code, reason).named(name)
 }
 
-/// Tells of messages of one workspace; returns once that is durable.
+/// Publishes events of one workspace; returns once they are durable.
 ///
 /// # Errors
-/// Unavailable when there is no room for it now.
-pub(super) async fn tell(
+/// Unavailable when the spool has no room.
+pub(super) async fn publish(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    notes: &[Note],
+    events: &[LifecycleEvent],
     at: Timestamp,
 ) -> Result<()> {
-    if notes.is_empty() {
+    if events.is_empty() {
         return Ok(());
     }
-    let events: Vec<MessageEvent<'_>> = notes.iter().map(|note| note.event(at)).collect();
+    let events: Vec<MessageEvent<'_>> = events.iter().map(|event| event.event(at)).collect();
     app.intake().append_message_events(workspace.uuid(), &events, at.millis()).await.map_err(
         |error| {
-            tracing::warn!(%error, "cannot tell of messages");
+            tracing::warn!(%error, "message events not published");
             Error::store_unavailable()
         },
     )
 }
 
-/// Tells of messages of whichever workspaces.
+/// Publishes events of several workspaces.
 ///
 /// # Errors
-/// As [`tell`].
-pub(super) async fn tell_all(
+/// As [`publish`].
+pub(super) async fn publish_all(
     app: &DeliveryState,
-    notes: Vec<(WorkspaceId, Note)>,
+    events: Vec<(WorkspaceId, LifecycleEvent)>,
     at: Timestamp,
 ) -> Result<()> {
-    let mut by_workspace = std::collections::BTreeMap::<WorkspaceId, Vec<Note>>::new();
-    for (workspace, note) in notes {
-        by_workspace.entry(workspace).or_default().push(note);
+    let mut by_workspace = std::collections::BTreeMap::<WorkspaceId, Vec<LifecycleEvent>>::new();
+    for (workspace, event) in events {
+        by_workspace.entry(workspace).or_default().push(event);
     }
-    for (workspace, notes) in by_workspace {
-        tell(app, workspace, &notes, at).await?;
+    for (workspace, events) in by_workspace {
+        publish(app, workspace, &events, at).await?;
     }
     Ok(())
 }

@@ -13,9 +13,9 @@ use super::model::{Basic, Certificate, Mailgun, Secret, SigningKey};
 /// Amazon's certificates that are kept; they change about once a year.
 const CERTIFICATES_MAX: usize = 16;
 
-/// Who may tell. A teller that is not set up is not believed.
+/// The sources that are set up; callbacks of others do not exist.
 #[derive(Debug)]
-pub struct Tellers {
+pub struct CallbackSources {
     /// Twilio, by its auth token.
     pub twilio: Option<SecretString>,
     pub whatsapp: Option<WhatsappCallbacks>,
@@ -55,7 +55,7 @@ impl Ses {
     }
 }
 
-impl Tellers {
+impl CallbackSources {
     /// Reads the settings.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ const FRESH: Duration = Duration::from_secs(10);
 
 /// What all messages of a campaign have in common.
 #[derive(Debug)]
-pub(super) struct Scene {
+pub(super) struct CampaignContext {
     pub(super) campaign: Campaign,
     pub(super) plan: Plan,
     pub(super) quiet: Option<QuietTimeOverride>,
@@ -46,7 +46,7 @@ pub(super) struct Scene {
     made: Instant,
 }
 
-impl Scene {
+impl CampaignContext {
     async fn of(app: &DeliveryState, workspace: WorkspaceId, campaign: Campaign) -> Result<Self> {
         let definition = &campaign.definition;
         let is_marketing = match definition.subscription_category_id {
@@ -168,31 +168,31 @@ pub(super) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
 
 /// Scenes that are kept ready.
 #[derive(Debug, Default)]
-pub(super) struct Scenes(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<Scene>>>);
+pub(super) struct CampaignContexts(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<CampaignContext>>>);
 
-impl Scenes {
+impl CampaignContexts {
     /// That of a campaign at this revision, or a later one.
     pub(super) async fn of(
         &self,
         app: &DeliveryState,
         (workspace, id): (WorkspaceId, CampaignId),
         revision: i64,
-    ) -> Result<Arc<Scene>> {
+    ) -> Result<Arc<CampaignContext>> {
         let kept = self.0.lock().get(&(workspace, id)).cloned();
-        if let Some(scene) =
+        if let Some(campaign_context) =
             kept.filter(|kept| kept.campaign.revision >= revision && kept.made.elapsed() < FRESH)
         {
-            return Ok(scene);
+            return Ok(campaign_context);
         }
         let campaign = campaigns::ops::find(app, workspace, id).await?;
-        let scene = Arc::new(Scene::of(app, workspace, campaign).await?);
-        let mut scenes = self.0.lock();
-        if scenes.len() >= SCENES_MAX {
-            scenes.retain(|_, kept| kept.made.elapsed() < FRESH);
+        let campaign_context = Arc::new(CampaignContext::of(app, workspace, campaign).await?);
+        let mut contexts = self.0.lock();
+        if contexts.len() >= SCENES_MAX {
+            contexts.retain(|_, kept| kept.made.elapsed() < FRESH);
         }
-        if scenes.len() < SCENES_MAX {
-            scenes.insert((workspace, id), Arc::clone(&scene));
+        if contexts.len() < SCENES_MAX {
+            contexts.insert((workspace, id), Arc::clone(&campaign_context));
         }
-        Ok(scene)
+        Ok(campaign_context)
     }
 }

@@ -28,7 +28,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("providers", "kernel config content engines ingest sender_domains campaigns"),
     (
         "delivery",
-        "kernel config content supervisor ingest web contacts sender_domains campaigns stats providers",
+        "kernel config content statistics supervisor ingest web contacts sender_domains campaigns stats providers",
     ),
     ("callbacks", "kernel config supervisor web providers delivery"),
     ("recipient_pages", "kernel content web contacts providers delivery"),

@@ -15,7 +15,7 @@ pub(crate) async fn render_metrics(State(services): State<Services>) -> impl Int
     let (in_flight, waiting) = services.analytics().in_flight_and_waiting();
     for (state, count) in [("in_flight", in_flight), ("waiting", waiting)] {
         let count = f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        metrics::gauge!("clickhouse_queries", "state" => state).set(count);
+        metrics_catalogue::CLICKHOUSE_QUERIES.with([state]).set(count);
     }
     ([(header::CONTENT_TYPE, PROMETHEUS_TEXT)], services.recorder().render())
 }

@@ -59,7 +59,7 @@ pub enum AnalyticsError {
 }
 
 impl AnalyticsError {
-    /// The word under which a failure is counted (`clickhouse_errors_total{kind}`).
+    /// The word under which a failure is counted (`millrace_clickhouse_errors_total{kind}`).
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Unavailable(_) => "unavailable",

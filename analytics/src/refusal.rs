@@ -7,7 +7,7 @@ use super::AnalyticsError;
 
 impl From<AnalyticsError> for Error {
     fn from(fault: AnalyticsError) -> Self {
-        metrics::counter!("clickhouse_errors_total", "kind" => fault.kind()).increment(1);
+        metrics_catalogue::CLICKHOUSE_ERRORS.with([fault.kind()]).increment(1);
         match fault {
             AnalyticsError::Unavailable(_) | AnalyticsError::Late | AnalyticsError::Busy => {
                 tracing::warn!(error = %fault, "clickhouse is unavailable");

@@ -8,7 +8,7 @@
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use metrics::{Counter, counter};
+use metrics_catalogue::handle::Counter;
 use uuid::Uuid;
 
 use crate::{
@@ -106,11 +106,11 @@ impl std::fmt::Debug for Intake {
 
 impl Counters {
     fn register() -> Self {
-        let refused = |reason| counter!("ingest_requests_refused_total", "reason" => reason);
+        let refused = |reason| metrics_catalogue::INGEST_REQUESTS_REFUSED.with([reason]);
         Self {
-            accepted: counter!("ingest_events_accepted_total"),
-            rejected: counter!("ingest_events_rejected_total", "reason" => "invalid"),
-            message_events: counter!("ingest_message_events_total"),
+            accepted: metrics_catalogue::INGEST_EVENTS_ACCEPTED.handle(),
+            rejected: metrics_catalogue::INGEST_EVENTS_REJECTED.with(["invalid"]),
+            message_events: metrics_catalogue::INGEST_MESSAGE_EVENTS.handle(),
             refused_queue: refused("queue_full"),
             refused_disk: refused("spool_full"),
             refused_storage: refused("storage"),

@@ -19,11 +19,11 @@ pub struct Sample {
     pub resident_bytes: Option<f64>,
     /// `process_cpu_seconds_total`.
     pub cpu_seconds: Option<f64>,
-    /// `ingest_events_enqueued_total`.
+    /// `millrace_ingest_events_enqueued_total`.
     pub enqueued: Option<f64>,
-    /// `ingest_events_drained_total`.
+    /// `millrace_ingest_events_drained_total`.
     pub drained: Option<f64>,
-    /// `delivery_queued_total`.
+    /// `millrace_delivery_queued_total`.
     pub queued: Option<f64>,
 }
 
@@ -33,9 +33,9 @@ impl Sample {
         Self {
             resident_bytes: sum(text, "process_resident_memory_bytes"),
             cpu_seconds: sum(text, "process_cpu_seconds_total"),
-            enqueued: sum(text, "ingest_events_enqueued_total"),
-            drained: sum(text, "ingest_events_drained_total"),
-            queued: sum(text, "delivery_queued_total"),
+            enqueued: sum(text, "millrace_ingest_events_enqueued_total"),
+            drained: sum(text, "millrace_ingest_events_drained_total"),
+            queued: sum(text, "millrace_delivery_queued_total"),
         }
     }
 
@@ -133,9 +133,9 @@ impl ServerFigures {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# HELP ingest_events_enqueued_total events\n# TYPE ingest_events_enqueued_total counter\n\
-        ingest_events_enqueued_total 1500\ningest_events_enqueued_totals 9\n\
-        ingest_events_drained_total{consumer=\"a\"} 400\ningest_events_drained_total{consumer=\"b\"} 600 1700000000\n\
+    const TEXT: &str = "# HELP millrace_ingest_events_enqueued_total events\n# TYPE millrace_ingest_events_enqueued_total counter\n\
+        millrace_ingest_events_enqueued_total 1500\nmillrace_ingest_events_enqueued_totals 9\n\
+        millrace_ingest_events_drained_total{consumer=\"a\"} 400\nmillrace_ingest_events_drained_total{consumer=\"b\"} 600 1700000000\n\
         process_resident_memory_bytes 1.5e8\nprocess_cpu_seconds_total 2.5\n";
 
     #[test]

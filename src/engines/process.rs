@@ -193,7 +193,7 @@ async fn keep_alive<E: Engine>(
             }
             backoff = (backoff * 2).min(BACKOFF_MAX);
             // Resolved here: engines start before anything records.
-            metrics::counter!("engine_restarts_total", "engine" => E::NAME).increment(1);
+            metrics_catalogue::ENGINE_RESTARTS.with([E::NAME]).increment(1);
             tokio::select! {
                 started = start(&mut engine) => match started {
                     Ok(running) => break running,

@@ -1,8 +1,8 @@
 //! Keeps long-lived threads and tasks running.
 //!
 //! Each is a *worker*: it has a name, it beats while it works or waits, and it is run again after a panic. A worker is
-//! alive while it runs and its last beat is not older than it may be. Whether it is shows as `worker_alive{name}`, and
-//! how often it was run again as `worker_restarts_total{name}`.
+//! alive while it runs and its last beat is not older than it may be. Whether it is shows as `millrace_worker_alive{name}`, and
+//! how often it was run again as `millrace_worker_restarts_total{name}`.
 //!
 //! - A thread runs under [`Heartbeat::run_blocking`], a task under [`Heartbeat::run`].
 //! - [`Suspects`] narrows repeated panics down to the one position of a log that causes them.
@@ -102,7 +102,7 @@ impl Workers {
         dead.map(|worker| worker.name)
     }
 
-    /// Sets `worker_alive{name}` for every worker; to be called when metrics are read.
+    /// Sets `millrace_worker_alive{name}` for every worker; to be called when metrics are read.
     pub fn observe(&self) {
         let (now, mut alive) = (Instant::now(), BTreeMap::new());
         for worker in self.0.lock().iter() {
@@ -111,7 +111,7 @@ impl Workers {
             *all &= worker.is_alive(now) && !has_ended;
         }
         for (name, is_alive) in alive {
-            metrics::gauge!("worker_alive", "name" => name).set(f64::from(u8::from(is_alive)));
+            metrics_catalogue::WORKER_ALIVE.with([name]).set(f64::from(u8::from(is_alive)));
         }
     }
 }
@@ -221,7 +221,7 @@ impl Heartbeat {
             self.0.panics.store(0, Ordering::Relaxed);
         }
         self.0.panics.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("worker_restarts_total", "name" => self.0.name).increment(1);
+        metrics_catalogue::WORKER_RESTARTS.with([self.0.name]).increment(1);
         tracing::error!(worker = self.0.name, panic = text, "a worker panicked, it is run again");
         Panicked { text }
     }

@@ -1,6 +1,6 @@
 //! The pipeline's metrics, resolved once.
 
-use metrics::{Counter, Histogram, counter, histogram};
+use metrics_catalogue::handle::{Counter, Histogram};
 
 pub(super) struct PipelineMetrics {
     pub events_drained: Counter,
@@ -14,17 +14,17 @@ pub(super) struct PipelineMetrics {
 impl PipelineMetrics {
     pub(super) fn new() -> Self {
         Self {
-            events_drained: counter!("ingest_events_drained_total"),
-            visible_lag_seconds: histogram!("ingest_visible_lag_seconds"),
-            insert_seconds: histogram!("clickhouse_insert_duration_seconds"),
-            insert_rows: counter!("clickhouse_insert_rows_total"),
-            dead_letters: counter!("ingest_dead_letters_total"),
+            events_drained: metrics_catalogue::INGEST_EVENTS_DRAINED.handle(),
+            visible_lag_seconds: metrics_catalogue::INGEST_VISIBLE_LAG_SECONDS.handle(),
+            insert_seconds: metrics_catalogue::CLICKHOUSE_INSERT_DURATION_SECONDS.handle(),
+            insert_rows: metrics_catalogue::CLICKHOUSE_INSERT_ROWS.handle(),
+            dead_letters: metrics_catalogue::INGEST_DEAD_LETTERS.handle(),
         }
     }
 
     /// Counts a failure; `kind` comes from a closed set in this crate.
     #[expect(clippy::unused_self, reason = "one place for all metrics; failures are rare")]
     pub(super) fn error(&self, kind: &'static str) {
-        counter!("clickhouse_errors_total", "kind" => kind).increment(1);
+        metrics_catalogue::CLICKHOUSE_ERRORS.with([kind]).increment(1);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Codes are ClickHouse's (`src/Common/ErrorCodes.cpp`). Only codes that can come from the content of
 //! a row are listed; every other failure is taken for a matter of time and tried again. A wrong guess
-//! that way costs a delay and is seen in `clickhouse_errors_total`; the other way it would cost events.
+//! that way costs a delay and is seen in `millrace_clickhouse_errors_total`; the other way it would cost events.
 
 /// Errors that the content of a row can cause, by ClickHouse's number.
 const CONTENT_CODES: &[u16] = &[

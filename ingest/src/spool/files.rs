@@ -74,7 +74,7 @@ pub(super) fn read_around_bad_sectors(
             Some(_) => {}
             None => {
                 sector.fill(0);
-                metrics::counter!("wal_unreadable_bytes_total").increment(wanted as u64);
+                metrics_catalogue::SPOOL_UNREADABLE_BYTES.increment(wanted as u64);
                 tracing::error!(
                     ?file,
                     offset = at,

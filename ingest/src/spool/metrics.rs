@@ -1,6 +1,6 @@
 //! The spool's metrics, resolved once.
 
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use metrics_catalogue::handle::{Counter, Gauge, Histogram};
 
 pub(super) struct SpoolMetrics {
     pub frames_appended: Counter,
@@ -15,13 +15,13 @@ pub(super) struct SpoolMetrics {
 impl SpoolMetrics {
     pub(super) fn new() -> Self {
         Self {
-            frames_appended: counter!("wal_frames_appended_total"),
-            appended_bytes: counter!("wal_appended_bytes_total"),
-            fsync_seconds: histogram!("wal_fsync_duration_seconds"),
-            used_bytes: gauge!("wal_used_bytes"),
-            limit_bytes: gauge!("wal_limit_bytes"),
-            frames_corrupt: counter!("wal_frames_corrupt_total"),
-            events_enqueued: counter!("ingest_events_enqueued_total"),
+            frames_appended: metrics_catalogue::SPOOL_FRAMES_APPENDED.handle(),
+            appended_bytes: metrics_catalogue::SPOOL_APPENDED_BYTES.handle(),
+            fsync_seconds: metrics_catalogue::SPOOL_FSYNC_DURATION_SECONDS.handle(),
+            used_bytes: metrics_catalogue::SPOOL_USED_BYTES.handle(),
+            limit_bytes: metrics_catalogue::SPOOL_LIMIT_BYTES.handle(),
+            frames_corrupt: metrics_catalogue::SPOOL_FRAMES_CORRUPT.handle(),
+            events_enqueued: metrics_catalogue::INGEST_EVENTS_ENQUEUED.handle(),
         }
     }
 }

@@ -16,7 +16,7 @@
 //!    are durable (directory synced) before anything depends on them.
 //! 7. Appends never go on in a file of an earlier run.
 //! 8. Damage is never silent. A bad frame is passed over to the next good one; what is missing
-//!    before it is counted in `wal_frames_corrupt_total` and logged, except for the frames of a group
+//!    before it is counted in `millrace_spool_frames_corrupt_total` and logged, except for the frames of a group
 //!    that was never acknowledged (each frame says where its group began).
 //! 9. A segment is freed when every registered consumer has durably committed past it; without any
 //!    consumer nothing is freed.

@@ -73,6 +73,5 @@ fn find(named: &HashMap<String, Reference>, names: &[Name]) -> Option<Reference>
 
 /// Counts the reports of a source by their outcome.
 pub fn count(source: &'static str, outcome: &'static str, number: usize) {
-    metrics::counter!("callbacks_signals_total", "source" => source, "outcome" => outcome)
-        .increment(number as u64);
+    metrics_catalogue::CALLBACKS_REPORTS.with([source, outcome]).increment(number as u64);
 }

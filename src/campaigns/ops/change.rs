@@ -186,7 +186,7 @@ pub(super) async fn commit(
     campaign.revision += 1;
     campaign.version += i32::from(version.is_some());
     if let Some(call) = step.call {
-        metrics::counter!("campaign_transitions_total", "call" => call.as_str()).increment(1);
+        metrics_catalogue::CAMPAIGN_TRANSITIONS.with([call.as_str()]).increment(1);
     }
     Ok(Some(campaign))
 }

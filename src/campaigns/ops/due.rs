@@ -122,7 +122,7 @@ async fn keep(
 fn observe_lag(campaign: &Campaign, now: Timestamp) {
     let Some(due) = campaign.state.next_send_at else { return };
     let late_ms = u64::try_from(now.millis() - due.millis()).unwrap_or(0);
-    metrics::histogram!("campaign_due_lag_seconds").record(Duration::from_millis(late_ms));
+    metrics_catalogue::CAMPAIGN_DUE_LAG_SECONDS.record(Duration::from_millis(late_ms));
 }
 
 fn millis(duration: Duration) -> i64 {

@@ -8,7 +8,6 @@ pub mod builtin;
 mod mail;
 mod spamd;
 
-use metrics::counter;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -98,7 +97,7 @@ pub async fn check(spamd: Option<&Spamd>, mail: Mail, now: Timestamp) -> Result<
         Some(Ok(report)) => Report { suggestions: builtin.suggestions, ..report },
         Some(Err(fault)) => {
             tracing::warn!(%fault, "spamd gave no answer, the built-in rules were used");
-            counter!("spam_engine_faults_total", "reason" => fault.reason()).increment(1);
+            metrics_catalogue::SPAM_ENGINE_FAULTS.with([fault.reason()]).increment(1);
             let told =
                 format!("SpamAssassin could not be asked ({fault}): these are the built-in rules");
             let suggestions = std::iter::once(told).chain(builtin.suggestions).collect();
@@ -109,6 +108,6 @@ pub async fn check(spamd: Option<&Spamd>, mail: Mail, now: Timestamp) -> Result<
         Engine::Spamassassin => "spamassassin",
         Engine::Builtin => "builtin",
     };
-    counter!("spam_checks_total", "engine" => engine).increment(1);
+    metrics_catalogue::SPAM_CHECKS.with([engine]).increment(1);
     Ok(report)
 }

@@ -62,7 +62,7 @@ pub(super) async fn ask(app: &DeliveryState) -> Result<bool> {
     let mut is_asked = false;
     for one in &unasked {
         if let Some(reason) = withheld(&mut tx, one, now).await? {
-            metrics::counter!("confirmations_withheld_total", "reason" => reason).increment(1);
+            metrics_catalogue::CONFIRMATIONS_WITHHELD.with([reason]).increment(1);
             continue;
         }
         let message = message(one, &signer)?;

@@ -298,7 +298,7 @@ const RULES: [&str; 14] = [
 
 /// Counts a message that the gate refused by this rule.
 pub(super) fn count_refusal(rule: &str) {
-    metrics::counter!("delivery_gate_refusals_total", "rule" => known_rule(rule)).increment(1);
+    metrics_catalogue::DELIVERY_REFUSALS.with([known_rule(rule)]).increment(1);
 }
 
 fn known_rule(rule: &str) -> &'static str {

@@ -181,7 +181,7 @@ impl Writer<'_> {
             return Ok(false);
         }
         tx.commit().await?;
-        metrics::counter!("delivery_queued_total").increment(placed.len() as u64);
+        metrics_catalogue::DELIVERY_QUEUED.increment(placed.len() as u64);
         Ok(true)
     }
 

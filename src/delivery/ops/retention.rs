@@ -63,6 +63,6 @@ async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
         retention::end(&mut tx, task, now).await?;
     }
     tx.commit().await?;
-    metrics::counter!("retention_deleted_total", "table" => task.name()).increment(deleted);
+    metrics_catalogue::RETENTION_DELETED.with([task.name()]).increment(deleted);
     Ok(has_more)
 }

@@ -200,7 +200,8 @@ async fn call(
         called.done.extend(answered.map(|(message, sent)| settled(app, message, sent, terms)));
     }
     called.left.extend(rest.map(|(message, _)| message));
-    metrics::histogram!("delivery_provider_duration_seconds", "channel" => channel_name(channel))
+    metrics_catalogue::DELIVERY_PROVIDER_DURATION_SECONDS
+        .with([channel_name(channel)])
         .record(began.elapsed());
     called
 }
@@ -353,8 +354,7 @@ fn count(done: &[Done]) {
             _ => "failed",
         };
         let channel = channel_name(it.message.channel);
-        metrics::counter!("delivery_messages_total", "channel" => channel, "outcome" => outcome)
-            .increment(1);
+        metrics_catalogue::DELIVERY_MESSAGES.with([channel, outcome]).increment(1);
     }
 }
 

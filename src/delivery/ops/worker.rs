@@ -197,9 +197,9 @@ async fn measure(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
     let (waiting, oldest) = queues::depth(app.db(), now, COUNTED_MAX).await?;
     let late_ms = oldest.map_or(0, |due| now.millis() - due.millis());
-    metrics::gauge!("delivery_due_messages").set(f64::from(u32::try_from(waiting).unwrap_or(0)));
+    metrics_catalogue::DELIVERY_DUE_MESSAGES.set(f64::from(u32::try_from(waiting).unwrap_or(0)));
     let late = Duration::from_millis(u64::try_from(late_ms).unwrap_or(0));
-    metrics::gauge!("delivery_oldest_due_seconds").set(late.as_secs_f64());
+    metrics_catalogue::DELIVERY_OLDEST_DUE_SECONDS.set(late.as_secs_f64());
     Ok(())
 }
 

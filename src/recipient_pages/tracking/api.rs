@@ -180,11 +180,11 @@ async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engag
     let now = app.clock().now();
     let kind = std::mem::discriminant(&engaged);
     if !app.stored_engagements().admits((message.workspace, message.message, kind), now) {
-        metrics::counter!("tracking_repeats_total").increment(1);
+        metrics_catalogue::TRACKING_REPEATS.increment(1);
         return;
     }
     let Ok(turn) = TELLING.try_acquire() else {
-        metrics::counter!("tracking_untold_total").increment(1);
+        metrics_catalogue::TRACKING_UNRECORDED.increment(1);
         return;
     };
     let is_bot = machine::asks(&fetch.headers);
@@ -193,7 +193,7 @@ async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engag
     let telling = tokio::spawn(async move {
         let _turn = turn;
         if let Err(error) = engagement::publish(&app, &done).await {
-            metrics::counter!("tracking_untold_total").increment(1);
+            metrics_catalogue::TRACKING_UNRECORDED.increment(1);
             tracing::warn!(%error, "an open or a click could not be told");
         }
     });

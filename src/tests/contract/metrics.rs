@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use metrics_catalogue::{METRICS, Metric};
 use serde_json::json;
-use web::telemetry::catalogue::METRICS;
 
 use crate::kit::{Client, Workspace, eventually, server, snapshots};
 
@@ -28,7 +28,7 @@ async fn every_scraped_metric_is_in_the_catalogue_with_its_kind() {
     workspace.api.post("/events/track", &json!([{"eventName": "A"}]), 200).await;
     let text = eventually("the event was drained", || async {
         let text = scrape().await;
-        text.contains("clickhouse_insert_rows_total").then_some(text)
+        text.contains("millrace_clickhouse_insert_rows_total").then_some(text)
     })
     .await;
     let mut seen = BTreeSet::new();
@@ -43,21 +43,21 @@ async fn every_scraped_metric_is_in_the_catalogue_with_its_kind() {
         seen.insert(name.to_owned());
     }
     for name in [
-        "http_requests_total",
-        "http_request_duration_seconds",
-        "http_requests_in_flight",
-        "ingest_events_accepted_total",
-        "ingest_events_rejected_total",
-        "ingest_events_enqueued_total",
-        "ingest_events_drained_total",
-        "ingest_visible_lag_seconds",
-        "wal_frames_appended_total",
-        "wal_fsync_duration_seconds",
-        "wal_used_bytes",
-        "wal_limit_bytes",
-        "clickhouse_insert_duration_seconds",
-        "clickhouse_insert_rows_total",
-        "postgres_connections",
+        "millrace_http_requests_total",
+        "millrace_http_request_duration_seconds",
+        "millrace_http_requests_in_flight",
+        "millrace_ingest_events_accepted_total",
+        "millrace_ingest_events_rejected_total",
+        "millrace_ingest_events_enqueued_total",
+        "millrace_ingest_events_drained_total",
+        "millrace_ingest_visible_lag_seconds",
+        "millrace_spool_frames_appended_total",
+        "millrace_spool_fsync_duration_seconds",
+        "millrace_spool_used_bytes",
+        "millrace_spool_limit_bytes",
+        "millrace_clickhouse_insert_duration_seconds",
+        "millrace_clickhouse_insert_rows_total",
+        "millrace_postgres_connections",
     ] {
         assert!(seen.contains(name), "{name} was not scraped");
     }
@@ -79,11 +79,19 @@ async fn labels_are_never_what_a_caller_can_choose() {
     assert!(text.contains("route=\"/users/{userId}/events\""), "{text}");
 }
 
+/// A name with the names of its labels, as Prometheus shows them.
+fn with_labels(metric: &Metric) -> String {
+    match metric.labels {
+        [] => metric.name.to_owned(),
+        labels => format!("{}{{{}}}", metric.name, labels.join(",")),
+    }
+}
+
 /// The list of metrics in the operator's document: one item a metric, wrapped.
 fn rendered_catalogue() -> String {
     let mut text = String::new();
     for metric in METRICS {
-        let item = format!("- `{}` ({}): {}", metric.name, metric.kind.name(), metric.help);
+        let item = format!("- `{}` ({}): {}", with_labels(metric), metric.kind.name(), metric.help);
         let mut column = 0;
         for word in item.split(' ') {
             let width = word.chars().count();
@@ -120,10 +128,10 @@ fn the_document_of_operations_lists_the_catalogue() {
 }
 
 #[test]
-fn names_kinds_and_units_are_the_reviewed_ones() {
+fn names_labels_kinds_and_units_are_the_reviewed_ones() {
     let mut lines: Vec<String> = METRICS
         .iter()
-        .map(|it| format!("{} {} {}", it.name, it.kind.name(), it.unit.as_str()))
+        .map(|it| format!("{} {} {}", with_labels(it), it.kind.name(), it.unit.as_str()))
         .collect();
     lines.sort();
     snapshots("snapshots").bind(|| insta::assert_snapshot!("metrics", lines.join("\n")));

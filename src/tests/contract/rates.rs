@@ -168,7 +168,7 @@ async fn keys_that_do_not_exist_are_looked_up_at_a_rate_and_known_ones_are_serve
     assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
 
     let metrics = Client::new(&server.admin_url, None).get("/metrics", 200).await.text;
-    let counted = "http_requests_throttled_total{class=\"unknown_keys\"} ";
+    let counted = "millrace_http_requests_throttled_total{class=\"unknown_keys\"} ";
     let counted = metrics.lines().find_map(|line| line.strip_prefix(counted));
     assert!(counted.unwrap().parse::<f64>().unwrap() >= 3.0);
 }

@@ -78,7 +78,7 @@ async fn killed_engines_come_back_where_they_were_with_what_they_had() {
     assert_eq!(address, address_now, "clients that noted the address must find it again");
     let metrics = Client::new(&server.admin_url, None).get("/metrics", 200).await.text;
     for engine in ["PostgreSQL", "ClickHouse"] {
-        let counted = format!("engine_restarts_total{{engine=\"{engine}\"}}");
+        let counted = format!("millrace_engine_restarts_total{{engine=\"{engine}\"}}");
         assert!(metrics.contains(&counted), "{metrics}");
     }
     assert!(server.stop().await.success());

@@ -120,7 +120,7 @@ async fn bodies_that_stop_half_way() {
     withstands(Kind::HalfBody, CONNECTIONS, TWO).await;
     let (server, _turn) = server().await;
     eventually("the memory was given back", async || {
-        let used = metric(server, "http_body_used_bytes", "public").await;
+        let used = metric(server, "millrace_http_body_used_bytes", "public").await;
         (used < 1.0).then_some(())
     })
     .await;
@@ -136,7 +136,7 @@ async fn connections_that_say_nothing_up_to_the_cap_of_one_peer() {
     withstands(Kind::Silent, CONNECTIONS, ONE).await;
     let (server, _turn) = server().await;
     if may_open(CONNECTIONS) {
-        assert!(metric(server, "http_connections_closed_total", "peer_cap").await > 0.0);
+        assert!(metric(server, "millrace_http_connections_closed_total", "peer_cap").await > 0.0);
     }
 }
 
@@ -145,8 +145,10 @@ async fn connections_that_say_nothing_up_to_the_cap_of_the_server() {
     withstands(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
     let (server, _turn) = server().await;
     if may_open(2 * CONNECTIONS) {
-        assert!(metric(server, "http_connections_closed_total", "\"cap\"").await > 0.0);
-        assert!(metric(server, "http_connections", "").await <= (CONNECTIONS_MAX + 10) as f64);
+        assert!(metric(server, "millrace_http_connections_closed_total", "\"cap\"").await > 0.0);
+        assert!(
+            metric(server, "millrace_http_connections", "").await <= (CONNECTIONS_MAX + 10) as f64
+        );
     }
 }
 
@@ -180,7 +182,7 @@ async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
     let pixel = address(&html, &format!("{}/o/", server.url));
     let path = pixel.strip_prefix(&server.url).unwrap().to_owned();
     // The message's own events are recorded first.
-    let stored = async || metric(server, "ingest_message_events_total", "").await;
+    let stored = async || metric(server, "millrace_ingest_message_events_total", "").await;
     let before = eventually("the sending was recorded", async || {
         let first = stored().await;
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -192,8 +194,8 @@ async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
     let minutes = begun.elapsed().as_secs() / 60 + 2;
     let opens = stored().await - before;
     assert!((1.0..=(20 * minutes) as f64).contains(&opens), "{opens} opens in {minutes} minutes");
-    assert!(metric(server, "tracking_repeats_total", "").await > 0.0);
-    assert!(metric(server, "http_requests_throttled_total", "links").await > 0.0);
+    assert!(metric(server, "millrace_tracking_repeats_total", "").await > 0.0);
+    assert!(metric(server, "millrace_http_requests_throttled_total", "links").await > 0.0);
 }
 
 #[tokio::test]

@@ -89,13 +89,13 @@ async fn without_triggered_campaigns_a_frozen_postgres_does_not_fill_the_spool()
     // The key is known from here on, and so is that no campaign waits.
     client.post("/events/track", &json!({"userId": "ann", "eventName": "Before"}), 200).await;
     eventually("it was processed", || async {
-        let waits = metric(&process.admin_url, "trigger_backlog_events").await;
+        let waits = metric(&process.admin_url, "millrace_trigger_backlog_events").await;
         (waits < 1.0).then_some(())
     })
     .await;
     let frozen = Frozen::postgres(&folder);
     track_much(&client).await;
-    let shed = metric(&process.admin_url, "trigger_shed_events_total").await;
+    let shed = metric(&process.admin_url, "millrace_trigger_shed_events_total").await;
     assert!(shed < 1.0, "no campaign waited for them: {shed}");
     assert_eq!(readiness(&process.admin_url, "?for=ingest").await, 200);
     drop(frozen);
@@ -124,7 +124,7 @@ async fn with_one_the_oldest_events_are_shed_before_tracking_stops_and_later_one
     let id = client.post("/campaigns", &campaign, 201).await.json()["id"].clone();
     let id = id.as_str().unwrap();
     client.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
-    let entered = || metric(&process.admin_url, "trigger_entries_total");
+    let entered = || metric(&process.admin_url, "millrace_trigger_entries_total");
     let event = json!({"userId": "ann", "eventName": "Much"});
     client.post("/events/track", &event, 200).await;
     eventually("it is set off", || async { (entered().await >= 1.0).then_some(()) }).await;
@@ -132,7 +132,7 @@ async fn with_one_the_oldest_events_are_shed_before_tracking_stops_and_later_one
     let frozen = Frozen::postgres(&folder);
     track_much(&client).await;
     eventually("some were shed", || async {
-        let shed = metric(&process.admin_url, "trigger_shed_events_total").await;
+        let shed = metric(&process.admin_url, "millrace_trigger_shed_events_total").await;
         (shed >= 1.0).then_some(())
     })
     .await;

@@ -83,17 +83,20 @@ async fn triggers_leave_out_an_event_at_which_they_panic_and_judge_those_after_i
 
     let (process, _) = Process::start(&folder, &environment).await;
     eventually("the event after it sets the campaign off", || async {
-        let entered = metric(&process.admin_url, "trigger_entries_total").await;
+        let entered = metric(&process.admin_url, "millrace_trigger_entries_total").await;
         (entered >= 1.0).then_some(())
     })
     .await;
-    let left_out = metric(&process.admin_url, "trigger_faults_total{kind=\"panic\"}").await;
+    let left_out =
+        metric(&process.admin_url, "millrace_trigger_faults_total{kind=\"panic\"}").await;
     assert!(left_out >= 1.0);
-    let runs = metric(&process.admin_url, "worker_restarts_total{name=\"triggers\"}").await;
+    let runs =
+        metric(&process.admin_url, "millrace_worker_restarts_total{name=\"triggers\"}").await;
     assert!(runs >= 3.0, "{runs}");
     until_readiness(&process.admin_url, "", 200).await;
     assert!(
-        (metric(&process.admin_url, "worker_alive{name=\"triggers\"}").await - 1.0).abs() < 0.1
+        (metric(&process.admin_url, "millrace_worker_alive{name=\"triggers\"}").await - 1.0).abs()
+            < 0.1
     );
     assert!(process.stop().await.success());
 }

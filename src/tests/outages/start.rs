@@ -49,7 +49,7 @@ async fn a_pipeline_that_cannot_start_is_tried_again_and_readiness_waits_for_it(
     })
     .await;
     assert_eq!(readiness(&server.admin_url, "").await, 200);
-    let alive = metric(&server.admin_url, "worker_alive{name=\"pipeline-insert\"}").await;
+    let alive = metric(&server.admin_url, "millrace_worker_alive{name=\"pipeline-insert\"}").await;
     assert!(alive > 0.0);
     until_readiness(&server.admin_url, "?for=delivery", 200).await;
 }

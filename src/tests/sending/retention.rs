@@ -130,7 +130,7 @@ async fn what_is_old_is_deleted_and_the_rules_still_know_of_it() {
     three.until("old history is deleted", old, 0).await;
     let metrics = reqwest::get(format!("{}/metrics", three.servers[0].admin_url)).await.unwrap();
     let metrics = metrics.text().await.unwrap();
-    assert!(metrics.contains("retention_deleted_total"), "deletions are counted");
+    assert!(metrics.contains("millrace_retention_deleted_total"), "deletions are counted");
 
     // A report knows what was sent, a resend who had it, a limit how much is used, an entry that it was the only one.
     let stats = api.get(format!("/campaigns/{once_sent}/stats"), 200).await.json();

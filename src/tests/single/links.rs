@@ -165,7 +165,7 @@ async fn fetched(url: &str, peer: &str) -> reqwest::Response {
 async fn over_rate(sender: &Sender) -> u64 {
     let text = Client::new().get(format!("{}/metrics", sender.admin_url)).send().await;
     let text = text.unwrap().text().await.unwrap();
-    let name = "http_requests_throttled_total{class=\"links\"} ";
+    let name = "millrace_http_requests_throttled_total{class=\"links\"} ";
     text.lines().find_map(|line| line.strip_prefix(name)).map_or(0, |count| count.parse().unwrap())
 }
 

@@ -13,13 +13,13 @@ async fn changes_of_consent_and_the_size_of_the_ledgers_are_metrics() {
     let admin = Client::new(&server().admin_url, None);
     let text = eventually("the ledgers are counted", || async {
         let text = admin.get("/metrics", 200).await.text;
-        text.contains("suppression_rows{").then_some(text)
+        text.contains("millrace_suppression_rows{").then_some(text)
     })
     .await;
     for sample in [
-        "consent_changes_total{channel=\"whatsapp\",action=\"subscribe\"}",
-        "suppression_rows{channel=\"email\",reason=\"hard_bounce\"}",
-        "suppression_rows{channel=\"sms\",reason=\"unsubscribe\"}",
+        "millrace_consent_changes_total{channel=\"whatsapp\",action=\"subscribe\"}",
+        "millrace_suppression_rows{channel=\"email\",reason=\"hard_bounce\"}",
+        "millrace_suppression_rows{channel=\"sms\",reason=\"unsubscribe\"}",
     ] {
         assert!(text.contains(sample), "{sample} is missing of {text}");
     }

@@ -116,11 +116,8 @@ pub async fn append(
 /// Counts entries; once their transaction is committed.
 pub fn count(entries: &[Entry]) {
     for entry in entries {
-        metrics::counter!(
-            "consent_changes_total",
-            "channel" => entry.channel.as_str(),
-            "action" => entry.action.as_str(),
-        )
-        .increment(1);
+        metrics_catalogue::CONSENT_CHANGES
+            .with([entry.channel.as_str(), entry.action.as_str()])
+            .increment(1);
     }
 }

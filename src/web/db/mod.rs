@@ -127,8 +127,8 @@ impl Pinger {
 pub fn observe_pool(pool: &PgPool) {
     let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
     let used = pool.size().saturating_sub(idle);
-    metrics::gauge!("postgres_connections", "state" => "idle").set(f64::from(idle));
-    metrics::gauge!("postgres_connections", "state" => "used").set(f64::from(used));
+    metrics_catalogue::POSTGRES_CONNECTIONS.with(["idle"]).set(f64::from(idle));
+    metrics_catalogue::POSTGRES_CONNECTIONS.with(["used"]).set(f64::from(used));
 }
 
 /// Turns a named constraint into an answer for the caller.

@@ -160,7 +160,7 @@ impl Readiness {
     fn check_workers(&self, is_needed: impl Fn(&str) -> bool) -> Result<()> {
         let Some(name) = self.workers.find_dead(is_needed) else { return Ok(()) };
         tracing::debug!(worker = name, "not ready: a worker is not alive");
-        Err(not_ready("A worker is not alive (see the metric worker_alive)"))
+        Err(not_ready("A worker is not alive (see the metric millrace_worker_alive)"))
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use axum::{extract::MatchedPath, response::Response};
 use http::Method;
-use metrics::{Counter, Gauge, Histogram};
+use metrics_catalogue::handle::{Counter, Gauge, Histogram};
 use parking_lot::RwLock;
 
 use super::{envelope::Refusal, request_id::RequestId};
@@ -36,8 +36,8 @@ struct Route {
 impl Observer {
     pub(super) fn new() -> Self {
         Self(Arc::new(Figures {
-            in_flight: metrics::gauge!("http_requests_in_flight"),
-            aborted: metrics::counter!("http_requests_aborted_total"),
+            in_flight: metrics_catalogue::HTTP_REQUESTS_IN_FLIGHT.handle(),
+            aborted: metrics_catalogue::HTTP_REQUESTS_ABORTED.handle(),
             routes: RwLock::default(),
         }))
     }
@@ -58,8 +58,7 @@ impl Figures {
         if let Some(route) = self.routes.read().get(name) {
             return Arc::clone(route);
         }
-        let seconds =
-            metrics::histogram!("http_request_duration_seconds", "route" => name.to_owned());
+        let seconds = metrics_catalogue::HTTP_REQUEST_DURATION_SECONDS.with([name.to_owned()]);
         let fresh = Arc::new(Route { seconds, requests: RwLock::default() });
         Arc::clone(self.routes.write().entry(name.to_owned()).or_insert(fresh))
     }
@@ -71,12 +70,11 @@ impl Route {
             counter.increment(1);
             return;
         }
-        let counter = metrics::counter!(
-            "http_requests_total",
-            "route" => name.to_owned(),
-            "method" => method,
-            "status" => status.to_string(),
-        );
+        let counter = metrics_catalogue::HTTP_REQUESTS.with([
+            name.to_owned(),
+            method.to_owned(),
+            status.to_string(),
+        ]);
         counter.increment(1);
         self.requests.write().insert((method, status), counter);
     }

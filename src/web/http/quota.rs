@@ -104,7 +104,7 @@ impl Quota {
         if taken.is_ok() {
             return Ok(());
         }
-        metrics::counter!("http_requests_throttled_total", "class" => counts.name).increment(1);
+        metrics_catalogue::HTTP_REQUESTS_THROTTLED.with([counts.name]).increment(1);
         Err(Error::Throttled { retry_after: found.reset })
     }
 }

@@ -230,7 +230,7 @@ impl Class {
 
     /// The refusal of a request over the rate, counted.
     pub(super) fn throttled(&self, status: RateLimitStatus) -> Error {
-        metrics::counter!("http_requests_throttled_total", "class" => self.name).increment(1);
+        metrics_catalogue::HTTP_REQUESTS_THROTTLED.with([self.name]).increment(1);
         Error::Throttled { retry_after: status.reset }
     }
 

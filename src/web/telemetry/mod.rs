@@ -1,8 +1,7 @@
 //! Logs and metrics.
 //!
-//! [`api`] answers scrapes, [`logs`] sets up structured logging, [`catalogue`] names every metric with its kind, unit and help,
-//! [`recorder`] collects them and renders the Prometheus text.
+//! [`api`] answers scrapes, [`logs`] sets up structured logging, [`recorder`] collects the metrics of the crate `metrics_catalogue` and renders them for
+//! Prometheus.
 
-pub mod catalogue;
 pub mod logs;
 pub mod recorder;

@@ -5,8 +5,6 @@ use std::{sync::OnceLock, time::Duration};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
 
-use super::catalogue;
-
 /// Buckets of durations: from a fast fsync to a request that is about to time out.
 const DURATION_SECONDS_BUCKETS: &[f64] = &[
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
@@ -42,7 +40,7 @@ impl Recorder {
                 DURATION_SECONDS_BUCKETS,
             )?
             .install_recorder()?;
-        catalogue::describe();
+        metrics_catalogue::describe();
         let process = Collector::default();
         process.describe();
         Ok(INSTALLED.get_or_init(|| Self { handle, process }).clone())

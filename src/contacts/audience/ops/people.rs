@@ -114,7 +114,7 @@ pub(super) async fn gather(
             outside,
         });
     }
-    metrics::counter!("audience_identifiers_total").increment(PEOPLE_MAX - left);
+    metrics_catalogue::AUDIENCE_IDENTIFIERS.increment(PEOPLE_MAX - left);
     Ok((sets, PEOPLE_MAX - left))
 }
 

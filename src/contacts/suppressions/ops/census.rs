@@ -44,7 +44,7 @@ fn tell(sizes: &[(Ledger, Reason, u64)]) {
             }
             let size = sizes.get(&(*ledger, *reason)).copied().unwrap_or_default();
             let size = f64::from(u32::try_from(size).unwrap_or(u32::MAX));
-            metrics::gauge!("suppression_rows", "channel" => *channel, "reason" => *name).set(size);
+            metrics_catalogue::SUPPRESSION_ROWS.with([*channel, *name]).set(size);
         }
     }
 }

@@ -114,7 +114,7 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
             Err(error) if race::was_lost(&error) => {}
             Err(error) => return Err(error),
         }
-        metrics::counter!("users_upsert_conflicts_total").increment(1);
+        metrics_catalogue::USERS_UPSERT_CONFLICTS.increment(1);
     }
     Err(Error::store_unavailable())
 }
@@ -123,8 +123,8 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
 fn count(verdicts: &Verdicts) -> u64 {
     let done = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().ok());
     let (new, old): (Vec<_>, Vec<_>) = done.partition(|upserted| upserted.is_new);
-    metrics::counter!("users_upserted_total", "outcome" => "created").increment(new.len() as u64);
-    metrics::counter!("users_upserted_total", "outcome" => "updated").increment(old.len() as u64);
+    metrics_catalogue::USERS_UPSERTED.with(["created"]).increment(new.len() as u64);
+    metrics_catalogue::USERS_UPSERTED.with(["updated"]).increment(old.len() as u64);
     new.len() as u64
 }
 

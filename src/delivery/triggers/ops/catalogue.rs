@@ -119,7 +119,7 @@ impl Catalogue {
                 Ok(occurred) => Arc::new(occurred),
                 Err(error) => {
                     tracing::error!(%error, "an event's properties cannot be read, it sets nothing off");
-                    metrics::counter!("trigger_faults_total", "kind" => "event").increment(1);
+                    metrics_catalogue::TRIGGER_FAULTS.with(["event"]).increment(1);
                     continue;
                 }
             };

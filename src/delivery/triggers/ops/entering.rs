@@ -41,7 +41,7 @@ pub(super) async fn enter(app: &DeliveryState, waiting: &Waiting, events: &[Arc<
             continue;
         }
         tracing::error!(campaign = %waiting.id, events = page.len(), %error, "events cannot set a campaign off");
-        metrics::counter!("trigger_faults_total", "kind" => "entry").increment(page.len() as u64);
+        metrics_catalogue::TRIGGER_FAULTS.with(["entry"]).increment(page.len() as u64);
     }
 }
 
@@ -62,7 +62,7 @@ async fn patiently(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>
             }
         };
         tracing::warn!(campaign = %waiting.id, %error, "events wait to set a campaign off");
-        metrics::counter!("trigger_faults_total", "kind" => "store").increment(1);
+        metrics_catalogue::TRIGGER_FAULTS.with(["store"]).increment(1);
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
     }
@@ -77,7 +77,7 @@ async fn once(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>]) ->
     }
     let entered = db::retried(|| write(app, waiting, &meant)).await?;
     if entered > 0 {
-        metrics::counter!("trigger_entries_total").increment(entered);
+        metrics_catalogue::TRIGGER_ENTRIES.increment(entered);
         app.due_signal().notify();
         observe_lag(app, page);
     }
@@ -87,7 +87,7 @@ async fn once(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>]) ->
 fn observe_lag(app: &DeliveryState, page: &[Arc<Occurred>]) {
     let Some(first) = page.iter().map(|event| event.received).min() else { return };
     let late_ms = u64::try_from(app.clock().now().millis() - first.millis()).unwrap_or(0);
-    metrics::histogram!("trigger_lag_seconds").record(Duration::from_millis(late_ms));
+    metrics_catalogue::TRIGGER_LAG_SECONDS.record(Duration::from_millis(late_ms));
 }
 
 /// The events of profiles that there are. An event of somebody unknown is nobody's when they turn up later.

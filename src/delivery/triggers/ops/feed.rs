@@ -221,8 +221,7 @@ impl Feed {
                     frames = round.left_out,
                     "triggers panicked at a frame each time, its events set nothing off"
                 );
-                metrics::counter!("trigger_faults_total", "kind" => "panic")
-                    .increment(round.left_out);
+                metrics_catalogue::TRIGGER_FAULTS.with(["panic"]).increment(round.left_out);
             }
         }
         Ok(round)
@@ -289,7 +288,7 @@ impl Feed {
         } else {
             round.events
         };
-        metrics::counter!("trigger_shed_events_total").increment(events);
+        metrics_catalogue::TRIGGER_SHED_EVENTS.increment(events);
         *self.shed.get_or_insert(0) += events;
     }
 
@@ -308,7 +307,7 @@ impl Feed {
             tracing::warn!(%error, "the cursor of triggers could not be written");
         }
         #[expect(clippy::cast_precision_loss, reason = "a gauge")]
-        metrics::gauge!("trigger_backlog_events").set(self.cursor.behind().events as f64);
+        metrics_catalogue::TRIGGER_BACKLOG_EVENTS.set(self.cursor.behind().events as f64);
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 };
 
 use kernel::{Error, WorkspaceId};
-use metrics::{Counter, Gauge};
+use metrics_catalogue::handle::{Counter, Gauge};
 use parking_lot::{Mutex, RwLock};
 use tokio::{sync::Semaphore, time::Instant};
 
@@ -94,11 +94,11 @@ struct Pool {
 
 impl Pool {
     fn new(limit_bytes: usize, name: &'static str) -> Self {
-        metrics::gauge!("http_body_limit_bytes", "budget" => name).set(as_f64(limit_bytes));
+        metrics_catalogue::HTTP_BODY_LIMIT_BYTES.with([name]).set(as_f64(limit_bytes));
         Self {
             limit_bytes,
             used_bytes: AtomicUsize::new(0),
-            used_gauge: metrics::gauge!("http_body_used_bytes", "budget" => name),
+            used_gauge: metrics_catalogue::HTTP_BODY_USED_BYTES.with([name]),
             refused: refused(name),
         }
     }
@@ -121,7 +121,7 @@ impl Pool {
 }
 
 fn refused(limit: &'static str) -> Counter {
-    metrics::counter!("http_bodies_refused_total", "limit" => limit)
+    metrics_catalogue::HTTP_BODIES_REFUSED.with([limit])
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a gauge is a double")]

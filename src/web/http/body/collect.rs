@@ -130,7 +130,7 @@ async fn next_chunk(
     loop {
         let (by, limit) = pace.deadline(Instant::now(), received);
         let Ok(frame) = timeout_at(by, body.frame()).await else {
-            metrics::counter!("http_bodies_timed_out_total", "limit" => limit).increment(1);
+            metrics_catalogue::HTTP_BODIES_TIMED_OUT.with([limit]).increment(1);
             return Err(Error::RequestTimeout);
         };
         match frame {

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use metrics::Gauge;
+use metrics_catalogue::handle::Gauge;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -107,7 +107,7 @@ impl Drop for Place {
 impl Connections {
     pub(super) fn new(options: &ServeOptions) -> Arc<Self> {
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a double")]
-        metrics::gauge!("http_connections_limit").set(options.connections_max as f64);
+        metrics_catalogue::HTTP_CONNECTIONS_LIMIT.set(options.connections_max as f64);
         Arc::new(Self {
             total_max: options.connections_max,
             per_peer_max: options.peer_connections_max,
@@ -115,7 +115,7 @@ impl Connections {
             proxies: options.trusted_proxies.clone(),
             open: Mutex::default(),
             ended: Notify::new(),
-            gauge: metrics::gauge!("http_connections"),
+            gauge: metrics_catalogue::HTTP_CONNECTIONS.handle(),
         })
     }
 
@@ -126,7 +126,7 @@ impl Connections {
         let of_peer = open.by_peer.get(&peer).map_or(0, HashMap::len);
         if of_peer >= self.per_peer_max && !self.proxies.include(address.to_canonical()) {
             let idle = open.longest_idle_of(peer, self.idle_min).ok_or_else(|| {
-                metrics::counter!("http_connections_refused_total").increment(1);
+                metrics_catalogue::HTTP_CONNECTIONS_REFUSED.increment(1);
                 NoRoom::OfPeer
             })?;
             self.close(&mut open, idle, "peer_cap");
@@ -171,7 +171,7 @@ impl Connections {
 
 /// Counts a connection that was closed before its peer closed it.
 pub(super) fn closed(reason: &'static str) {
-    metrics::counter!("http_connections_closed_total", "reason" => reason).increment(1);
+    metrics_catalogue::HTTP_CONNECTIONS_CLOSED.with([reason]).increment(1);
 }
 
 impl Open {

@@ -20,12 +20,12 @@ async fn requests_are_counted_by_matched_route() {
     reqwest::Client::new().request(invented, server.url("/named/1")).send().await.unwrap();
     let text = handle.render();
     let expect = |line: &str| assert!(text.contains(line), "{line} is missing in:\n{text}");
-    expect(r#"http_requests_total{route="/named/{id}",method="GET",status="200"} 2"#);
-    expect(r#"http_requests_total{route="<unknown>",method="GET",status="404"} 1"#);
-    expect(r#"http_requests_total{route="/panics",method="GET",status="500"} 1"#);
-    expect(r#"http_requests_total{route="/named/{id}",method="POST",status="405"} 1"#);
-    expect(r#"http_requests_total{route="/named/{id}",method="OTHER",status="405"} 1"#);
-    expect("http_requests_in_flight 0");
-    expect(r#"http_request_duration_seconds_count{route="/named/{id}"} 4"#);
+    expect(r#"millrace_http_requests_total{route="/named/{id}",method="GET",status="200"} 2"#);
+    expect(r#"millrace_http_requests_total{route="<unknown>",method="GET",status="404"} 1"#);
+    expect(r#"millrace_http_requests_total{route="/panics",method="GET",status="500"} 1"#);
+    expect(r#"millrace_http_requests_total{route="/named/{id}",method="POST",status="405"} 1"#);
+    expect(r#"millrace_http_requests_total{route="/named/{id}",method="OTHER",status="405"} 1"#);
+    expect("millrace_http_requests_in_flight 0");
+    expect(r#"millrace_http_request_duration_seconds_count{route="/named/{id}"} 4"#);
     assert!(!text.contains("secret") && !text.contains("nowhere"), "{text}");
 }

@@ -23,9 +23,9 @@ pub mod handle {
 /// How a metric moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows.
+    /// A count that only grows.
     Counter,
-    /// Goes up and down.
+    /// A value that goes up and down.
     Gauge,
     /// A distribution, in buckets.
     Histogram,
@@ -47,7 +47,7 @@ impl Kind {
 pub struct Metric {
     /// Its name as scraped, labels excluded.
     pub name: &'static str,
-    /// How it moves.
+    /// Whether it is a counter, a gauge or a histogram.
     pub kind: Kind,
     /// Unit of its values; base units only.
     pub unit: Unit,

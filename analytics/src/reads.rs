@@ -160,10 +160,14 @@ impl Read {
         self,
         ask: impl AsyncFnOnce(Query) -> clickhouse::error::Result<T>,
     ) -> Result<T, AnalyticsError> {
-        let mut left = self.reads.0.limits.time_max;
-        let _place = self.reads.place(&mut left).await?;
-        let answer = in_time(&mut left, ask(self.query)).await??;
-        self.reads.answered();
+        let Self { query, reads } = self;
+        let answer = async {
+            let mut left = reads.0.limits.time_max;
+            let _place = reads.place(&mut left).await?;
+            Ok(in_time(&mut left, ask(query)).await??)
+        };
+        let answer = answer.await.inspect_err(observe)?;
+        reads.answered();
         Ok(answer)
     }
 
@@ -196,14 +200,25 @@ impl<T> RowStream<T> {
         T: RowRead,
     {
         let Self { cursor, reads, place, left } = self;
-        if place.is_none() {
-            *place = Some(reads.place(left).await?);
-            let first = in_time(left, cursor.next()).await??;
+        let is_first = place.is_none();
+        let row = async {
+            if is_first {
+                *place = Some(reads.place(left).await?);
+            }
+            Ok(in_time(left, cursor.next()).await??)
+        };
+        let row = row.await.inspect_err(observe)?;
+        if is_first {
             reads.answered();
-            return Ok(first);
         }
-        Ok(in_time(left, cursor.next()).await??)
+        Ok(row)
     }
+}
+
+/// Counts and logs a query that failed.
+fn observe(error: &AnalyticsError) {
+    metrics_catalogue::CLICKHOUSE_ERRORS.with([error.kind()]).increment(1);
+    tracing::warn!(%error, kind = error.kind(), "a query to ClickHouse failed");
 }
 
 #[cfg(test)]

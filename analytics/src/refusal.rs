@@ -1,25 +1,23 @@
-//! How a fault of ClickHouse reads as an error: what is away is "come back", a question that asks too much is the
-//! caller's, the rest is ours.
+//! Errors of ClickHouse as [`Error`]s: what is unavailable, what asks for too much, and what is a bug.
 
-use kernel::Error;
+use kernel::{
+    Error,
+    store::{Store, StoreFault},
+};
 
 use super::AnalyticsError;
 
 impl From<AnalyticsError> for Error {
-    fn from(fault: AnalyticsError) -> Self {
-        metrics_catalogue::CLICKHOUSE_ERRORS.with([fault.kind()]).increment(1);
-        match fault {
+    fn from(error: AnalyticsError) -> Self {
+        match error {
             AnalyticsError::Unavailable(_) | AnalyticsError::Late | AnalyticsError::Busy => {
-                tracing::warn!(error = %fault, "clickhouse is unavailable");
-                Self::analytics_unavailable()
+                let cause = Some(anyhow::Error::new(error));
+                Self::Store(StoreFault::Unavailable { store: Store::Clickhouse, cause })
             }
             AnalyticsError::Timeout(_)
             | AnalyticsError::TooMuch(_)
-            | AnalyticsError::Question(_) => {
-                tracing::warn!(error = %fault, "a question asks too much");
-                Self::bad_request(fault.to_string())
-            }
-            _ => Self::Internal(anyhow::Error::new(fault)),
+            | AnalyticsError::Question(_) => Self::bad_request(error.to_string()),
+            _ => Self::Internal(anyhow::Error::new(error)),
         }
     }
 }

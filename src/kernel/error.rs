@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use crate::store::{Store, StoreFault};
+
 /// The result of everything that can be refused.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -85,11 +87,24 @@ pub enum Error {
         /// When to come back, where that can be said.
         retry_after: Option<Duration>,
     },
-    /// A fault of ours: logged in full, answered without a word of it.
+    /// PostgreSQL or ClickHouse failed.
+    Store(StoreFault),
+    /// A bug, or an environment that is broken: logged in full, answered without details.
     Internal(anyhow::Error),
 }
 
-/// When to come back after PostgreSQL did not answer.
+/// How grave an error is for the people who run the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The caller's mistake, or a limit of the caller.
+    Refusal,
+    /// Something needed is unavailable at the moment.
+    Outage,
+    /// A bug, or an environment that is broken.
+    Fault,
+}
+
+/// When to come back after a store did not answer.
 const STORE_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl Error {
@@ -109,19 +124,48 @@ impl Error {
         Self::Internal(anyhow::Error::msg(context))
     }
 
-    /// PostgreSQL did not answer.
+    /// PostgreSQL is unavailable; it was not asked, or did not answer in time.
     pub const fn store_unavailable() -> Self {
-        Self::Unavailable {
-            what: "The control-plane store is unavailable",
-            retry_after: Some(STORE_RETRY_AFTER),
+        Self::Store(StoreFault::Unavailable { store: Store::Postgres, cause: None })
+    }
+
+    /// Whether trying again later may help, without a change of the request.
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self.severity(), Severity::Outage)
+    }
+
+    /// How grave this is for the people who run the service.
+    pub const fn severity(&self) -> Severity {
+        match self {
+            Self::Unavailable { .. } | Self::Store(StoreFault::Unavailable { .. }) => {
+                Severity::Outage
+            }
+            Self::Internal(_) | Self::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_)) => {
+                Severity::Fault
+            }
+            _ => Severity::Refusal,
         }
     }
 
-    /// ClickHouse did not answer.
-    pub const fn analytics_unavailable() -> Self {
-        Self::Unavailable {
-            what: "The analytics store is unavailable",
-            retry_after: Some(STORE_RETRY_AFTER),
+    /// When to come back, where that can be said.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled { retry_after } => Some(*retry_after),
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::Store(StoreFault::Unavailable { .. }) => Some(STORE_RETRY_AFTER),
+            _ => None,
+        }
+    }
+
+    /// The text for the caller. The details of faults stay in the log ([`Display`](fmt::Display)).
+    pub fn message(&self) -> String {
+        match self {
+            Self::Store(StoreFault::Unavailable { store, .. }) => match store {
+                Store::Postgres => "The control-plane store is unavailable".to_owned(),
+                Store::Clickhouse => "The analytics store is unavailable".to_owned(),
+            },
+            Self::Internal(_) | Self::Store(_) => "Internal Server Error".to_owned(),
+            _ => self.to_string(),
         }
     }
 }
@@ -159,6 +203,7 @@ impl fmt::Display for Error {
             Self::UnsupportedMediaType(form) => f.write_str(form),
             Self::Throttled { .. } => f.write_str("Too Many Requests"),
             Self::Unavailable { what, .. } => f.write_str(what),
+            Self::Store(fault) => fault.fmt(f),
             Self::Internal(fault) => write!(f, "{fault:#}"),
         }
     }
@@ -168,6 +213,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Internal(fault) => Some(fault.as_ref()),
+            Self::Store(fault) => fault.cause().map(AsRef::as_ref),
             _ => None,
         }
     }

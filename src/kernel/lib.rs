@@ -18,6 +18,7 @@ pub mod fields;
 pub mod outage;
 pub mod quiet;
 pub mod schema;
+pub mod store;
 pub mod time_of_day;
 pub mod zone;
 
@@ -25,7 +26,7 @@ pub use self::{
     channel::{Channel, ChannelSet},
     clock::{Clock, ClockHand},
     email::{EmailAddress, NotAnEmailAddress},
-    error::{Error, FieldError, Result},
+    error::{Error, FieldError, Result, Severity},
     id::{
         CampaignId, KeyId, ListId, MalformedId, MessageId, OrganizationId, SenderDomainId, UserId,
         VersionId, WorkspaceId,

@@ -1,49 +1,65 @@
-//! How a fault of PostgreSQL reads as an error: what is away is "come back", the rest is ours.
+//! Errors of PostgreSQL as [`Error`]s.
 
-use crate::{Error, outage};
+use crate::{
+    Error, outage,
+    store::{Store, StoreFault},
+};
 
-/// What a SQLSTATE says about the server, where it does not say that the statement was wrong.
+/// What an SQLSTATE means for the transaction that got it.
+///
+/// Source: Appendix A of PostgreSQL's documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
-    /// The connection leads nowhere useful any more: class 08 (connection), 57P01 to 57P05 (shut down, starting up,
+enum Meaning {
+    /// The connection is of no use any more: class 08 (connection), 57P01 to 57P05 (shut down, starting up,
     /// dropped), 25006 (the server became read-only, as after a failover). Connections made before are closed.
     Gone,
     /// No room or no time at the moment: class 53 (connections, memory or locks used up, disk full), 57014 (over
     /// `statement_timeout`), 55P03 (over `lock_timeout`).
     Busy,
+    /// `serialization_failure` and `deadlock_detected`.
+    LostRace,
+    /// `unique_violation`.
+    Duplicate,
+    /// The statement is wrong.
+    Wrong,
 }
 
-fn trouble(state: &str) -> Option<Trouble> {
+fn meaning(state: &str) -> Meaning {
     match state {
-        "25006" => Some(Trouble::Gone),
-        "57014" | "55P03" => Some(Trouble::Busy),
-        _ if state.starts_with("08") || state.starts_with("57P0") => Some(Trouble::Gone),
-        _ if state.starts_with("53") => Some(Trouble::Busy),
-        _ => None,
+        "25006" => Meaning::Gone,
+        "57014" | "55P03" => Meaning::Busy,
+        "40001" | "40P01" => Meaning::LostRace,
+        "23505" => Meaning::Duplicate,
+        _ if state.starts_with("08") || state.starts_with("57P0") => Meaning::Gone,
+        _ if state.starts_with("53") => Meaning::Busy,
+        _ => Meaning::Wrong,
     }
 }
 
 impl From<sqlx::Error> for Error {
-    fn from(fault: sqlx::Error) -> Self {
-        match &fault {
+    fn from(error: sqlx::Error) -> Self {
+        let meaning = match &error {
             sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_) => {
-                tracing::warn!(error = %fault, "postgres is unavailable");
-                Self::store_unavailable()
+            | sqlx::Error::Tls(_) => Meaning::Busy,
+            sqlx::Error::Database(answer) => {
+                answer.code().map_or(Meaning::Wrong, |state| meaning(&state))
             }
-            sqlx::Error::Database(answer)
-                if answer.code().is_some_and(|state| trouble(&state).is_some()) =>
-            {
-                if answer.code().and_then(|state| trouble(&state)) == Some(Trouble::Gone) {
-                    outage::note();
-                }
-                tracing::warn!(error = %fault, "postgres is unavailable");
-                Self::store_unavailable()
+            _ => Meaning::Wrong,
+        };
+        if meaning == Meaning::Gone {
+            outage::note();
+        }
+        let cause = anyhow::Error::new(error);
+        match meaning {
+            Meaning::Gone | Meaning::Busy => {
+                Self::Store(StoreFault::Unavailable { store: Store::Postgres, cause: Some(cause) })
             }
-            _ => Self::Internal(anyhow::Error::new(fault)),
+            Meaning::LostRace => Self::Store(StoreFault::LostRace(cause)),
+            Meaning::Duplicate => Self::Store(StoreFault::Duplicate(cause)),
+            Meaning::Wrong => Self::Internal(cause),
         }
     }
 }
@@ -53,17 +69,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outages_are_told_from_wrong_statements() {
-        for state in ["08006", "08001", "57P01", "57P02", "57P03", "25006"] {
-            assert_eq!(trouble(state), Some(Trouble::Gone), "{state}");
+    fn every_sqlstate_has_its_meaning() {
+        for (expected, states) in [
+            (Meaning::Gone, &["08006", "08001", "57P01", "57P02", "57P03", "25006"][..]),
+            (Meaning::Busy, &["53100", "53200", "53300", "57014", "55P03"]),
+            (Meaning::LostRace, &["40001", "40P01"]),
+            (Meaning::Duplicate, &["23505"]),
+            (Meaning::Wrong, &["42601", "25001", "23503"]),
+        ] {
+            for state in states {
+                assert_eq!(meaning(state), expected, "{state}");
+            }
         }
-        for state in ["53100", "53200", "53300", "57014", "55P03"] {
-            assert_eq!(trouble(state), Some(Trouble::Busy), "{state}");
-        }
-        for state in ["23505", "42601", "25001", "40001"] {
-            assert_eq!(trouble(state), None, "{state}");
-        }
-        assert!(matches!(Error::from(sqlx::Error::PoolTimedOut), Error::Unavailable { .. }));
+    }
+
+    #[test]
+    fn a_pool_without_connections_is_an_outage_and_a_missing_row_is_a_bug() {
+        assert!(Error::from(sqlx::Error::PoolTimedOut).is_unavailable());
         assert!(matches!(Error::from(sqlx::Error::RowNotFound), Error::Internal(_)));
     }
 }

@@ -6,6 +6,7 @@ pub mod auth;
 pub mod db;
 pub mod http;
 pub mod links;
+pub mod spool;
 pub mod telemetry;
 
 mod services;

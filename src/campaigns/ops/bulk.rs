@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use kernel::{CampaignId, Error, Result};
+use kernel::{CampaignId, Error, Result, Severity};
 
 use super::{NOT_FOUND, Step, Who, archive, change, duplicate, remove, unarchive};
 use crate::{
@@ -103,9 +103,8 @@ fn union(definition: &Definition, tags: &[String]) -> Result<Vec<String>> {
 
 /// What a caller is told of one that failed; a fault of ours stays here.
 fn reason(error: &Error) -> String {
-    if let Error::Internal(fault) = error {
-        tracing::error!(error = format!("{fault:#}"), "one of many campaigns failed");
-        return "Internal Server Error".to_owned();
+    if error.severity() == Severity::Fault {
+        tracing::error!(%error, "one of many campaigns failed");
     }
-    error.to_string()
+    error.message()
 }

@@ -75,8 +75,8 @@ async fn take_up(app: &CampaignState) -> Result<i64> {
                 begun += u32::from(matches!(made, Made::Begun(_)));
                 keep(&mut tx, workspace, (&campaign, made), now).await?;
             }
-            // Of a store that is away no campaign is to blame.
-            Err(away @ Error::Unavailable { .. }) => return Err(away),
+            // An outage is not the fault of a campaign.
+            Err(error) if error.is_unavailable() => return Err(error),
             // One that cannot be judged must not stand in the way of the others.
             Err(error) => {
                 tracing::error!(campaign = %id, %error, "a campaign that is due was put off");

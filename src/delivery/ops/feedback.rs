@@ -16,7 +16,7 @@ use contacts::{
         ops::deliverability,
     },
 };
-use ingest::{intake::TrackError, record::MessageEvent};
+use ingest::record::MessageEvent;
 use kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId};
 use providers::model::{
     AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Reference,
@@ -28,6 +28,7 @@ use web::{
     audit::{self, Entry, Origin, Write},
     db,
     http::Requester,
+    spool::append_failed,
 };
 
 use crate::{
@@ -129,7 +130,7 @@ async fn publish(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result
         app.intake()
             .append_message_events(*workspace, &events, now.millis())
             .await
-            .map_err(untold)?;
+            .map_err(append_failed)?;
     }
     Ok(())
 }
@@ -157,16 +158,6 @@ fn event<'a>(
         code,
         reason,
         ..MessageEvent::default()
-    }
-}
-
-fn untold(error: TrackError) -> Error {
-    match error {
-        TrackError::Saturated(_) => Error::Unavailable {
-            what: "Ingest is temporarily saturated",
-            retry_after: Some(Duration::from_secs(1)),
-        },
-        error => Error::Internal(error.into()),
     }
 }
 

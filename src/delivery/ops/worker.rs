@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kernel::{Result, Timestamp};
+use kernel::{Result, Severity, Timestamp};
 use supervisor::Heartbeat;
 use tokio::{sync::watch, task::JoinSet};
 use web::db;
@@ -121,13 +121,13 @@ async fn rest(stop: &mut watch::Receiver<bool>, pause: impl Future<Output = ()>)
     }
 }
 
-/// Says what went wrong; that a store is away is told of elsewhere.
+/// Logs a failure; true when there was one.
 fn complain(what: &str, result: Result<()>) -> bool {
     if let Err(error) = result {
-        if let kernel::Error::Internal(_) = error {
-            tracing::error!(%error, "{what}");
-        } else {
-            tracing::debug!(%error, "{what}");
+        match error.severity() {
+            Severity::Fault => tracing::error!(%error, "{what}"),
+            Severity::Outage => tracing::warn!(%error, "{what}"),
+            Severity::Refusal => tracing::debug!(%error, "{what}"),
         }
         return true;
     }

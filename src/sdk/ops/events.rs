@@ -1,14 +1,12 @@
 //! What people did with in-app messages, as their apps tell it.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc};
 
 use delivery::store::in_app::{find_test, see_test};
-use ingest::{
-    intake::TrackError,
-    record::{MessageEvent, MessageKind},
-};
+use ingest::record::{MessageEvent, MessageKind};
 use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use uuid::Uuid;
+use web::spool::append_failed;
 
 use super::{
     live::Ready,
@@ -25,8 +23,6 @@ use crate::{
 pub(crate) const AGE_DAYS_MAX: i64 = 30;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
-/// When to come back while the write path has no room.
-const SATURATED_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// What a message is called that was not handed over to this person.
 const NO_MESSAGE: Error = Error::NotFound("Message");
 
@@ -53,17 +49,6 @@ pub(crate) struct Happened {
     pub(crate) button: Option<String>,
     pub(crate) platform: &'static str,
     pub(crate) app_id: Option<String>,
-}
-
-/// What could not be told for want of room, or for another reason.
-pub(super) fn untold(error: TrackError) -> Error {
-    match error {
-        TrackError::Saturated(_) => Error::Unavailable {
-            what: "Ingest is temporarily saturated",
-            retry_after: Some(SATURATED_RETRY_AFTER),
-        },
-        error => Error::Internal(error.into()),
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -286,5 +271,5 @@ async fn tell(
     app.intake()
         .append_message_events(workspace.uuid(), &events, now.millis())
         .await
-        .map_err(untold)
+        .map_err(append_failed)
 }

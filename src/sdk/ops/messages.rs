@@ -20,9 +20,12 @@ use ingest::record::{MessageEvent, MessageKind};
 use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use web::links::{Link, Preferences, Signer};
+use web::{
+    links::{Link, Preferences, Signer},
+    spool::append_failed,
+};
 
-use super::{events::untold, live::Ready};
+use super::live::Ready;
 use crate::{
     SdkState,
     model::{self, Shown},
@@ -296,7 +299,7 @@ pub(super) async fn keep(
     app.intake()
         .append_message_events(workspace.uuid(), &events, now.millis())
         .await
-        .map_err(untold)?;
+        .map_err(append_failed)?;
     let lines: Vec<recipients::Recipient> = changed
         .iter()
         .map(|it| recipients::Recipient {

@@ -5,22 +5,12 @@
 
 use std::{future::Future, time::Duration};
 
-use kernel::{Error, Result};
+use kernel::{Error, Result, store::StoreFault};
 
 /// Tries of one piece of work; the last one's failure is the caller's.
 const TRIES_MAX: u32 = 5;
 /// Pause before the second try; it doubles, and a random part of it is added.
 const PAUSE: Duration = Duration::from_millis(5);
-
-/// `serialization_failure` and `deadlock_detected`: nothing was wrong but the moment.
-fn lost_a_race(error: &Error) -> bool {
-    let Error::Internal(fault) = error else { return false };
-    matches!(
-        fault.downcast_ref::<sqlx::Error>(),
-        Some(sqlx::Error::Database(answer))
-            if matches!(answer.code().as_deref(), Some("40001" | "40P01"))
-    )
-}
 
 /// Does `work`, a whole transaction from its beginning to its commit, again while it loses races.
 ///
@@ -34,7 +24,7 @@ where
     let mut pause = PAUSE;
     for _ in 1..TRIES_MAX {
         match work().await {
-            Err(error) if lost_a_race(&error) => {
+            Err(error @ Error::Store(StoreFault::LostRace(_))) => {
                 tracing::debug!(%error, "a transaction begins again");
                 tokio::time::sleep(pause.mul_f64(1.0 + rand::random::<f64>())).await;
                 pause *= 2;

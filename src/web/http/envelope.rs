@@ -22,7 +22,7 @@ use http::{
     },
 };
 use http_body_util::{BodyExt as _, Limited};
-use kernel::{Error, Timestamp};
+use kernel::{Error, Severity, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,8 +62,15 @@ pub struct HtmlErrorPage(pub fn(StatusCode) -> String);
 pub(super) struct Refusal {
     message: String,
     errors: Vec<String>,
-    /// The fault behind a 500, which is logged and not answered.
-    pub(super) fault: Option<Arc<anyhow::Error>>,
+    /// What is logged and not answered.
+    pub(super) logged: Option<Arc<LoggedError>>,
+}
+
+/// An error that the people who run the service should see.
+#[derive(Debug)]
+pub(super) struct LoggedError {
+    pub(super) severity: Severity,
+    pub(super) text: String,
 }
 
 /// An [`Error`] as the answer to a request: what handlers and extractors fail with.
@@ -95,11 +102,10 @@ impl IntoResponse for ApiError {
             Error::UnsupportedMediaType(_) => {
                 headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, zstd"));
             }
-            Error::Throttled { retry_after }
-            | Error::Unavailable { retry_after: Some(retry_after), .. } => {
-                headers.insert(RETRY_AFTER, whole_seconds(*retry_after));
-            }
             _ => {}
+        }
+        if let Some(retry_after) = error.retry_after() {
+            headers.insert(RETRY_AFTER, whole_seconds(retry_after));
         }
         response.extensions_mut().insert(Refusal::from(error));
         response
@@ -108,7 +114,10 @@ impl IntoResponse for ApiError {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        let plain = |message: String| Self { message, errors: Vec::new(), fault: None };
+        // Other refusals are not logged: any caller can cause them, as often as it likes.
+        let logged = matches!(error, Error::Store(_) | Error::Internal(_))
+            .then(|| Arc::new(LoggedError { severity: error.severity(), text: error.to_string() }));
+        let plain = |message: String| Self { message, errors: Vec::new(), logged };
         match error {
             Error::Invalid(fields) => {
                 let errors: Vec<String> = fields.iter().map(ToString::to_string).collect();
@@ -120,10 +129,7 @@ impl From<Error> for Refusal {
                 Self { errors, ..plain(message) }
             }
             Error::BadRequest { message, errors } => Self { errors, ..plain(message) },
-            Error::Internal(fault) => {
-                Self { fault: Some(Arc::new(fault)), ..plain("Internal Server Error".to_owned()) }
-            }
-            other => plain(other.to_string()),
+            other => plain(other.message()),
         }
     }
 }
@@ -198,7 +204,7 @@ async fn foreign(status: StatusCode, headers: &HeaderMap, body: Body) -> Refusal
         let text = if is_text(headers) { collected(body).await } else { None };
         errors.push(text.unwrap_or_else(|| message.clone()));
     }
-    Refusal { message, errors, fault: None }
+    Refusal { message, errors, logged: None }
 }
 
 fn is_text(headers: &HeaderMap) -> bool {

@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use axum::{extract::MatchedPath, response::Response};
 use http::Method;
+use kernel::Severity;
 use metrics_catalogue::handle::{Counter, Gauge, Histogram};
 use parking_lot::RwLock;
 
@@ -99,20 +100,24 @@ impl Observed {
         let route = self.figures.route(name);
         route.seconds.record(elapsed.as_secs_f64());
         route.count(name, self.method, status);
-        let fault =
-            response.extensions().get::<Refusal>().and_then(|refusal| refusal.fault.as_ref());
+        let logged =
+            response.extensions().get::<Refusal>().and_then(|refusal| refusal.logged.as_deref());
         let (method, request_id, duration_us) = (self.method, id.as_str(), elapsed.as_micros());
-        if let Some(fault) = fault {
-            let error = format!("{fault:#}");
-            tracing::error!(
+        let (severity, error) =
+            logged.map_or((Severity::Refusal, ""), |it| (it.severity, it.text.as_str()));
+        match severity {
+            Severity::Fault => tracing::error!(
                 target: ACCESS,
                 method, route = name, status, duration_us, request_id, error, "request failed"
-            );
-        } else {
-            tracing::debug!(
+            ),
+            Severity::Outage => tracing::warn!(
+                target: ACCESS,
+                method, route = name, status, duration_us, request_id, error, "request refused: unavailable"
+            ),
+            Severity::Refusal => tracing::debug!(
                 target: ACCESS,
                 method, route = name, status, duration_us, request_id, "request answered"
-            );
+            ),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The status code of every error: one `match` without a wildcard, so that a new error must choose.
 
 use http::StatusCode;
-use kernel::Error;
+use kernel::{Error, store::StoreFault};
 
 /// The status an error is answered with.
 pub(super) fn of(error: &Error) -> StatusCode {
@@ -16,8 +16,12 @@ pub(super) fn of(error: &Error) -> StatusCode {
         Error::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Error::Throttled { .. } => StatusCode::TOO_MANY_REQUESTS,
-        Error::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        Error::Unavailable { .. } | Error::Store(StoreFault::Unavailable { .. }) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+        Error::Internal(_) | Error::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_)) => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     }
 }
 

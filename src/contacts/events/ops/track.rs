@@ -1,18 +1,13 @@
 //! Recording events: the server's side of the write path.
 
-use std::time::Duration;
-
 use ingest::{
     admit::Sender,
     intake::{Answer, TrackError},
 };
-use kernel::{Error, Result, UserId, WorkspaceId};
+use kernel::{Error, Result, Severity, UserId, WorkspaceId};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use web::{Services, http::JsonBytes};
-
-/// When to come back while the write path has no room.
-const SATURATED_RETRY_AFTER: Duration = Duration::from_secs(1);
+use web::{Services, http::JsonBytes, spool};
 
 /// Records the event or events of a request's body; returns once they are durable.
 ///
@@ -75,12 +70,11 @@ pub async fn track_inline(
         }
         Ok(Answer::One { .. }) => {}
         Err(error) => {
-            let reason = match &error {
-                Error::Internal(fault) => {
-                    tracing::error!(%fault, "inline events could not be recorded");
-                    "event could not be stored".to_owned()
-                }
-                told => told.to_string(),
+            let reason = if error.severity() == Severity::Fault {
+                tracing::error!(%error, "inline events could not be recorded");
+                "event could not be stored".to_owned()
+            } else {
+                error.message()
             };
             reasons.fill(Some(reason));
         }
@@ -97,13 +91,6 @@ fn refusal(error: TrackError) -> Error {
         TrackError::Invalid(errors) => {
             Error::BadRequest { message: "Bad Request".to_owned(), errors }
         }
-        TrackError::Saturated(error) => {
-            tracing::warn!(%error, "the write path has no room");
-            Error::Unavailable {
-                what: "Ingest is temporarily saturated",
-                retry_after: Some(SATURATED_RETRY_AFTER),
-            }
-        }
-        error @ TrackError::Storage(_) => Error::Internal(error.into()),
+        error @ (TrackError::Saturated(_) | TrackError::Storage(_)) => spool::append_failed(error),
     }
 }

@@ -248,7 +248,7 @@ impl Desk<'_> {
                 Err(error) => answer.failed.push(FailedUser {
                     index: *index,
                     user_id: shown_as.clone(),
-                    reason: error.to_string(),
+                    reason: error.message(),
                 }),
             }
         }

@@ -2,7 +2,6 @@
 
 pub mod change;
 pub mod inline;
-mod race;
 pub mod upsert;
 
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};

@@ -11,10 +11,12 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kernel::{Error, Result, Tenant, Timestamp, UserId, WorkspaceId, fields::Patch};
+use kernel::{
+    Error, Result, Tenant, Timestamp, UserId, WorkspaceId, fields::Patch, store::StoreFault,
+};
 use sqlx::{PgConnection, PgPool};
 
-use super::{NO_USER, race};
+use super::NO_USER;
 use crate::{
     consent::ops::{AddressChange, addresses_begun, addresses_changed},
     users::{
@@ -111,7 +113,8 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
                 return Ok(verdicts);
             }
             Ok(None) => {}
-            Err(error) if race::was_lost(&error) => {}
+            // A key may have been taken between the look and the write.
+            Err(Error::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_))) => {}
             Err(error) => return Err(error),
         }
         metrics_catalogue::USERS_UPSERT_CONFLICTS.increment(1);

@@ -52,7 +52,7 @@ async fn patiently(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>
         let error = match once(app, waiting, page).await {
             Ok(()) => return Ok(()),
             Err(refused @ (Error::BadRequest { .. } | Error::Invalid(_))) => return Err(refused),
-            Err(away @ Error::Unavailable { .. }) => away,
+            Err(error) if error.is_unavailable() => error,
             Err(error) => {
                 tries += 1;
                 if tries == TRIES_MAX {

@@ -327,7 +327,7 @@ async fn refresh(app: &DeliveryState, catalogue: &mut Catalogue) -> Result<()> {
 async fn process(app: &DeliveryState, catalogue: &mut Catalogue, round: &Round) -> RoundOutcome {
     let mut said = false;
     while let Err(error) = refresh(app, catalogue).await {
-        if matches!(error, Error::Unavailable { .. }) && catalogue.is_known_empty() {
+        if error.is_unavailable() && catalogue.is_known_empty() {
             tracing::debug!(%error, "no campaign waited for events when PostgreSQL was last asked, they pass");
             return RoundOutcome::Passed;
         }

@@ -112,9 +112,8 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
                 store::statistics::grew(step.setting.db, made).await;
                 return Ok(verdicts);
             }
-            Ok(None) => {}
             // A key may have been taken between the look and the write.
-            Err(Error::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_))) => {}
+            Ok(None) | Err(Error::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_))) => {}
             Err(error) => return Err(error),
         }
         metrics_catalogue::USERS_UPSERT_CONFLICTS.increment(1);

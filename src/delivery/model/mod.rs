@@ -2,7 +2,7 @@
 
 pub mod claimed;
 mod context;
-pub mod gate;
+pub mod eligibility;
 mod keyword;
 pub mod message;
 pub mod plan;

@@ -15,8 +15,8 @@ use crate::{
 
 /// One event of a message.
 #[derive(Debug, Clone)]
-pub(super) struct LifecycleEvent {
-    pub(super) kind: MessageKind,
+pub(crate) struct LifecycleEvent {
+    pub(crate) kind: MessageKind,
     campaign: uuid::Uuid,
     user: String,
     message: uuid::Uuid,
@@ -31,7 +31,7 @@ pub(super) struct LifecycleEvent {
 
 impl LifecycleEvent {
     /// An event of a claimed message.
-    pub(super) fn of(message: &Claimed, kind: MessageKind) -> Self {
+    pub(crate) fn of(message: &Claimed, kind: MessageKind) -> Self {
         Self {
             kind,
             campaign: campaign_uuid(message.campaign),
@@ -48,7 +48,7 @@ impl LifecycleEvent {
     }
 
     /// An event of a message that is being inserted.
-    pub(super) fn of_new(message: &NewMessage, kind: MessageKind) -> Self {
+    pub(crate) fn of_new(message: &NewMessage, kind: MessageKind) -> Self {
         Self {
             kind,
             campaign: campaign_uuid(message.campaign),
@@ -65,7 +65,7 @@ impl LifecycleEvent {
     }
 
     /// With the code of a rule or provider, and its text.
-    pub(super) fn why(self, code: &str, reason: &str) -> Self {
+    pub(crate) fn why(self, code: &str, reason: &str) -> Self {
         Self { code: code.to_owned(), reason: reason.to_owned(), ..self }
     }
 
@@ -94,7 +94,7 @@ impl LifecycleEvent {
 }
 
 /// The event of a message that gets this status; none where no report counts it.
-pub(super) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<LifecycleEvent> {
+pub(crate) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<LifecycleEvent> {
     let event = |kind| LifecycleEvent::of(message, kind);
     Some(match status {
         MessageStatus::Sending { .. } | MessageStatus::Back { .. } => return None,
@@ -111,7 +111,7 @@ pub(super) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<Lif
 }
 
 /// The event of a message that a provider deferred.
-pub(super) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> LifecycleEvent {
+pub(crate) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> LifecycleEvent {
     let name = message.attempts.saturating_add(1).to_string();
     LifecycleEvent::of(message, MessageKind::Deferred).why(code, reason).named(name)
 }
@@ -120,7 +120,7 @@ pub(super) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> Lifec
 ///
 /// # Errors
 /// Unavailable when the spool has no room.
-pub(super) async fn publish(
+pub(crate) async fn publish(
     app: &DeliveryState,
     workspace: WorkspaceId,
     events: &[LifecycleEvent],
@@ -142,7 +142,7 @@ pub(super) async fn publish(
 ///
 /// # Errors
 /// As [`publish`].
-pub(super) async fn publish_all(
+pub(crate) async fn publish_all(
     app: &DeliveryState,
     events: Vec<(WorkspaceId, LifecycleEvent)>,
     at: Timestamp,

@@ -1,29 +1,21 @@
-//! What is done to make messages leave.
+//! Operations of delivery.
 
-mod campaign_context;
-mod carriers;
-mod channel_fault;
-mod confirming;
+mod channels;
 pub mod devices;
-mod dispatch;
-mod eligibility;
-pub mod engagement;
 mod enqueue;
-mod evaluating;
+mod experiments;
 pub mod feedback;
-pub mod keywords;
 mod lifecycle;
-mod preview_launch;
+mod preview;
 mod queues;
-mod recheck;
 mod retention;
 mod send;
-mod senders;
-mod sweeping;
-pub mod test_send;
-mod timing;
+mod sweep;
 pub mod transactional;
-mod volume;
 pub mod worker;
 
-pub use self::preview_launch::preview_launch;
+pub use self::{
+    feedback::{engagement, keywords},
+    preview::preview_launch,
+    transactional::test_send,
+};

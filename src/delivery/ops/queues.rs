@@ -29,7 +29,7 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// Messages that are sent in one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum SendQueue {
+pub(crate) enum SendQueue {
     /// Messages without a campaign.
     Outbox,
     /// Messages of a campaign.
@@ -38,15 +38,15 @@ pub(super) enum SendQueue {
 
 /// The result of one batch.
 #[derive(Debug, Default)]
-pub(super) struct BatchReport {
+pub(crate) struct BatchReport {
     /// Messages that were claimed.
-    pub(super) claimed: usize,
+    pub(crate) claimed: usize,
     /// Messages that were asked for.
-    pub(super) asked: usize,
+    pub(crate) asked: usize,
     /// The queue has nothing due before this.
-    pub(super) wait_until: Option<Timestamp>,
+    pub(crate) wait_until: Option<Timestamp>,
     /// Duration of the batch.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ struct FairScheduler {
 
 /// The queues of this process.
 #[derive(Debug, Default)]
-pub(super) struct SendQueues {
+pub(crate) struct SendQueues {
     scheduler: Mutex<FairScheduler>,
     opened: Notify,
     /// Audiences that are being materialised.
@@ -76,7 +76,7 @@ pub(super) struct SendQueues {
 
 /// Held while an audience is being materialised.
 #[derive(Debug)]
-pub(super) struct Materialising<'q>(&'q SendQueues);
+pub(crate) struct Materialising<'q>(&'q SendQueues);
 
 impl Drop for Materialising<'_> {
     fn drop(&mut self) {
@@ -87,13 +87,13 @@ impl Drop for Materialising<'_> {
 
 impl SendQueues {
     /// Marks that an audience is being materialised: campaigns use fewer batches meanwhile.
-    pub(super) fn materialise(&self) -> Materialising<'_> {
+    pub(crate) fn materialise(&self) -> Materialising<'_> {
         self.materialising.fetch_add(1, Ordering::Relaxed);
         Materialising(self)
     }
 
     /// Opens a queue: something is due in it.
-    pub(super) fn open(&self, queue: SendQueue) {
+    pub(crate) fn open(&self, queue: SendQueue) {
         let mut scheduler = self.scheduler.lock();
         let state = scheduler.queues.entry(queue).or_insert(State {
             busy: 0,
@@ -109,7 +109,7 @@ impl SendQueues {
 
     /// The next queue and the size of its batch: the outbox first, then the queue with the fewest batches in flight
     /// that waited longest.
-    pub(super) fn pick(&self, now: Timestamp) -> Option<(SendQueue, usize)> {
+    pub(crate) fn pick(&self, now: Timestamp) -> Option<(SendQueue, usize)> {
         let mut scheduler = self.scheduler.lock();
         let waits = |state: &State| state.not_before.is_some_and(|at| at > now);
         let is_beside = self.materialising.load(Ordering::Relaxed) > 0;
@@ -134,7 +134,7 @@ impl SendQueues {
     }
 
     /// Ends a batch. A queue that gave nothing is closed until it is opened again.
-    pub(super) fn end(&self, queue: SendQueue, batch: &BatchReport) {
+    pub(crate) fn end(&self, queue: SendQueue, batch: &BatchReport) {
         let mut scheduler = self.scheduler.lock();
         let Some(state) = scheduler.queues.get_mut(&queue) else { return };
         state.busy = state.busy.saturating_sub(1);
@@ -153,7 +153,7 @@ impl SendQueues {
     }
 
     /// Waits until a queue is opened or a batch ends, or for so long.
-    pub(super) async fn changed(&self, longest: Duration) {
+    pub(crate) async fn changed(&self, longest: Duration) {
         drop(tokio::time::timeout(longest, self.opened.notified()).await);
     }
 }

@@ -13,11 +13,13 @@ use tokio::{sync::watch, task::JoinSet};
 use web::db;
 
 use super::{
-    campaign_context::CampaignContexts,
-    carriers::CarrierNotes,
-    confirming, dispatch, enqueue, evaluating,
+    channels::CarrierNotes,
+    enqueue, experiments,
     queues::{BatchReport, SendQueue, SendQueues},
-    retention, sweeping,
+    retention,
+    send::{campaign_context::CampaignContexts, dispatch},
+    sweep,
+    transactional::confirmation,
 };
 use crate::{DeliveryState, store::queues};
 
@@ -71,7 +73,7 @@ pub async fn run(app: DeliveryState, stop: watch::Receiver<bool>) {
     let keep = shared.clone();
     tasks.spawn(register("delivery-sweep").run(move |heartbeat| {
         let (app, _, stop) = keep.clone();
-        sweep(app, stop, heartbeat)
+        sweep_periodically(app, stop, heartbeat)
     }));
     let keep = shared.clone();
     tasks.spawn(register("delivery-evaluate").run(move |heartbeat| {
@@ -166,7 +168,7 @@ async fn look_once(app: &DeliveryState, queues: &SendQueues) -> Result<()> {
     }
     for unsettled in queues::unsettled(app.db()).await? {
         if unsettled.is_cancelled {
-            sweeping::cancel(app, unsettled.workspace, unsettled.campaign).await?;
+            sweep::cancel(app, unsettled.workspace, unsettled.campaign).await?;
         } else if unsettled.due <= now || unsettled.are_reserved {
             queues.open(SendQueue::Campaign(unsettled.workspace, unsettled.campaign));
         }
@@ -174,12 +176,16 @@ async fn look_once(app: &DeliveryState, queues: &SendQueues) -> Result<()> {
     Ok(())
 }
 
-async fn sweep(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
+async fn sweep_periodically(
+    app: DeliveryState,
+    mut stop: watch::Receiver<bool>,
+    heartbeat: Heartbeat,
+) {
     let (mut measured, mut forgot) = (None::<Instant>, None::<Timestamp>);
     while !is_over(&stop) {
         heartbeat.beat();
-        complain("cannot settle what lapsed", sweeping::lapse(&app).await);
-        complain("cannot end what is over", sweeping::complete(&app).await);
+        complain("cannot settle what lapsed", sweep::lapse(&app).await);
+        complain("cannot end what is over", sweep::complete(&app).await);
         if measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
             measured = Some(Instant::now());
             complain("cannot measure what waits", measure(&app).await);
@@ -187,7 +193,7 @@ async fn sweep(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: H
         let now = app.clock().now();
         if forgot.is_none_or(|at| now.millis() - at.millis() >= FORGET_EVERY_MS) {
             forgot = Some(now);
-            complain("cannot forget what is long ago", sweeping::forget(&app).await);
+            complain("cannot forget what is long ago", sweep::forget(&app).await);
         }
         rest(&mut stop, tokio::time::sleep(SWEEP_EVERY)).await;
     }
@@ -207,8 +213,8 @@ async fn measure(app: &DeliveryState) -> Result<()> {
 async fn evaluate(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
         heartbeat.beat();
-        complain("cannot look at trials", evaluating::end_trials(&app).await);
-        complain("cannot look at what is learnt", evaluating::learn(&app).await);
+        complain("cannot look at trials", experiments::end_trials(&app).await);
+        complain("cannot look at what is learnt", experiments::learn(&app).await);
         rest(&mut stop, tokio::time::sleep(EVALUATE_EVERY)).await;
     }
 }
@@ -217,7 +223,7 @@ async fn evaluate(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat
 async fn confirm(app: DeliveryState, mut stop: watch::Receiver<bool>, heartbeat: Heartbeat) {
     while !is_over(&stop) {
         heartbeat.beat();
-        match confirming::ask(&app).await {
+        match confirmation::ask(&app).await {
             Ok(true) => {}
             asked => {
                 complain("cannot ask for confirmations", asked.map(drop));

@@ -14,7 +14,7 @@ use super::{
     Around, Frame, RenderFault,
     globals::WaysOut,
     instrumentation,
-    words::{Words, said},
+    text::{Words, said},
 };
 
 /// Bytes that the HTML part may become before its links are written.

@@ -10,7 +10,7 @@ use kernel::MessageId;
 
 use super::{
     RenderFault,
-    words::{Words, said},
+    text::{Words, said},
 };
 
 /// Bytes of a headline, a text, a button's text or an address.

@@ -3,7 +3,7 @@
 //! Pure and without waiting: keys for links are at hand ([`Signer`]), so a batch of recipients is rendered
 //! on one blocking thread. What it costs is Liquid and, for email, one pass over the HTML that came out.
 //!
-//! Reading order: [`words`] (a text that may be a template), [`globals`] (what templates see), [`email`]
+//! Reading order: [`text`] (a text that may be a template), [`globals`] (what templates see), [`email`]
 //! with [`instrumentation`] (links, pixel, preheader, footer), [`short`] (the other channels), [`webhook`].
 
 mod email;
@@ -11,9 +11,9 @@ mod globals;
 mod in_app;
 mod instrumentation;
 mod short;
+mod text;
 mod utm;
 mod webhook;
-mod words;
 
 #[cfg(test)]
 mod tests;

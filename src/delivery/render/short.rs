@@ -10,8 +10,8 @@ use web::links::TARGET_BYTES_MAX;
 
 use super::{
     Around, RenderFault, ShortLink,
+    text::{Trees, Words, said},
     utm::{self, Tags},
-    words::{Trees, Words, said},
 };
 
 /// Bytes of a text that a person reads: more than any gateway takes in one message.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt::Write as _};
 use campaigns::model::{message::MessageChannel, settings::utm::UtmSettings};
 use content::template::{Form, Object};
 
-use super::{RenderFault, words::Words};
+use super::{RenderFault, text::Words};
 use crate::model::Named;
 
 /// Bytes that one tag may become.

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::{
     RenderFault,
+    text::{Tree, Words},
     utm::encoded,
-    words::{Tree, Words},
 };
 
 /// Bytes of an address.

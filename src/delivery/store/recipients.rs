@@ -8,7 +8,7 @@ use kernel::{ListId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
 
-use crate::model::{Recipient, gate::Facts, message::channel_name};
+use crate::model::{Recipient, eligibility::Facts, message::channel_name};
 
 /// What is known of these people as far as a channel and a list go. Who is not there at all is absent.
 pub(crate) async fn facts(

@@ -1,9 +1,9 @@
 //! The consumer that judges what comes in.
 
+mod batches;
 mod catalogue;
-mod entering;
-mod feed;
+mod consumer;
+mod entries;
 mod publish;
-mod rounds;
 
-pub use self::feed::{Triggers, TriggersError};
+pub use self::consumer::{Triggers, TriggersError};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use web::links::{ConfirmChannel, ConfirmSubscription, Link, Signer};
 
-use super::transactional::tell_kept;
+use super::tell_kept;
 use crate::{
     DeliveryState,
     model::{
@@ -37,7 +37,7 @@ const TEXT: &str = "Please confirm that you want to hear from us: {{ list }}.\n\
 const SMS: &str = "Please confirm your subscription to {{ list }}: {{ confirm_url }}";
 
 /// Asks some of those who were not asked yet; answers whether there may be more.
-pub(super) async fn ask(app: &DeliveryState) -> Result<bool> {
+pub(crate) async fn ask(app: &DeliveryState) -> Result<bool> {
     let carries = |channel| app.providers().has(channel);
     let (mut lists, mut whole) = (Vec::new(), Vec::new());
     if carries(MessageChannel::Sms) {

@@ -4,6 +4,9 @@
 //! Told first, acted on after; both as often as it takes. Reports count a repeat once by its id, and what
 //! was acted on is noted in the transaction that did.
 
+pub mod engagement;
+pub mod keywords;
+
 use std::{collections::HashMap, time::Duration};
 
 use contacts::{

@@ -19,7 +19,7 @@ use web::{
 use crate::{
     DeliveryState,
     model::Keyword,
-    store::{feedback, written},
+    store::{feedback, last_sender},
 };
 
 /// The source of what is said by a keyword.
@@ -52,7 +52,7 @@ pub async fn obey(
     let Ok(number) = inbound.from.parse::<PhoneNumber>() else { return Ok(0) };
     let mut only_in = None;
     if status.is_opt_in() {
-        only_in = written::last_writer(app.db(), channel, &spellings(&number)).await?;
+        only_in = last_sender::find(app.db(), channel, &spellings(&number)).await?;
         if only_in.is_none() {
             return Ok(0);
         }

@@ -13,19 +13,16 @@ use serde_json::{Map, Value};
 use web::links::Signer;
 
 use super::{
-    senders,
-    transactional::{
-        facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of,
-        tell_kept,
-    },
+    facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of, tell_kept,
 };
 use crate::{
     DeliveryState,
     model::{
         Context, Named, Recipient, Said,
-        gate::{self, Facts, Refusal, Rules},
+        eligibility::{self, Facts, Refusal, Rules},
         message::{NewMessage, Purpose, Start},
     },
+    ops::send::sender_domain,
     render::{Around, InApp, Prepared, WaysOut, globals},
     store::{
         in_app::{self, InAppTest},
@@ -95,7 +92,7 @@ pub async fn send(
         preference: SubscriptionPreference::All,
         bypass_unsubscribe: true,
     };
-    let (to, refusal) = match gate::admit(&draft.facts, rules) {
+    let (to, refusal) = match eligibility::admit(&draft.facts, rules) {
         Ok(to) => (to, None),
         Err(refusal) if is_about_the_address(&refusal, channel) => {
             let problem = format!("cannot be reached: {}", refusal.reason);
@@ -107,7 +104,7 @@ pub async fn send(
     let mut preview =
         preview(workspace, draft.facts.recipient.clone(), (draft.message, &context), signer)
             .await?;
-    senders::refuse_unknown(app, workspace, &mut preview).await?;
+    sender_domain::refuse_unknown(app, workspace, &mut preview).await?;
     let refused = refusal.as_ref().map(|refusal| reason_of(refusal).to_owned());
     keep(app, workspace, (&draft, context), refusal).await?;
     Ok(Tested { message: draft.message, to, preview, refused })

@@ -32,16 +32,16 @@ const FRESH: Duration = Duration::from_secs(10);
 
 /// What all messages of a campaign have in common.
 #[derive(Debug)]
-pub(super) struct CampaignContext {
-    pub(super) campaign: Campaign,
-    pub(super) plan: Plan,
-    pub(super) quiet: Option<QuietTimeOverride>,
+pub(crate) struct CampaignContext {
+    pub(crate) campaign: Campaign,
+    pub(crate) plan: Plan,
+    pub(crate) quiet: Option<QuietTimeOverride>,
     /// The zone of those who named none.
-    pub(super) zone: Zone,
-    pub(super) preference: SubscriptionPreference,
-    pub(super) rate: Option<u32>,
+    pub(crate) zone: Zone,
+    pub(crate) preference: SubscriptionPreference,
+    pub(crate) rate: Option<u32>,
     /// How often a provider is asked.
-    pub(super) attempts_max: i16,
+    pub(crate) attempts_max: i16,
     prepared: HashMap<String, Result<Prepared, RenderFault>>,
     made: Instant,
 }
@@ -99,41 +99,41 @@ impl CampaignContext {
     }
 
     /// The templates of a variant, or why they cannot be read; none for a variant that is gone.
-    pub(super) fn prepared(&self, variant: &str) -> Option<&Result<Prepared, RenderFault>> {
+    pub(crate) fn prepared(&self, variant: &str) -> Option<&Result<Prepared, RenderFault>> {
         self.prepared.get(variant)
     }
 
     /// Why nothing of it can be sent: no variant has templates that can be read.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<String> {
         let mut faults = self.prepared.values().map(|prepared| prepared.as_ref().err());
         let first = self.prepared.values().find_map(|prepared| prepared.as_ref().err())?;
         faults.all(|fault| fault.is_some()).then(|| format!("the message cannot be read: {first}"))
     }
 
-    pub(super) fn keeps_exposures(&self) -> bool {
+    pub(crate) fn keeps_exposures(&self) -> bool {
         keeps_exposures(&self.campaign)
     }
 
     /// Whether it keeps to frequency caps, and counts against them.
-    pub(super) fn is_capped(&self) -> bool {
+    pub(crate) fn is_capped(&self) -> bool {
         !self.campaign.definition.ignore_touching_rules
     }
 
     /// Whether a volume limit holds.
-    pub(super) fn volume(&self) -> Option<&campaigns::model::settings::limits::SendVolumeLimit> {
+    pub(crate) fn volume(&self) -> Option<&campaigns::model::settings::limits::SendVolumeLimit> {
         let limit = self.campaign.definition.send_volume_limit.as_ref();
         limit.filter(|limit| limit.max_sends().is_some())
     }
 }
 
 /// Whether variants are kept with their recipients: where there are several, and it goes out again.
-pub(super) fn keeps_exposures(campaign: &Campaign) -> bool {
+pub(crate) fn keeps_exposures(campaign: &Campaign) -> bool {
     let definition = &campaign.definition;
     definition.variants.len() > 1 && matches!(definition.kind(), Kind::Recurring | Kind::Triggered)
 }
 
 /// The quiet hours of a campaign: its own, else those that were set for all.
-pub(super) fn quiet_hours(
+pub(crate) fn quiet_hours(
     app: &DeliveryState,
     definition: &Definition,
 ) -> Option<QuietTimeOverride> {
@@ -143,7 +143,7 @@ pub(super) fn quiet_hours(
 }
 
 /// The channel of a variant's message, in a campaign on this channel.
-pub(super) fn channel_of(
+pub(crate) fn channel_of(
     campaign: &Campaign,
     variant: Option<&campaigns::model::Variant>,
 ) -> MessageChannel {
@@ -158,7 +158,7 @@ pub(super) fn channel_of(
 }
 
 /// The channels on which a campaign sends.
-pub(super) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
+pub(crate) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
     if campaign.definition.channel != CampaignChannel::AiOptimized {
         return MessageChannel::of(campaign.definition.channel).into_iter().collect();
     }
@@ -168,11 +168,11 @@ pub(super) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
 
 /// Scenes that are kept ready.
 #[derive(Debug, Default)]
-pub(super) struct CampaignContexts(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<CampaignContext>>>);
+pub(crate) struct CampaignContexts(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<CampaignContext>>>);
 
 impl CampaignContexts {
     /// That of a campaign at this revision, or a later one.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         &self,
         app: &DeliveryState,
         (workspace, id): (WorkspaceId, CampaignId),

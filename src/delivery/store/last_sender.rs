@@ -1,11 +1,11 @@
-//! Who wrote to a number.
+//! The organization that last sent a message to a phone number.
 
 use contacts::suppressions::model::Identifier;
 use kernel::{Channel, OrganizationId, Result};
 use sqlx::PgPool;
 
 /// The organization that last sent a message on a channel to somebody with this number, in any of its spellings.
-pub(crate) async fn last_writer(
+pub(crate) async fn find(
     db: &PgPool,
     channel: Channel,
     spellings: &[Identifier],

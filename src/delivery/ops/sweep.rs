@@ -3,7 +3,7 @@
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
-use super::{channel_fault, lifecycle};
+use super::{lifecycle, send::channel_fault};
 use crate::{
     DeliveryState,
     model::claimed::{Claimed, MessageStatus},
@@ -26,7 +26,7 @@ const SHORT_LINK_HOURS: i64 = 400 * 24;
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn lapse(app: &DeliveryState) -> Result<()> {
+pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
     let reason = "the sender stopped while it handed the message over".to_owned();
     let status = MessageStatus::Unknown { reason };
     loop {
@@ -45,7 +45,7 @@ pub(super) async fn lapse(app: &DeliveryState) -> Result<()> {
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn cancel(
+pub(crate) async fn cancel(
     app: &DeliveryState,
     workspace: WorkspaceId,
     campaign: CampaignId,
@@ -80,7 +80,7 @@ async fn settle(
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn complete(app: &DeliveryState) -> Result<()> {
+pub(crate) async fn complete(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign, occurrence) in runs::settled(app.db(), RUNS_MAX).await? {
         // Its last messages may have been settled a moment before they could be judged.
         channel_fault::end(app, workspace, campaign).await?;
@@ -97,7 +97,7 @@ pub(super) async fn complete(app: &DeliveryState) -> Result<()> {
 ///
 /// # Errors
 /// When the store is away.
-pub(super) async fn forget(app: &DeliveryState) -> Result<()> {
+pub(crate) async fn forget(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
     let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;

@@ -1,6 +1,8 @@
 //! Writes an audience down: every recipient of a run gets a message, page by page, those who are left out
 //! as well. How far it came is kept with the page, so that whoever takes over goes on from there.
 
+pub(crate) mod recipient_clocks;
+
 use std::collections::{HashMap, HashSet};
 
 use campaigns::model::{
@@ -14,18 +16,18 @@ use ingest::record::MessageKind;
 use kernel::{Error, Result, Timestamp, UserId, zone::Zone};
 use uuid::Uuid;
 
-use super::{
-    campaign_context::{channel_of, keeps_exposures},
-    lifecycle::{self, LifecycleEvent},
-    queues::SendQueues,
-    timing::Clocks,
-};
+use self::recipient_clocks::Clocks;
 use crate::{
     DeliveryState,
     model::{
-        gate::{self, Refusal, Rules},
+        eligibility::{self, Refusal, Rules},
         message::{NewMessage, Purpose, Start, message_id},
         plan::{Candidate, LeftOut, Placement, Plan},
+    },
+    ops::{
+        lifecycle::{self, LifecycleEvent},
+        queues::SendQueues,
+        send::campaign_context::{channel_of, keeps_exposures},
     },
     store::{
         claims, messages, recipients,
@@ -47,7 +49,7 @@ const HELD_MAX_MS: i64 = 72 * 3_600_000;
 ///
 /// # Errors
 /// When a store is away; the run is let go.
-pub(super) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Result<bool> {
+pub(crate) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Result<bool> {
     let now = app.clock().now();
     let by = Uuid::now_v7();
     let Some(run) = runs::take(app.db(), hold(by, now), now).await? else { return Ok(false) };
@@ -309,7 +311,7 @@ impl Known {
         let asked = (channel, definition.subscription_category_id);
         let facts = recipients::facts(tx, run.workspace, asked, &left_out).await?;
         let refusals = facts.into_iter().filter_map(|(user, facts)| {
-            gate::admit(&facts, rules).err().map(|refusal| (user, refusal))
+            eligibility::admit(&facts, rules).err().map(|refusal| (user, refusal))
         });
         self.refused = refusals.collect();
         Ok(())

@@ -17,11 +17,11 @@ const NOTE_EVERY_MS: i64 = 60_000;
 
 /// Tells other processes which channels this one carries.
 #[derive(Debug, Default)]
-pub(super) struct CarrierNotes(Option<Timestamp>);
+pub(crate) struct CarrierNotes(Option<Timestamp>);
 
 impl CarrierNotes {
     /// Tells them if it is time.
-    pub(super) async fn note_if_due(&mut self, app: &DeliveryState) -> Result<()> {
+    pub(crate) async fn note_if_due(&mut self, app: &DeliveryState) -> Result<()> {
         let now = app.clock().now();
         if self.0.is_some_and(|at| (0..NOTE_EVERY_MS).contains(&(now.millis() - at.millis()))) {
             return Ok(());
@@ -39,7 +39,7 @@ fn here(app: &DeliveryState) -> Vec<&'static str> {
 }
 
 /// Who carries the channels of a campaign.
-pub(super) enum Carried {
+pub(crate) enum Carried {
     /// This process, all of them.
     Here,
     /// This process only these; other processes the others.
@@ -51,7 +51,7 @@ pub(super) enum Carried {
 }
 
 /// Who carries these channels.
-pub(super) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<Carried> {
+pub(crate) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<Carried> {
     let names = |carried: bool| {
         let found = channels.iter().filter(|channel| app.providers().has(**channel) == carried);
         found.map(|channel| channel_name(*channel)).collect::<Vec<_>>()
@@ -70,7 +70,7 @@ pub(super) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Resu
 
 /// The channels of which this process takes up messages that belong to no campaign: those it carries, and those that
 /// no process carries, whose messages fail.
-pub(super) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> {
+pub(crate) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> {
     let here = here(app);
     if here.len() == CHANNELS.len() {
         return Ok(here);
@@ -81,6 +81,6 @@ pub(super) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> 
 }
 
 /// Whether this process carries a channel, or another does.
-pub(super) async fn is_carried(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
+pub(crate) async fn is_carried(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
     Ok(app.providers().has(channel) || EnabledChannels::read(app).await?.has(channel_name(channel)))
 }

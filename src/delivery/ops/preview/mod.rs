@@ -22,14 +22,16 @@ use kernel::{
 };
 use sqlx::PgConnection;
 
-use super::{
-    campaign_context::{channel_of, keeps_exposures, quiet_hours},
-    eligibility::caps,
-    timing::Clocks,
-};
 use crate::{
     DeliveryState,
     model::plan::{LeftOut, Placement, Plan},
+    ops::{
+        enqueue::recipient_clocks::Clocks,
+        send::{
+            campaign_context::{channel_of, keeps_exposures, quiet_hours},
+            eligibility::caps,
+        },
+    },
     store::{
         claims,
         limits::{self, Counted},

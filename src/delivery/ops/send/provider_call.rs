@@ -20,18 +20,20 @@ use super::{
     campaign_context::CampaignContext,
     dispatch::count_refusal,
     eligibility::{caps, tallies},
-    lifecycle::{self, LifecycleEvent},
     recheck,
 };
 use crate::{
     DeliveryState,
     model::{
         claimed::{Claimed, MessageStatus},
-        gate::Refusal,
+        eligibility::Refusal,
         message::channel_name,
         retry,
     },
-    ops::{devices, feedback},
+    ops::{
+        devices, feedback,
+        lifecycle::{self, LifecycleEvent},
+    },
     store::{
         claims::{self, Mark},
         limits, recipients,
@@ -50,7 +52,7 @@ const SOURCE: &str = "provider";
 
 /// The rules by which messages are handed over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// How often a provider is asked.
     attempts_max: i16,
     /// Whether they were counted against frequency caps.
@@ -63,7 +65,7 @@ pub(super) struct Terms {
 
 impl Terms {
     /// Those of a campaign.
-    pub(super) fn of_campaign(campaign_context: &CampaignContext) -> Self {
+    pub(crate) fn of_campaign(campaign_context: &CampaignContext) -> Self {
         Self {
             attempts_max: campaign_context.attempts_max,
             is_capped: campaign_context.is_capped(),
@@ -73,17 +75,17 @@ impl Terms {
     }
 
     /// The list messages are sent under.
-    pub(super) const fn list(&self) -> Option<ListId> {
+    pub(crate) const fn list(&self) -> Option<ListId> {
         self.list
     }
 
     /// What recipients must have said.
-    pub(super) const fn preference(&self) -> SubscriptionPreference {
+    pub(crate) const fn preference(&self) -> SubscriptionPreference {
         self.preference
     }
 
     /// Those of messages that belong to no campaign.
-    pub(super) const fn of_outbox() -> Self {
+    pub(crate) const fn of_outbox() -> Self {
         Self {
             attempts_max: retry::ATTEMPTS_MAX,
             is_capped: false,
@@ -94,9 +96,9 @@ impl Terms {
 }
 
 /// What became of a message.
-pub(super) struct Done {
-    pub(super) message: Claimed,
-    pub(super) status: MessageStatus,
+pub(crate) struct Done {
+    pub(crate) message: Claimed,
+    pub(crate) status: MessageStatus,
     /// What the provider said of it; nothing where it was not asked.
     sent: Option<Sent>,
 }
@@ -111,7 +113,7 @@ struct Called {
 
 /// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
 /// not answered by then is unknown.
-pub(super) async fn send_batch(
+pub(crate) async fn send_batch(
     app: &DeliveryState,
     ready: Vec<(Claimed, Outgoing)>,
     terms: Terms,

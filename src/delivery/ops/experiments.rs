@@ -24,7 +24,7 @@ const PAGE: i64 = 5_000;
 ///
 /// # Errors
 /// When the store of campaigns is away.
-pub(super) async fn end_trials(app: &DeliveryState) -> Result<()> {
+pub(crate) async fn end_trials(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::trials(app).await? {
         let looked = match Trial::of(&campaign).map(|trial| trial.phase) {
             Some(Phase::Testing) => end_trial(app, workspace, &campaign).await,
@@ -96,7 +96,7 @@ fn ending(config: &AbTestConfig, verdict: &Verdict) -> Ending {
 ///
 /// # Errors
 /// When the store of campaigns is away.
-pub(super) async fn learn(app: &DeliveryState) -> Result<()> {
+pub(crate) async fn learn(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::learners(app).await? {
         if let Err(error) = learn_of(app, workspace, &campaign).await {
             tracing::warn!(campaign = %campaign.id, %error, "a campaign could not learn this time");

@@ -23,7 +23,7 @@ const CODES: [&str; 17] = [
     "5.7.0",
     "no_provider",
     "render",
-    super::senders::NOT_VERIFIED,
+    super::sender_domain::NOT_VERIFIED,
     "auth",
     "20003",
     "190",
@@ -34,7 +34,7 @@ const CODES: [&str; 17] = [
 ];
 
 /// Whether what became of a message says that something is wrong with its channel.
-pub(super) fn is_shown_by(status: &MessageStatus) -> bool {
+pub(crate) fn is_shown_by(status: &MessageStatus) -> bool {
     matches!(status, MessageStatus::Failed { code, .. } if CODES.contains(&code.as_str()))
 }
 
@@ -42,7 +42,7 @@ pub(super) fn is_shown_by(status: &MessageStatus) -> bool {
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn end(app: &DeliveryState, workspace: WorkspaceId, id: CampaignId) -> Result<()> {
+pub(crate) async fn end(app: &DeliveryState, workspace: WorkspaceId, id: CampaignId) -> Result<()> {
     let mut connection = app.db().acquire().await?;
     if runs::is_retried(&mut *connection, workspace, id).await? {
         // That it failed before is why it is tried again.

@@ -12,11 +12,11 @@ use sqlx::PgConnection;
 use crate::DeliveryState;
 
 /// The code of a message that was not sent because of its sender.
-pub(super) const NOT_VERIFIED: &str = "sender_not_verified";
+pub(crate) const NOT_VERIFIED: &str = "sender_not_verified";
 
 /// What was found for domains that a batch was asked for before.
 #[derive(Debug, Default)]
-pub(super) struct Senders(Vec<(String, Sender)>);
+pub(crate) struct Senders(Vec<(String, Sender)>);
 
 impl Senders {
     /// Checks the sender of a message; one in the workspace's own domain is to be signed for it.
@@ -24,7 +24,7 @@ impl Senders {
     ///
     /// # Errors
     /// When the store fails.
-    pub(super) async fn check(
+    pub(crate) async fn check(
         &mut self,
         (app, connection): (&DeliveryState, &mut PgConnection),
         workspace: WorkspaceId,
@@ -59,7 +59,7 @@ impl Senders {
 ///
 /// # Errors
 /// A bad request that names the sender.
-pub(super) async fn refuse_unknown(
+pub(crate) async fn refuse_unknown(
     app: &DeliveryState,
     workspace: WorkspaceId,
     content: &mut Content,

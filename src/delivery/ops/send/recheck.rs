@@ -7,12 +7,12 @@ use campaigns::model::message::MessageChannel;
 use kernel::{MessageId, Result, UserId, WorkspaceId};
 use providers::model::Outgoing;
 
-use super::send::Terms;
+use super::provider_call::Terms;
 use crate::{
     DeliveryState,
     model::{
         claimed::Claimed,
-        gate::{self, Refusal, Rules},
+        eligibility::{self, Refusal, Rules},
         message::Purpose,
     },
     store::recipients,
@@ -22,7 +22,7 @@ use crate::{
 ///
 /// # Errors
 /// When the store is away.
-pub(super) async fn refused(
+pub(crate) async fn refused(
     app: &DeliveryState,
     channel: MessageChannel,
     part: &[(Claimed, Outgoing)],
@@ -43,7 +43,7 @@ pub(super) async fn refused(
         let asked = (channel, terms.list());
         let facts = recipients::facts(&mut connection, workspace, asked, &users).await?;
         for (message, outgoing, user) in messages {
-            let gone = || gate::Facts { is_deleted: true, ..gate::Facts::default() };
+            let gone = || eligibility::Facts { is_deleted: true, ..eligibility::Facts::default() };
             // Somebody may have several messages in one part.
             let mut known = facts.get(&user).cloned().unwrap_or_else(gone);
             known.devices.clone_from(&outgoing.devices);
@@ -53,7 +53,7 @@ pub(super) async fn refused(
                 preference: terms.preference(),
                 bypass_unsubscribe: app.transactional().bypass_unsubscribe,
             };
-            if let Err(refusal) = gate::admit(&known, rules) {
+            if let Err(refusal) = eligibility::admit(&known, rules) {
                 refused.insert(message.id, refusal);
             }
         }

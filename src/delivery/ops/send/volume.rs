@@ -29,7 +29,7 @@ const PAGE: i64 = 2_000;
 const RESERVE_MIN: i64 = 64;
 
 /// What is to be done for a campaign in this transaction.
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// Messages may be sent.
     Send {
         /// Only those of this occurrence, where one is named.
@@ -58,7 +58,7 @@ fn limit_of(campaign_context: &CampaignContext) -> Option<(Cadence, u32)> {
 }
 
 /// Decides whose turn it is in a campaign, `size` messages at most.
-pub(super) async fn turn(
+pub(crate) async fn turn(
     connection: &mut PgConnection,
     (workspace, campaign_context): (WorkspaceId, &CampaignContext),
     (now, size): (Timestamp, i64),
@@ -112,7 +112,7 @@ async fn skipped(
 }
 
 /// Where a message stands that a limit leaves out.
-pub(super) fn beyond(campaign_context: &CampaignContext) -> MessageStatus {
+pub(crate) fn beyond(campaign_context: &CampaignContext) -> MessageStatus {
     let max = limit_of(campaign_context).map_or(0, |(_, max)| max);
     MessageStatus::Skipped {
         code: "volume_limit".to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn beyond(campaign_context: &CampaignContext) -> MessageStatus {
 }
 
 /// Takes messages out of the reserve of a campaign that has no limit any more; answers whether there were any.
-pub(super) async fn release(
+pub(crate) async fn release(
     connection: &mut PgConnection,
     (workspace, campaign_context): (WorkspaceId, &CampaignContext),
 ) -> Result<bool> {

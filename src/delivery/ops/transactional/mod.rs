@@ -1,6 +1,9 @@
 //! A message sent by itself: judged at once, kept with its key in one transaction, sent as soon as somebody
 //! is free. What is answered is kept with it, so that asking again answers the same and sends nothing.
 
+pub(crate) mod confirmation;
+pub mod test_send;
+
 use std::time::Duration;
 
 use campaigns::model::message::{MessageChannel, address_of};
@@ -12,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    carriers, devices,
-    lifecycle::{self, LifecycleEvent},
-};
 use crate::{
     DeliveryState,
     model::{
         Context, Said,
-        gate::{self, Facts, Refusal, Rules},
+        eligibility::{self, Facts, Refusal, Rules},
         message::{NewMessage, Purpose, Start, channel_name},
+    },
+    ops::{
+        channels, devices,
+        lifecycle::{self, LifecycleEvent},
     },
     render::Prepared,
     store::{
@@ -195,7 +198,7 @@ async fn keep(
 }
 
 /// Tells how a message begins, before it is kept.
-pub(super) async fn tell_kept(
+pub(crate) async fn tell_kept(
     app: &DeliveryState,
     workspace: WorkspaceId,
     message: &NewMessage,
@@ -209,7 +212,7 @@ pub(super) async fn tell_kept(
 }
 
 /// A profile by its internal id or the caller's own.
-pub(super) async fn find_user(
+pub(crate) async fn find_user(
     app: &DeliveryState,
     workspace: WorkspaceId,
     text: &str,
@@ -228,8 +231,8 @@ pub(super) async fn find_user(
 }
 
 /// Refuses a channel that neither this process carries nor another.
-pub(super) async fn must_have_provider(app: &DeliveryState, channel: MessageChannel) -> Result<()> {
-    if carriers::is_carried(app, channel).await? {
+pub(crate) async fn must_have_provider(app: &DeliveryState, channel: MessageChannel) -> Result<()> {
+    if channels::is_carried(app, channel).await? {
         return Ok(());
     }
     let name = channel_name(channel);
@@ -251,7 +254,7 @@ async fn refuse_unknown_sender(
 }
 
 /// Gives back what can be rendered.
-pub(super) async fn readable(said: Said) -> Result<Said> {
+pub(crate) async fn readable(said: Said) -> Result<Said> {
     let read = move || Prepared::of_said(&said).map(|_| said);
     let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
     read.map_err(|fault| Error::bad_request(format!("message.{fault}")))
@@ -270,7 +273,7 @@ async fn check(
         preference: SubscriptionPreference::SubscribedOrOptedIn,
         bypass_unsubscribe: app.transactional().bypass_unsubscribe,
     };
-    match gate::admit(&facts, rules) {
+    match eligibility::admit(&facts, rules) {
         Ok(_) => Ok(None),
         Err(refusal) if refusal.code == "deleted" => Err(NO_USER),
         Err(refusal) if is_about_the_address(&refusal, channel) => {
@@ -281,7 +284,7 @@ async fn check(
 }
 
 /// What is known of somebody, as far as a channel goes.
-pub(super) async fn facts_of(
+pub(crate) async fn facts_of(
     app: &DeliveryState,
     workspace: WorkspaceId,
     (user, channel): (UserId, MessageChannel),
@@ -298,13 +301,13 @@ pub(super) async fn facts_of(
 }
 
 /// Whether there is no address, rather than one that must not be used.
-pub(super) fn is_about_the_address(refusal: &Refusal, channel: MessageChannel) -> bool {
+pub(crate) fn is_about_the_address(refusal: &Refusal, channel: MessageChannel) -> bool {
     let bounced = channel == MessageChannel::Email && refusal.code == "invalid_address";
     matches!(refusal.code.as_str(), "no_address" | "invalid_address") && !bounced
 }
 
 /// The reason of a suppression, for the caller (DECISIONS T1).
-pub(super) fn reason_of(refusal: &Refusal) -> &str {
+pub(crate) fn reason_of(refusal: &Refusal) -> &str {
     match refusal.code.as_str() {
         "invalid_address" => "hard_bounce",
         code => code.strip_prefix("suppressed_").unwrap_or(code),

@@ -1,7 +1,7 @@
 //! One batch of one lane, from the claim to the provider's answer.
 //!
 //! ```text
-//! transaction: claim ─▶ gate, caps, rate ─▶ render ─▶ tell what stays behind ─▶ mark `sending`
+//! transaction: claim ─▶ eligibility, caps, rate ─▶ render ─▶ tell what stays behind ─▶ mark `sending`
 //! then: provider ─▶ tell ─▶ keep the outcome
 //! ```
 //!
@@ -16,17 +16,19 @@ use web::links::Signer;
 
 use super::{
     campaign_context::{CampaignContext, CampaignContexts, channels_of},
-    carriers::{self, Carried},
     channel_fault,
     eligibility::{CheckedBatch, Eligibility},
-    lifecycle,
-    queues::{BatchReport, SendQueue},
-    send::{self, Terms},
+    provider_call::{self, Terms},
     volume::{self, Turn},
 };
 use crate::{
     DeliveryState,
     model::claimed::{Claimed, MessageStatus},
+    ops::{
+        channels::{self, Carried},
+        lifecycle,
+        queues::{BatchReport, SendQueue},
+    },
     store::{
         self,
         claims::{self, Mark, Wanted},
@@ -38,7 +40,7 @@ use crate::{
 ///
 /// # Errors
 /// When a store is away.
-pub(super) async fn round(
+pub(crate) async fn round(
     app: &DeliveryState,
     contexts: &CampaignContexts,
     queue: SendQueue,
@@ -78,7 +80,7 @@ async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let limit = (now, i64::try_from(size).unwrap_or(i64::MAX));
-    let channels = carriers::of_outbox(app).await?;
+    let channels = channels::of_outbox(app).await?;
     let mut tx = app.db().begin().await?;
     let claimed = claims::of_outbox(&mut tx, &channels, limit).await?;
     let count = claimed.len();
@@ -97,7 +99,7 @@ async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
     update_statuses(app, &mut tx, (&ready, &settled), now).await?;
     tx.commit().await?;
     let terms = Terms::of_outbox();
-    send::send_batch(app, ready, terms).await?;
+    provider_call::send_batch(app, ready, terms).await?;
     Ok(BatchReport { claimed: count, asked: size, ..BatchReport::default() })
 }
 
@@ -111,7 +113,7 @@ async fn campaign_batch(
         return Ok(BatchReport::default());
     };
     let campaign_context = contexts.of(app, (workspace, id), revision).await?;
-    let channels = match carriers::of(app, &channels_of(&campaign_context.campaign)).await? {
+    let channels = match channels::of(app, &channels_of(&campaign_context.campaign)).await? {
         Carried::Here => None,
         Carried::Partly(channels) => Some(channels),
         Carried::Elsewhere => return Ok(BatchReport::default()),
@@ -135,7 +137,7 @@ async fn campaign_batch(
     };
     if !prepared.ready.is_empty() {
         let terms = Terms::of_campaign(&campaign_context);
-        let done = send::send_batch(app, prepared.ready, terms).await?;
+        let done = provider_call::send_batch(app, prepared.ready, terms).await?;
         if done.iter().any(|it| channel_fault::is_shown_by(&it.status)) {
             channel_fault::end(app, workspace, id).await?;
         }
@@ -278,7 +280,7 @@ async fn update_statuses(
     Ok(())
 }
 
-/// The rules of the gate, as labels.
+/// The rules of the eligibility, as labels.
 const RULES: [&str; 14] = [
     "deleted",
     "no_address",
@@ -297,7 +299,7 @@ const RULES: [&str; 14] = [
 ];
 
 /// Counts a message that the gate refused by this rule.
-pub(super) fn count_refusal(rule: &str) {
+pub(crate) fn count_refusal(rule: &str) {
     metrics_catalogue::DELIVERY_REFUSALS.with([known_rule(rule)]).increment(1);
 }
 

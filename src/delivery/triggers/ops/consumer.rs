@@ -16,9 +16,9 @@ use supervisor::{Heartbeat, Suspects};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
+    batches::{Round, Rounds},
     catalogue::{Catalogue, SetOff},
-    entering, publish,
-    rounds::{Round, Rounds},
+    entries, publish,
 };
 use crate::DeliveryState;
 
@@ -342,7 +342,7 @@ async fn process(app: &DeliveryState, catalogue: &mut Catalogue, round: &Round) 
         catalogue.look_into(payload, &mut set_off);
     }
     for (waiting, events) in set_off.into_values() {
-        entering::enter(app, &waiting, &events).await;
+        entries::enter(app, &waiting, &events).await;
     }
     RoundOutcome::Kept
 }

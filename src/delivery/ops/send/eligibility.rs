@@ -12,14 +12,14 @@ use web::links::Signer;
 
 use super::{
     campaign_context::{CampaignContext, channel_of},
-    senders::{NOT_VERIFIED, Senders},
+    sender_domain::{NOT_VERIFIED, Senders},
 };
 use crate::{
     DeliveryState,
     model::{
         Context, Recipient,
         claimed::{Claimed, MessageStatus},
-        gate::{self, Facts, Quiet, Refusal, Rules},
+        eligibility::{self, Facts, Quiet, Refusal, Rules},
         message::{Purpose, channel_name},
         plan::Draw,
     },
@@ -33,26 +33,26 @@ use crate::{
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-pub(super) struct CheckedBatch {
+pub(crate) struct CheckedBatch {
     /// To be handed over.
-    pub(super) ready: Vec<(Claimed, Outgoing)>,
+    pub(crate) ready: Vec<(Claimed, Outgoing)>,
     /// Not now, or never.
-    pub(super) settled: Vec<(Claimed, MessageStatus)>,
+    pub(crate) settled: Vec<(Claimed, MessageStatus)>,
     /// When those have to be asked again that wait for a trial to end; they stay as they are.
-    pub(super) waits: Option<Timestamp>,
+    pub(crate) waits: Option<Timestamp>,
 }
 
 /// A batch under judgement: messages of one workspace, and of one campaign or none.
-pub(super) struct Eligibility<'a> {
-    pub(super) app: &'a DeliveryState,
-    pub(super) connection: &'a mut PgConnection,
-    pub(super) workspace: WorkspaceId,
-    pub(super) campaign_context: Option<&'a CampaignContext>,
-    pub(super) signer: &'a Signer,
-    pub(super) now: Timestamp,
+pub(crate) struct Eligibility<'a> {
+    pub(crate) app: &'a DeliveryState,
+    pub(crate) connection: &'a mut PgConnection,
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) campaign_context: Option<&'a CampaignContext>,
+    pub(crate) signer: &'a Signer,
+    pub(crate) now: Timestamp,
 }
 
-/// Who passed the gate, and where their message goes.
+/// Who passed the eligibility, and where their message goes.
 struct Admitted {
     message: Claimed,
     facts: Facts,
@@ -60,7 +60,7 @@ struct Admitted {
 }
 
 impl Eligibility<'_> {
-    pub(super) async fn check(mut self, batch: Vec<Claimed>) -> Result<CheckedBatch> {
+    pub(crate) async fn check(mut self, batch: Vec<Claimed>) -> Result<CheckedBatch> {
         let mut checked = CheckedBatch::default();
         let batch = self.in_time(batch, &mut checked);
         let batch = self.draw(batch, &mut checked).await?;
@@ -196,7 +196,7 @@ impl Eligibility<'_> {
                 None => Facts::default(),
             };
             self.redirect(&message, &mut known).await?;
-            let verdict = gate::admit(&known, self.rules(&message));
+            let verdict = eligibility::admit(&known, self.rules(&message));
             match verdict.map(|to| (to, self.quiet(&message, &known))) {
                 Err(refusal) | Ok((_, Quiet::Never(refusal))) => {
                     checked.settled.push((message, skipped(refusal)));
@@ -245,7 +245,7 @@ impl Eligibility<'_> {
         let recipient = &facts.recipient;
         let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
         let clocks = (recipient.timezone.as_deref(), country, campaign_context.zone);
-        gate::quiet(hours, clocks, (message.id, self.now))
+        eligibility::quiet(hours, clocks, (message.id, self.now))
     }
 
     /// Locks what is counted for the people of a batch, of all its channels at once.
@@ -391,7 +391,7 @@ fn no_variant() -> MessageStatus {
 }
 
 /// The caps that count messages on a channel.
-pub(super) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted> {
+pub(crate) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted> {
     let caps = app.delivery().caps.iter();
     let counts = |name: &str| name == ANY_CHANNEL || name == channel_name(channel);
     caps.filter(|(name, _)| counts(name))
@@ -400,7 +400,7 @@ pub(super) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted>
 }
 
 /// The tallies in which messages are counted.
-pub(super) fn tallies<'m>(
+pub(crate) fn tallies<'m>(
     app: &DeliveryState,
     messages: impl IntoIterator<Item = &'m Claimed>,
 ) -> BTreeSet<(WorkspaceId, String, UserId)> {

@@ -14,7 +14,7 @@ use crate::{
 
 /// What is known of the clocks of an audience.
 #[derive(Debug)]
-pub(super) struct Clocks {
+pub(crate) struct Clocks {
     /// The zone of those who named neither one nor a country.
     workspace_zone: Zone,
     begins: Timestamp,
@@ -27,7 +27,7 @@ impl Clocks {
     ///
     /// # Errors
     /// When a store is away; a bad request where there are more visits than can be held.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         app: &DeliveryState,
         workspace: WorkspaceId,
         (campaign, workspace_zone): (&Campaign, Zone),
@@ -44,17 +44,17 @@ impl Clocks {
     }
 
     /// Tells a plan what holds for those of whom too little is known.
-    pub(super) fn tell(&self, plan: &mut Plan) {
+    pub(crate) fn tell(&self, plan: &mut Plan) {
         plan.set_popular_hour(self.timetable.as_ref().and_then(Timetable::popular_hour));
     }
 
     /// The clocks of a recipient.
-    pub(super) fn zone_of(&self, who: &Recipient) -> Zone {
+    pub(crate) fn zone_of(&self, who: &Recipient) -> Zone {
         Zone::of_person(who.timezone.as_deref(), who.country.as_deref(), self.workspace_zone)
     }
 
     /// A recipient as a plan asks for them.
-    pub(super) fn candidate<'c>(
+    pub(crate) fn candidate<'c>(
         &self,
         who: &Recipient,
         exposure: Option<&'c str>,

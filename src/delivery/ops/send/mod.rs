@@ -1,0 +1,10 @@
+//! Sends messages: claim, eligibility, rendering, provider call, outcome.
+
+pub(crate) mod campaign_context;
+pub(crate) mod channel_fault;
+pub(crate) mod dispatch;
+pub(crate) mod eligibility;
+mod provider_call;
+mod recheck;
+pub(crate) mod sender_domain;
+mod volume;

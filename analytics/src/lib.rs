@@ -74,7 +74,7 @@ impl Analytics {
         &self.client
     }
 
-    /// Where it asks.
+    /// Address and credentials of the server queried.
     pub fn address(&self) -> &ClickHouseAddress {
         &self.address
     }

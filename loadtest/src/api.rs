@@ -17,7 +17,7 @@ use crate::{
 /// An event as `GET /events/query` returns it, as far as it is looked at here.
 #[derive(Clone, Debug, Deserialize)]
 pub struct EventRead {
-    /// The stored id.
+    /// Id under which the event is stored.
     pub event_id: String,
     /// The user as tracked, empty when anonymous.
     pub user_id: String,
@@ -25,7 +25,6 @@ pub struct EventRead {
     pub event_name: String,
     /// `YYYY-MM-DD HH:MM:SS` in UTC.
     pub timestamp: String,
-    /// The caller's JSON.
     pub properties: BTreeMap<String, Value>,
 }
 
@@ -33,16 +32,11 @@ pub struct EventRead {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum TrackAnswer {
-    /// Of an array.
     Array {
-        /// Events recorded.
         accepted: usize,
-        /// Elements refused.
         rejected: Vec<Rejection>,
     },
-    /// Of one event.
     Single {
-        /// The stored id.
         #[serde(rename = "eventId")]
         event_id: String,
         /// Always true of a 2xx.
@@ -50,12 +44,11 @@ pub enum TrackAnswer {
     },
 }
 
-/// One refused element.
 #[derive(Debug, Deserialize)]
 pub struct Rejection {
     /// Zero-based position in the request.
     pub index: usize,
-    /// Why.
+    /// The API's reason, in words.
     pub reason: String,
 }
 
@@ -65,10 +58,8 @@ pub struct Rejection {
 pub struct Question<'a> {
     /// Name of the events.
     pub event_name: &'a str,
-    /// RFC 3339, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_date: Option<String>,
-    /// RFC 3339, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_date: Option<String>,
     /// `hour`, `day`, `week` or `month`.

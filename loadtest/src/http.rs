@@ -17,14 +17,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a whole exchange may take before the connection is given up.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What came back.
 #[derive(Debug)]
 pub struct Answer {
-    /// HTTP status.
     pub status: u16,
     /// `Retry-After` in seconds form.
     pub retry_after: Option<Duration>,
-    /// The whole body.
     pub body: Bytes,
 }
 

@@ -33,7 +33,6 @@ pub struct Visibility {
     pub lag: Latencies,
     /// Markers acknowledged and not seen in time.
     pub unseen: u64,
-    /// Looks taken.
     pub looks: u64,
 }
 

@@ -68,7 +68,6 @@ impl Progress {
         self.bar.tick();
     }
 
-    /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -35,7 +35,6 @@ impl Table {
         Self::new(title, &[])
     }
 
-    /// Appends a row.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
@@ -109,7 +108,7 @@ pub fn rate(per_second: f64) -> String {
     grouped(per_second.max(0.0).round() as u64)
 }
 
-/// Bytes as MiB.
+/// Bytes in MiB with one decimal.
 pub fn mib(bytes: f64) -> String {
     format!("{:.1} MiB", bytes / f64::from(1 << 20))
 }

@@ -15,9 +15,7 @@ const SCRAPE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The figures of one scrape; `None` where the server has no such metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// `process_resident_memory_bytes`.
     pub resident_bytes: Option<f64>,
-    /// `process_cpu_seconds_total`.
     pub cpu_seconds: Option<f64>,
     /// `millrace_ingest_events_enqueued_total`.
     pub enqueued: Option<f64>,
@@ -65,7 +63,6 @@ pub struct Scraper {
 }
 
 impl Scraper {
-    /// Scrapes `endpoint`.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { connection: Connection::new(endpoint).with_timeout(SCRAPE_TIMEOUT) }
     }
@@ -93,7 +90,7 @@ impl Scraper {
 pub struct ServerFigures {
     /// Resident memory at the start, bytes.
     pub resident_bytes_start: f64,
-    /// At the end.
+    /// At the last scrape, in bytes.
     pub resident_bytes_end: f64,
     /// The most of any scrape.
     pub resident_bytes_max: f64,
@@ -103,7 +100,6 @@ pub struct ServerFigures {
     pub backlog_max: f64,
     /// When the last request was answered.
     pub backlog_at_end_of_load: f64,
-    /// Scrapes that worked.
     pub scrapes: u64,
     first_cpu_seconds: f64,
 }

@@ -68,11 +68,9 @@ impl fmt::Debug for ApiKey {
 /// A ClickHouse HTTP interface, its user and its database.
 #[derive(Clone)]
 pub struct ClickHouseTarget {
-    /// Where it listens.
     pub endpoint: Endpoint,
     /// The user; empty for the server's default.
     pub user: String,
-    /// The password.
     pub password: String,
     /// The database the tables are in.
     pub database: String,

@@ -17,7 +17,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The system's clock.
+    /// Reads the operating system's clock.
     pub fn system() -> Self {
         Self::default()
     }
@@ -34,7 +34,7 @@ impl Clock {
         (Self { fixed_ms: Some(shared), ahead_ms: 0 }, hand)
     }
 
-    /// The present moment.
+    /// The present moment, in milliseconds.
     #[expect(clippy::disallowed_methods, reason = "this is the place that may read the time")]
     pub fn now(&self) -> Timestamp {
         if let Some(shared) = &self.fixed_ms {

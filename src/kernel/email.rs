@@ -18,7 +18,7 @@ pub struct EmailAddress(String);
 pub struct NotAnEmailAddress;
 
 impl EmailAddress {
-    /// The normalised text.
+    /// The address in normal form, as stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -38,7 +38,7 @@ impl fmt::Display for FieldError {
 pub enum Error {
     /// No such thing in the caller's workspace; names the noun (`User`).
     NotFound(&'static str),
-    /// No such route.
+    /// No route has this path.
     RouteNotFound,
     /// The route exists, not for this method.
     MethodNotAllowed,
@@ -68,14 +68,14 @@ pub enum Error {
     RequestTimeout,
     /// A body over its limit, in bytes after decompression.
     TooLarge {
-        /// Bytes allowed.
+        /// Most bytes a body may have.
         limit: u64,
         /// Bytes received, where known.
         received: Option<u64>,
     },
     /// A body in a form not understood; names the form.
     UnsupportedMediaType(String),
-    /// Over a rate.
+    /// A rate limit was exceeded.
     Throttled {
         /// When to come back.
         retry_after: Duration,

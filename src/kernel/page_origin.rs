@@ -14,7 +14,7 @@ pub struct NotAnOrigin;
 /// One entry: every page, or those of one origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Every page.
+    /// Pages of every origin.
     Any,
     /// Scheme, host and port, as browsers write them.
     Of(String),
@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Origin {
     }
 }
 
-/// `[sdk] identity`
+/// Whether calls about a person need a user token: `[sdk] identity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Identity {

@@ -22,7 +22,7 @@ pub struct PhoneNumber(String);
 pub struct NotAPhoneNumber;
 
 impl PhoneNumber {
-    /// The normalised text.
+    /// The number in normal form, as stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }

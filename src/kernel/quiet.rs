@@ -20,7 +20,7 @@ pub const END_DEFAULT: TimeOfDay = TimeOfDay::at(8, 0);
 pub enum QuietZone {
     /// Each recipient's own (`attributes.timezone`).
     Recipient,
-    /// One for all.
+    /// One zone for all profiles.
     Fixed(Zone),
 }
 
@@ -95,7 +95,7 @@ impl QuietTimeOverride {
         self.end.unwrap_or(END_DEFAULT)
     }
 
-    /// On whose clocks.
+    /// The zone whose local time decides.
     pub fn zone(&self) -> QuietZone {
         self.timezone.unwrap_or(QuietZone::Recipient)
     }

@@ -111,9 +111,9 @@ schemas! {
     Name = not_blank(255);
     /// What is not there.
     Null = ObjectBuilder::new().schema_type(Type::Null);
-    /// Always true.
+    /// A field whose only value is `true`.
     True = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true]));
-    /// Always false.
+    /// A field whose only value is `false`.
     False = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false]));
     /// What a campaign can be found by.
     Tag = not_blank(100);

@@ -34,7 +34,7 @@ pub struct NotAZone;
 /// The moments at which the clocks of a zone show one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moments {
-    /// The usual case.
+    /// The usual case: the local time exists once.
     One(Timestamp),
     /// The clocks are set back and show it twice.
     Two(Timestamp, Timestamp),
@@ -52,7 +52,7 @@ impl Moments {
 }
 
 impl Zone {
-    /// Coordinated universal time.
+    /// Coordinated Universal Time, the default.
     pub const UTC: Self = Self(Tz::UTC);
 
     /// Reads a name, as readers of bodies do.
@@ -79,7 +79,7 @@ impl Zone {
         chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name().to_owned()).collect()
     }
 
-    /// The name.
+    /// The name in the IANA time zone database.
     pub fn name(self) -> &'static str {
         self.0.name()
     }

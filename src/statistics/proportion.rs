@@ -12,7 +12,7 @@ pub const EXPECTED_MIN: f64 = 5.0;
 pub struct Proportion {
     /// Trials that succeeded, at most `trials`.
     pub successes: u64,
-    /// Trials in all.
+    /// Trials, successful or not.
     pub trials: u64,
 }
 

@@ -31,7 +31,7 @@ pub use self::suspects::Suspects;
 
 /// The first pause before a worker is run again, before it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
-/// The longest pause.
+/// Longest pause between two restarts.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A worker that ran this long begins with the first pause again.
 const STEADY: Duration = Duration::from_mins(1);
@@ -134,7 +134,7 @@ impl Heartbeat {
         self.0.beat_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// The worker's name.
+    /// Name of the worker, as in metrics.
     pub fn name(&self) -> &'static str {
         self.0.name
     }

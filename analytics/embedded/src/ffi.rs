@@ -31,7 +31,7 @@ type QueryWithParams = unsafe extern "C" fn(
     usize,
 ) -> Handle;
 
-/// `chdb_query_analysis_v1`.
+/// Layout of `chdb_query_analysis_v1` in chDB's C header.
 #[repr(C)]
 #[derive(Default)]
 struct Analysis {

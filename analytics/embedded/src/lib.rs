@@ -40,7 +40,7 @@ pub struct Options {
     pub listener: TcpListener,
     /// The one user clients may name.
     pub user: String,
-    /// That user's secret.
+    /// Password of `user`, in plain text.
     pub password: String,
     /// The database a request means when it names none; created when missing.
     pub database: String,
@@ -53,7 +53,7 @@ pub struct Options {
 /// An engine that answers.
 #[derive(Debug)]
 pub struct Ready {
-    /// Where it listens.
+    /// Address of the listener, with the port the system chose for port 0.
     pub address: SocketAddr,
     /// The library's version, where it is newer than the one this crate is tested with.
     pub untested_version: Option<String>,

@@ -46,7 +46,7 @@ impl Figure {
         self.0.parse().unwrap_or(f64::NAN)
     }
 
-    /// The digits.
+    /// The number in decimal, as JSON has it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -34,17 +34,17 @@ pub struct EventRow {
     pub event_id: String,
     /// The external id as tracked, else the internal id, else empty.
     pub user_id: String,
-    /// Empty when absent.
+    /// `anonymousId` as tracked, empty when absent.
     pub anonymous_id: String,
-    /// Its name.
+    /// `eventName` as tracked, never empty.
     pub event_name: String,
     /// The caller's JSON object.
     pub properties: String,
     /// When it happened, in milliseconds since 1970, UTC.
     pub timestamp_ms: i64,
-    /// Empty when absent.
+    /// `sessionId` as tracked, empty when absent.
     pub session_id: String,
-    /// Empty when absent.
+    /// `deviceId` as tracked, empty when absent.
     pub device_id: String,
 }
 

@@ -16,7 +16,7 @@ const IS_STORED_ONCE: &str = include_str!("../sql/event_is_stored_once.sql");
 /// Whose events are asked for.
 #[derive(Debug, Clone)]
 pub struct PeopleFilter {
-    /// The event.
+    /// Name of the events that count.
     pub event_name: String,
     /// Inclusive start, in milliseconds since 1970, UTC.
     pub start_ms: Option<i64>,
@@ -39,7 +39,7 @@ pub struct Tracked {
     pub user_id: String,
     /// As tracked in `serviceUserId`.
     pub service_user_id: String,
-    /// Events, each once.
+    /// Number of events; stored repeats of one event count once.
     pub times: u64,
 }
 

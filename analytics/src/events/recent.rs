@@ -11,13 +11,13 @@ const RECENT_CLIENT_IDS: &str = include_str!("../sql/recent_client_ids.sql");
 /// An id that a caller chose, on an event that the server stamped with its own time.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct RecentId {
-    /// Whose event.
+    /// The workspace the event belongs to.
     #[serde(rename = "workspace_id", with = "clickhouse::serde::uuid")]
     pub workspace: Uuid,
-    /// Its name.
+    /// `eventName` of the event.
     #[serde(rename = "name")]
     pub event_name: String,
-    /// The caller's `clientEventId`.
+    /// `clientEventId` as the caller sent it.
     pub event_id: String,
     /// The time the first arrival was given, in milliseconds since 1970, UTC.
     pub timestamp_ms: i64,

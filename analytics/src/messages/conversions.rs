@@ -14,7 +14,7 @@ use crate::{
 const CONVERSIONS: &str = include_str!("../sql/message_conversions.sql");
 const BASE_CURRENCIES: &str = include_str!("../sql/order_base_currencies.sql");
 
-/// Which events.
+/// Filter on the events that may be conversions.
 #[derive(Debug, Clone)]
 pub struct ConversionFilter<'a> {
     /// The name of the event. Of orders only the first event of each is answered.
@@ -48,11 +48,11 @@ pub struct Conversion {
     pub is_paid: bool,
     /// Of an order, in ten thousandths of `currency`.
     pub amount: i64,
-    /// Empty without one.
+    /// ISO 4217 code, empty without one.
     pub currency: String,
     /// Of an order, in ten thousandths of `base_currency`.
     pub base_amount: i64,
-    /// Empty without one.
+    /// ISO 4217 code of `base_revenue`, empty without one.
     pub base_currency: String,
 }
 

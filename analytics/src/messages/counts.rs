@@ -111,9 +111,9 @@ async fn ask(
 /// How often people opened messages and clicked in them, all times counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Row, Deserialize)]
 pub struct Engagements {
-    /// Openings.
+    /// Opens, several of one message included.
     pub opens: u64,
-    /// Clicks.
+    /// Clicks, several of one message included.
     pub clicks: u64,
 }
 

@@ -23,7 +23,7 @@ pub struct Delays {
     pub median_to_click_ms: Option<f64>,
     /// Messages opened after a time in each bucket of [`DELAY_EDGES_SECONDS`].
     pub opened: [u64; DELAY_EDGES_SECONDS.len()],
-    /// Likewise clicked.
+    /// Likewise from sending to the first click.
     pub clicked: [u64; DELAY_EDGES_SECONDS.len()],
 }
 

@@ -25,7 +25,7 @@ pub struct Failure {
     pub code: String,
     /// The words that came with it most often.
     pub words: String,
-    /// How many messages.
+    /// Messages with this reason.
     pub count: u64,
 }
 

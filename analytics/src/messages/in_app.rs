@@ -19,9 +19,9 @@ const PLACES_MAX: u64 = 1_000;
 /// A campaign of in-app messages.
 #[derive(Debug, Clone, Copy)]
 pub struct InAppCampaign {
-    /// The workspace.
+    /// Workspace of the campaign.
     pub workspace: Uuid,
-    /// The campaign.
+    /// In-app campaign that is reported on.
     pub campaign: Uuid,
 }
 
@@ -45,7 +45,7 @@ pub struct InAppCount {
     pub impressions: u64,
     /// Displays to the one who saw it most often.
     pub impressions_max: u64,
-    /// Their clicks.
+    /// Clicks on these displays.
     pub clicks: u64,
     /// How many of them clicked.
     pub clickers: u64,
@@ -71,9 +71,9 @@ pub struct InAppPlace {
     pub platform: String,
     /// The button's id, or empty.
     pub button: String,
-    /// Displays.
+    /// Displays to this person.
     pub impressions: u64,
-    /// Clicks.
+    /// Clicks of this person.
     pub clicks: u64,
 }
 
@@ -95,7 +95,7 @@ pub struct Showing {
     pub id: String,
     /// The person's internal id.
     pub user: String,
-    /// The variant.
+    /// Id of the variant shown.
     pub variant: String,
     /// `web`, `ios` or `android`.
     pub platform: String,
@@ -118,7 +118,7 @@ pub struct ShowingFilter {
     pub start_ms: Option<i64>,
     /// Inclusive end, in milliseconds since 1970, UTC.
     pub end_ms: Option<i64>,
-    /// Most of them.
+    /// Most rows of the page.
     pub limit: u32,
     /// How many to skip before them.
     pub offset: u64,

@@ -17,9 +17,9 @@ const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
 pub(super) mod happened {
     /// It was held back, to measure others by.
     pub(in super::super) const CONTROL: u32 = 2;
-    /// It arrived.
+    /// Bit of `happened`: delivered.
     pub(in super::super) const DELIVERED: u32 = 8;
-    /// It was opened.
+    /// Bit of `happened`: opened.
     pub(in super::super) const OPENED: u32 = 16;
     /// Something in it was clicked.
     pub(in super::super) const CLICKED: u32 = 32;
@@ -27,9 +27,9 @@ pub(super) mod happened {
     pub(in super::super) const ENGAGED: u32 = OPENED | CLICKED;
     /// Somebody complained of it.
     pub(in super::super) const COMPLAINED: u32 = 256;
-    /// It came back.
+    /// Bit of `happened`: bounced.
     pub(in super::super) const BOUNCED: u32 = 1024;
-    /// It was refused.
+    /// Bit of `happened`: failed, refused by the provider.
     pub(in super::super) const FAILED: u32 = 2048;
     /// Nobody knows whether it left.
     pub(in super::super) const UNKNOWN: u32 = 4096;
@@ -43,7 +43,7 @@ pub(super) mod happened {
 /// put together, so that a few among a million cost what they are.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Among {
-    /// All messages.
+    /// All messages of the cohort.
     All,
     /// Messages to which any of this happened.
     Messages(u32),
@@ -65,9 +65,9 @@ impl Among {
 /// Messages of one campaign, of all time or of those that left in a range of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Cohort<'a> {
-    /// The workspace.
+    /// Workspace of the campaign.
     pub workspace: Uuid,
-    /// The campaign.
+    /// Campaign whose messages are counted.
     pub campaign: Uuid,
     /// Its variants: answers name them by their place here, counted from 1; 0 is any other.
     pub variants: &'a [String],

@@ -25,7 +25,7 @@ pub struct Link {
     pub first_clicked_ms: i64,
     /// In milliseconds since 1970.
     pub last_clicked_ms: i64,
-    /// By variant.
+    /// Clicks per variant of the campaign.
     pub variants: Vec<LinkOfVariant>,
 }
 

@@ -14,7 +14,7 @@ const MESSAGE_PERSON: &str = include_str!("../sql/message_person.sql");
 pub enum Engagement {
     /// It was sent to them.
     Sent,
-    /// They opened it.
+    /// The message was opened.
     Opened,
     /// They clicked in it.
     Clicked,
@@ -34,7 +34,7 @@ impl Engagement {
 /// Whose messages are asked for.
 #[derive(Debug, Clone)]
 pub struct EngagementFilter {
-    /// What they did.
+    /// The engagement people must have had.
     pub engagement: Engagement,
     /// Only of this campaign.
     pub campaign: Option<Uuid>,

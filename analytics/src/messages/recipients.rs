@@ -89,23 +89,23 @@ impl Standing {
     }
 }
 
-/// Which recipients.
+/// Filter and page of a list of recipients.
 #[derive(Debug, Clone, Copy)]
 pub struct RecipientFilter {
     /// Only those the latest message to whom got exactly so far.
     pub standing: Option<Standing>,
     /// Most recipients to answer.
     pub limit: u32,
-    /// Recipients before them.
+    /// Recipients on the pages before.
     pub offset: u64,
 }
 
 /// Somebody in a campaign, and the latest message to them. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
-    /// The internal id.
+    /// Internal id of the profile.
     pub user: String,
-    /// The message.
+    /// Id of the latest message.
     pub message: String,
     /// Which time the campaign went out; of a triggered one, which entry of theirs.
     pub occurrence: u32,
@@ -115,15 +115,15 @@ pub struct Recipient {
     pub standing: Standing,
     /// When it was queued.
     pub queued_ms: Option<i64>,
-    /// When it left.
+    /// Time of sending, Unix milliseconds.
     pub sent_ms: Option<i64>,
-    /// When it arrived.
+    /// Time of delivery, Unix milliseconds.
     pub delivered_ms: Option<i64>,
     /// When it was first opened.
     pub opened_ms: Option<i64>,
     /// When something in it was first clicked.
     pub clicked_ms: Option<i64>,
-    /// When it failed.
+    /// Time of the failure, Unix milliseconds.
     pub failed_ms: Option<i64>,
     /// When something last happened to it.
     pub last_ms: i64,

@@ -13,13 +13,13 @@ const EVENTS_MAX: u32 = 10_000;
 /// Something that happened to a message.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Happening {
-    /// The message.
+    /// Id of the message.
     pub message: String,
     /// Which time the campaign went out; of a triggered one, which entry of theirs.
     pub occurrence: u32,
     /// The variant's id; empty where it was not known yet.
     pub variant: String,
-    /// The channel.
+    /// Channel the message was sent on.
     pub channel: String,
     /// What happened, in the word of `message_events`.
     pub kind: String,
@@ -27,7 +27,7 @@ pub struct Happening {
     pub at_ms: i64,
     /// A machine did it.
     pub is_bot: bool,
-    /// What was clicked.
+    /// URL of a click, else empty.
     pub url: String,
     /// A link's label; of a bounce `hard` or `soft`.
     pub label: String,
@@ -35,7 +35,7 @@ pub struct Happening {
     pub button: String,
     /// The code of a failure, or the rule that held or skipped.
     pub code: String,
-    /// Why, in words.
+    /// Reason of a failure or skip in words, else empty.
     pub reason: String,
 }
 

@@ -16,9 +16,9 @@ pub const PEOPLE_MAX: usize = 50_000;
 /// Whose messages, and of which campaigns.
 #[derive(Debug, Clone, Copy)]
 pub struct TouchFilter<'a> {
-    /// The workspace.
+    /// Workspace of the campaigns.
     pub workspace: Uuid,
-    /// The campaigns.
+    /// Campaigns whose messages are read.
     pub campaigns: &'a [Uuid],
     /// Ids of variants: answers name them by their place here, counted from 1; 0 is any other.
     pub variants: &'a [String],
@@ -37,10 +37,10 @@ pub struct TouchFilter<'a> {
 pub struct Touch {
     /// The recipient's internal id.
     pub user_id: [u8; 12],
-    /// The campaign.
+    /// Campaign of the message.
     #[serde(with = "clickhouse::serde::uuid")]
     pub campaign_id: Uuid,
-    /// Names the message.
+    /// Id of the message as a number.
     pub message: u128,
     /// Which time the campaign went out; of a triggered one, which entry of theirs.
     pub occurrence: u32,

@@ -39,7 +39,7 @@ const ORDERS_VIEW: &str = "order_entries_from_events";
 /// Where a statement takes what a view selects.
 const VIEW_SELECTS: &str = "$view$";
 
-/// The migration's number.
+/// Number of the migration that changes the key.
 pub(super) const VERSION: u32 = 10;
 
 const TABLES: &str = include_str!("../sql/rekey_tables.sql");

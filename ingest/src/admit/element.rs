@@ -13,9 +13,7 @@ pub(super) enum Field<'a> {
     /// Not sent, or null.
     #[default]
     Absent,
-    /// A string.
     Text(&'a str),
-    /// A number.
     Number(f64),
     /// A string with half of a surrogate pair.
     Unpaired,
@@ -29,14 +27,13 @@ pub(super) enum Alias<'a> {
     /// Not sent, or null.
     #[default]
     Absent,
-    /// An object.
     Parts {
-        /// `aliasLabel`
+        /// Value of `aliasLabel`, absent or present.
         label: Field<'a>,
-        /// `aliasName`
+        /// Value of `aliasName`, absent or present.
         name: Field<'a>,
     },
-    /// Something else.
+    /// A value of another JSON type.
     Other,
 }
 
@@ -46,16 +43,15 @@ pub(super) enum Sent<'t, 'a> {
     /// Not sent, or null.
     #[default]
     Absent,
-    /// An object.
     Object {
         /// The key it was sent under, which stands before it in the text.
         key: &'a str,
-        /// Its nodes.
+        /// Nodes of the object on the tape.
         nodes: &'t [Node<'a>],
     },
     /// What cannot be parsed, with the reason.
     Refused(String),
-    /// Something else.
+    /// A value of another JSON type.
     Other,
 }
 

@@ -63,9 +63,9 @@ pub struct Context<'a> {
 /// How the events were sent, which decides how they are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// One object.
+    /// The body was one event object.
     One,
-    /// An array.
+    /// The body was an array of events.
     Many,
 }
 
@@ -74,7 +74,7 @@ pub enum Shape {
 pub struct Admitted {
     /// How the events were sent.
     pub shape: Shape,
-    /// Elements received.
+    /// Elements of the body, accepted or rejected.
     pub processed: usize,
     /// Elements accepted, repeats of known events included.
     pub accepted: usize,
@@ -114,9 +114,9 @@ pub enum BodyError {
     /// An array with too many elements.
     #[error("body must contain at most {limit} events, received {received}")]
     TooManyElements {
-        /// Elements allowed.
+        /// Most elements an array may have.
         limit: usize,
-        /// Elements sent.
+        /// Elements the array had.
         received: usize,
     },
 }
@@ -274,7 +274,6 @@ impl Admitter {
 }
 
 impl Desk {
-    /// Begins a request.
     fn begin(&mut self, received_at_ms: i64) {
         self.event_ids.begin_request(received_at_ms);
         self.request_ids.clear();

@@ -54,7 +54,7 @@ impl<'a> MessageColumns<'a> {
         self.rows.push(Row { workspace_id: header.workspace_id, event });
     }
 
-    /// Rows so far.
+    /// Rows pushed since the last block.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -27,7 +27,7 @@ use rows::{Row, Texts, Values};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Table {
-    /// Tracked events.
+    /// Table of tracked events.
     #[default]
     Events,
     /// What happened to messages.
@@ -51,7 +51,7 @@ impl Table {
         }
     }
 
-    /// Its name.
+    /// Name of the table in ClickHouse.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -106,7 +106,7 @@ pub struct EventColumns {
 }
 
 impl EventColumns {
-    /// Adds an event.
+    /// Appends an event as one row.
     pub fn push(&mut self, header: &BatchHeader, event: &EventView<'_>) {
         let order = event.order.unwrap_or_default();
         let numbers = self.texts.push_numbers(event.numbers(), &mut self.number_paths);
@@ -128,7 +128,7 @@ impl EventColumns {
         self.rows.push(row);
     }
 
-    /// Rows so far.
+    /// Rows pushed since the last block.
     pub fn len(&self) -> usize {
         self.rows.len()
     }

@@ -21,7 +21,7 @@ pub struct Parser {
     buffers: Buffers,
     /// The text being parsed, and simd-json's padding.
     text: Vec<u8>,
-    /// Empty between texts.
+    /// Empty between two texts.
     tape: Tape<'static>,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Chunk {
     pub first: Position,
     /// The place after the last frame.
     pub end: Mark,
-    /// Frames in it.
+    /// Frames the chunk consists of.
     pub frames: u64,
     /// The frames' batches, in order, until everything is in: refused rows are looked for in them.
     pub batches: Arc<Vec<Batch>>,
@@ -119,7 +119,7 @@ pub(super) fn for_each_row<'a>(
 #[derive(Debug)]
 pub(super) struct Permit(Sender<()>);
 
-/// Hands out permits.
+/// Limits the chunks in memory: one permit each.
 #[derive(Debug)]
 pub(super) struct Permits {
     free: Receiver<()>,

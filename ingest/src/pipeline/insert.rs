@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Where a body goes, and which format it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
-    /// One `Native` block.
+    /// One `Native` block of this table.
     Native(Table),
     /// JSON objects, one per line.
     JsonEachRow(Table),

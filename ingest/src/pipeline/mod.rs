@@ -128,7 +128,7 @@ pub struct PipelineOptions {
     pub dead_letters_dir: PathBuf,
     /// How batches are cut.
     pub limits: Limits,
-    /// The clock.
+    /// Clock of arrival and retry times, Unix milliseconds.
     pub now_ms: NowMs,
     /// Where its parts are watched.
     pub workers: Workers,
@@ -159,7 +159,7 @@ pub enum PipelineError {
 pub struct Backlog {
     /// Frames behind the cursor.
     pub frames: u64,
-    /// Events in them.
+    /// Events in these frames.
     pub events: u64,
     /// Bytes of log they take.
     pub bytes: u64,
@@ -171,7 +171,7 @@ pub struct Backlog {
 struct Flow {
     /// Finish what is in the log, without lingering.
     stopping: AtomicBool,
-    /// Give up now.
+    /// Set once the deadline has passed: stop without draining.
     aborted: AtomicBool,
     /// One part panicked: the other is to end, so that both begin again.
     broken: AtomicBool,

@@ -41,9 +41,9 @@ const CONTENT_CODES: &[u16] = &[
 pub(super) enum Refusal {
     /// The same rows will be refused again: find the bad ones.
     Content {
-        /// ClickHouse's number.
+        /// The error code of ClickHouse's answer.
         code: u16,
-        /// ClickHouse's text.
+        /// The message of ClickHouse's answer.
         reason: String,
     },
     /// Try again later. The word is the metric's `kind`.

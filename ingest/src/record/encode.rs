@@ -22,7 +22,7 @@ impl BatchBuilder {
         Self { bytes, count: 0 }
     }
 
-    /// Events so far.
+    /// Events encoded since `begin`.
     pub fn count(&self) -> u32 {
         self.count
     }

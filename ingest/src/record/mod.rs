@@ -66,7 +66,7 @@ const IS_UNTRUSTED: u16 = 1 << 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BatchKind {
-    /// Tracked events.
+    /// A batch of tracked events.
     Events = 1,
     /// What happened to messages.
     Messages = 2,
@@ -135,7 +135,7 @@ impl Batch {
         batch
     }
 
-    /// The durable form.
+    /// The encoded batch, as the spool stores it.
     pub fn as_bytes(&self) -> &Bytes {
         &self.bytes
     }

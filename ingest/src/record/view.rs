@@ -7,27 +7,27 @@ use super::NUMBER_BYTES;
 pub struct EventView<'a> {
     /// Arrival number, unique and increasing per node. Assigned by the batch: ignored when pushed.
     pub seq: u64,
-    /// The event's name.
+    /// `eventName` as tracked, never empty.
     pub event_name: &'a str,
     /// When it happened: milliseconds since the epoch, UTC.
     pub timestamp_ms: i64,
     /// Key day: days since the epoch. See `admit` for how it is chosen.
     pub day: u16,
-    /// `userId` as tracked.
+    /// `userId` as tracked, empty when absent.
     pub user_id: &'a str,
-    /// `anonymousId` as tracked.
+    /// `anonymousId` as tracked, empty when absent.
     pub anonymous_id: &'a str,
-    /// `serviceUserId`, lower case.
+    /// `serviceUserId` in lower case, empty when absent.
     pub service_user_id: &'a str,
-    /// `userAlias.aliasLabel`.
+    /// `userAlias.aliasLabel` as tracked, empty when absent.
     pub alias_label: &'a str,
-    /// `userAlias.aliasName`.
+    /// `userAlias.aliasName` as tracked, empty when absent.
     pub alias_name: &'a str,
     /// The stored event id: `clientEventId`, or a UUIDv7.
     pub event_id: &'a str,
-    /// `sessionId` as tracked.
+    /// `sessionId` as tracked, empty when absent.
     pub session_id: &'a str,
-    /// `deviceId` as tracked.
+    /// `deviceId` as tracked, empty when absent.
     pub device_id: &'a str,
     /// The caller's properties as JSON, an object, `{}` when absent.
     pub properties: &'a str,
@@ -53,11 +53,11 @@ pub struct OrderView<'a> {
     pub order_id: &'a str,
     /// `properties.total` in ten-thousandths; none when missing or not a number.
     pub revenue: Option<i64>,
-    /// `properties.currency`, upper case.
+    /// `properties.currency` in upper case, empty when absent.
     pub currency: &'a str,
-    /// `properties.total_base` in ten-thousandths.
+    /// `properties.total_base` in ten-thousandths of `base_currency`.
     pub base_revenue: Option<i64>,
-    /// `properties.base_currency`, upper case.
+    /// `properties.base_currency` in upper case, empty when absent.
     pub base_currency: &'a str,
 }
 

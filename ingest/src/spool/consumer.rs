@@ -49,9 +49,9 @@ pub enum ConsumeError {
 /// What lies between a consumer's cursor and the end of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behind {
-    /// Frames not committed.
+    /// Frames after the committed position.
     pub frames: u64,
-    /// Events in them.
+    /// Events in these frames.
     pub events: u64,
     /// Bytes of log they take.
     pub bytes: u64,
@@ -358,7 +358,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// The committed place.
+    /// The cursor on disk.
     pub fn committed(&self) -> Mark {
         self.shared.state.lock().slots[self.slot].committed
     }

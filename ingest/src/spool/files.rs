@@ -31,7 +31,7 @@ pub trait Files: Debug + Send + Sync + 'static {
 
 /// One open file of the spool.
 pub trait SpoolFile: Debug + Send + Sync {
-    /// Length in bytes.
+    /// Length of the file in bytes.
     fn length(&self) -> io::Result<u64>;
     /// Sets the length and reserves the space for it, so that later writes cannot run out of disk.
     fn allocate(&self, bytes: u64) -> io::Result<()>;

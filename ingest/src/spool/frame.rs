@@ -110,7 +110,7 @@ pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 pub struct Position(pub(super) u64);
 
 impl Position {
-    /// The number itself.
+    /// The position as a number, for cursors and logs.
     pub fn get(self) -> u64 {
         self.0
     }
@@ -133,7 +133,7 @@ pub struct Mark {
 /// One durable entry of the log, as a consumer gets it.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Its number.
+    /// Position of the frame, dense from 0.
     pub position: Position,
     /// Receive time, milliseconds since 1970, as given to `append`.
     pub at_ms: u64,

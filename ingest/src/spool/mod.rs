@@ -141,7 +141,7 @@ impl SpoolOptions {
     }
 }
 
-/// What is appended.
+/// Payload of one append, with the number of its events.
 #[derive(Debug, Clone)]
 pub struct Entry {
     /// The bytes to keep.
@@ -158,17 +158,17 @@ pub enum SpoolError {
     /// Another process has it.
     #[error("spool {} is in use by another process", dir.display())]
     Locked {
-        /// The spool's folder.
+        /// Folder of the spool in use.
         dir: PathBuf,
     },
     /// A file operation failed.
     #[error("could not {doing} {}", path.display())]
     Io {
-        /// What was tried.
+        /// Operation that failed, as `write`.
         doing: &'static str,
-        /// Where.
+        /// File or folder of the operation.
         path: PathBuf,
-        /// Why it failed.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The options contradict each other.
@@ -177,13 +177,13 @@ pub enum SpoolError {
     /// A consumer of that name is open already.
     #[error("spool consumer {name} is already open")]
     ConsumerBusy {
-        /// Its name.
+        /// Name of the consumer.
         name: String,
     },
     /// A consumer's name is part of a file name.
     #[error("spool consumer name {name:?} is not 1 to 64 of a-z, 0-9 and -")]
     ConsumerName {
-        /// The name refused.
+        /// Name that was refused.
         name: String,
     },
 }
@@ -212,7 +212,7 @@ pub enum AppendError {
     /// One payload larger than a segment.
     #[error("payload of {payload_bytes} bytes is larger than {limit_bytes}")]
     TooLarge {
-        /// Its size.
+        /// Size of the payload in bytes.
         payload_bytes: usize,
         /// The most a segment takes.
         limit_bytes: u64,

@@ -13,7 +13,7 @@ use super::{
 /// Bytes read from a segment at a time.
 const READ_BYTES: usize = 256 * 1024;
 
-/// What [`Scan::next`] found.
+/// Result of one [`Scan::next`].
 #[derive(Debug)]
 pub(super) enum Found {
     /// A whole frame of this segment.
@@ -39,7 +39,7 @@ impl Scan {
         Self { file, segment, seed, offset, buffer: BytesMut::new() }
     }
 
-    /// The segment walked.
+    /// Number of the segment being scanned.
     pub(super) fn segment(&self) -> u64 {
         self.segment
     }

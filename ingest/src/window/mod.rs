@@ -46,11 +46,11 @@ pub struct Fingerprint {
 /// What an event that carries a `clientEventId` is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventKey<'a> {
-    /// Whose event.
+    /// The workspace the event belongs to.
     pub workspace_id: Uuid,
-    /// Its name.
+    /// `eventName` of the event.
     pub event_name: &'a str,
-    /// Its `clientEventId`.
+    /// `clientEventId` of the event.
     pub event_id: &'a str,
 }
 
@@ -148,12 +148,12 @@ impl Window {
         }
     }
 
-    /// Ids remembered.
+    /// Number of ids in memory.
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().len()).sum()
     }
 
-    /// Whether none is.
+    /// Whether no id is in memory.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

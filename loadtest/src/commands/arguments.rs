@@ -14,7 +14,7 @@ use crate::{
 /// Where the server and its ClickHouse are.
 #[derive(Args, Clone, Debug)]
 pub struct TargetArguments {
-    /// The API
+    /// Base URL of the API
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     pub url: String,
     /// The admin listener, e.g. http://127.0.0.1:9090: memory, CPU and backlog of the server
@@ -92,7 +92,7 @@ impl TargetArguments {
 /// How load is sent and what is written down about it.
 #[derive(Args, Clone, Debug)]
 pub struct LoadArguments {
-    /// Keep-alive connections
+    /// Keep-alive connections to the API
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub connections: u16,
     /// Threads they are spread over

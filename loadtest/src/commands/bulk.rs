@@ -25,7 +25,6 @@ const PAGE: usize = 200;
 /// What the project wants of a bulk change of [`MEMBERS_MAX`], milliseconds.
 const BULK_MS_MAX: f64 = 2000.0;
 
-/// Arguments of `bulk`.
 #[derive(Args, Debug)]
 pub struct BulkArguments {
     #[command(flatten)]

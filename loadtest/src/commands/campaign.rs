@@ -34,13 +34,12 @@ const BATCH: u64 = 1000;
 /// Which channel is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum ChannelArgument {
-    /// Mail, over SMTP
+    /// Email, sent over SMTP
     Email,
     /// Text messages, over the generic HTTP gateway
     Sms,
 }
 
-/// Arguments of `campaign`.
 #[derive(Args, Debug)]
 pub struct CampaignArguments {
     #[command(flatten)]

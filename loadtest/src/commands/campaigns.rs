@@ -28,7 +28,6 @@ const LIST_MS_MAX: f64 = 50.0;
 /// What the project wants of the 99th percentile of a create and of an update, milliseconds.
 const WRITE_MS_MAX: f64 = 20.0;
 
-/// Arguments of `campaigns`.
 #[derive(Args, Debug)]
 pub struct CampaignsArguments {
     #[command(flatten)]
@@ -39,7 +38,7 @@ pub struct CampaignsArguments {
     /// Characters of the HTML of an email campaign
     #[arg(long, default_value_t = 4096)]
     html_chars: usize,
-    /// Keep-alive connections
+    /// Keep-alive connections to the API
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: u16,
     /// Measured rounds of each question; 0 asks none
@@ -246,7 +245,7 @@ struct Written {
 struct CampaignsReport {
     /// Campaigns of the workspace when the questions were asked.
     campaigns: u64,
-    /// Writes a second.
+    /// Writes per second, over the whole run.
     rate: f64,
     questions: Vec<Asked>,
     writes: Vec<Written>,

@@ -35,7 +35,6 @@ const DRAIN_PATIENCE: Duration = Duration::from_mins(5);
 const DEFAULT_SECONDS: f64 = 10.0;
 const DAY_MS: f64 = 86_400_000.0;
 
-/// Arguments of `generate`.
 #[derive(Args, Debug)]
 pub struct GenerateArguments {
     #[command(flatten)]
@@ -48,7 +47,7 @@ pub struct GenerateArguments {
     /// Stop after this many events
     #[arg(long)]
     events: Option<u64>,
-    /// Distinct users
+    /// Distinct users of the events
     #[arg(long, default_value_t = 100_000)]
     users: u64,
     /// Leave the time to the server
@@ -65,14 +64,13 @@ pub struct GenerateArguments {
     base_time: Option<i64>,
 }
 
-/// Arguments of `replay`.
 #[derive(Args, Debug)]
 pub struct ReplayArguments {
     #[command(flatten)]
     target: TargetArguments,
     #[command(flatten)]
     load: LoadArguments,
-    /// The file
+    /// File of JSON lines, one event each
     file: PathBuf,
     /// Events in a request; 1 posts single objects
     #[arg(long, default_value_t = EVENTS_PER_REQUEST_MAX)]

@@ -35,7 +35,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Sends synthetic events
+    /// Sends generated events to the API
     Generate(GenerateArguments),
     /// Sends the events of a file, one JSON object a line, gzip or plain
     Replay(ReplayArguments),

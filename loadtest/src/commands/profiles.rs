@@ -28,7 +28,6 @@ const WARM_UP_ROUNDS: u32 = 3;
 /// What the design wants of each question's median, milliseconds.
 const QUESTION_MS_MAX: f64 = 50.0;
 
-/// Arguments of `profiles`.
 #[derive(Args, Debug)]
 pub struct ProfilesArguments {
     #[command(flatten)]
@@ -42,7 +41,7 @@ pub struct ProfilesArguments {
     /// Share of an array's elements, 0 to 1, that update a profile made before
     #[arg(long, default_value_t = 0.5)]
     updates: f64,
-    /// Keep-alive connections
+    /// Keep-alive connections to the API
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     connections: u16,
     /// Profiles a second, on a schedule that latencies are measured against; flat out without it

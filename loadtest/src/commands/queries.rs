@@ -20,7 +20,6 @@ const WARM_UP_ROUNDS: usize = 3;
 /// The specification's page size limit of `GET /events/query`.
 const QUERY_PAGE_MAX: &str = "1000";
 
-/// Arguments of `queries`.
 #[derive(Args, Debug)]
 pub struct QueriesArguments {
     #[command(flatten)]

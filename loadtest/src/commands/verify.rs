@@ -9,7 +9,6 @@ use uuid::Uuid;
 use super::{Ending, TargetArguments};
 use crate::{journal::Ledger, oracle::Oracle, report};
 
-/// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub struct VerifyArguments {
     #[command(flatten)]

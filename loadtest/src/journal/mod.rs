@@ -94,7 +94,6 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file: Mutex::new(file) })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
     }

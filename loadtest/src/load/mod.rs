@@ -31,13 +31,11 @@ use crate::{
 pub struct LoadOptions {
     /// Where the API listens.
     pub endpoint: Endpoint,
-    /// The workspace's key.
+    /// API key of the workspace.
     pub key: ApiKey,
-    /// The events.
     pub source: Arc<dyn EventSource>,
     /// Where sent and acknowledged ids are written.
     pub journal: Option<Arc<Journal>>,
-    /// Keep-alive connections.
     pub connections: usize,
     /// Threads they are spread over.
     pub threads: usize,
@@ -110,7 +108,6 @@ pub struct Load {
 pub struct Outcome {
     /// From the first request's due time to the last answer.
     pub elapsed: Duration,
-    /// Totals.
     pub counts: Counts,
     /// Acknowledgement latencies, from each request's due time.
     pub latencies: Latencies,
@@ -156,7 +153,6 @@ impl Load {
         Ok(Self { started, pace, tally, threads })
     }
 
-    /// The running totals.
     pub fn tally(&self) -> Arc<Tally> {
         Arc::clone(&self.tally)
     }

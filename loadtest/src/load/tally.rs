@@ -16,7 +16,6 @@ const LATENCY_MAX_US: u64 = 600_000_000;
 /// Three significant digits: a latency is right within 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Latencies in microseconds.
 #[derive(Clone, Debug)]
 pub struct Latencies(Histogram<u64>);
 
@@ -41,7 +40,6 @@ pub struct Quantiles {
 }
 
 impl Latencies {
-    /// Counts one latency.
     pub fn record(&mut self, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(LATENCY_MAX_US);
         self.0.saturating_record(micros.max(1));
@@ -52,7 +50,6 @@ impl Latencies {
         self.0.add(&other.0).expect("both have the same bounds");
     }
 
-    /// The figures.
     pub fn quantiles(&self) -> Quantiles {
         if self.0.is_empty() {
             return Quantiles::default();
@@ -92,7 +89,6 @@ macro_rules! counters {
         }
 
         impl Tally {
-            /// The totals now.
             pub fn counts(&self) -> Counts {
                 Counts { $($name: self.$name.load(Ordering::Relaxed),)+ }
             }

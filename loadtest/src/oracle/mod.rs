@@ -117,7 +117,7 @@ impl Oracle {
         }
     }
 
-    /// One comparison, now.
+    /// Compares ClickHouse and the API with the ledger once.
     async fn look(&mut self, ledger: &mut Ledger) -> Result<Verdict> {
         let workspace = self.workspace.to_string();
         let parameters = [("workspace", workspace.as_str())];

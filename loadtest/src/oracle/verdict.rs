@@ -47,11 +47,8 @@ pub struct Verdict {
 /// One event name, counted twice.
 #[derive(Debug, Serialize)]
 pub struct NameCount {
-    /// The name.
     pub name: String,
-    /// By ClickHouse.
     pub clickhouse: u64,
-    /// By `POST /events/aggregate`.
     pub api: u64,
 }
 

@@ -33,7 +33,6 @@ pub struct Sink {
     address: SocketAddr,
 }
 
-/// What came in.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<Taken>);
 
@@ -51,7 +50,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Messages, each once.
+    /// Messages received; repeats of an id count once.
     pub fn messages(&self) -> u64 {
         self.times.len() as u64
     }
@@ -95,7 +94,6 @@ impl Sink {
         Ok(sink)
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -17,7 +17,6 @@ const DISTINCT_EVENTS: usize = 16_384;
 const USERS_MAX: u64 = 9_999_999;
 const DAY_MS: i64 = 86_400_000;
 
-/// What to generate.
 #[derive(Clone, Debug)]
 pub struct GeneratorOptions {
     /// Everything but the run's name and base time follows from this.

@@ -32,7 +32,6 @@ pub struct Batch {
     pub body: Bytes,
     /// Number of events in the body.
     pub events: usize,
-    /// Their `clientEventId`s.
     pub ids: BatchIds,
 }
 
@@ -43,7 +42,6 @@ pub enum BatchIds {
     Range {
         /// What stands before the number.
         prefix: Arc<str>,
-        /// The numbers.
         numbers: Range<u64>,
     },
     /// Where the ids' JSON texts (without quotes, still escaped) stand in the body.

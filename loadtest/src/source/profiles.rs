@@ -42,7 +42,6 @@ pub struct Profiles {
 /// An array, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct ProfileBatch {
-    /// The JSON.
     pub body: Bytes,
     /// Elements of it that make a profile.
     pub creates: u64,

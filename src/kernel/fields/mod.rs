@@ -26,7 +26,7 @@ const FIELD_ERRORS_MAX: usize = 1000;
 
 /// Read from the fields of a JSON object.
 pub trait FromFields: Sized {
-    /// Reads every field.
+    /// Reads every field of the object; errors go into `body`.
     fn from_fields(body: &mut Fields<'_>) -> Self;
 }
 
@@ -198,17 +198,17 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(String::new, |value| value_of::text(value_of::string(value)?, &chars))
     }
 
-    /// A whole number.
+    /// A whole number within `range`.
     pub fn integer(self, range: RangeInclusive<i64>) -> P::Out<i64> {
         self.scalar(i64::default, |value| value_of::integer(value, &range))
     }
 
-    /// A number.
+    /// A finite number within `range`.
     pub fn number(self, range: RangeInclusive<f64>) -> P::Out<f64> {
         self.scalar(f64::default, |value| value_of::number(value, &range))
     }
 
-    /// `true` or `false`.
+    /// A JSON boolean; the texts "true" and "false" are errors.
     pub fn bool(self) -> P::Out<bool> {
         self.scalar(bool::default, value_of::boolean)
     }

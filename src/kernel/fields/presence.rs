@@ -23,7 +23,7 @@ pub trait Presence {
     fn give<T>(seen: Seen<T>, placeholder: impl FnOnce() -> T) -> Self::Out<T>;
 }
 
-/// Must be there.
+/// The field must be present and not null.
 #[derive(Debug, Clone, Copy)]
 pub struct Required;
 
@@ -80,7 +80,7 @@ pub enum Patch<T> {
     Absent,
     /// Sent as null: clear it.
     Null,
-    /// Sent: set it.
+    /// A value was sent: set it.
     Value(T),
 }
 

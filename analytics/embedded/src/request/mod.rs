@@ -10,7 +10,7 @@ use crate::fault::{Fault, code};
 /// Fields of a URL and a form together.
 const FIELDS_MAX: usize = 1024;
 
-/// A request, read.
+/// Parameters of a request, from its URL and headers.
 #[derive(Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -23,7 +23,7 @@ pub(crate) enum Statement {
         /// Where the rows begin, when the text itself holds them.
         rows_at: usize,
     },
-    /// Anything else.
+    /// A statement of any other kind.
     Other(Other),
 }
 

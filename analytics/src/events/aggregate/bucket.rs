@@ -16,11 +16,11 @@ pub const FILLED_BUCKETS_MAX: usize = 100_000;
 pub struct Bucket {
     /// Start of the period, in milliseconds since 1970, UTC.
     pub period_ms: i64,
-    /// How many events.
+    /// Events of the period, with or without a number.
     pub count: u64,
     /// Their sum, exact to 6 decimal places.
     pub sum: Option<Figure>,
-    /// Their mean.
+    /// Mean of the numbers, `None` without any.
     pub avg: Option<Figure>,
     /// The least of them.
     pub min: Option<Figure>,

@@ -22,9 +22,9 @@ use question::{Question, Source};
 pub enum Unit {
     /// From the full hour.
     Hour,
-    /// From midnight.
+    /// From midnight in the zone asked for.
     Day,
-    /// From Monday's midnight.
+    /// From Monday's midnight (ISO 8601).
     Week,
     /// From the first of the month.
     Month,

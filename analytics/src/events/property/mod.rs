@@ -18,11 +18,11 @@ pub const PROPERTY_PATH_KEYS_MAX: usize = 8;
 /// A value to compare with: its type counts, so the number 1 is not the text "1".
 #[derive(Debug, Clone, PartialEq)]
 pub enum PropertyValue {
-    /// A string.
+    /// Equal to a JSON string.
     Text(String),
     /// A number; compared as a double.
     Number(f64),
-    /// `true` or `false`.
+    /// Equal to JSON `true` or `false`.
     Bool(bool),
     /// The property is there and is `null`.
     Null,
@@ -38,7 +38,7 @@ pub struct PropertyFilter {
 /// Why `eventProperties` is no filter. The text names the property.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FilterError {
-    /// Too many properties.
+    /// More than [`PROPERTY_FILTERS_MAX`] properties.
     #[error("must have at most {PROPERTY_FILTERS_MAX} properties")]
     TooMany,
     /// Too many alternatives for one property.

@@ -57,7 +57,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Begins another event.
+    /// Forgets what the previous event left.
     pub(super) fn begin(&mut self) {
         self.text.clear();
         self.last_string = None;

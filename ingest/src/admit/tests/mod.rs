@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// 2026-11-21T00:00:00Z
+/// 2026-11-21T00:00:00Z in Unix milliseconds.
 const NOW_MS: i64 = 1_795_219_200_000;
 const WORKSPACE: Uuid = Uuid::from_u128(7);
 

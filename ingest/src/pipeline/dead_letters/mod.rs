@@ -45,7 +45,7 @@ use crate::{columns::Table, record::BatchHeader};
 /// Characters of a refusal's text that are kept: ClickHouse repeats whole rows in some.
 const REASON_CHARS_MAX: usize = 2000;
 
-/// One refused row.
+/// A refused row or an unreadable frame, stored as a line of JSON.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeadLetter {

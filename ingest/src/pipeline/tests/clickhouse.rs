@@ -68,7 +68,7 @@ impl FakeClickHouse {
             .with_compression(clickhouse::Compression::None)
     }
 
-    /// From now on.
+    /// Answers later inserts by another rule.
     pub(super) fn judge_by(
         &self,
         judge: impl Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync + 'static,

@@ -102,7 +102,6 @@ impl DirectTable {
             .await
     }
 
-    /// Removes the copy.
     pub(super) async fn remove(&mut self) -> Result<()> {
         for name in self.made.drain(..).rev() {
             self.clickhouse.execute(&format!("drop table if exists {name} sync"), &[]).await?;

@@ -58,7 +58,6 @@ impl Way {
     }
 }
 
-/// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArguments {
     #[command(flatten)]
@@ -75,7 +74,7 @@ pub struct CompareArguments {
     /// What the straight way has to do
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Own, Way::All, Way::Views])]
     direct: Vec<Way>,
-    /// Connections to Millrace
+    /// Keep-alive connections to Millrace
     #[arg(long, default_value_t = 8)]
     connections: usize,
     /// Events in a request to Millrace

@@ -1,4 +1,4 @@
-//! The log alone: appends per second by how many wait for one sync, and what a sync costs.
+//! The spool alone: appends per second by how many wait for one sync, and what a sync costs.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -6,8 +6,8 @@
 //!
 //! Suggested reading order: [`model`] (limits and what an event is), [`parse`] (bytes to a tape),
 //! [`admit`] (verdicts and durable records), [`window`] (retries without a timestamp), [`record`]
-//! (the durable form), [`spool`] (the log that makes them durable), [`pipeline`] (consumers of the
-//! log, and the ClickHouse writer), [`columns`] (rows as `Native` blocks).
+//! (the durable form), [`spool`] (the segmented log that makes them durable), [`pipeline`] (consumers of the
+//! spool, and the ClickHouse writer), [`columns`] (rows as `Native` blocks).
 //!
 //! Knows no axum and no sqlx. Never reads a clock: callers pass the time.
 

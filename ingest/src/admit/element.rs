@@ -7,7 +7,7 @@ use crate::{
     parse::{members, number},
 };
 
-/// A field's value before it is judged.
+/// A field's value before validation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Field<'a> {
     /// Not sent, or null.
@@ -21,7 +21,7 @@ pub(super) enum Field<'a> {
     Other,
 }
 
-/// `userAlias` before it is judged.
+/// `userAlias` before validation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Alias<'a> {
     /// Not sent, or null.
@@ -37,7 +37,7 @@ pub(super) enum Alias<'a> {
     Other,
 }
 
-/// `properties` before they are judged.
+/// `properties` before validation.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Sent<'t, 'a> {
     /// Not sent, or null.

@@ -2,9 +2,9 @@
 //! durable batch.
 //!
 //! One walk over the body's tape ([`parse`](crate::parse)): an element's fields are collected
-//! ([`element`]), its properties are checked, their text kept and their numbers taken out in one go ([`properties`]), then the element is judged and, when it is good, encoded at once. A body
-//! that simd-json refuses is taken apart, so that one bad element does not spoil its neighbours
-//! ([`mend`]). Only when the whole body has proved to be acceptable are arrival numbers taken and ids
+//! ([`element`]), its properties are checked, their text copied and their numbers extracted in one pass
+//! ([`properties`]), then the element is validated ([`validate`]) and, when valid, encoded at once. A body that
+//! simd-json refuses is split, so that one bad element does not spoil its neighbours ([`recover`]). Only when the whole body has proved to be acceptable are arrival numbers taken and ids
 //! presented to the [`Window`]: a refused request leaves no trace.
 //!
 //! The key day of an event: its own UTC day when the caller sent `timestamp` (a repeat has the same
@@ -15,13 +15,13 @@
 mod element;
 mod event_ids;
 mod identifiers;
-mod judge;
-mod mend;
 mod order;
 mod properties;
+mod recover;
 mod repeats;
 mod sender;
 mod timestamp;
+mod validate;
 
 #[cfg(test)]
 mod tests;
@@ -38,10 +38,10 @@ use crate::{
 
 use element::Element;
 use event_ids::EventIds;
-use judge::Good;
-use mend::Mended;
 use properties::Properties;
+use recover::RecoveredElement;
 use repeats::RequestIds;
+use validate::ValidEvent;
 
 pub use sender::{APP_EVENT_ID_PREFIX, Sender};
 
@@ -127,35 +127,50 @@ impl BodyError {
     }
 }
 
-/// Judges and encodes requests; keeps its buffers from one to the next. One per worker.
+/// Validates and encodes requests; reuses its buffers. One per worker.
 #[derive(Debug)]
 pub struct Admitter {
     parser: Parser,
-    /// For mended elements: a piece that nests as deep as it may stands in one more container.
-    mended_parser: Parser,
-    desk: Desk,
+    /// For recovered elements: a piece that nests as deep as it may stands in one more container.
+    recovery_parser: Parser,
+    processor: ElementProcessor,
 }
 
 impl Default for Admitter {
     fn default() -> Self {
         Self {
             parser: Parser::default(),
-            mended_parser: Parser::with_nesting(NESTING_MAX + 1),
-            desk: Desk::default(),
+            recovery_parser: Parser::with_nesting(NESTING_MAX + 1),
+            processor: ElementProcessor::default(),
         }
     }
 }
 
-/// Where elements are judged, one after the other.
+/// Validates and encodes elements, one after the other.
 #[derive(Debug, Default)]
-struct Desk {
+struct ElementProcessor {
     properties: Properties,
     request_ids: RequestIds,
     event_ids: EventIds,
     /// The id of the event of an app that is being encoded, its prefix included.
     app_event_id: String,
-    /// Server-stamped events with an id of the caller's: where they are, and their fingerprint.
-    unclaimed: Vec<(usize, Fingerprint)>,
+    /// Server-stamped events with a `clientEventId`.
+    unclaimed: Vec<Unclaimed>,
+}
+
+/// An event whose id is presented to the window.
+#[derive(Debug, Clone, Copy)]
+struct Unclaimed {
+    /// Of its record in the batch.
+    position: usize,
+    fingerprint: Fingerprint,
+}
+
+/// A part of a body and its index in the array; 0 for a single event.
+#[derive(Clone, Copy)]
+struct Indexed<T> {
+    index: usize,
+    value: T,
 }
 
 /// What becomes of one request, while its body is being read.
@@ -178,14 +193,14 @@ impl Request<'_> {
 }
 
 impl Admitter {
-    /// Judges a body: one event object, or an array of them.
+    /// Validates a body: one event object, or an array of them.
     ///
     /// # Errors
     /// When the body is not JSON, or neither an object nor an array of 1 to
     /// [`EVENTS_PER_REQUEST_MAX`] elements.
     pub fn admit(&mut self, body: &[u8], context: &Context<'_>) -> Result<Admitted, BodyError> {
-        let Self { parser, desk, .. } = self;
-        desk.begin(context.received_at_ms);
+        let Self { parser, processor, .. } = self;
+        processor.begin(context.received_at_ms);
         let mut request = Request {
             context,
             // A record is about as long as its JSON, names of fields against lengths; half as much
@@ -196,7 +211,9 @@ impl Admitter {
             rejected: Vec::new(),
         };
         let whole = (body.len() <= TAPE_BYTES_MAX)
-            .then(|| parser.parse_in(body, |nodes, source| desk.body(nodes, source, &mut request)))
+            .then(|| {
+                parser.parse_in(body, |nodes, source| processor.body(nodes, source, &mut request))
+            })
             .flatten();
         let (shape, processed) = match whole {
             Some(read) => read?,
@@ -207,7 +224,7 @@ impl Admitter {
             received if received > EVENTS_PER_REQUEST_MAX => {
                 Err(BodyError::TooManyElements { limit: EVENTS_PER_REQUEST_MAX, received })
             }
-            _ => Ok(self.desk.conclude(shape, processed, request)),
+            _ => Ok(self.processor.conclude(shape, processed, request)),
         }
     }
 
@@ -244,7 +261,7 @@ impl Admitter {
 
     /// Reads the text of one element.
     fn piece(&mut self, index: usize, text: &str, request: &mut Request<'_>) -> Option<String> {
-        let Self { parser, mended_parser, desk } = self;
+        let Self { parser, recovery_parser, processor } = self;
         if !text.starts_with('{') {
             request.reject_as_no_object(index);
             return None;
@@ -252,28 +269,28 @@ impl Admitter {
         let whole = (text.len() <= TAPE_BYTES_MAX)
             .then(|| {
                 parser.parse_in(text.as_bytes(), |nodes, source| {
-                    desk.element((index, nodes), source, request)
+                    processor.element(Indexed { index, value: nodes }, source, request)
                 })
             })
             .flatten();
         if let Some(event_id) = whole {
             return event_id;
         }
-        let mended = Mended::from(text, parser);
-        let judged = mended_parser.parse_in(mended.text().as_bytes(), |nodes, source| {
+        let recovered = RecoveredElement::from(text, parser);
+        let admitted = recovery_parser.parse_in(recovered.text().as_bytes(), |nodes, source| {
             let mut element = Element::default();
             element.read(nodes);
-            mended.mark(&mut element);
-            desk.judge((index, &element), source, request)
+            recovered.mark(&mut element);
+            processor.validate(Indexed { index, value: &element }, source, request)
         });
-        judged.unwrap_or_else(|| {
+        admitted.unwrap_or_else(|| {
             request.reject(index, None, vec!["event cannot be read".to_owned()]);
             None
         })
     }
 }
 
-impl Desk {
+impl ElementProcessor {
     fn begin(&mut self, received_at_ms: i64) {
         self.event_ids.begin_request(received_at_ms);
         self.request_ids.clear();
@@ -289,13 +306,14 @@ impl Desk {
     ) -> Result<(Shape, usize), BodyError> {
         match nodes.first() {
             Some(Node::Object { .. }) => {
-                request.event_id = self.element((0, nodes), source, request);
+                request.event_id =
+                    self.element(Indexed { index: 0, value: nodes }, source, request);
                 Ok((Shape::One, 1))
             }
             Some(Node::Array { len, .. }) => {
                 if *len <= EVENTS_PER_REQUEST_MAX {
-                    for (index, element) in elements(nodes).enumerate() {
-                        self.element((index, element), source, request);
+                    for (index, value) in elements(nodes).enumerate() {
+                        self.element(Indexed { index, value }, source, request);
                     }
                 }
                 Ok((Shape::Many, *len))
@@ -307,7 +325,7 @@ impl Desk {
     /// Reads one element; gives the id it is stored under, for a single event.
     fn element(
         &mut self,
-        (index, nodes): (usize, &[Node<'_>]),
+        Indexed { index, value: nodes }: Indexed<&[Node<'_>]>,
         source: Source<'_>,
         request: &mut Request<'_>,
     ) -> Option<String> {
@@ -317,21 +335,21 @@ impl Desk {
         }
         let mut element = Element::default();
         element.read(nodes);
-        self.judge((index, &element), source, request)
+        self.validate(Indexed { index, value: &element }, source, request)
     }
 
-    /// Judges and encodes an element; gives the id it is stored under, for a single event.
-    fn judge(
+    /// Validates and encodes an element; gives the id it is stored under, for a single event.
+    fn validate(
         &mut self,
-        (index, element): (usize, &Element<'_, '_>),
+        Indexed { index, value: element }: Indexed<&Element<'_, '_>>,
         source: Source<'_>,
         request: &mut Request<'_>,
     ) -> Option<String> {
         self.properties.take(&element.properties, source);
-        match judge::judge(element, &self.properties, request.context.received_at_ms) {
-            Ok(good) => {
+        match validate::validate(element, &self.properties, request.context.received_at_ms) {
+            Ok(valid) => {
                 request.accepted += 1;
-                self.encode(&good, element.property_nodes(), request)
+                self.encode(&valid, element.property_nodes(), request)
             }
             Err(errors) => {
                 request.reject(index, element.shown_name(), errors);
@@ -340,18 +358,18 @@ impl Desk {
         }
     }
 
-    /// Adds a good event to the batch, unless this request held its id before.
+    /// Adds a valid event to the batch, unless this request held its id before.
     fn encode(
         &mut self,
-        good: &Good<'_>,
+        valid: &ValidEvent<'_>,
         properties: &[Node<'_>],
         request: &mut Request<'_>,
     ) -> Option<String> {
         let sender = request.context.sender;
         let mut minted = [0; event_ids::TEXT_BYTES];
         let Context { workspace_id, received_at_ms, window, .. } = *request.context;
-        let is_minted = good.client_event_id.is_empty();
-        let (timestamp_ms, day) = match good.timestamp_ms {
+        let is_minted = valid.client_event_id.is_empty();
+        let (timestamp_ms, day) = match valid.timestamp_ms {
             Some(sent) => (sent, calendar::day_of(sent)),
             None if is_minted => (received_at_ms, calendar::day_of(received_at_ms)),
             None => (received_at_ms, calendar::first_of_month(calendar::day_of(received_at_ms))),
@@ -359,20 +377,21 @@ impl Desk {
         let (event_id, is_repeat) = if is_minted {
             (self.event_ids.mint(&mut minted), false)
         } else {
-            let given = good.client_event_id;
-            (given, !self.request_ids.insert(good.event_name, day, given))
+            let given = valid.client_event_id;
+            (given, !self.request_ids.insert(valid.event_name, day, given))
         };
         let event_id = sender.event_id(event_id, &mut self.app_event_id);
         if is_repeat {
             return Some(event_id.to_owned());
         }
-        if good.timestamp_ms.is_none() && !is_minted {
-            let key = EventKey { workspace_id, event_name: good.event_name, event_id };
-            self.unclaimed.push((request.builder.position(), window.fingerprint(key)));
+        if valid.timestamp_ms.is_none() && !is_minted {
+            let key = EventKey { workspace_id, event_name: valid.event_name, event_id };
+            let position = request.builder.position();
+            self.unclaimed.push(Unclaimed { position, fingerprint: window.fingerprint(key) });
         }
-        let is_trusted = sender.trusts(good.event_name);
-        let order = is_trusted.then(|| order::Lifted::from(good.event_name, properties)).flatten();
-        let mut view = good.view(event_id, self.properties.text(), self.properties.numbers());
+        let is_trusted = sender.trusts(valid.event_name);
+        let order = is_trusted.then(|| order::Lifted::from(valid.event_name, properties)).flatten();
+        let mut view = valid.view(event_id, self.properties.text(), self.properties.numbers());
         view.timestamp_ms = timestamp_ms;
         view.day = day;
         view.order = order.as_ref().map(order::Lifted::view);
@@ -386,7 +405,7 @@ impl Desk {
         let context = request.context;
         let mut claims = Vec::with_capacity(self.unclaimed.len());
         let mut stored_already = Vec::new();
-        for (position, fingerprint) in self.unclaimed.iter().copied() {
+        for Unclaimed { position, fingerprint } in self.unclaimed.iter().copied() {
             match context.window.claim(fingerprint, context.received_at_ms) {
                 Claim::First => claims.push(fingerprint),
                 Claim::Pending { first_ms } => {

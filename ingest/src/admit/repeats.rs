@@ -31,13 +31,13 @@ impl Hasher for Keyed {
 #[derive(Debug, Default)]
 pub(super) struct RequestIds {
     key: RandomState,
-    places: HashMap<u64, Place, BuildHasherDefault<Keyed>>,
+    places: HashMap<u64, RepeatKey, BuildHasherDefault<Keyed>>,
     texts: String,
 }
 
 /// An event that was there before.
 #[derive(Debug, Clone)]
-struct Place {
+struct RepeatKey {
     day: u16,
     name: Range<usize>,
     id: Range<usize>,
@@ -64,7 +64,7 @@ impl RequestIds {
                 self.texts.push_str(name);
                 let middle = self.texts.len();
                 self.texts.push_str(id);
-                place.insert(Place { day, name: start..middle, id: middle..self.texts.len() });
+                place.insert(RepeatKey { day, name: start..middle, id: middle..self.texts.len() });
                 true
             }
         }

@@ -27,6 +27,10 @@ pub(super) fn append_sorted<'a>(
     }
     let begin = common.len();
     let placed = order.len();
+    debug_assert!(
+        rows.clone().all(|(id, _)| id.starts_with(common)),
+        "every id begins with the common part"
+    );
     let mut keys: Vec<(u128, &[u8], u32)> =
         rows.clone().map(|(id, number)| (part(&id[begin..]), id, number)).collect();
     keys.sort_unstable();
@@ -78,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_differ_after_the_part_or_by_zeros_are_told_apart() {
+    fn ids_that_differ_after_the_compared_part_or_by_zeros_are_ordered() {
         for ids in [
             ["b", "a", ""].map(str::to_owned),
             ["a\0", "a", "b"].map(str::to_owned),

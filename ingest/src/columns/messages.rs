@@ -67,6 +67,10 @@ impl<'a> MessageColumns<'a> {
     /// Appends all rows as one block.
     pub fn encode(mut self, block: &mut Vec<u8>) {
         self.rows.sort_unstable_by(Row::by_key);
+        debug_assert!(
+            self.rows.is_sorted_by(|one, next| one.by_key(next).is_le()),
+            "the key orders all rows"
+        );
         write_var_uint(block, COLUMNS.len());
         write_var_uint(block, self.rows.len());
         for (name, kind) in COLUMNS {

@@ -156,6 +156,7 @@ impl EventColumns {
     /// Appends all rows as one block, sorted by the table's key.
     pub fn encode(&mut self, block: &mut Vec<u8>) {
         let order = self.sorted();
+        debug_assert_eq!(order.len(), self.rows.len(), "each row has one place in the order");
         self.values.clear();
         for index in order {
             let row = &self.rows[index as usize];
@@ -165,7 +166,7 @@ impl EventColumns {
     }
 
     /// The rows' positions in the order of the table's key.
-    fn sorted(&self) -> impl Iterator<Item = u32> + use<> {
+    fn sorted(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
         // ClickHouse compares UUIDs by their second half first.
         let mut by_id: Vec<(u64, u64, u32)> = (0..)
             .zip(&self.workspaces)
@@ -201,6 +202,7 @@ impl EventColumns {
     /// Writes the collected values column by column, in the order of [`COLUMNS`].
     fn write(&self, block: &mut Vec<u8>) {
         let values = &self.values;
+        debug_assert_eq!(values.rows(), Some(self.rows.len()), "all columns have as many values");
         block.reserve(values.bytes() + self.number_paths.bytes() + COLUMNS.len() * 64);
         write_var_uint(block, COLUMNS.len());
         write_var_uint(block, self.rows.len());

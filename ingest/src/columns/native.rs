@@ -106,6 +106,10 @@ impl Dictionary {
         let mut sorted: Vec<(&str, u32)> =
             self.numbers.iter().map(|(text, number)| (text.as_ref(), *number)).collect();
         sorted.sort_unstable();
+        debug_assert!(
+            sorted.is_sorted_by(|(one, _), (next, _)| one < next),
+            "each string has one number"
+        );
         let mut ranks = vec![0; self.len()];
         for ((_, number), rank) in sorted.into_iter().zip(1..) {
             ranks[number as usize] = rank;
@@ -124,6 +128,10 @@ impl Dictionary {
         if numbers.is_empty() {
             return;
         }
+        debug_assert!(
+            numbers.iter().all(|number| (*number as usize) < self.len()),
+            "every value is in the dictionary"
+        );
         let (width, width_flag) = match self.len() {
             0..=0x100 => (1, 0_u64),
             0x101..=0x1_0000 => (2, 1),

@@ -15,6 +15,8 @@ const TEXT_COLUMNS: [usize; TEXT_COUNT] = [4, 5, 6, 8, 9, 10, 11, 13, 15];
 /// Where the event's id stands among those strings.
 const EVENT_ID: usize = 4;
 
+const _: () = assert!(TEXT_COLUMNS[TEXT_COUNT - 1] < COLUMNS.len() && EVENT_ID < TEXT_COUNT);
+
 const WORKSPACE_ID: usize = 0;
 const DAY: usize = 2;
 const TIMESTAMP: usize = 3;
@@ -135,6 +137,23 @@ impl Values {
         ] {
             numbers.clear();
         }
+    }
+
+    /// Rows pushed, when all columns agree on them; for assertions.
+    pub(super) fn rows(&self) -> Option<usize> {
+        let rows = self.event_names.len();
+        let is_dense = [&self.alias_labels, &self.currencies, &self.base_currencies]
+            .iter()
+            .all(|numbers| numbers.len() == rows)
+            && self.leaves.len() == self.leaf_paths.len() * size_of::<f64>()
+            && self.plain[WORKSPACE_ID].len() == rows * size_of::<Uuid>()
+            && self.plain[DAY].len() == rows * size_of::<u16>()
+            && self.plain[HAS_REVENUE].len() == rows
+            && [TIMESTAMP, RECEIVED_AT, NUMBERS, REVENUE, BASE_REVENUE, SEQ]
+                .iter()
+                .all(|column| self.plain[*column].len() == rows * size_of::<u64>())
+            && TEXT_COLUMNS.iter().all(|column| self.plain[*column].len() >= rows);
+        is_dense.then_some(rows)
     }
 
     /// Bytes of all columns, about.

@@ -1,4 +1,4 @@
-//! Tells whether a string can be written as JSON as it is: without a quote, a backslash or a control
+//! Checks whether a string can be written as JSON as it is: without a quote, a backslash or a control
 //! character.
 //!
 //! Most strings are short: what is left after wide steps is looked at by words that overlap, not

@@ -1,4 +1,4 @@
-//! The events between two cuts of the log, by partition, on their way into ClickHouse.
+//! The events between two cuts of the spool, by partition, on their way into ClickHouse.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -36,16 +36,16 @@ pub(super) struct Chunk {
     pub permit: Permit,
 }
 
-/// Where rows go in one insert: a part of a table.
+/// Target of one insert: a part of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum InsertTarget {
     /// Events of one month, `toYYYYMM(day)`.
     Events { month: u32 },
     /// All message events: their table has no partitions.
     Messages,
 }
 
-impl Place {
+impl InsertTarget {
     pub(super) fn table(self) -> Table {
         match self {
             Self::Events { .. } => Table::Events,
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InsertTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events { month } => write!(f, "{month}"),
@@ -63,10 +63,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// The rows of one place.
+/// The rows of one target.
 #[derive(Debug)]
 pub(super) struct Partition {
-    pub place: Place,
+    pub target: InsertTarget,
     pub rows: usize,
     /// The rows as a `Native` block.
     pub block: Bytes,
@@ -85,10 +85,10 @@ pub(super) enum Record<'a> {
     Message(MessageEvent<'a>),
 }
 
-/// Calls `each` with the rows of one place, `range` of them in order of arrival.
+/// Calls `each` with the rows of one target, `range` of them in order of arrival.
 pub(super) fn for_each_row<'a>(
     batches: &'a [Batch],
-    place: Place,
+    target: InsertTarget,
     range: &Range<usize>,
     mut each: impl FnMut(&'a BatchHeader, Record<'a>),
 ) {
@@ -100,13 +100,13 @@ pub(super) fn for_each_row<'a>(
         index += 1;
     };
     for batch in batches {
-        match place {
-            Place::Events { month: wanted } => {
+        match target {
+            InsertTarget::Events { month: wanted } => {
                 for event in batch.events().filter(|event| month(event.day) == wanted) {
                     offer(batch.header(), Record::Event(event));
                 }
             }
-            Place::Messages => {
+            InsertTarget::Messages => {
                 for event in batch.messages() {
                     offer(batch.header(), Record::Message(event));
                 }

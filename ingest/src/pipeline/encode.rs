@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::chunk::{Partition, Place, Record, for_each_row, month};
+use super::chunk::{InsertTarget, Partition, Record, for_each_row, month};
 use crate::{
     columns::{EventColumns, MessageColumns},
     record::Batch,
@@ -19,10 +19,17 @@ pub(super) struct Encoder {
     spare: Vec<EventColumns>,
 }
 
+/// A month whose block is being filled.
+struct OpenMonth {
+    /// `toYYYYMM(day)` of its events.
+    month: u32,
+    columns: EventColumns,
+}
+
 impl Encoder {
-    /// All rows of `batches`, by place, ascending.
+    /// All rows of `batches`, by target, ascending.
     pub(super) fn partitions(&mut self, batches: &[Batch]) -> Vec<Partition> {
-        let mut open: Vec<(u32, EventColumns)> = Vec::new();
+        let mut open: Vec<OpenMonth> = Vec::new();
         let (mut day, mut slot) = (None, 0);
         for batch in batches {
             for event in batch.events() {
@@ -31,26 +38,27 @@ impl Encoder {
                     day = Some(event.day);
                     slot = self.slot(&mut open, month(event.day));
                 }
-                open[slot].1.push(batch.header(), &event);
+                open[slot].columns.push(batch.header(), &event);
             }
         }
-        open.sort_unstable_by_key(|(month, _)| *month);
-        let events = open.into_iter().map(|(month, mut columns)| {
+        open.sort_unstable_by_key(|it| it.month);
+        debug_assert!(open.is_sorted_by(|one, next| one.month < next.month), "one block per month");
+        let events = open.into_iter().map(|OpenMonth { month, mut columns }| {
             let rows = columns.len();
             let block = finish(&mut columns);
             if self.spare.len() < COLUMNS_KEPT_MAX {
                 self.spare.push(columns);
             }
-            Partition { place: Place::Events { month }, rows, block }
+            Partition { target: InsertTarget::Events { month }, rows, block }
         });
         events.chain(messages(batches)).collect()
     }
 
-    fn slot(&mut self, open: &mut Vec<(u32, EventColumns)>, month: u32) -> usize {
-        if let Some(slot) = open.iter().position(|(other, _)| *other == month) {
+    fn slot(&mut self, open: &mut Vec<OpenMonth>, month: u32) -> usize {
+        if let Some(slot) = open.iter().position(|it| it.month == month) {
             return slot;
         }
-        open.push((month, self.spare.pop().unwrap_or_default()));
+        open.push(OpenMonth { month, columns: self.spare.pop().unwrap_or_default() });
         open.len() - 1
     }
 }
@@ -62,19 +70,23 @@ fn messages(batches: &[Batch]) -> Option<Partition> {
         batch.messages().for_each(|event| columns.push(batch.header(), event));
     }
     let rows = columns.len();
-    (rows > 0).then(|| Partition { place: Place::Messages, rows, block: finish_messages(columns) })
+    (rows > 0).then(|| Partition {
+        target: InsertTarget::Messages,
+        rows,
+        block: finish_messages(columns),
+    })
 }
 
-/// Some rows of one place.
-pub(super) fn range(batches: &[Batch], place: Place, range: &Range<usize>) -> Bytes {
+/// Some rows of one target.
+pub(super) fn range(batches: &[Batch], target: InsertTarget, range: &Range<usize>) -> Bytes {
     let (mut events, mut messages) = (EventColumns::default(), MessageColumns::default());
-    for_each_row(batches, place, range, |header, record| match record {
+    for_each_row(batches, target, range, |header, record| match record {
         Record::Event(event) => events.push(header, &event),
         Record::Message(event) => messages.push(header, event),
     });
-    match place {
-        Place::Events { .. } => finish(&mut events),
-        Place::Messages => finish_messages(messages),
+    match target {
+        InsertTarget::Events { .. } => finish(&mut events),
+        InsertTarget::Messages => finish_messages(messages),
     }
 }
 

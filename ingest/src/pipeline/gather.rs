@@ -1,4 +1,4 @@
-//! Reads the log, cuts it into chunks and encodes them, on a thread of its own.
+//! Reads the spool, cuts it into chunks and encodes them, on a thread of its own.
 
 use std::{
     collections::VecDeque,
@@ -25,7 +25,7 @@ use crate::{
 const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Why a frame that could be read is a dead letter.
 const LEFT_OUT: &str = "the pipeline panicked at this frame each time it was tried";
-/// Pause after the log could not be read.
+/// Pause after the spool could not be read.
 const READ_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct Gather {
@@ -100,9 +100,9 @@ impl Gather {
                         return Ok(open);
                     }
                 }
-                Received::Nothing if stopping => return Ok(open),
+                Received::Idle if stopping => return Ok(open),
                 Received::End => return Ok(open),
-                Received::Nothing => {}
+                Received::Idle => {}
             }
             if open.as_ref().is_some_and(|open| self.is_due(open)) {
                 return Ok(open);
@@ -117,12 +117,12 @@ impl Gather {
         self.heartbeat.beat();
         match self.consumer.receive(timeout) {
             Ok(Some(frame)) => Ok(Received::Frame(frame)),
-            Ok(None) => Ok(Received::Nothing),
+            Ok(None) => Ok(Received::Idle),
             Err(ConsumeError::Closed) => Ok(Received::End),
             Err(ConsumeError::Io(error)) => {
                 tracing::error!(%error, "could not read the spool, trying again");
                 std::thread::sleep(READ_PAUSE);
-                Ok(Received::Nothing)
+                Ok(Received::Idle)
             }
         }
     }
@@ -199,6 +199,12 @@ impl Gather {
     }
 
     fn encode(&mut self, open: Open, permit: Permit) -> Chunk {
+        debug_assert!(open.first < open.end.position, "a chunk has frames");
+        debug_assert_eq!(
+            open.frames,
+            (open.batches.len() + open.unreadable.len()) as u64,
+            "each frame is a batch or a dead letter"
+        );
         Chunk {
             first: open.first,
             end: open.end,
@@ -215,7 +221,7 @@ impl Gather {
 
 enum Received {
     Frame(Frame),
-    Nothing,
+    Idle,
     End,
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     Flow,
     backoff::Backoff,
-    chunk::{Chunk, Partition, Place, for_each_row},
+    chunk::{Chunk, InsertTarget, Partition, for_each_row},
     dead_letters::{self, DeadLetter},
     encode,
     insert::{self, Statement},
@@ -37,6 +37,12 @@ pub(super) struct Inserter {
 /// A row ClickHouse refused.
 struct Refused {
     row: usize,
+    code: u16,
+    reason: String,
+}
+
+/// Why ClickHouse refused rows for their content.
+struct ContentRefusal {
     code: u16,
     reason: String,
 }
@@ -77,14 +83,14 @@ impl Inserter {
         loop {
             let all = 0..partition.rows;
             let refusal = self.insert(chunk, partition, &all, Some(&partition.block)).await;
-            let Err((code, reason)) = refusal else { return };
-            match self.find_refused(chunk, partition, (code, reason)).await {
+            let Err(refusal) = refusal else { return };
+            match self.find_refused(chunk, partition, refusal).await {
                 Some(refused) => {
                     if refused.is_empty() {
                         return;
                     }
-                    let letters = self.letters(chunk, partition.place, &refused);
-                    let name = format!("{:020}-{}", chunk.first.get(), partition.place);
+                    let letters = self.letters(chunk, partition.target, &refused);
+                    let name = format!("{:020}-{}", chunk.first.get(), partition.target);
                     self.keep(name, letters).await;
                     return;
                 }
@@ -101,13 +107,13 @@ impl Inserter {
         partition: &Partition,
         range: &Range<usize>,
         block: Option<&Bytes>,
-    ) -> Result<(), (u16, String)> {
+    ) -> Result<(), ContentRefusal> {
         let block = match block {
             Some(block) => block.clone(),
-            None => encode_range(chunk, partition.place, range).await,
+            None => encode_range(chunk, partition.target, range).await,
         };
         let token = self.token(chunk, partition, range);
-        let statement = Statement::Native(partition.place.table());
+        let statement = Statement::Native(partition.target.table());
         let mut backoff = Backoff::new();
         loop {
             let start = std::time::Instant::now();
@@ -123,7 +129,7 @@ impl Inserter {
             match refusal::sort(&error) {
                 Refusal::Content { code, reason } => {
                     self.metrics.error("content");
-                    return Err((code, reason));
+                    return Err(ContentRefusal { code, reason });
                 }
                 Refusal::Transient(kind) => {
                     self.pause(&mut backoff, kind, &error.to_string()).await;
@@ -132,11 +138,11 @@ impl Inserter {
         }
     }
 
-    /// What ClickHouse knows these rows by. A chunk cut at the same places after a restart has the
-    /// same tokens, so what is already in is dropped there.
+    /// The deduplication token of these rows. A chunk cut at the same positions after a restart has the
+    /// same tokens, so ClickHouse drops what it already has.
     fn token(&self, chunk: &Chunk, partition: &Partition, range: &Range<usize>) -> String {
         let (first, end) = (chunk.first.get(), chunk.end.position.get());
-        let whole = format!("{}-{first}-{end}-{}", self.spool, partition.place);
+        let whole = format!("{}-{first}-{end}-{}", self.spool, partition.target);
         if range.len() == partition.rows {
             whole
         } else {
@@ -150,12 +156,16 @@ impl Inserter {
         &self,
         chunk: &Chunk,
         partition: &Partition,
-        first: (u16, String),
+        first: ContentRefusal,
     ) -> Option<Vec<Refused>> {
         let mut refused = Vec::new();
         let mut taken = 0;
         let mut suspects = vec![(0..partition.rows, first)];
-        while let Some((range, (code, reason))) = suspects.pop() {
+        while let Some((range, ContentRefusal { code, reason })) = suspects.pop() {
+            debug_assert!(
+                !range.is_empty() && range.end <= partition.rows,
+                "a range has rows of the block"
+            );
             if range.len() == 1 {
                 refused.push(Refused { row: range.start, code, reason });
                 if taken == 0 && refused.len() >= REFUSED_ALONE_MAX {
@@ -172,10 +182,14 @@ impl Inserter {
             }
         }
         refused.sort_unstable_by_key(|refused| refused.row);
+        debug_assert!(
+            refused.is_sorted_by(|one, next| one.row < next.row),
+            "each row is refused once"
+        );
         Some(self.offer_again(chunk, partition, refused).await)
     }
 
-    /// A second chance for each refused row: the table may have been mended while halving.
+    /// Tries each refused row once more: the table may have been repaired during the bisection.
     async fn offer_again(
         &self,
         chunk: &Chunk,
@@ -185,19 +199,21 @@ impl Inserter {
         let mut refused = Vec::with_capacity(suspects.len());
         for Refused { row, .. } in suspects {
             let only = row..row + 1;
-            if let Err((code, reason)) = self.insert(chunk, partition, &only, None).await {
+            if let Err(ContentRefusal { code, reason }) =
+                self.insert(chunk, partition, &only, None).await
+            {
                 refused.push(Refused { row, code, reason });
             }
         }
         refused
     }
 
-    fn letters(&self, chunk: &Chunk, place: Place, refused: &[Refused]) -> Vec<DeadLetter> {
+    fn letters(&self, chunk: &Chunk, target: InsertTarget, refused: &[Refused]) -> Vec<DeadLetter> {
         let at_ms = (self.flow.now_ms)();
         let mut letters = Vec::with_capacity(refused.len());
         for refused in refused {
             let only = refused.row..refused.row + 1;
-            for_each_row(&chunk.batches, place, &only, |header, record| {
+            for_each_row(&chunk.batches, target, &only, |header, record| {
                 letters.push(DeadLetter {
                     at_ms,
                     code: refused.code,
@@ -259,9 +275,9 @@ impl Inserter {
 }
 
 /// Encoding thousands of rows takes too long for a thread that serves requests.
-async fn encode_range(chunk: &Chunk, place: Place, range: &Range<usize>) -> Bytes {
+async fn encode_range(chunk: &Chunk, target: InsertTarget, range: &Range<usize>) -> Bytes {
     let (batches, range) = (Arc::clone(&chunk.batches), range.clone());
-    tokio::task::spawn_blocking(move || encode::range(&batches, place, &range))
+    tokio::task::spawn_blocking(move || encode::range(&batches, target, &range))
         .await
         .expect("encoding does not panic: it did not the first time")
 }

@@ -1,4 +1,4 @@
-//! From the log into ClickHouse: the consumer `clickhouse`, its batches, and dead letters.
+//! From the spool into ClickHouse: the consumer `clickhouse`, its batches, and dead letters.
 //!
 //! ```text
 //! spool ─▶ gather (own thread: read, cut, encode) ─▶ inserter (task: one insert per partition) ─▶ cursor
@@ -161,7 +161,7 @@ pub struct Backlog {
     pub frames: u64,
     /// Events in these frames.
     pub events: u64,
-    /// Bytes of log they take.
+    /// Bytes of segments they take.
     pub bytes: u64,
     /// Age of the oldest of them in milliseconds; 0 when there is none.
     pub oldest_ms: u64,
@@ -169,7 +169,7 @@ pub struct Backlog {
 
 /// What the gathering thread, the inserter and the owner share.
 struct Flow {
-    /// Finish what is in the log, without lingering.
+    /// Finish what is in the spool, without lingering.
     stopping: AtomicBool,
     /// Set once the deadline has passed: stop without draining.
     aborted: AtomicBool,
@@ -375,7 +375,7 @@ impl Pipeline {
         Backlog { frames, events, bytes, oldest_ms }
     }
 
-    /// Inserts what is in the log and stops; gives up after `deadline`. What was not inserted by then
+    /// Inserts what is in the spool and stops; gives up after `deadline`. What was not inserted by then
     /// is inserted after the next start.
     pub async fn stop(mut self, deadline: Duration) {
         self.flow.stopping.store(true, Ordering::Release);

@@ -122,7 +122,7 @@ pub struct MessageEvent<'a> {
     pub user_id: &'a str,
     /// The id of the message.
     pub message_id: Uuid,
-    /// Empty for a kind that happens once to a message; else an id that tells repeated events apart.
+    /// Empty for a kind that happens once to a message; else an id that distinguishes repeated events.
     pub event_id: &'a str,
     /// When it happened: milliseconds since the epoch, UTC.
     pub timestamp_ms: i64,

@@ -1,15 +1,15 @@
-//! A reader of the log with a durable cursor of its own.
+//! A reader of the spool with a durable cursor of its own.
 //!
 //! Two ways lead frames here, and the position decides which is right, so nothing is lost, doubled
 //! or reordered:
 //!
 //! - **live**: the writer sends each frame it has made durable into a bounded channel;
-//! - **log**: the consumer reads the segments.
+//! - **segments**: the consumer reads the segments.
 //!
 //! `next` is the position that must be delivered next. The writer moves the head and sends within
 //! one critical section, so a channel always holds a gapless run of positions. When the channel is
 //! full the writer drops its end and sends no more. The consumer empties the channel, sees it
-//! disconnected, and reads the log from `next`. Once `next` equals the head it asks for a new channel
+//! disconnected, and reads the segments from `next`. Once `next` equals the head it asks for a new channel
 //! inside the same lock: the next frame made durable is exactly `next`, and it comes through there.
 
 use std::{
@@ -41,19 +41,19 @@ pub enum ConsumeError {
     /// The spool was closed and everything in it was delivered.
     #[error("spool is closed")]
     Closed,
-    /// The log could not be read; the same call may be tried again.
+    /// The segments could not be read; the same call may be tried again.
     #[error("could not read the spool")]
     Io(#[from] io::Error),
 }
 
-/// What lies between a consumer's cursor and the end of the log.
+/// What lies between a consumer's cursor and the end of the spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behind {
     /// Frames after the committed position.
     pub frames: u64,
     /// Events in these frames.
     pub events: u64,
-    /// Bytes of log they take.
+    /// Bytes of segments they take.
     pub bytes: u64,
 }
 
@@ -74,7 +74,7 @@ impl Reopener {
     }
 }
 
-/// A reader of the log. Delivers every frame from its cursor on, in order, again after a restart
+/// A reader of the spool. Delivers every frame from its cursor on, in order, again after a restart
 /// when it was not committed.
 #[derive(Debug)]
 pub struct Consumer {
@@ -184,7 +184,7 @@ impl Consumer {
         Ok(cuts)
     }
 
-    /// Asks the writer for a channel, if nothing was appended since the log was read to its end.
+    /// Asks the writer for a channel, if nothing was appended since the segments were read to their end.
     fn go_live(&mut self) -> Result<(), ConsumeError> {
         let mut state = self.shared.state.lock();
         if self.next.position < state.head.position {
@@ -266,8 +266,8 @@ impl Consumer {
         }
     }
 
-    /// Says so when frames before `header` are missing. Those of its own group were never durable,
-    /// so nobody was told they were; those before its group were.
+    /// Logs the loss when frames before `header` are missing. Those of its own group were never durable,
+    /// so they were never acknowledged; those before its group were.
     fn gap(&mut self, next: u64, header: &FrameHeader) {
         let durable_end = header.group_first().max(next);
         if durable_end > next {
@@ -363,7 +363,7 @@ impl Cursor {
         self.shared.state.lock().slots[self.slot].committed
     }
 
-    /// What lies between the committed place and the end of the log.
+    /// What lies between the committed place and the end of the spool.
     pub fn behind(&self) -> Behind {
         let state = self.shared.state.lock();
         let committed = &state.slots[self.slot].committed;
@@ -374,7 +374,7 @@ impl Cursor {
         }
     }
 
-    /// Bytes of log that only this consumer keeps from being freed, counted from `mark`: those behind it that every
+    /// Bytes of segments that only this consumer keeps from being freed, counted from `mark`: those behind it that every
     /// other consumer has committed past.
     pub fn held_alone_bytes(&self, mark: &Mark) -> u64 {
         let state = self.shared.state.lock();

@@ -105,7 +105,7 @@ pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     out
 }
 
-/// A position in the log: the number of a frame, dense from 0 over the life of the spool.
+/// A position in the spool: the number of a frame, dense from 0 over the life of the spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Position(pub(super) u64);
 
@@ -130,7 +130,7 @@ pub struct Mark {
     pub(super) offset: u64,
 }
 
-/// One durable entry of the log, as a consumer gets it.
+/// One durable entry of the spool, as a consumer gets it.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// Position of the frame, dense from 0.

@@ -20,7 +20,7 @@
 //!    that was never acknowledged (each frame says where its group began).
 //! 9. A segment is freed when every registered consumer has durably committed past it; without any
 //!    consumer nothing is freed.
-//! 10. The log never takes more than `limit_bytes` on disk (cursors and lock apart), and opens no
+//! 10. The spool never takes more than `limit_bytes` on disk (cursors and lock apart), and opens no
 //!     new segment that would leave the file system less than `reserve_bytes`.
 //! 11. One process at a time: the directory is locked.
 //! 12. A panic of the writer is like a failed write: the group under way is refused, its segment is not written again,
@@ -102,6 +102,12 @@ const SEGMENT_BYTES_MIN: u64 = 1024;
 /// The largest: a frame's length is 32 bits.
 const SEGMENT_BYTES_MAX: u64 = 1 << 31;
 
+const _: () = assert!(SEGMENT_BYTES_MIN >= (SEGMENT_HEADER_BYTES + 2 * FRAME_HEADER_BYTES) as u64);
+const _: () = assert!(
+    SEGMENT_BYTES_MIN <= SEGMENT_BYTES_DEFAULT && SEGMENT_BYTES_DEFAULT <= SEGMENT_BYTES_MAX
+);
+const _: () = assert!(SEGMENT_BYTES_MAX <= u32::MAX as u64);
+
 /// What an answered append has survived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
@@ -119,7 +125,7 @@ pub struct SpoolOptions {
     pub dir: PathBuf,
     /// Size of a segment, see [`SEGMENT_BYTES_DEFAULT`]. Also bounds a payload.
     pub segment_bytes: u64,
-    /// Bytes the log may take on disk, in whole segments; at least two of them.
+    /// Bytes the spool may take on disk, in whole segments; at least two of them.
     pub limit_bytes: u64,
     /// Bytes of the file system that the spool leaves to others.
     pub reserve_bytes: u64,
@@ -201,7 +207,7 @@ pub enum AppendError {
     /// The disk budget is used up; consumers have to catch up first.
     #[error("spool is full: {used_bytes} of {limit_bytes} bytes")]
     Full {
-        /// Bytes of log on disk.
+        /// Bytes of segments on disk.
         used_bytes: u64,
         /// The most it may take.
         limit_bytes: u64,
@@ -234,7 +240,7 @@ impl AppendError {
     }
 }
 
-/// The log. Clones are handles to the same one.
+/// The spool. Clones are handles to the same one.
 #[derive(Debug, Clone)]
 pub struct Spool {
     inner: Arc<Inner>,
@@ -354,18 +360,17 @@ impl Spool {
         Consumer::open(Arc::clone(&self.inner.shared), name)
     }
 
-    /// Registers the consumer `name` without opening it, so that segments wait for it from now on, whoever
-    /// else reads them before.
+    /// Registers the consumer `name` without opening it: from now on segments are freed only after it has read them.
     pub fn register(&self, name: &str) -> Result<(), SpoolError> {
         self.consumer(name).map(drop)
     }
 
-    /// The end of the durable log.
+    /// The end of what is durable.
     pub fn head(&self) -> Position {
         self.inner.shared.state.lock().head.position
     }
 
-    /// Calls `each` with the payloads of the newest two segments in order, whoever has read them. What is
+    /// Calls `each` with the payloads of the newest two segments in order, read before or not. What is
     /// damaged is left out. Reads up to two segments, so it is for a start.
     ///
     /// # Errors
@@ -385,7 +390,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Bytes of log on disk, and the most it may take.
+    /// Bytes of segments on disk, and the most it may take.
     pub fn used_and_limit_bytes(&self) -> (u64, u64) {
         let used = self.inner.shared.state.lock().used_bytes();
         (used, self.inner.shared.options.limit_bytes)
@@ -410,7 +415,7 @@ impl Spool {
     }
 
     /// Takes no more appends, makes durable and answers what is queued, and stops the writer.
-    /// Consumers get the rest of the log and then [`ConsumeError::Closed`].
+    /// Consumers get the rest of the spool and then [`ConsumeError::Closed`].
     pub async fn close(&self) {
         let inner = Arc::clone(&self.inner);
         let stopped = tokio::task::spawn_blocking(move || inner.stop()).await;

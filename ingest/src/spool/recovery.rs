@@ -1,4 +1,4 @@
-//! What opening a spool does: lock, find the segments, find the end of the log, cut a torn tail.
+//! What opening a spool does: lock, find the segments, find the end of the frames, cut a torn tail.
 //!
 //! Only the newest segment is read: the headers of the others say where they begin, and their frames
 //! are checked when they are read. Appends never go on in a file of an earlier run: the first append
@@ -26,7 +26,7 @@ const IDENTITY_BYTES: usize = 28;
 pub struct Recovery {
     /// Segments with frames some consumer may still need.
     pub segments: usize,
-    /// The end of the log: the position the next append gets.
+    /// The end of the frames: the position the next append gets.
     pub head: Position,
     /// Bytes behind the last whole frame of the newest segment that were not a clean end: a write
     /// that a crash cut short (or damage), cut off now. 0 when the end was clean.
@@ -174,7 +174,7 @@ impl Opening<'_> {
         Ok(())
     }
 
-    /// Finds the end of the log and cuts what is behind it.
+    /// Finds the end of the frames and cuts what is behind it.
     fn tail(&mut self) -> io::Result<()> {
         let Some(last) = self.state.segments.back_mut() else { return Ok(()) };
         let file = self.files.open(&live_path(self.dir, last.id))?;
@@ -244,7 +244,7 @@ impl Opening<'_> {
                 self.recovery.cursors_reset.push(name.to_owned());
                 Mark::default()
             });
-            // Positions a consumer is past must not be given out again, even if the log itself
+            // Positions a consumer is past must not be given out again, even if the spool itself
             // lost them (which it can with durability `os`).
             if committed.position > self.state.head.position {
                 self.state.head = committed;

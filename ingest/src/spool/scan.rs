@@ -12,6 +12,11 @@ use super::{
 
 /// Bytes read from a segment at a time.
 const READ_BYTES: usize = 256 * 1024;
+/// Offset of the segment id in a frame's header.
+const SEGMENT_ID_AT: usize = 8;
+
+const _: () = assert!(READ_BYTES >= FRAME_HEADER_BYTES);
+const _: () = assert!(SEGMENT_ID_AT + size_of::<u64>() <= FRAME_HEADER_BYTES);
 
 /// Result of one [`Scan::next`].
 #[derive(Debug)]
@@ -123,7 +128,6 @@ impl Scan {
 
     /// Moves to the next offset at which a whole frame of this segment starts.
     fn resync(&mut self, limit: u64) -> io::Result<bool> {
-        const SEGMENT_ID_AT: usize = 8;
         let pattern = self.segment.to_le_bytes();
         // The bad frame itself starts here.
         self.skip(1, limit)?;

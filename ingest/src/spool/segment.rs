@@ -29,6 +29,8 @@ use super::{
 pub(super) const SEGMENT_HEADER_BYTES: usize = 64;
 const MAGIC: &[u8; 8] = b"MLRSPOL1";
 
+const _: () = assert!(SEGMENT_HEADER_BYTES > 48 + size_of::<u32>());
+
 /// What a segment's header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {

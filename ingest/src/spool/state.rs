@@ -49,7 +49,7 @@ pub(super) struct State {
     pub segments: VecDeque<Segment>,
     /// Ids of freed files ready for use.
     pub free: Vec<u64>,
-    /// The end of the durable log.
+    /// The end of what is durable.
     pub head: Mark,
     pub slots: Vec<Slot>,
     pub next_segment: u64,
@@ -91,7 +91,7 @@ impl State {
         self.segments.iter().map(|segment| segment.file_bytes).sum()
     }
 
-    /// Bytes of log in segments, the reserved rest of the active one left out.
+    /// Bytes of frames in segments, the reserved rest of the active one left out.
     pub(super) fn used_bytes(&self) -> u64 {
         self.segments
             .iter()
@@ -107,7 +107,7 @@ impl State {
         Some((segment, end))
     }
 
-    /// Bytes of log between `mark` and the head.
+    /// Bytes of segments between `mark` and the head.
     pub(super) fn bytes_after(&self, mark: &Mark) -> u64 {
         self.segments
             .iter()

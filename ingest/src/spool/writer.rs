@@ -25,7 +25,7 @@ const GROUP_BYTES_MAX: u64 = 4 << 20;
 /// Longest wait for an append before the writer beats again.
 const IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// Payload bytes a consumer's channel holds before the consumer is sent to the log.
+/// Payload bytes a consumer's channel holds before the consumer is sent to the segments.
 const LIVE_BYTES_MAX: usize = 8 << 20;
 
 /// What callers send to the writer.
@@ -63,7 +63,7 @@ pub(super) struct Writer {
     /// `None` at the start and after a failure: the next group opens a segment.
     active: Option<Active>,
     /// Taken from the queue, but did not fit the last group.
-    carried: Option<Item>,
+    held_over: Option<Item>,
     group: Vec<Item>,
     group_bytes: u64,
     buffer: Vec<u8>,
@@ -77,7 +77,7 @@ impl Writer {
             queue,
             heartbeat,
             active: None,
-            carried: None,
+            held_over: None,
             group: Vec::new(),
             group_bytes: 0,
             buffer: Vec::new(),
@@ -146,7 +146,7 @@ impl Writer {
 
     /// Waits for the first item of a group; `None` when closed and drained.
     fn first(&mut self) -> Option<Item> {
-        if let Some(item) = self.carried.take() {
+        if let Some(item) = self.held_over.take() {
             self.heartbeat.beat();
             return Some(item);
         }
@@ -185,7 +185,7 @@ impl Writer {
         while self.group_bytes < limit {
             match self.queue.try_recv() {
                 Ok(Message::Append(item)) if self.group_bytes + item.frame_bytes() > limit => {
-                    self.carried = Some(item);
+                    self.held_over = Some(item);
                     return;
                 }
                 Ok(Message::Append(item)) => {
@@ -222,6 +222,10 @@ impl Writer {
     fn write_once(&mut self) -> io::Result<()> {
         let head = self.shared.state.lock().head;
         let active = self.active.as_mut().expect("a segment was opened before the write");
+        debug_assert!(
+            self.shared.options.segment_bytes - active.offset >= self.group_bytes,
+            "the group fits the segment"
+        );
         self.buffer.clear();
         let mut first_event = head.events;
         for (index, item) in self.group.iter().enumerate() {
@@ -281,7 +285,17 @@ impl Writer {
                 offer(slot, &frame);
             }
         }
+        debug_assert_eq!(
+            state.head.position.0,
+            first + self.group.len() as u64,
+            "positions are dense"
+        );
+        debug_assert!(
+            active.offset <= self.shared.options.segment_bytes,
+            "frames end within the segment"
+        );
         if let Some(segment) = state.segments.back_mut() {
+            debug_assert_eq!(segment.id, active.id, "the newest segment is the active one");
             segment.bytes = active.offset;
         }
         drop(state);
@@ -376,7 +390,7 @@ impl Writer {
 }
 
 /// Hands a frame to a consumer that keeps up. One that does not loses its channel: it drains what
-/// is in it, reads on in the log, and asks for a new channel once it has reached the head.
+/// is in it, reads on in the segments, and asks for a new channel once it has reached the head.
 fn offer(slot: &mut super::state::Slot, frame: &Frame) {
     let Some(live) = &slot.live else { return };
     let bytes = frame.payload.len();

@@ -65,7 +65,7 @@ fn ids_made_to_collide_are_different_ids() {
 }
 
 #[test]
-fn half_a_fingerprint_names_no_id() {
+fn both_halves_of_a_fingerprint_must_match() {
     let window = Window::with_capacity(1024);
     let id = window.fingerprint(key("a"));
     assert_eq!(window.claim(id, 1), Claim::First);
@@ -102,7 +102,7 @@ fn many_ids_of_one_workspace_leave_those_of_others() {
 }
 
 #[test]
-fn what_others_leave_free_may_be_used_and_is_given_back() {
+fn unused_shares_can_be_borrowed_and_are_returned() {
     let mut shard = Shard::with_capacity(100);
     let (loud, quiet) = (Uuid::from_u128(1), Uuid::from_u128(2));
     for id in 0..100 {
@@ -131,7 +131,7 @@ fn more_workspaces_than_entries_do_no_harm() {
 }
 
 #[test]
-fn an_id_is_believed_for_seven_days_and_not_a_millisecond_longer() {
+fn an_id_is_remembered_for_exactly_seven_days() {
     let window = Window::with_capacity(1024);
     let id = window.fingerprint(key("a"));
     window.seed(key("a"), 500);

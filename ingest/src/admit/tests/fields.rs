@@ -158,14 +158,14 @@ fn names_and_identifiers_hold_255_characters_whatever_their_bytes() {
 
 #[test]
 fn a_service_user_id_is_24_hexadecimal_characters() {
-    for (id, good) in [
+    for (id, valid) in [
         ("0123456789abcdef01234567", true),
         ("0123456789abcdef0123456", false),
         ("0123456789abcdef012345678", false),
         ("0123456789abcdef0123456g", false),
     ] {
         let expected: &[&str] =
-            if good { &[] } else { &["serviceUserId must be 24 hexadecimal characters"] };
+            if valid { &[] } else { &["serviceUserId must be 24 hexadecimal characters"] };
         assert_eq!(errors(&with("serviceUserId", json!(id))), expected, "{id}");
     }
 }

@@ -190,7 +190,7 @@ fn of_a_key_sent_twice_the_last_value_stays() {
 }
 
 #[test]
-fn what_simd_json_refuses_is_told_where_it_is() {
+fn unparsable_properties_are_rejected_with_the_byte_offset() {
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     let number = "must be an integer of 64 bits or within the range of a double";
     let surrogates = "must not contain unpaired surrogates";
@@ -204,6 +204,6 @@ fn what_simd_json_refuses_is_told_where_it_is() {
         assert_eq!(errors(&with_properties(&properties)), [expected], "{properties}");
     }
     // What is sent later counts, as it does where everything can be parsed.
-    let mended = r#"{"userId":"\ud800","eventName":"E","properties":{"a":1e999},"userId":"u","properties":{"b":1}}"#;
-    assert_eq!(errors(mended), [""; 0]);
+    let recovered = r#"{"userId":"\ud800","eventName":"E","properties":{"a":1e999},"userId":"u","properties":{"b":1}}"#;
+    assert_eq!(errors(recovered), [""; 0]);
 }

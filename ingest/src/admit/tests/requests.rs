@@ -15,7 +15,7 @@ fn an_event_without_an_id_gets_a_uuid_of_its_time_and_ids_sort_as_events_do() {
 }
 
 #[test]
-fn an_array_is_judged_element_by_element() {
+fn array_elements_are_validated_independently() {
     let body = r#"[{"userId":"u","eventName":"A"},{"eventName":"B"},7,{"userId":"u"},null,{"userId":"u","eventName":"C"}]"#;
     let admitted = admit(body).unwrap();
     assert_eq!((admitted.shape, admitted.processed, admitted.accepted), (Shape::Many, 6, 2));
@@ -128,7 +128,7 @@ fn a_body_too_long_for_one_tape_is_read_in_pieces() {
 #[test]
 fn one_element_nested_ten_thousand_deep_is_refused_alone() {
     let deep = format!("{}{}", r#"{"a":["#.repeat(5000), "]}".repeat(5000));
-    let good = with("userId", json!("u"));
+    let valid = with("userId", json!("u"));
     for field in ["properties", "userId", "ignored", "userAlias"] {
         let bad = format!(r#"{{"anonymousId":"a","eventName":"E","{field}":{deep}}}"#);
         let admitted = admit(&format!("[{good},{bad},{good},{deep}]")).unwrap();

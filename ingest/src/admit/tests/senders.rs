@@ -15,7 +15,7 @@ fn stored(admitted: &Admitted) -> Vec<(String, bool, bool)> {
 }
 
 #[test]
-fn an_event_of_an_app_has_an_id_of_its_own_and_is_no_order() {
+fn an_sdk_event_has_a_prefixed_id_and_is_no_order() {
     let trusted_events = HashSet::new();
     let app = Sender::App { trusted_events: &trusted_events };
     let mut node = Node::default();
@@ -41,7 +41,7 @@ fn a_trusted_name_counts_as_if_a_server_had_sent_it() {
 }
 
 #[test]
-fn an_id_remembered_from_an_app_is_not_that_of_a_server() {
+fn ids_of_sdk_events_and_server_events_are_distinct() {
     let trusted_events = HashSet::new();
     let app = Sender::App { trusted_events: &trusted_events };
     let event = r#"{"userId":"u","eventName":"A","clientEventId":"a"}"#;

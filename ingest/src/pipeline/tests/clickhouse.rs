@@ -31,7 +31,7 @@ pub(super) struct Insert {
 }
 
 /// What the server does with an insert: take it, or answer a status and an error text.
-pub(super) type Judge = Arc<dyn Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync>;
+pub(super) type Answerer = Arc<dyn Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync>;
 
 #[derive(Default)]
 struct Kept {
@@ -46,20 +46,20 @@ struct Kept {
 pub(super) struct FakeClickHouse {
     pub address: SocketAddr,
     kept: Arc<Mutex<Kept>>,
-    judge: Arc<Mutex<Judge>>,
+    validate: Arc<Mutex<Answerer>>,
     serving: JoinHandle<()>,
 }
 
 impl FakeClickHouse {
     pub(super) async fn start(
-        judge: impl Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync + 'static,
+        validate: impl Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let kept = Arc::<Mutex<Kept>>::default();
-        let judge = Arc::new(Mutex::new(Arc::new(judge) as Judge));
-        let serving = tokio::spawn(serve(listener, Arc::clone(&kept), Arc::clone(&judge)));
-        Self { address, kept, judge, serving }
+        let validate = Arc::new(Mutex::new(Arc::new(validate) as Answerer));
+        let serving = tokio::spawn(serve(listener, Arc::clone(&kept), Arc::clone(&validate)));
+        Self { address, kept, validate, serving }
     }
 
     pub(super) fn client(&self) -> clickhouse::Client {
@@ -69,11 +69,11 @@ impl FakeClickHouse {
     }
 
     /// Answers later inserts by another rule.
-    pub(super) fn judge_by(
+    pub(super) fn answer_by(
         &self,
-        judge: impl Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync + 'static,
+        validate: impl Fn(&Insert) -> Result<(), (u16, String)> + Send + Sync + 'static,
     ) {
-        *self.judge.lock() = Arc::new(judge);
+        *self.validate.lock() = Arc::new(validate);
     }
 
     /// The events taken, ascending, and how often each.
@@ -92,14 +92,14 @@ impl Drop for FakeClickHouse {
     }
 }
 
-async fn serve(listener: TcpListener, kept: Arc<Mutex<Kept>>, judge: Arc<Mutex<Judge>>) {
+async fn serve(listener: TcpListener, kept: Arc<Mutex<Kept>>, validate: Arc<Mutex<Answerer>>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { return };
-        let (kept, judge) = (Arc::clone(&kept), Arc::clone(&judge));
+        let (kept, validate) = (Arc::clone(&kept), Arc::clone(&validate));
         tokio::spawn(async move {
             let service = service_fn(move |request| {
-                let (kept, judge) = (Arc::clone(&kept), Arc::clone(&judge.lock()));
-                answer(request, kept, judge)
+                let (kept, validate) = (Arc::clone(&kept), Arc::clone(&validate.lock()));
+                answer(request, kept, validate)
             });
             http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
         });
@@ -109,7 +109,7 @@ async fn serve(listener: TcpListener, kept: Arc<Mutex<Kept>>, judge: Arc<Mutex<J
 async fn answer(
     request: Request<Incoming>,
     kept: Arc<Mutex<Kept>>,
-    judge: Judge,
+    validate: Answerer,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let url = format!("http://x{}", request.uri());
     let settings: BTreeMap<String, String> =
@@ -120,7 +120,7 @@ async fn answer(
     };
     let token = settings.get("insert_deduplication_token").cloned();
     let insert = Insert { token, settings, events: events(&body) };
-    let verdict = judge(&insert);
+    let verdict = validate(&insert);
     let mut kept = kept.lock();
     kept.seen.push((insert.clone(), verdict.is_ok()));
     let response = match verdict {

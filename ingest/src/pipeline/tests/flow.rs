@@ -24,7 +24,7 @@ fn once_each(count: u64) -> BTreeMap<u64, usize> {
 }
 
 #[tokio::test]
-async fn every_event_gets_in_once_and_the_cursor_follows() {
+async fn every_event_is_inserted_once_and_the_cursor_follows() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
@@ -60,7 +60,7 @@ async fn rows_of_different_months_go_in_separate_inserts_with_tokens_of_their_ow
 }
 
 #[tokio::test]
-async fn an_outage_is_a_longer_spool_and_nothing_else() {
+async fn an_outage_only_lengthens_the_spool() {
     // Goal: errors of every passing kind, then a server that is gone, then back: nothing is lost,
     // nothing becomes a dead letter, the cursor waits.
     let dir = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ async fn an_outage_is_a_longer_spool_and_nothing_else() {
     let backlog = pipeline.backlog();
     assert_eq!((backlog.frames, backlog.events, backlog.oldest_ms), (50, 500, 1000));
     assert!(backlog.bytes > 0);
-    server.judge_by(|_| Ok(()));
+    server.answer_by(|_| Ok(()));
     until("all is in", || pipeline.backlog().frames == 0).await;
     assert_eq!(server.taken(), once_each(500));
     assert!(dead_letters::list(&dir.path().join("dead-letters")).unwrap().is_empty());
@@ -92,7 +92,7 @@ async fn an_outage_is_a_longer_spool_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_waited_for_and_stop_does_not_wait_for_it() {
+async fn an_absent_server_is_awaited_but_not_by_stop() {
     let dir = tempfile::tempdir().unwrap();
     let spool = open_spool(dir.path());
     let gone = clickhouse::Client::default().with_url("http://127.0.0.1:9");
@@ -160,7 +160,7 @@ async fn until_open(dir: &std::path::Path) -> crate::spool::Spool {
 }
 
 #[tokio::test]
-async fn stop_brings_in_what_is_in_the_log() {
+async fn stop_inserts_what_is_in_the_spool() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());

@@ -96,7 +96,7 @@ async fn a_refused_message_event_becomes_a_dead_letter_and_a_retry_puts_it_into_
         (Some("evt-00000017"), Some("opened"))
     );
 
-    server.judge_by(|_| Ok(()));
+    server.answer_by(|_| Ok(()));
     let report = dead_letters::retry(&letters_dir, &server.client()).await.unwrap();
     assert_eq!((report.inserted, report.refused), (1, 0));
     assert_eq!(server.taken()[&17], 1);

@@ -55,10 +55,10 @@ async fn refused_rows_become_dead_letters_and_all_others_go_in() {
     let report = dead_letters::retry(&letters_dir, &server.client()).await.unwrap();
     assert_eq!((report.inserted, report.refused), (0, 4));
     assert_eq!(dead_letters::list(&letters_dir).unwrap().len(), 4);
-    server.judge_by(refuse(&[17]));
+    server.answer_by(refuse(&[17]));
     let report = dead_letters::retry(&letters_dir, &server.client()).await.unwrap();
     assert_eq!((report.inserted, report.refused), (3, 1));
-    server.judge_by(|_| Ok(()));
+    server.answer_by(|_| Ok(()));
     let report = dead_letters::retry(&letters_dir, &server.client()).await.unwrap();
     assert_eq!((report.inserted, report.refused), (1, 0));
     assert!(dead_letters::list(&letters_dir).unwrap().is_empty());
@@ -77,7 +77,7 @@ async fn one_event_alone_that_is_refused_does_not_stall_the_queue() {
 }
 
 #[tokio::test]
-async fn a_table_that_refuses_every_row_is_waited_for_instead_of_emptying_the_queue_into_letters() {
+async fn a_table_that_refuses_every_row_is_awaited_without_dead_letters() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Err(content_refusal())).await;
     let spool = open_spool(dir.path());
@@ -92,13 +92,13 @@ async fn a_table_that_refuses_every_row_is_waited_for_instead_of_emptying_the_qu
     .await;
     assert_eq!(pipeline.backlog().events, 300);
     assert!(dead_letters::list(&dir.path().join("dead-letters")).unwrap().is_empty());
-    server.judge_by(|_| Ok(()));
+    server.answer_by(|_| Ok(()));
     until("all is in", || pipeline.backlog().frames == 0).await;
     assert_eq!(server.taken().len(), 300);
 }
 
 #[tokio::test]
-async fn an_outage_in_the_middle_of_halving_loses_nothing() {
+async fn an_outage_during_the_bisection_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let tries = std::sync::atomic::AtomicUsize::new(0);
     let server = FakeClickHouse::start(move |insert| {

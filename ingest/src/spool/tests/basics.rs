@@ -53,7 +53,7 @@ fn a_committed_entry_is_not_delivered_again_and_the_one_after_it_is() {
 }
 
 #[test]
-fn a_second_process_on_the_same_folder_is_refused_and_told_why() {
+fn a_second_process_on_the_same_folder_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(options(dir.path())).unwrap();
     let refused = Spool::open(options(dir.path())).unwrap_err();
@@ -125,7 +125,7 @@ fn a_payload_larger_than_a_segment_is_refused_and_one_that_just_fits_is_kept() {
 
 #[test]
 fn consumers_at_different_speeds_each_get_everything_once_and_in_order() {
-    // Goal: the way from the channel to the log and back, under as many overflows as possible.
+    // Goal: the way from the channel to the segments and back, under as many overflows as possible.
     const COUNT: u64 = 30_000;
     let dir = tempfile::tempdir().unwrap();
     let options = SpoolOptions {

@@ -34,7 +34,7 @@ const FIRST: &str = "00000000000000000000.seg";
 #[test]
 fn a_tail_torn_at_any_byte_keeps_the_frames_before_it_and_takes_appends_behind_them() {
     // Goal: whatever a torn write leaves behind the tear (nothing, zeros, noise), the whole frames
-    // before it are delivered, nothing else is, and the log goes on with the next position.
+    // before it are delivered, nothing else is, and the spool goes on with the next position.
     const COUNT: usize = 4;
     let intact = written(COUNT as u64);
     let content = intact.content(FIRST);
@@ -212,7 +212,7 @@ fn frames_in_unreadable_sectors_are_passed_over_and_nothing_stalls() {
     spool.append_blocking(entry(FRAMES, 30 << 10)).unwrap();
     drop(spool);
     let frame_bytes = FRAME_HEADER_BYTES + PAYLOAD;
-    // The first sector holds the segment's header, too; the last one the end of the log in this file.
+    // The first sector holds the segment's header, too; the last one the end of the frames in this file.
     for sector in [0, 1, 7, 14] {
         let files = files.after_process_crash();
         let bad = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;

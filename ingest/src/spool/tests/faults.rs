@@ -167,7 +167,7 @@ fn a_full_disk_refuses_appends_and_is_survived() {
 }
 
 #[test]
-fn a_log_that_lost_frames_a_consumer_is_past_does_not_give_their_positions_out_again() {
+fn positions_of_lost_frames_a_consumer_has_passed_are_not_reused() {
     // With durability `os` a power cut can take frames whose delivery was committed.
     let files = FakeFiles::default();
     let spool = open(&files).unwrap();

@@ -16,7 +16,7 @@ use super::{
 
 /// The fields of an element that broke no rule. Empty strings stand for absent ones.
 #[derive(Debug)]
-pub(super) struct Good<'a> {
+pub(super) struct ValidEvent<'a> {
     pub(super) event_name: &'a str,
     user_id: &'a str,
     anonymous_id: &'a str,
@@ -29,7 +29,7 @@ pub(super) struct Good<'a> {
     pub(super) timestamp_ms: Option<i64>,
 }
 
-impl Good<'_> {
+impl ValidEvent<'_> {
     /// The event as it is stored, but for its time and order.
     pub(super) fn view<'v>(
         &'v self,
@@ -55,11 +55,11 @@ impl Good<'_> {
 }
 
 /// Checks every field, in the order of the specification's table; gives one message per failed one.
-pub(super) fn judge<'a>(
+pub(super) fn validate<'a>(
     element: &Element<'_, 'a>,
     properties: &Properties,
     received_at_ms: i64,
-) -> Result<Good<'a>, Vec<String>> {
+) -> Result<ValidEvent<'a>, Vec<String>> {
     let mut errors = Vec::new();
     let identifier = |name, field: &Field<'a>, errors: &mut Vec<String>| {
         text(name, field, IDENTIFIER_CHARS_MAX, errors)
@@ -88,7 +88,7 @@ pub(super) fn judge<'a>(
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(Good {
+    Ok(ValidEvent {
         event_name,
         user_id,
         anonymous_id,

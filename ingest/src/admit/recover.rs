@@ -1,7 +1,7 @@
-//! An element that simd-json refuses, made so that it can be judged like any other.
+//! An element that simd-json refuses, rewritten so that it can be validated like any other.
 //!
 //! The pieces of its known fields are parsed each by itself. Unknown ones are left out, whatever is
-//! wrong with them; what cannot be parsed gets a stand-in that fails for the same reason, or is
+//! wrong with them; what cannot be parsed gets a placeholder that fails for the same reason, or is
 //! marked on the [`Element`] that was read.
 
 use std::borrow::Cow;
@@ -39,25 +39,31 @@ const ALIAS_FIELDS: [&str; 2] = ["aliasLabel", "aliasName"];
 /// What a field's text came to.
 enum Piece<'b> {
     /// JSON that simd-json takes.
-    Good(Cow<'b, str>),
+    Readable(Cow<'b, str>),
     /// A string with half of a surrogate pair.
     Unpaired,
     /// Properties that cannot be parsed, with the reason.
     Refused(String),
 }
 
+/// A known member of an object.
+struct Member<'b> {
+    name: &'static str,
+    piece: Piece<'b>,
+}
+
 /// A readable text of an element, and what has to be marked on what is read from it.
 #[derive(Debug, Default)]
-pub(super) struct Mended {
+pub(super) struct RecoveredElement {
     text: String,
     unpaired: Vec<&'static str>,
     properties: Option<String>,
 }
 
-impl Mended {
-    /// Mends the text of an object.
+impl RecoveredElement {
+    /// Rewrites the text of an object.
     pub(super) fn from(object: &str, parser: &mut Parser) -> Self {
-        let mut mended = Self::default();
+        let mut recovered = Self::default();
         let mut alias = Self::default();
         let kept = known_members(object, &FIELDS, parser, |name, text, parser| match name {
             PROPERTIES if text.starts_with('{') => properties_piece(text, parser),
@@ -67,13 +73,13 @@ impl Mended {
                     piece(text, parser)
                 });
                 alias.write(parts);
-                Piece::Good(Cow::Owned(alias.text.clone()))
+                Piece::Readable(Cow::Owned(alias.text.clone()))
             }
             _ => piece(text, parser),
         });
-        mended.write(kept);
-        mended.unpaired.append(&mut alias.unpaired);
-        mended
+        recovered.write(kept);
+        recovered.unpaired.append(&mut alias.unpaired);
+        recovered
     }
 
     /// JSON that simd-json takes.
@@ -98,11 +104,11 @@ impl Mended {
         }
     }
 
-    fn write(&mut self, members: Vec<(&'static str, Piece<'_>)>) {
+    fn write(&mut self, members: Vec<Member<'_>>) {
         self.text.push('{');
-        for (name, piece) in members {
+        for Member { name, piece } in members {
             match piece {
-                Piece::Good(text) => {
+                Piece::Readable(text) => {
                     let separator = if self.text.len() > 1 { "," } else { "" };
                     self.text.extend([separator, "\"", name, "\":", &text]);
                 }
@@ -120,14 +126,14 @@ fn known_members<'b>(
     names: &[&'static str],
     parser: &mut Parser,
     mut read: impl FnMut(&'static str, &'b str, &mut Parser) -> Piece<'b>,
-) -> Vec<(&'static str, Piece<'b>)> {
-    let mut known: Vec<(&'static str, Piece<'b>)> = Vec::with_capacity(names.len());
+) -> Vec<Member<'b>> {
+    let mut known: Vec<Member<'b>> = Vec::with_capacity(names.len());
     let taken = pieces::members(object, |key, text| {
         let Some(name) = known_name(key, names, parser) else { return };
         let piece = read(name, text, parser);
-        match known.iter_mut().find(|(earlier, _)| *earlier == name) {
-            Some((_, earlier)) => *earlier = piece,
-            None => known.push((name, piece)),
+        match known.iter_mut().find(|earlier| earlier.name == name) {
+            Some(earlier) => earlier.piece = piece,
+            None => known.push(Member { name, piece }),
         }
     });
     debug_assert!(taken.is_ok(), "the grammar was checked when the body was taken apart");
@@ -150,19 +156,19 @@ fn known_name(key: &str, names: &[&'static str], parser: &mut Parser) -> Option<
 fn piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
     let first = text.as_bytes().first();
     if matches!(first, Some(b'{' | b'[')) {
-        return Piece::Good(CONTAINER.into());
+        return Piece::Readable(CONTAINER.into());
     }
     match (first, parser.parse(text.as_bytes(), |_| ())) {
-        (_, Some(())) => Piece::Good(text.into()),
+        (_, Some(())) => Piece::Readable(text.into()),
         (Some(b'"'), None) => Piece::Unpaired,
-        (_, None) => Piece::Good(HUGE_NUMBER.into()),
+        (_, None) => Piece::Readable(HUGE_NUMBER.into()),
     }
 }
 
 fn properties_piece<'b>(text: &'b str, parser: &mut Parser) -> Piece<'b> {
     let is_good = text.len() <= TAPE_BYTES_MAX && parser.parse(text.as_bytes(), |_| ()).is_some();
     if is_good {
-        Piece::Good(text.into())
+        Piece::Readable(text.into())
     } else {
         Piece::Refused(properties::reason(text, parser))
     }

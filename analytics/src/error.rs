@@ -85,7 +85,7 @@ impl AnalyticsError {
 }
 
 impl AnalyticsError {
-    /// True when a table could not be renamed because somebody else had done it.
+    /// True when a table could not be renamed because another process had done it.
     pub(crate) fn is_lost_race(&self) -> bool {
         let Self::Other(clickhouse::error::Error::BadResponse(text)) = self else {
             return false;

@@ -10,14 +10,21 @@ pub(crate) struct Credential {
     password: String,
 }
 
+/// User and password of a request, unchecked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Given<'a> {
+    pub(crate) user: &'a str,
+    pub(crate) password: &'a str,
+}
+
 impl Credential {
     pub(crate) fn new(user: String, password: String) -> Self {
         Self { user, password }
     }
 
     /// Lets the right pair through. A pair that was not given at all is refused like a wrong one.
-    pub(crate) fn check(&self, given: Option<(&str, &str)>) -> Result<(), Fault> {
-        let (user, password) = given.unwrap_or(("default", ""));
+    pub(crate) fn check(&self, given: Option<Given<'_>>) -> Result<(), Fault> {
+        let Given { user, password } = given.unwrap_or(Given { user: "default", password: "" });
         let right = user.as_bytes().ct_eq(self.user.as_bytes())
             & password.as_bytes().ct_eq(self.password.as_bytes());
         if given.is_some() && bool::from(right) {
@@ -38,12 +45,12 @@ mod tests {
     #[test]
     fn only_the_right_pair_is_let_in() {
         let credential = Credential::new("millrace".into(), "secret".into());
-        assert!(credential.check(Some(("millrace", "secret"))).is_ok());
+        assert!(credential.check(Some(Given { user: "millrace", password: "secret" })).is_ok());
         for wrong in [
             None,
-            Some(("millrace", "")),
-            Some(("millrace", "secret2")),
-            Some(("default", "secret")),
+            Some(Given { user: "millrace", password: "" }),
+            Some(Given { user: "millrace", password: "secret2" }),
+            Some(Given { user: "default", password: "secret" }),
         ] {
             assert_eq!(credential.check(wrong).unwrap_err().code, code::AUTHENTICATION_FAILED);
         }

@@ -159,14 +159,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(plain in proptest::collection::vec(any::<u8>(), 0..5000), cut in any::<prop::sample::Index>()) {
+        fn blocks_decompress_to_their_input(plain in proptest::collection::vec(any::<u8>(), 0..5000), cut in any::<prop::sample::Index>()) {
             let block = compress(&plain);
             prop_assert_eq!(opened(&block).unwrap().unwrap(), &plain);
             prop_assert!(opened(&block[..cut.index(block.len())]).unwrap().is_none());
         }
 
         #[test]
-        fn noise_never_opens(noise in proptest::collection::vec(any::<u8>(), 0..100)) {
+        fn random_bytes_never_decompress(noise in proptest::collection::vec(any::<u8>(), 0..100)) {
             prop_assert!(!matches!(opened(&noise), Ok(Some(_))));
         }
     }

@@ -1,8 +1,8 @@
-//! The engine's configuration: files it reads at its start and the command line of its connections; what a ClickHouse on
-//! a small machine, next to another program, is told.
+//! The engine's configuration: files it reads at its start and the command line of its connections. Both suit a small
+//! machine that other programs share.
 //!
 //! The files are written anew at every start. They keep the library from looking for a `config.xml` in the working
-//! directory or the home of whoever started it, and they leave the one user without the sources that reach past its own
+//! directory or the home of the user who started it, and they leave the one user without the sources that reach past its own
 //! tables (files, URLs, other servers): a statement that was never meant to be run finds less to take.
 
 use std::{

@@ -40,7 +40,7 @@ pub(crate) struct Ticket {
     id: String,
     /// What the engine sees as the statement's `log_comment`.
     mark: String,
-    /// Nobody waits for it any more.
+    /// Its client has gone.
     abandoned: AtomicBool,
     /// It may be killed without harm: it changes nothing.
     reading: AtomicBool,
@@ -219,7 +219,7 @@ fn open_session(
 ) -> Result<Connection, Fault> {
     let mut connection = Connection::open(library, arguments)?;
     if let Err(fault) = connection.use_database(database) {
-        // Someone dropped it. A statement that needs it will be told.
+        // Someone dropped it. A statement that needs it will fail.
         tracing::debug!(error = %fault, "the usual database is not there");
     }
     Ok(connection)
@@ -237,7 +237,7 @@ fn work(jobs: &Receiver<Job>, open: impl Fn() -> Result<Connection, Fault>) {
     }
 }
 
-/// Keeps the engine up and kills statements nobody waits for.
+/// Keeps the engine up and kills statements whose client has gone.
 fn keep(mut connection: Connection, kills: &Receiver<Arc<Ticket>>) {
     let mut doomed: Vec<Arc<Ticket>> = Vec::new();
     loop {

@@ -172,7 +172,7 @@ impl Library {
 pub(crate) struct Connection {
     library: Arc<Library>,
     handle: *mut Handle,
-    /// The database it was told to use last.
+    /// The database of its last `USE`.
     database: Option<String>,
 }
 

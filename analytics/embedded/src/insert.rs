@@ -46,11 +46,11 @@ impl Insert {
         let mark = self.session.mark(id);
         let (ticket, _waiting) = engine.admit(id.to_owned(), mark)?;
         let (send, pieces) = mpsc::channel(PIECES_WAITING);
-        let (tell, outcome) = oneshot::channel();
+        let (reply, outcome) = oneshot::channel();
         engine.run(&ticket, move |connection| {
             let outcome = connection.and_then(|mut connection| self.feed(&mut connection, pieces));
-            // Nobody listens when the client has gone.
-            let _ = tell.send(outcome);
+            // Fails only when the client has gone.
+            let _ = reply.send(outcome);
         })?;
         let upload_result = send_rows(&mut upload, send).await;
         let outcome = outcome.await.unwrap_or_else(|_| {

@@ -1,7 +1,7 @@
 //! A statement that answers: run so that the engine writes its answer into a pipe, from which the client is served.
 //!
 //! The library's own streaming hands out every block as a document of its own: its JSON has as many heads as blocks, and
-//! `RowBinaryWithNamesAndTypes` repeats the names. So the statement is told `INTO OUTFILE` a pipe instead. The engine
+//! `RowBinaryWithNamesAndTypes` repeats the names. So the statement writes `INTO OUTFILE` a pipe instead. The engine
 //! formats once, for every format it has; a full pipe holds it back; a closed pipe stops it.
 
 use std::{
@@ -68,15 +68,15 @@ impl Query {
         let mark = self.session.mark(id);
         let (answer, writer) = open_pipe()?;
         let (ticket, waiting) = engine.admit(id.to_owned(), mark)?;
-        let (tell, outcome) = oneshot::channel();
+        let (reply, outcome) = oneshot::channel();
         let job_ticket = Arc::clone(&ticket);
         engine.run(&ticket, move |connection| {
             let outcome = connection
                 .and_then(|mut connection| self.run(&mut connection, &writer, &job_ticket));
             // The connection is closed by now, so nothing but this holds the pipe open.
             drop(writer);
-            // Nobody listens when the client has gone.
-            let _ = tell.send(outcome);
+            // Fails only when the client has gone.
+            let _ = reply.send(outcome);
         })?;
         Ok(Running { answer, outcome, waiting })
     }

@@ -215,8 +215,9 @@ impl Server {
             return answer::failed(&fault, None, &self.engine.version);
         }
         let id = request.query_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let said = Head { engine: &self.engine, query_id: &id, format: String::new(), written };
-        match self.run(request, &head.headers, body, said).await {
+        let answer_head =
+            Head { engine: &self.engine, query_id: &id, format: String::new(), written };
+        match self.run(request, &head.headers, body, answer_head).await {
             Ok(answer) => answer,
             Err(fault) => answer::failed(&fault, Some(&id), &self.engine.version),
         }

@@ -26,7 +26,7 @@ pub(crate) struct Wire {
     written: Written,
 }
 
-/// The count, shared with whoever answers on the connection.
+/// The count, shared with the task that answers on the connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written(Arc<AtomicU64>);
 

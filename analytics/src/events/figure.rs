@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_figure_is_a_json_number(value in proptest::num::f64::NORMAL) {
+        fn every_result_is_a_json_number(value in proptest::num::f64::NORMAL) {
             let figure = Figure::from_f64(value).expect("finite");
             let text = serde_json::to_string(&figure).expect("serializes");
             prop_assert!(!text.contains(['e', 'E', '"']));

@@ -1,4 +1,4 @@
-//! The ids with which the door recognises a repeat after a restart.
+//! Recent event ids, by which repeats are recognised after a restart.
 
 use clickhouse::Row;
 use serde::Deserialize;

@@ -23,7 +23,7 @@ pub struct VisitFilter {
     pub people_max: u64,
 }
 
-/// When somebody came, under one pair of identifiers. One of them may be empty, not both.
+/// Visits under one pair of identifiers. One of them may be empty, not both.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Visitor {
     /// As tracked in `userId`.
@@ -65,7 +65,7 @@ pub fn visitors(
     workspace: Uuid,
     filter: &VisitFilter,
 ) -> Result<Visitors, AnalyticsError> {
-    ask(analytics, workspace, (filter, VISITS))
+    ask(analytics, workspace, filter, VISITS)
 }
 
 /// Times at which users of a workspace opened or clicked messages, machine opens and clicks left out. Users
@@ -78,13 +78,14 @@ pub fn engaged_users(
     workspace: Uuid,
     filter: &VisitFilter,
 ) -> Result<Visitors, AnalyticsError> {
-    ask(analytics, workspace, (filter, LOOKS))
+    ask(analytics, workspace, filter, LOOKS)
 }
 
 fn ask(
     analytics: &Analytics,
     workspace: Uuid,
-    (filter, sql): (&VisitFilter, &str),
+    filter: &VisitFilter,
+    sql: &str,
 ) -> Result<Visitors, AnalyticsError> {
     let Some(range) = Range::new(Some(filter.start_ms), Some(filter.end_ms)) else {
         return Ok(Visitors { cursor: None });

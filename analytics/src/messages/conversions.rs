@@ -23,7 +23,7 @@ pub struct ConversionFilter<'a> {
     pub with_properties: bool,
     /// Whether to leave out events that came with a public key, whose ids begin with `sdk:`.
     pub without_apps: bool,
-    /// Only events of somebody with one of these identifiers.
+    /// Only events tracked under one of these identifiers.
     pub identifiers: Option<&'a [String]>,
     /// Inclusive start, in milliseconds since 1970.
     pub start_ms: i64,
@@ -33,7 +33,7 @@ pub struct ConversionFilter<'a> {
     pub events_max: u64,
 }
 
-/// An event of somebody known. One of the identifiers may be empty, not both.
+/// An event that names a person. One of the identifiers may be empty, not both.
 #[derive(Debug, Clone, PartialEq, Eq, Row, Deserialize)]
 pub struct Conversion {
     /// As tracked in `userId`.

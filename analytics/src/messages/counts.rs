@@ -5,13 +5,13 @@ use serde::Deserialize;
 
 use super::{
     Cohort,
-    judged::{Among, happened},
+    outcomes::{Among, happened},
 };
 use crate::{Analytics, error::AnalyticsError, reads::Read};
 
 const COUNTS: &str = include_str!("../sql/message_counts.sql");
 const COUNTED: &str = include_str!("../sql/message_counted.sql");
-const STANDINGS: &str = include_str!("../sql/message_standings.sql");
+const STATUSES: &str = include_str!("../sql/message_statuses.sql");
 const PLAIN: &str = include_str!("../sql/message_plain.sql");
 const ENGAGEMENTS: &str = include_str!("../sql/message_engagements.sql");
 const OF_COHORT: &str = include_str!("../sql/message_of_cohort.sql");
@@ -30,11 +30,11 @@ pub struct Count {
     pub queued: u64,
     pub sent: u64,
     pub delivered: u64,
-    /// Of them those that somebody told were delivered; the others were opened.
-    pub told_delivered: u64,
+    /// Of them those with a reported delivery; the others were opened or clicked.
+    pub reported_delivered: u64,
     pub opened: u64,
-    /// Of them those whose opening was told; the others clicked.
-    pub told_opened: u64,
+    /// Of them those with a reported open; the others were clicked.
+    pub reported_opened: u64,
     pub clicked: u64,
     pub failed: u64,
     pub skipped: u64,
@@ -48,15 +48,15 @@ pub struct Count {
 }
 
 impl Count {
-    /// Those it reached, as far as anybody tells: where no delivery is told of, those it was sent to. Of
-    /// these are the rates of opening and clicking.
+    /// Denominator of open and click rates: delivered messages, or sent ones where no provider reports
+    /// deliveries.
     pub const fn reached(&self) -> u64 {
-        if self.told_delivered == 0 { self.sent } else { self.delivered }
+        if self.reported_delivered == 0 { self.sent } else { self.delivered }
     }
 
-    /// Openings of those who clicked and of whom no opening was told: a click is one.
-    pub const fn untold_opens(&self) -> u64 {
-        self.opened.saturating_sub(self.told_opened)
+    /// Clicked messages without a reported open: a click implies an open.
+    pub const fn implied_opens(&self) -> u64 {
+        self.opened.saturating_sub(self.reported_opened)
     }
 }
 
@@ -76,7 +76,7 @@ pub async fn counts(
 
 /// How many messages got exactly so far.
 #[derive(Debug, Clone, Copy, Row, Deserialize)]
-pub(super) struct Standings {
+pub(super) struct StatusCount {
     /// The number of `sql/message_status.sql`.
     pub status: u8,
     pub messages: u64,
@@ -85,11 +85,11 @@ pub(super) struct Standings {
 }
 
 /// Counts messages by how far they got; nothing of what no message got to.
-pub(super) async fn standings(
+pub(super) async fn status_counts(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
-) -> Result<Vec<Standings>, AnalyticsError> {
-    match ask(analytics, cohort, STANDINGS).await? {
+) -> Result<Vec<StatusCount>, AnalyticsError> {
+    match ask(analytics, cohort, STATUSES).await? {
         Some(query) => Ok(query.fetch_all().await?),
         None => Ok(Vec::new()),
     }
@@ -125,7 +125,9 @@ pub async fn engagements(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
 ) -> Result<Engagements, AnalyticsError> {
-    engaged(analytics, cohort, (&["opened", "impression", "clicked"], happened::ENGAGED)).await
+    let of =
+        EngagementKinds { types: &["opened", "impression", "clicked"], bits: happened::ENGAGED };
+    engaged(analytics, cohort, of).await
 }
 
 /// Counts clicks alone, of which there are fewer.
@@ -133,17 +135,27 @@ pub async fn engagements(
 /// # Errors
 /// When ClickHouse is away or the question asks too much.
 pub async fn clicks(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<u64, AnalyticsError> {
-    Ok(engaged(analytics, cohort, (&["clicked"], happened::CLICKED)).await?.clicks)
+    let of = EngagementKinds { types: &["clicked"], bits: happened::CLICKED };
+    Ok(engaged(analytics, cohort, of).await?.clicks)
+}
+
+/// Which events count as engagement.
+#[derive(Clone, Copy)]
+struct EngagementKinds<'a> {
+    /// Types in `message_events`.
+    types: &'a [&'a str],
+    /// The same as bits of [`happened`].
+    bits: u32,
 }
 
 async fn engaged(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
-    (types, bits): (&[&str], u32),
+    of: EngagementKinds<'_>,
 ) -> Result<Engagements, AnalyticsError> {
     let sql = ENGAGEMENTS.replace("$and$", if cohort.is_ranged() { OF_COHORT } else { "" });
-    match cohort.ask(analytics, &sql, Among::Messages(bits)) {
-        Some(query) => Ok(query.param("types", types).fetch_one().await?),
+    match cohort.ask(analytics, &sql, Among::Messages(of.bits)) {
+        Some(query) => Ok(query.param("types", of.types).fetch_one().await?),
         None => Ok(Engagements::default()),
     }
 }

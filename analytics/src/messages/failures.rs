@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{
     Cohort,
-    judged::{Among, happened},
+    outcomes::{Among, happened},
 };
 use crate::{Analytics, error::AnalyticsError};
 

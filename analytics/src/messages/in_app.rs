@@ -37,7 +37,7 @@ impl InAppCampaign {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Row, Deserialize)]
 pub struct InAppCount {
     /// Displays to each of them; [`TAIL_DISPLAYS`] is that and more, 0 is of those whose displays were
-    /// never told.
+    /// never reported.
     pub displays: u64,
     /// How many they are.
     pub users: u64,

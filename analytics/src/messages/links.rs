@@ -3,7 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{Cohort, judged::happened};
+use super::{Cohort, outcomes::happened};
 use crate::{Analytics, error::AnalyticsError};
 
 const LINKS: &str = include_str!("../sql/message_links.sql");

@@ -1,15 +1,15 @@
 //! What became of messages.
 //!
-//! Reports count rows of `message_outcomes`, one a message, by the rules of `sql/message_judged.sql`; what
-//! has to be told apart event by event is read from `message_events`.
+//! Reports count rows of `message_outcomes`, one a message, by the rules of `sql/message_final.sql`; what
+//! has to be distinguished event by event is read from `message_events`.
 
 mod conversions;
 mod counts;
 mod delays;
 mod failures;
 mod in_app;
-mod judged;
 mod links;
+mod outcomes;
 mod people;
 mod recipients;
 mod rewards;
@@ -25,10 +25,10 @@ pub use in_app::{
     InAppCampaign, InAppCount, InAppPlace, Showing, ShowingFilter, TAIL_DISPLAYS, in_app_counts,
     in_app_places, showings,
 };
-pub use judged::Cohort;
 pub use links::{Link, LinkOfVariant, links};
+pub use outcomes::Cohort;
 pub use people::{EngagedPeople, Engagement, EngagementFilter, includes, people};
-pub use recipients::{Recipient, RecipientFilter, Standing, messages_to, recipients};
+pub use recipients::{Recipient, RecipientFilter, RecipientStatus, messages_to, recipients};
 pub use rewards::{Reward, RewardFilter, rewards};
 pub use spans::{Span, spans};
 pub use timeline::{Happening, timeline};

@@ -9,7 +9,7 @@ use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::RowS
 const MESSAGE_PEOPLE: &str = include_str!("../sql/message_people.sql");
 const MESSAGE_PERSON: &str = include_str!("../sql/message_person.sql");
 
-/// What somebody did with a message. What comes later means what came before: a click is an open.
+/// What a recipient did with a message. What comes later means what came before: a click is an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engagement {
     /// It was sent to them.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::{
     Cohort,
-    counts::standings,
-    judged::{Among, happened},
+    counts::status_counts,
+    outcomes::{Among, happened},
     touches::of_people,
 };
 use crate::{Analytics, error::AnalyticsError};
@@ -29,7 +29,7 @@ const MANY: u64 = 8;
 /// How far a message got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is what its name says")]
-pub enum Standing {
+pub enum RecipientStatus {
     Queued,
     Sent,
     Delivered,
@@ -42,7 +42,7 @@ pub enum Standing {
     Control,
 }
 
-impl Standing {
+impl RecipientStatus {
     /// In the order of the numbers of `sql/message_status.sql`, from 1.
     const ALL: [Self; 10] = [
         Self::Queued,
@@ -58,11 +58,11 @@ impl Standing {
     ];
 
     fn number(self) -> u8 {
-        let place = Self::ALL.iter().position(|standing| *standing == self);
+        let place = Self::ALL.iter().position(|status| *status == self);
         place.and_then(|place| u8::try_from(place + 1).ok()).unwrap_or(0)
     }
 
-    /// What must have happened to somebody to whom a message got so far.
+    /// What must have happened to a message for its recipient to have this status.
     fn among(self) -> Among {
         Among::People(match self {
             Self::Queued | Self::Sent => return Among::All,
@@ -93,14 +93,14 @@ impl Standing {
 #[derive(Debug, Clone, Copy)]
 pub struct RecipientFilter {
     /// Only those the latest message to whom got exactly so far.
-    pub standing: Option<Standing>,
+    pub status: Option<RecipientStatus>,
     /// Most recipients to answer.
     pub limit: u32,
     /// Recipients on the pages before.
     pub offset: u64,
 }
 
-/// Somebody in a campaign, and the latest message to them. Times are milliseconds since 1970.
+/// A recipient of a campaign and the latest message to them. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
     /// Internal id of the profile.
@@ -112,7 +112,7 @@ pub struct Recipient {
     /// The variant's place in [`Cohort::variants`], from 1; 0 is any other.
     pub variant: u8,
     /// How far it got.
-    pub standing: Standing,
+    pub status: RecipientStatus,
     /// When it was queued.
     pub queued_ms: Option<i64>,
     /// Time of sending, Unix milliseconds.
@@ -170,11 +170,11 @@ pub async fn recipients(
     cohort: &Cohort<'_>,
     filter: &RecipientFilter,
 ) -> Result<(Vec<Recipient>, u64), AnalyticsError> {
-    let (users, total) = match filter.standing {
+    let (users, total) = match filter.status {
         _ if cohort.is_ranged() => matching(analytics, cohort, filter).await?,
         None => everyone(analytics, cohort, filter).await?,
-        Some(standing) if standing.is_of_most() => {
-            match sole(analytics, cohort, filter, standing).await? {
+        Some(status) if status.is_of_most() => {
+            match sole(analytics, cohort, filter, status).await? {
                 Some(found) => found,
                 None => matching(analytics, cohort, filter).await?,
             }
@@ -185,7 +185,7 @@ pub async fn recipients(
     Ok((latest(analytics, cohort, &users, 1).await?, total))
 }
 
-/// Whoever is in a campaign: nothing needs judging.
+/// All recipients of a campaign; their outcomes are not needed.
 async fn everyone(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
@@ -200,32 +200,32 @@ async fn everyone(
     Ok(tokio::try_join!(page.fetch_all(), ask(PEOPLE_TOTAL).fetch_one())?)
 }
 
-/// Those with a standing, where all messages are of one occurrence: then nobody has several, so how many they
-/// are is counted without anybody being told apart. `None` where that is not so.
+/// Recipients with a status, where all messages are of one occurrence: each recipient then has one message, so
+/// messages can be counted in place of recipients. `None` where there are several occurrences.
 async fn sole(
     analytics: &Analytics,
     cohort: &Cohort<'_>,
     filter: &RecipientFilter,
-    standing: Standing,
+    status: RecipientStatus,
 ) -> Result<Option<(Vec<String>, u64)>, AnalyticsError> {
-    let standings = standings(analytics, cohort).await?;
-    let first = standings.iter().map(|of| of.first_occurrence).min();
-    let last = standings.iter().map(|of| of.last_occurrence).max();
+    let status_counts = status_counts(analytics, cohort).await?;
+    let first = status_counts.iter().map(|of| of.first_occurrence).min();
+    let last = status_counts.iter().map(|of| of.last_occurrence).max();
     if first != last {
         return Ok(None);
     }
-    let total = standings.iter().find(|of| of.status == standing.number());
+    let total = status_counts.iter().find(|of| of.status == status.number());
     let total = total.map_or(0, |of| of.messages);
-    // Looking for somebody where there is nobody would look at everyone.
+    // An offset past the end would read every message to find none.
     if filter.offset >= total {
         return Ok(Some((Vec::new(), total)));
     }
     // Where they are many, some are near: looking them up first would cost more than it saves.
-    let messages: u64 = standings.iter().map(|of| of.messages).sum();
-    let among = if total >= messages / MANY { Among::All } else { standing.among() };
+    let messages: u64 = status_counts.iter().map(|of| of.messages).sum();
+    let among = if total >= messages / MANY { Among::All } else { status.among() };
     let Some(page) = cohort.ask(analytics, SOLE, among) else { return Ok(None) };
     let page = page
-        .param("status", standing.number())
+        .param("status", status.number())
         .param("limit", filter.limit)
         .param("offset", filter.offset);
     let users = page.fetch_all().await?;
@@ -239,16 +239,16 @@ async fn matching(
 ) -> Result<(Vec<String>, u64), AnalyticsError> {
     let ask = |sql| {
         let query =
-            cohort.ask(analytics, sql, filter.standing.map_or(Among::All, Standing::among))?;
-        let status = filter.standing.map_or(0, Standing::number);
-        Some(query.param("any_status", filter.standing.is_none()).param("status", status))
+            cohort.ask(analytics, sql, filter.status.map_or(Among::All, RecipientStatus::among))?;
+        let status = filter.status.map_or(0, RecipientStatus::number);
+        Some(query.param("any_status", filter.status.is_none()).param("status", status))
     };
     let Some(page) = ask(PAGE) else { return Ok((Vec::new(), 0)) };
     let page = page.param("limit", filter.limit).param("offset", filter.offset);
     let page: Vec<PageRow> = page.fetch_all().await?;
     let total = match (page.first(), ask(TOTAL)) {
         (Some(row), _) => row.total,
-        // Behind the last page, or of nobody.
+        // Behind the last page, or no recipient at all.
         (None, Some(query)) => query.fetch_one().await?,
         (None, None) => 0,
     };
@@ -305,11 +305,11 @@ async fn failings(
 }
 
 fn recipient(row: RecipientRow, whys: &mut Whys) -> Recipient {
-    let standing = Standing::numbered(row.status);
-    let kind = match standing {
-        Standing::Bounced => Some("bounced"),
-        Standing::Failed => Some("failed"),
-        Standing::Skipped => Some("skipped"),
+    let status = RecipientStatus::numbered(row.status);
+    let kind = match status {
+        RecipientStatus::Bounced => Some("bounced"),
+        RecipientStatus::Failed => Some("failed"),
+        RecipientStatus::Skipped => Some("skipped"),
         _ => None,
     };
     let why = kind.and_then(|kind| whys.remove(&(row.message.clone(), kind.to_owned())));
@@ -318,7 +318,7 @@ fn recipient(row: RecipientRow, whys: &mut Whys) -> Recipient {
         message: row.message,
         occurrence: row.occurrence,
         variant: row.variant,
-        standing,
+        status,
         queued_ms: row.queued_ms,
         sent_ms: row.sent_ms,
         delivered_ms: row.delivered_ms,
@@ -345,10 +345,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn standings_keep_their_numbers() {
-        for (place, standing) in Standing::ALL.into_iter().enumerate() {
-            assert_eq!(usize::from(standing.number()), place + 1);
-            assert_eq!(Standing::numbered(standing.number()), standing);
+    fn statuses_keep_their_numbers() {
+        for (place, status) in RecipientStatus::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(status.number()), place + 1);
+            assert_eq!(RecipientStatus::numbered(status.number()), status);
         }
     }
 

@@ -3,7 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::{Cohort, judged::Among};
+use super::{Cohort, outcomes::Among};
 use crate::{Analytics, error::AnalyticsError};
 
 const REWARDS: &str = include_str!("../sql/message_rewards.sql");

@@ -39,7 +39,7 @@ pub struct Happening {
     pub reason: String,
 }
 
-/// What happened to the messages of a campaign to somebody, oldest first.
+/// Events of all messages of a campaign to one person, oldest first.
 ///
 /// # Errors
 /// When ClickHouse is away.

@@ -5,7 +5,7 @@ use clickhouse::Row;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::judged::{Among, judge};
+use super::outcomes::{Among, ask_outcomes};
 use crate::{Analytics, error::AnalyticsError, events::Range};
 
 const TOUCHES: &str = include_str!("../sql/message_touches.sql");
@@ -73,7 +73,7 @@ pub async fn touches(
     }
     let (condition, people) = of_people(filter.people);
     let campaigns: Vec<String> = filter.campaigns.iter().map(Uuid::to_string).collect();
-    let query = judge(analytics, TOUCHES, &condition, Among::All)
+    let query = ask_outcomes(analytics, TOUCHES, &condition, Among::All)
         .param("workspace", filter.workspace.to_string())
         .param("campaigns", campaigns)
         .param("variants", filter.variants)

@@ -10,7 +10,7 @@
 //! - What was copied is noted by day. A day that is copied twice does no harm: rows of one event are one
 //!   event in `events`, and the timeline may hold repeats.
 //! - Tables change places by renames to names that stay taken afterwards (`…_before_0010`, left behind
-//!   empty), so each rename happens once, whoever runs it.
+//!   empty), so each rename happens once, in whichever process.
 //! - Rows that other processes insert meanwhile lie in parts with later blocks than those noted. They are
 //!   copied after the renames, with what the views make of them.
 //! - A view does not follow a table through a rename before the server starts again, so the views are made
@@ -314,7 +314,7 @@ impl<'a> Rekey<'a> {
                     )));
                 }
             };
-            // Another process may have done the same by now: the next look tells.
+            // Another process may have done the same by now: the next check shows.
             let rename = format!("RENAME TABLE {from} TO {to} {{on_cluster}}");
             if let Err(error) = self.ddl(&rename).await
                 && (tries == TRIES_MAX || !error.is_lost_race())

@@ -1,5 +1,5 @@
 -- How often did people see an in-app message of a campaign, click in it and close it, by the number of times
--- each of them saw it? Every showing counts once, however often it was told of.
+-- each of them saw it? Every showing counts once, however often it was reported.
 SELECT
     least(seen, {tail:UInt64}) AS displays,
     count() AS users,

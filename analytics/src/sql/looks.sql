@@ -1,5 +1,5 @@
 -- When did each person look at messages? Opens and clicks; those within one second are one look. Of one
--- person at most so many are told, the latest.
+-- person at most so many are returned, the latest.
 SELECT '' AS user_id, person AS service_user_id, visits
 FROM (
     SELECT user_id AS person,

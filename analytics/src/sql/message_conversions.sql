@@ -1,4 +1,4 @@
--- Which events of a name were tracked of somebody in a time, and what did they bring in?
+-- Which events of a name were tracked for known people in a time, and what did they bring in?
 -- Of orders only the first event of each counts. Amounts are in ten thousandths.
 SELECT
     user_id,

@@ -9,6 +9,6 @@ SELECT
     is_bounced,
     happened,
     count() AS messages
-FROM ($judged$)
+FROM ($outcomes$)
 GROUP BY place, occurrence, class, is_delivered, is_opened, is_clicked, is_bounced, happened
 $plain$

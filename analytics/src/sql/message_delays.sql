@@ -12,6 +12,6 @@ FROM (
         is_clicked,
         greatest(seen_at - left_at, 0) AS to_seen,
         greatest(clicked_at - left_at, 0) AS to_click
-    FROM ($judged$)
+    FROM ($outcomes$)
     WHERE is_opened
 )

@@ -1,4 +1,4 @@
--- How often were messages of a campaign opened and clicked in, each time counted once however often it was told?
+-- How often were messages of a campaign opened and clicked in, each time counted once however often it was reported?
 SELECT
     uniqExactIf(sipHash128(message_id, event_id), type != 'clicked') AS opens,
     uniqExactIf(sipHash128(message_id, event_id), type = 'clicked') AS clicks

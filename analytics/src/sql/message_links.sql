@@ -16,7 +16,7 @@ FROM (
         uniqExact(message_id) AS clickers,
         min(toUnixTimestamp64Milli(timestamp)) AS first_ms,
         max(toUnixTimestamp64Milli(timestamp)) AS last_ms
-    FROM (SELECT message_id, place FROM ($judged$) WHERE is_clicked) AS clicked
+    FROM (SELECT message_id, place FROM ($outcomes$) WHERE is_clicked) AS clicked
     INNER JOIN (
         SELECT
             message_id,

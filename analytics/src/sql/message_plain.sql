@@ -1,7 +1,7 @@
 -- What became of messages to which nothing happened that counts by its time: their bits say it all. Part of other questions.
 --
--- The rules are those of `message_judged.sql`, for messages to which none of `among` happened; those to which any
--- did are judged. Putting bits together by message costs less than putting rows together, and hardly depends on
+-- The rules are those of `message_final.sql`, for messages to which none of `among` happened; those to which any
+-- did go by those rules. Putting bits together by message costs less than putting rows together, and hardly depends on
 -- how many parts they lie in; one thread does it as fast as two that have to put their halves together. Each
 -- column and each byte of the key would cost as much again. So the variant's place (8 bits) and the occurrence
 -- (24 bits) ride in the upper half of the bits, since all rows of a message name the same ones, or none; and the
@@ -27,19 +27,19 @@ SELECT
 FROM (
     SELECT
         groupBitOr(bitOr(
-            toUInt64(told.happened),
+            toUInt64(outcomes.happened),
             bitOr(
                 bitShiftLeft(toUInt64(indexOf(
                     arrayMap(id -> cityHash64(id), {variants:Array(String)}),
-                    told.variant
+                    outcomes.variant
                 )), 32),
-                bitShiftLeft(toUInt64(told.occurrence), 40)
+                bitShiftLeft(toUInt64(outcomes.occurrence), 40)
             )
         )) AS bits
-    FROM message_outcomes AS told
-    WHERE told.workspace_id = {workspace:UUID}
-        AND told.campaign_id = {campaign:UUID}
-    GROUP BY reinterpretAsUInt64(told.message_id)
+    FROM message_outcomes AS outcomes
+    WHERE outcomes.workspace_id = {workspace:UUID}
+        AND outcomes.campaign_id = {campaign:UUID}
+    GROUP BY reinterpretAsUInt64(outcomes.message_id)
     HAVING bitAnd(bits, {among:UInt32}) = 0
     SETTINGS max_threads = 1
 )

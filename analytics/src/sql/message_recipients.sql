@@ -12,6 +12,6 @@ SELECT
     if(is_clicked, clicked_at, NULL) AS clicked_ms,
     if(class = 3, greatest(failed_at, unknown_at), NULL) AS failed_ms,
     last_at AS last_ms
-FROM ($judged$)
+FROM ($outcomes$)
 ORDER BY user_id, occurrence DESC, message_id DESC
 LIMIT {messages_max:UInt64} BY user_id

@@ -2,7 +2,7 @@
 SELECT count() AS total
 FROM (
     SELECT user_id, $status$ AS latest
-    FROM ($judged$)
+    FROM ($outcomes$)
     ORDER BY user_id, occurrence DESC, message_id DESC
     LIMIT 1 BY user_id
 )

@@ -5,7 +5,7 @@ SELECT
     countIf(is_rewarded) AS rewards
 FROM (
     SELECT place, left_at, if({clicks:Bool}, clicked_at, seen_at) AS at, at < never AND at - left_at <= {window_ms:Int64} AS is_rewarded
-    FROM ($judged$)
+    FROM ($outcomes$)
     WHERE class = 2
 )
 GROUP BY variant

@@ -1,6 +1,6 @@
 -- When did the first and the last message of each occurrence leave, or would have, were they not held out?
 -- Bounds: nothing is put together for them. Where the end of some was unknown, openings count for the last too,
--- since such a message left when anybody first tells so.
+-- since such a message left when the first report says so.
 SELECT
     occurrence,
     min(touched_at) AS first_ms,

@@ -7,7 +7,7 @@ SELECT
     toUInt8(place) AS variant,
     class = 1 AS is_control,
     touched_at AS at_ms
-FROM ($judged$)
+FROM ($outcomes$)
 WHERE class <= 2
     AND touched_at >= {start_ms:Int64}
     AND touched_at <= {end_ms:Int64}

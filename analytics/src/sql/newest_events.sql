@@ -1,4 +1,4 @@
--- Which events of a workspace, or of one person, are the newest, and how many entries of the timeline told so?
+-- Which events of a workspace, or of one person, are the newest, and how many entries of the timeline are among them?
 -- One row. What stands between dollars is newest_entries.sql, once for each identifier. Of events
 -- as old as the oldest entry some may be missing, so those are left out unless the entries are all there are.
 WITH (

@@ -1,5 +1,5 @@
 -- When did each person come? A visit is a session, at its first event, or an event outside any session.
--- Of one pair of identifiers at most so many visits are told, the latest.
+-- Of one pair of identifiers at most so many visits are returned, the latest.
 SELECT user_id, service_user_id, arraySlice(arrayReverseSort(groupArray(at)), 1, {visits_max:UInt32}) AS visits
 FROM (
     SELECT user_id, service_user_id, toUInt32(toUnixTimestamp(min(timestamp))) AS at

@@ -1,6 +1,6 @@
 //! `GET /campaigns/:campaignId/recipients`.
 
-use analytics::messages::{RecipientFilter, Standing};
+use analytics::messages::{RecipientFilter, RecipientStatus};
 use axum::{Json, extract::State};
 use kernel::Timestamp;
 use serde::Serialize;
@@ -33,34 +33,34 @@ pub(super) enum MessageStatus {
     Control,
 }
 
-impl From<Standing> for MessageStatus {
-    fn from(standing: Standing) -> Self {
-        match standing {
-            Standing::Queued => Self::Queued,
-            Standing::Sent => Self::Sent,
-            Standing::Delivered => Self::Delivered,
-            Standing::Opened => Self::Opened,
-            Standing::Clicked => Self::Clicked,
-            Standing::Bounced => Self::Bounced,
-            Standing::Failed => Self::Failed,
-            Standing::Skipped => Self::Skipped,
-            Standing::Cancelled => Self::Cancelled,
-            Standing::Control => Self::Control,
+impl From<RecipientStatus> for MessageStatus {
+    fn from(status: RecipientStatus) -> Self {
+        match status {
+            RecipientStatus::Queued => Self::Queued,
+            RecipientStatus::Sent => Self::Sent,
+            RecipientStatus::Delivered => Self::Delivered,
+            RecipientStatus::Opened => Self::Opened,
+            RecipientStatus::Clicked => Self::Clicked,
+            RecipientStatus::Bounced => Self::Bounced,
+            RecipientStatus::Failed => Self::Failed,
+            RecipientStatus::Skipped => Self::Skipped,
+            RecipientStatus::Cancelled => Self::Cancelled,
+            RecipientStatus::Control => Self::Control,
         }
     }
 }
 
-const STANDINGS: &[(&str, Standing)] = &[
-    ("queued", Standing::Queued),
-    ("sent", Standing::Sent),
-    ("delivered", Standing::Delivered),
-    ("opened", Standing::Opened),
-    ("clicked", Standing::Clicked),
-    ("bounced", Standing::Bounced),
-    ("failed", Standing::Failed),
-    ("skipped", Standing::Skipped),
-    ("cancelled", Standing::Cancelled),
-    ("control", Standing::Control),
+const STATUSES: &[(&str, RecipientStatus)] = &[
+    ("queued", RecipientStatus::Queued),
+    ("sent", RecipientStatus::Sent),
+    ("delivered", RecipientStatus::Delivered),
+    ("opened", RecipientStatus::Opened),
+    ("clicked", RecipientStatus::Clicked),
+    ("bounced", RecipientStatus::Bounced),
+    ("failed", RecipientStatus::Failed),
+    ("skipped", RecipientStatus::Skipped),
+    ("cancelled", RecipientStatus::Cancelled),
+    ("control", RecipientStatus::Control),
 ];
 
 /// What the query string may ask for.
@@ -69,9 +69,9 @@ pub(super) struct Ask(RecipientFilter);
 
 impl FromQuery for Ask {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
-        let standing = query.one_of("status", STANDINGS);
+        let status = query.one_of("status", STATUSES);
         let Page { limit, offset } = Page::from_query(query);
-        Self(RecipientFilter { standing, limit, offset })
+        Self(RecipientFilter { status, limit, offset })
     }
 }
 
@@ -124,7 +124,7 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
     let at = |ms: Option<i64>| ms.map(Timestamp::from_millis);
     let said = |text: String| Some(text).filter(|text| !text.is_empty());
     let (code, reason) = of.why.map_or((None, None), |(code, reason)| (said(code), said(reason)));
-    let is_skipped = of.standing == Standing::Skipped;
+    let is_skipped = of.status == RecipientStatus::Skipped;
     RecipientRow {
         user_id: of.user,
         external_id: person.external_id,
@@ -133,7 +133,7 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
         variant_id: asked.variant(of.variant).map(str::to_owned),
         occurrence: of.occurrence,
         message_id: of.message,
-        status: of.standing.into(),
+        status: of.status.into(),
         queued_at: at(of.queued_ms),
         sent_at: at(of.sent_ms),
         delivered_at: at(of.delivered_ms),

@@ -232,7 +232,7 @@ impl MessageStats {
             control: count.control,
             machine_opened: count.machine_opened,
             machine_clicked: count.machine_clicked,
-            total_opens: all.opens + count.untold_opens(),
+            total_opens: all.opens + count.implied_opens(),
             total_clicks: all.clicks,
         }
     }

@@ -1,4 +1,4 @@
-//! Lists, totals and sums over random repeats in unmerged parts, held against a model.
+//! Lists, totals and sums over random repeats in unmerged parts, compared with a model.
 
 use std::collections::BTreeMap;
 
@@ -94,13 +94,13 @@ fn filters() -> Vec<EventFilter> {
     filters
 }
 
-fn told(one: &Event) -> (String, i64, String) {
+fn summary(one: &Event) -> (String, i64, String) {
     let user = if one.user_id.is_empty() { &one.service_user_id } else { &one.user_id };
     (one.id.clone(), ms(&one.at), user.clone())
 }
 
 async fn hold(analytics: &Analytics, workspace: Uuid, there: &[Event], filter: &EventFilter) {
-    let expected: Vec<_> = there.iter().filter(|one| matches(one, filter)).map(told).collect();
+    let expected: Vec<_> = there.iter().filter(|one| matches(one, filter)).map(summary).collect();
     for limit in [1, 5, 1000] {
         for offset in [0, 3, expected.len() as u64] {
             let page = EventFilter { limit, offset, ..filter.clone() };
@@ -130,7 +130,7 @@ async fn hold(analytics: &Analytics, workspace: Uuid, there: &[Event], filter: &
 }
 
 #[tokio::test]
-async fn whatever_repeats_in_unmerged_parts_every_read_is_exact() {
+async fn reads_are_exact_with_repeats_in_unmerged_parts() {
     let analytics = kit::clickhouse_database().await;
     stop_merges(&analytics).await;
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);

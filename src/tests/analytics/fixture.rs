@@ -1,4 +1,4 @@
-//! Events as the batch writer would insert them, and short ways to ask.
+//! Events as the batch writer would insert them, and short queries.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Lists: newest first, in an order that pages cannot break.
+//! Lists of events: newest first, in one total order over all pages.
 
 use analytics::events::{self, EventFilter};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn history(workspace: Uuid) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn pages_of_any_size_are_the_whole_list_in_one_order() {
+async fn pages_of_any_size_cover_the_list_in_one_order() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     let history = history(workspace);
@@ -65,14 +65,14 @@ async fn pages_of_any_size_are_the_whole_list_in_one_order() {
 }
 
 #[tokio::test]
-async fn filters_narrow_by_name_person_and_time_together() {
+async fn filters_by_name_person_and_time_combine() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     let history = history(workspace);
     insert(&analytics, &history).await;
     let (start, end) = (ms("2024-01-05T00:00:00Z"), ms("2024-03-03T00:00:00Z"));
     for name in [None, Some("Clicked"), Some("Never")] {
-        for user in [None, Some("u1"), Some("nobody")] {
+        for user in [None, Some("u1"), Some("unknown")] {
             for (start_ms, end_ms) in
                 [(None, None), (Some(start), None), (None, Some(end)), (Some(start), Some(end))]
             {
@@ -137,14 +137,14 @@ async fn a_person_is_found_by_either_identifier_and_each_event_once() {
 }
 
 #[tokio::test]
-async fn a_filter_that_names_no_one_finds_nothing() {
+async fn a_filter_without_a_match_finds_nothing() {
     // An empty identifier is how the timeline names everyone.
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     insert(&analytics, &[event(workspace, "Seen", "e", "2024-01-01T00:00:00Z").of("ann")]).await;
-    for nobody in [by(&[]), by(&[""])] {
-        assert!(ids(&analytics, workspace, &nobody).await.is_empty());
-        assert_eq!(events::of_user(&analytics, workspace, &nobody).await.unwrap().1, 0);
+    for empty in [by(&[]), by(&[""])] {
+        assert!(ids(&analytics, workspace, &empty).await.is_empty());
+        assert_eq!(events::of_user(&analytics, workspace, &empty).await.unwrap().1, 0);
     }
     assert_eq!(events::of_user(&analytics, workspace, &page(10, 0)).await.unwrap().1, 0);
 }

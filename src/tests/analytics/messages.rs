@@ -1,4 +1,4 @@
-//! What became of messages is told alike whether their rows lie in several parts or in one, for which questions
+//! Outcomes of messages are reported alike whether their rows lie in several parts or in one, for which questions
 //! have forms of their own.
 
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use analytics::{
     Analytics,
     messages::{
-        Cohort, Count, Delays, Engagements, Link, RecipientFilter, Standing, clicks, counts,
+        Cohort, Count, Delays, Engagements, Link, RecipientFilter, RecipientStatus, clicks, counts,
         delays, engagements, links, recipients,
     },
 };
@@ -26,7 +26,7 @@ const SEED: u64 = 20_261_122;
 const MESSAGES: u32 = 400;
 /// Inserts, each of which makes a part.
 const INSERTS: usize = 4;
-/// What may be told of a message, how likely, and from which minute after its sending on.
+/// An event a message may have, how likely, and from which minute after its sending on.
 const FATES: [(&str, f64, i64); 12] = [
     ("queued", 0.95, -1),
     ("control", 0.05, 0),
@@ -46,9 +46,13 @@ fn one(dice: &mut StdRng, of: &[&'static str]) -> &'static str {
     of.choose(dice).copied().unwrap()
 }
 
-/// All that may have been told of messages, each up to twice, in whatever order. Their ids are random throughout, as
+/// Random events of messages, each up to twice, in random order. Their ids are random throughout, as
 /// those of the program are.
-fn told(dice: &mut StdRng, (workspace, campaign): (Uuid, Uuid), occurrences: u32) -> Vec<Value> {
+fn message_events(
+    dice: &mut StdRng,
+    (workspace, campaign): (Uuid, Uuid),
+    occurrences: u32,
+) -> Vec<Value> {
     let mut all = Vec::new();
     for number in 0..MESSAGES {
         let (message, occurrence) = (Uuid::from_u128(dice.random()), 1 + number % occurrences);
@@ -94,7 +98,7 @@ struct Answers {
     clicks: u64,
     links: Vec<Link>,
     delays: Delays,
-    recipients: Vec<(Standing, Vec<String>, u64)>,
+    recipients: Vec<(RecipientStatus, Vec<String>, u64)>,
 }
 
 async fn asked(analytics: &Analytics, cohort: &Cohort<'_>) -> Answers {
@@ -102,16 +106,16 @@ async fn asked(analytics: &Analytics, cohort: &Cohort<'_>) -> Answers {
     counts.sort_by_key(|count| (count.variant, count.occurrence));
     let mut found = Vec::new();
     for standing in [
-        Standing::Queued,
-        Standing::Sent,
-        Standing::Delivered,
-        Standing::Opened,
-        Standing::Clicked,
-        Standing::Bounced,
-        Standing::Failed,
-        Standing::Skipped,
-        Standing::Cancelled,
-        Standing::Control,
+        RecipientStatus::Queued,
+        RecipientStatus::Sent,
+        RecipientStatus::Delivered,
+        RecipientStatus::Opened,
+        RecipientStatus::Clicked,
+        RecipientStatus::Bounced,
+        RecipientStatus::Failed,
+        RecipientStatus::Skipped,
+        RecipientStatus::Cancelled,
+        RecipientStatus::Control,
     ] {
         let filter = RecipientFilter { standing: Some(standing), limit: 1_000, offset: 0 };
         let (page, total) = recipients(analytics, cohort, &filter).await.unwrap();
@@ -129,15 +133,15 @@ async fn asked(analytics: &Analytics, cohort: &Cohort<'_>) -> Answers {
 }
 
 #[tokio::test]
-async fn several_parts_answer_as_one_does() {
+async fn reports_over_several_parts_equal_those_over_one() {
     let analytics = kit::clickhouse_database().await;
     stop_merges(&analytics).await;
     let mut dice = StdRng::seed_from_u64(SEED);
     let (workspace, variants) = (Uuid::now_v7(), ["a".to_owned(), "b".to_owned()]);
-    // Somebody of the second has several messages.
+    // Recipients of the second campaign have several messages.
     let campaigns = [Uuid::now_v7(), Uuid::now_v7()];
-    let mut all = told(&mut dice, (workspace, campaigns[0]), 1);
-    all.extend(told(&mut dice, (workspace, campaigns[1]), 2));
+    let mut all = message_events(&mut dice, (workspace, campaigns[0]), 1);
+    all.extend(message_events(&mut dice, (workspace, campaigns[1]), 2));
     all.shuffle(&mut dice);
     for rows in all.chunks(all.len().div_ceil(INSERTS)) {
         let rows = rows.iter().fold(String::new(), |mut text, row| {
@@ -163,7 +167,7 @@ async fn several_parts_answer_as_one_does() {
     assert_eq!(parts(&analytics).await, 1);
     for (cohort, scattered) in cohorts.iter().zip(scattered) {
         assert_eq!(asked(&analytics, cohort).await, scattered);
-        // It tells nothing where nothing happened.
+        // Without events the comparison would be empty.
         assert!(scattered.delays.sample > 50 && scattered.links.len() == 2, "{scattered:?}");
         let clicked = scattered.counts.iter().map(|count| count.clicked).sum::<u64>();
         assert!((50..u64::from(MESSAGES)).contains(&clicked), "{clicked}");
@@ -194,7 +198,7 @@ async fn variants_whose_ids_collide_are_counted_as_the_first_and_no_message_is_l
         .map(|count| (count.variant, count.sent))
         .collect();
     assert_eq!(counted, [(1, 3)]);
-    // What was told keeps the ids themselves.
+    // `message_events` keeps the ids themselves.
     let kept = "SELECT variant_id, count() FROM message_events FINAL GROUP BY variant_id ORDER BY variant_id";
     let kept: Vec<(String, u64)> = analytics.client().query_raw(kept).fetch_all().await.unwrap();
     assert_eq!(kept, [(variants[0].clone(), 1), (variants[1].clone(), 2)]);

@@ -1,4 +1,4 @@
-//! Asks the real ClickHouse, each test in a database of its own.
+//! Queries on the real ClickHouse, a database per test.
 
 mod exact;
 mod fixture;

@@ -16,7 +16,7 @@ fn order(workspace: Uuid, id: &str, at: &str, properties: Value) -> Event {
 }
 
 #[tokio::test]
-async fn an_order_is_counted_once_and_as_it_first_arrived() {
+async fn an_order_is_counted_once_by_its_first_arrival() {
     let analytics = kit::clickhouse_database().await;
     stop_merges(&analytics).await;
     let (workspace, stranger) = (Uuid::now_v7(), Uuid::now_v7());
@@ -48,7 +48,7 @@ async fn an_order_is_counted_once_and_as_it_first_arrived() {
 }
 
 #[tokio::test]
-async fn what_counts_is_the_first_arrival_before_any_filter() {
+async fn the_first_arrival_is_chosen_before_filters_apply() {
     // Otherwise a filter could bring a later duplicate back.
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
@@ -99,7 +99,7 @@ async fn an_event_without_an_order_id_is_an_order_of_its_own() {
 }
 
 #[tokio::test]
-async fn other_events_that_name_an_order_are_all_counted() {
+async fn other_events_with_an_order_id_are_all_counted() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     for id in ["e1", "e2"] {

@@ -1,4 +1,4 @@
-//! The move of the events to a table with another key: interrupted anywhere, nothing is lost and nothing doubled.
+//! The migration of events to a table with another key: interrupted anywhere, no event is lost or duplicated.
 
 use std::sync::{
     Arc,
@@ -284,17 +284,17 @@ async fn interrupted_everywhere(cut: Cut) {
 }
 
 #[tokio::test]
-async fn the_move_survives_an_interruption_before_each_statement() {
+async fn the_key_migration_survives_an_interruption_before_each_statement() {
     interrupted_everywhere(Cut::Before).await;
 }
 
 #[tokio::test]
-async fn the_move_survives_a_lost_answer_after_each_statement() {
+async fn the_key_migration_survives_a_lost_answer_after_each_statement() {
     interrupted_everywhere(Cut::After).await;
 }
 
 #[tokio::test]
-async fn several_processes_may_move_the_events_at_once() {
+async fn several_processes_can_run_the_key_migration_at_once() {
     let direct = old_database().await;
     let workspace = Uuid::now_v7();
     fill(&direct, workspace).await;

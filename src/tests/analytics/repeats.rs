@@ -12,7 +12,7 @@ fn page(limit: u32) -> EventFilter {
 }
 
 #[tokio::test]
-async fn the_first_arrival_stays_whatever_a_repeat_says() {
+async fn the_first_arrival_is_kept_over_a_repeat() {
     let analytics = kit::clickhouse_database().await;
     stop_merges(&analytics).await;
     let workspace = Uuid::now_v7();
@@ -103,7 +103,7 @@ async fn pages_stay_full_when_the_newest_candidates_are_all_repeats() {
 }
 
 #[tokio::test]
-async fn one_batch_inserted_twice_is_there_once() {
+async fn a_batch_inserted_twice_is_stored_once() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     let order = event(workspace, "Order Completed", "o1", "2024-01-05T10:00:00Z").of("ann");
@@ -117,7 +117,7 @@ async fn one_batch_inserted_twice_is_there_once() {
 }
 
 #[tokio::test]
-async fn ids_that_the_server_stamped_are_known_after_a_restart() {
+async fn ids_of_server_stamped_events_are_known_after_a_restart() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     let mut stamped = event(workspace, "Seen", "mine", "2024-01-20T10:00:00Z");
@@ -134,7 +134,7 @@ async fn ids_that_the_server_stamped_are_known_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_batch_that_failed_half_way_is_whole_after_it_is_sent_again() {
+async fn a_half_inserted_batch_is_complete_after_a_retry() {
     // The rows went into the table but not behind it: the repeat must not be dropped by the views.
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();

@@ -1,4 +1,4 @@
-//! The schema and the statements fit together.
+//! Migrations of the schema, and hostile values in queries.
 
 use analytics::Analytics;
 use serde_json::json;
@@ -18,7 +18,7 @@ async fn migrations_can_run_again_and_at_once() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_missing_is_not_current_and_gets_made() {
+async fn a_missing_database_is_not_current_and_is_created() {
     let mut address = kit::clickhouse_database().await.address().clone();
     address.database.push_str("_fresh");
     let analytics = Analytics::connect(&address).unwrap();
@@ -52,7 +52,7 @@ async fn a_database_newer_than_the_program_is_an_error() {
 }
 
 #[tokio::test]
-async fn nasty_texts_are_values_and_nothing_else() {
+async fn hostile_texts_are_only_values() {
     // A parameter that broke out of its place would be an injection.
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();

@@ -51,7 +51,7 @@ async fn decimals_add_up_without_drift() {
 }
 
 #[tokio::test]
-async fn numbers_and_texts_that_spell_them_count_and_nothing_else_does() {
+async fn only_numbers_and_numeric_texts_are_summed() {
     let analytics = kit::clickhouse_database().await;
     let workspace = seen(
         &analytics,
@@ -178,7 +178,7 @@ async fn filters_are_equality_with_type() {
 }
 
 #[tokio::test]
-async fn periods_ascend_and_begin_where_calendars_say() {
+async fn periods_ascend_and_start_at_calendar_boundaries() {
     let analytics = kit::clickhouse_database().await;
     let workspace = Uuid::now_v7();
     let times = [
@@ -251,7 +251,7 @@ async fn periods_ascend_and_begin_where_calendars_say() {
 }
 
 #[tokio::test]
-async fn a_range_holds_both_its_ends() {
+async fn a_range_includes_both_ends() {
     let analytics = kit::clickhouse_database().await;
     let workspace = seen(&analytics, &[json!({})]).await;
     for (start, end, expected) in [(0, 0, 1), (1, 1, 0), (-1, -1, 0), (-1, 1, 1), (1, -1, 0)] {

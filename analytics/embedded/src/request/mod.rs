@@ -5,7 +5,11 @@ use std::borrow::Cow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, Method, header};
 
-use crate::fault::{Fault, code};
+use crate::{
+    auth::Given,
+    fault::{Fault, code},
+    session::Setting,
+};
 
 /// Fields of a URL and a form together.
 const FIELDS_MAX: usize = 1024;
@@ -33,7 +37,7 @@ pub(crate) struct Request {
     /// Values for the statement's `{name:Type}`.
     pub(crate) params: Vec<(String, String)>,
     /// The engine's settings, in the order given.
-    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<Setting>,
     /// Nothing may be changed: the method is GET or HEAD.
     pub(crate) read_only: bool,
     /// Only the head of the answer is wanted.
@@ -92,13 +96,13 @@ impl Request {
     }
 
     /// The credential it came with.
-    pub(crate) fn credential(&self) -> Option<(&str, &str)> {
+    pub(crate) fn credential(&self) -> Option<Given<'_>> {
         match (&self.user, &self.password) {
             (None, None) => None,
-            (user, password) => Some((
-                user.as_deref().unwrap_or("default"),
-                password.as_deref().unwrap_or_default(),
-            )),
+            (user, password) => Some(Given {
+                user: user.as_deref().unwrap_or("default"),
+                password: password.as_deref().unwrap_or_default(),
+            }),
         }
     }
 
@@ -146,7 +150,10 @@ impl Request {
             "stacktrace" | "client_protocol_version" => {}
             _ => match name.strip_prefix("param_") {
                 Some(param) => self.params.push((param.to_owned(), value.into_owned())),
-                None => self.settings.push((setting_name(name)?.to_owned(), value.into_owned())),
+                None => {
+                    let name = setting_name(name)?.to_owned();
+                    self.settings.push(Setting { name, value: value.into_owned() });
+                }
             },
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Requests read as ClickHouse reads them, and what is refused rather than ignored.
 
 use super::*;
+use crate::{auth::Given, session::Setting};
 
 fn read(url: &str, headers: &[(&'static str, &str)]) -> Result<Request, Fault> {
     let headers = headers
@@ -24,7 +25,8 @@ fn fields_of_the_url_go_where_they_belong() {
     );
     assert!(request.compress && !request.decompress && !request.read_only);
     assert_eq!(request.params, [("a".to_owned(), "x'y".to_owned())]);
-    assert_eq!(request.settings, [("max_threads".to_owned(), "2".to_owned())]);
+    let setting = Setting { name: "max_threads".to_owned(), value: "2".to_owned() };
+    assert_eq!(request.settings, [setting]);
     assert_eq!(request.query_id.as_deref(), Some("q"));
 }
 
@@ -41,7 +43,7 @@ fn a_credential_comes_in_any_of_three_ways_but_not_in_two() {
         read("", &[("authorization", "Basic dTpw")]),
         read("", &[("authorization", "basic dTpw")]),
     ] {
-        assert_eq!(request.unwrap().credential(), Some(("u", "p")));
+        assert_eq!(request.unwrap().credential(), Some(Given { user: "u", password: "p" }));
     }
     assert_eq!(read("", &[]).unwrap().credential(), None);
     assert_eq!(read("", &[("authorization", "Basic !")]).unwrap().credential(), None);
@@ -50,7 +52,7 @@ fn a_credential_comes_in_any_of_three_ways_but_not_in_two() {
 }
 
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_parameters_are_refused() {
     for field in
         ["session_id=1", "role=r", "quota_key=k", "stacktrace=1", "client_protocol_version=5"]
     {
@@ -82,7 +84,7 @@ fn a_setting_has_the_name_of_a_setting() {
 }
 
 #[test]
-fn fields_are_not_without_number() {
+fn the_number_of_fields_is_bounded() {
     let url = "a=1&".repeat(FIELDS_MAX + 1);
     assert_eq!(read(&url, &[]).unwrap_err().code, code::BAD_ARGUMENTS);
 }

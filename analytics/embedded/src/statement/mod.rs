@@ -2,7 +2,7 @@
 //!
 //! ClickHouse's own parser has the last word on every statement. This module only finds the places where the HTTP
 //! interface must cut: the `FORMAT` of an insert, behind which the rows begin, and the `FORMAT` of a question, before
-//! which the engine is told where to write its answer.
+//! which names the file the engine writes its answer to.
 
 mod words;
 

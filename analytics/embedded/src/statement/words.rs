@@ -12,7 +12,7 @@ pub(super) enum Kind {
 
 /// Where a word stands and how many brackets are open around it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TextSpan {
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -20,7 +20,7 @@ pub(super) struct Place {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Word {
     pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) place: TextSpan,
     pub(super) depth: usize,
 }
 
@@ -140,7 +140,7 @@ impl Iterator for Words<'_> {
         self.at = end.min(self.text.len());
         // A closing bracket belongs to what is around it, as the opening one does.
         let depth = depth.min(self.depth);
-        Some(Word { kind, place: Place { start, end: self.at }, depth })
+        Some(Word { kind, place: TextSpan { start, end: self.at }, depth })
     }
 }
 
@@ -152,8 +152,8 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
-impl From<Place> for Range<usize> {
-    fn from(place: Place) -> Self {
+impl From<TextSpan> for Range<usize> {
+    fn from(place: TextSpan) -> Self {
         place.start..place.end
     }
 }

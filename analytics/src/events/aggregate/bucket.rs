@@ -42,7 +42,7 @@ pub(super) fn answer(
     rows: &[PeriodRow],
     figures: &BTreeSet<Metric>,
 ) -> Result<AggregateAnswer, AnalyticsError> {
-    let overflow = || AnalyticsError::Question("the numbers add up to more than can be told");
+    let overflow = || AnalyticsError::Question("the numbers add up to more than can be reported");
     let asked = |metric| figures.contains(&metric);
     let mut answer = AggregateAnswer::default();
     for row in rows {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_start_where_calendars_say() {
+    fn periods_start_where_the_calendar_has_them() {
         // 2024-02-29 was a Thursday; 2023-01-01 a Sunday, whose week began in 2022.
         let cases = [
             (Unit::Hour, "2024-02-29T12:34:56.789Z", "2024-02-29T12:00:00Z"),

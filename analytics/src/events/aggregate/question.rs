@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn every_hole_is_filled_and_nothing_a_caller_says_is_text() {
+    fn every_placeholder_is_filled_and_caller_input_is_only_bound() {
         for name in ["NASTY", ORDER_COMPLETED] {
             for source in [Source::Numbers, Source::NumbersAndTexts] {
                 let sql = sql(&asked(name), source);

@@ -35,7 +35,7 @@ fn an_object_filters_the_properties_within() {
 }
 
 #[test]
-fn what_cannot_be_a_filter_is_refused() {
+fn an_invalid_filter_is_refused() {
     let many: Map<String, Value> =
         (0..=PROPERTY_FILTERS_MAX).map(|n| (n.to_string(), json!(n))).collect();
     let deep = ["k"; PROPERTY_PATH_KEYS_MAX + 1].join(".");
@@ -63,7 +63,7 @@ fn an_empty_array_matches_nothing() {
 
 proptest! {
     #[test]
-    fn nothing_a_caller_says_stands_in_the_condition(
+    fn caller_input_never_becomes_part_of_the_condition(
         path in "[A-Z'\"\\\\{}`;]{1,12}(\\.[A-Z'\"\\\\{}`;]{1,12}){0,3}",
         text in "[A-Z'\"\\\\{}`;]{4,12}",
     ) {

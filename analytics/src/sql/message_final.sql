@@ -1,10 +1,10 @@
 -- What became of each message, as reports count it: the rules of counting. Part of other questions. For counts over
--- several parts `message_plain.sql` says them again, by bits, and `message_seen.sql` for what was opened: whoever
--- changes one changes the others.
+-- several parts `message_plain.sql` says them again, by bits, and `message_seen.sql` for what was opened: a change
+-- of one is a change of all.
 --
 -- What came later means what came before: a click is an open, an open a delivery, a delivery a sending. A
 -- failure counts where nothing was opened and where it came after the sending: a retry may have sent what
--- had failed, and what nobody knows the end of was sent once somebody tells so. A bounce likewise, and it
+-- had failed, and an unknown outcome counts as sent once a report says so. A bounce likewise, and it
 -- undoes the delivery. `class`: 1 control, 2 sent, 3 failed, 4 skipped, 5 cancelled, 6 still to come.
 -- A message belongs to the time it left; one of a control group to when it would have; any other to when
 -- it was queued. `place` is the variant's among those named, counted from 1; 0 for any other.
@@ -30,9 +30,9 @@ SELECT
     last_at,
     toInt64(9223372036854775807) AS never,
     least(opened_at, clicked_at) AS seen_at,
-    least(sent_at, delivered_at, opened_at, clicked_at) AS told_at,
+    least(sent_at, delivered_at, opened_at, clicked_at) AS reported_at,
     multiIf(
-        told_at < never, told_at,
+        reported_at < never, reported_at,
         bitAnd(happened, 1280) != 0 AND bitAnd(happened, 6144) = 0, last_at,
         never) AS left_at,
     multiIf(
@@ -53,4 +53,4 @@ FROM message_outcomes FINAL
 $among$
 WHERE workspace_id = {workspace:UUID}
     AND campaign_id IN {campaigns:Array(UUID)}
-    $and_judged$
+    $and_outcomes$

@@ -1,10 +1,10 @@
-//! Whose outcomes are asked about, and the part of each question that judges them.
+//! Cohorts of messages, and the part of each query that determines their outcomes.
 
 use uuid::Uuid;
 
 use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::Read};
 
-const JUDGED: &str = include_str!("../sql/message_judged.sql");
+const OUTCOMES: &str = include_str!("../sql/message_final.sql");
 const IN_RANGE: &str = include_str!("../sql/message_in_range.sql");
 const AMONG: &str = include_str!("../sql/message_among.sql");
 const STATUS: &str = include_str!("../sql/message_status.sql");
@@ -25,13 +25,13 @@ pub(super) mod happened {
     pub(in super::super) const CLICKED: u32 = 32;
     /// What makes a message opened: a click is an open.
     pub(in super::super) const ENGAGED: u32 = OPENED | CLICKED;
-    /// Somebody complained of it.
+    /// A recipient reported it as spam.
     pub(in super::super) const COMPLAINED: u32 = 256;
     /// Bit of `happened`: bounced.
     pub(in super::super) const BOUNCED: u32 = 1024;
     /// Bit of `happened`: failed, refused by the provider.
     pub(in super::super) const FAILED: u32 = 2048;
-    /// Nobody knows whether it left.
+    /// Unknown whether it left: the process died during the send.
     pub(in super::super) const UNKNOWN: u32 = 4096;
     /// It was left out.
     pub(in super::super) const SKIPPED: u32 = 8192;
@@ -106,7 +106,7 @@ impl Cohort<'_> {
         any: u32,
     ) -> Result<Option<Read>, AnalyticsError> {
         if self.is_scattered(analytics).await? {
-            return Ok(self.ask(analytics, &sql.replace("$judged$", SEEN), Among::All));
+            return Ok(self.ask(analytics, &sql.replace("$outcomes$", SEEN), Among::All));
         }
         Ok(self.ask(analytics, sql, Among::Messages(any)))
     }
@@ -116,7 +116,7 @@ impl Cohort<'_> {
         self.ask_further(analytics, sql, "", among)
     }
 
-    /// Likewise, with a further condition on the rows that are judged.
+    /// Likewise, with a further condition on the rows that are read.
     pub(super) fn ask_further(
         &self,
         analytics: &Analytics,
@@ -126,7 +126,7 @@ impl Cohort<'_> {
     ) -> Option<Read> {
         let range = Range::new(self.start_ms, self.end_ms)?;
         let in_range = if self.is_ranged() { IN_RANGE } else { "" };
-        let query = judge(analytics, sql, &format!("{in_range}\n{condition}"), among);
+        let query = ask_outcomes(analytics, sql, &format!("{in_range}\n{condition}"), among);
         let query = query
             .param("workspace", self.workspace.to_string())
             .param("campaign", self.campaign.to_string())
@@ -139,11 +139,16 @@ impl Cohort<'_> {
     }
 }
 
-/// A question with its holes filled: what judges messages, and which of them.
-pub(super) fn judge(analytics: &Analytics, sql: &str, conditions: &str, among: Among) -> Read {
+/// A query with its placeholders filled: the rules of outcomes, and the messages they apply to.
+pub(super) fn ask_outcomes(
+    analytics: &Analytics,
+    sql: &str,
+    conditions: &str,
+    among: Among,
+) -> Read {
     let (prewhere, any) = among.condition();
-    let judged = JUDGED.replace("$and_judged$", conditions).replace("$among$", &prewhere);
-    let sql = sql.replace("$status$", STATUS).replace("$judged$", &judged);
+    let outcomes = OUTCOMES.replace("$and_outcomes$", conditions).replace("$among$", &prewhere);
+    let sql = sql.replace("$status$", STATUS).replace("$outcomes$", &outcomes);
     client::read(analytics, &sql)
         .with_setting("max_query_size", STATEMENT_BYTES_MAX.to_string())
         .param("among", any)

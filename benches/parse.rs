@@ -1,4 +1,4 @@
-//! Judging and encoding a request beside the bare simd-json tape on the same bytes, one core.
+//! Validating and encoding a request beside the bare simd-json tape on the same bytes, one core.
 
 mod events;
 
@@ -39,7 +39,7 @@ fn parse(criterion: &mut Criterion) {
             sender: Sender::Server,
         };
         let mut admitter = Admitter::default();
-        group.bench_function("parse, judge and encode", |bencher| {
+        group.bench_function("parse, validate and encode", |bencher| {
             bencher.iter(|| {
                 let admitted =
                     admitter.admit(black_box(&body), &context).expect("the body is good");

@@ -1,4 +1,4 @@
-//! The API as the load generator speaks it: requests made once, answers read as far as they are judged.
+//! Client of the API: requests are built once, answers are parsed as far as they are checked.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    http::{Answer, Connection},
+    http::{Answer, Connection, Parameter},
     target::{ApiKey, Endpoint},
 };
 
@@ -169,7 +169,7 @@ impl Api {
     ///
     /// # Errors
     /// A broken connection, a status other than 200, an answer that is not an array of events.
-    pub async fn query(&mut self, parameters: &[(&str, &str)]) -> Result<Vec<EventRead>> {
+    pub async fn query(&mut self, parameters: &[Parameter<'_>]) -> Result<Vec<EventRead>> {
         let body = self.query_raw(parameters).await?;
         serde_json::from_slice(&body)
             .context("the answer of /events/query is not an array of events")
@@ -179,7 +179,7 @@ impl Api {
     ///
     /// # Errors
     /// A broken connection, a status other than 200.
-    pub async fn query_raw(&mut self, parameters: &[(&str, &str)]) -> Result<Bytes> {
+    pub async fn query_raw(&mut self, parameters: &[Parameter<'_>]) -> Result<Bytes> {
         let path = with_parameters("/events/query?", parameters);
         self.call(Method::GET, &path, Bytes::new()).await
     }
@@ -215,7 +215,7 @@ impl Api {
 }
 
 /// Appends URL-encoded parameters to a path that ends with its question mark.
-fn with_parameters(path: &str, parameters: &[(&str, &str)]) -> String {
+fn with_parameters(path: &str, parameters: &[Parameter<'_>]) -> String {
     let mut text = url::form_urlencoded::Serializer::for_suffix(path.to_owned(), path.len());
-    text.extend_pairs(parameters).finish()
+    text.extend_pairs(parameters.iter().map(|it| (it.name, it.value))).finish()
 }

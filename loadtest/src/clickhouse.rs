@@ -7,7 +7,10 @@ use http_body_util::{BodyExt, Full};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-use crate::{http::Connection, target::ClickHouseTarget};
+use crate::{
+    http::{Connection, Parameter},
+    target::ClickHouseTarget,
+};
 
 /// A large insert or a FINAL read of everything may take its time.
 const STATEMENT_TIMEOUT: Duration = Duration::from_mins(10);
@@ -48,7 +51,7 @@ impl ClickHouse {
     ///
     /// # Errors
     /// ClickHouse's own text.
-    pub async fn execute(&mut self, statement: &str, parameters: &[(&str, &str)]) -> Result<()> {
+    pub async fn execute(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<()> {
         self.read(statement, parameters).await.map(drop)
     }
 
@@ -59,7 +62,7 @@ impl ClickHouse {
     pub async fn rows<T: DeserializeOwned>(
         &mut self,
         query: &str,
-        parameters: &[(&str, &str)],
+        parameters: &[Parameter<'_>],
     ) -> Result<Vec<T>> {
         let body = self.read(query, parameters).await?;
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -70,7 +73,7 @@ impl ClickHouse {
     ///
     /// # Errors
     /// As [`ClickHouse::rows`].
-    pub async fn number(&mut self, query: &str, parameters: &[(&str, &str)]) -> Result<u64> {
+    pub async fn number(&mut self, query: &str, parameters: &[Parameter<'_>]) -> Result<u64> {
         let rows: Vec<(Number,)> = self.rows(query, parameters).await?;
         ensure!(rows.len() == 1, "one row was expected, not {}", rows.len());
         Ok(rows[0].0.0)
@@ -83,7 +86,7 @@ impl ClickHouse {
     pub async fn for_each_line(
         &mut self,
         query: &str,
-        parameters: &[(&str, &str)],
+        parameters: &[Parameter<'_>],
         mut visit: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         let request = self.request(None, parameters, Bytes::copy_from_slice(query.as_bytes()));
@@ -119,7 +122,7 @@ impl ClickHouse {
         self.finish(request).await.map(drop)
     }
 
-    async fn read(&mut self, statement: &str, parameters: &[(&str, &str)]) -> Result<Bytes> {
+    async fn read(&mut self, statement: &str, parameters: &[Parameter<'_>]) -> Result<Bytes> {
         let request = self.request(None, parameters, Bytes::copy_from_slice(statement.as_bytes()));
         self.finish(request).await
     }
@@ -136,14 +139,14 @@ impl ClickHouse {
     fn request(
         &self,
         query: Option<&str>,
-        parameters: &[(&str, &str)],
+        parameters: &[Parameter<'_>],
         body: Bytes,
     ) -> Request<Full<Bytes>> {
         let path = String::from("/?");
         let start = path.len();
         let mut path = url::form_urlencoded::Serializer::for_suffix(path, start);
         path.append_pair("database", &self.database);
-        for (name, value) in parameters {
+        for Parameter { name, value } in parameters {
             // Values are read in ClickHouse's tab-separated form, in which a backslash escapes.
             path.append_pair(&format!("param_{name}"), &value.replace('\\', "\\\\"));
         }

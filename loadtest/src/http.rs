@@ -17,6 +17,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a whole exchange may take before the connection is given up.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// A parameter of a query, by name, not encoded yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter<'a> {
+    pub name: &'a str,
+    pub value: &'a str,
+}
+
+impl<'a> Parameter<'a> {
+    pub fn new(name: &'a str, value: &'a str) -> Self {
+        Self { name, value }
+    }
+}
+
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

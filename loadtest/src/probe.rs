@@ -13,13 +13,14 @@ use tokio::time;
 use crate::{
     api::Api,
     clock,
+    http::Parameter,
     journal::{Journal, Mark},
     load::{Latencies, Pace},
 };
 
 /// A marker is sent this often.
 const MARKER_INTERVAL: Duration = Duration::from_millis(100);
-/// Pause between two looks; the lag is told apart no finer.
+/// Pause between two looks; the lag is measured no finer.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 /// How long the last markers are waited for once the load has ended.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -120,8 +121,11 @@ impl Probe {
     async fn look(&mut self, waiting: &mut VecDeque<Marker>, seen: &mut Visibility) -> Result<()> {
         // Twice as many as are waiting: markers become visible out of order at most by a batch.
         let limit = (waiting.len() * 2 + 5).min(1_000).to_string();
-        let parameters =
-            [("userId", self.user.as_str()), ("eventName", MARKER_EVENT), ("limit", &limit)];
+        let parameters = [
+            Parameter::new("userId", &self.user),
+            Parameter::new("eventName", MARKER_EVENT),
+            Parameter::new("limit", &limit),
+        ];
         let answer = self.reader.query_raw(&parameters).await?;
         let now = Instant::now();
         seen.looks += 1;

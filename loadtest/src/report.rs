@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_are_grouped_by_thousands() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(rate(999.6), "1,000");
         assert_eq!(mib(1_572_864.0), "1.5 MiB");

@@ -46,7 +46,7 @@ impl Sample {
 fn sum(text: &str, name: &str) -> Option<f64> {
     let series = text.lines().filter_map(|line| {
         let rest = line.strip_prefix(name)?;
-        // The next character tells this metric from one whose name goes on.
+        // The next character distinguishes this metric from one whose name goes on.
         let value = match rest.strip_prefix('{') {
             Some(labels) => labels.rsplit_once('}')?.1,
             None => rest.strip_prefix(' ')?,

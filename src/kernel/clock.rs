@@ -7,7 +7,7 @@ use std::sync::{
 
 use super::Timestamp;
 
-/// Gives the present moment. Cloned freely; all clones tell the same time.
+/// Gives the present moment. Cloned freely; all clones show the same time.
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
     /// Milliseconds since 1970 shared with a [`ClockHand`]; the system's clock when absent.
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_system_clock_tells_a_time_after_this_line_was_written() {
+    fn the_system_clock_is_past_2023() {
         assert!(Clock::system().now() > Timestamp::from_millis(1_700_000_000_000));
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spellings_of_one_address_are_one() {
+    fn notations_of_one_address_normalise_alike() {
         for (sent, stored) in [
             (" Ann@Example.TEST ", "ann@example.test"),
             ("a.n.n+news@example.test", "a.n.n+news@example.test"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn an_invalid_address_is_refused() {
         let long_local = format!("{}@example.test", "a".repeat(65));
         let long = format!("{}@{}.test", "a".repeat(64), "b.".repeat(95));
         for sent in [

@@ -91,7 +91,7 @@ uuid_id!(SenderDomainId, "a domain that a workspace sends email from");
 #[schema(value_type = String, pattern = "^[0-9a-f]{24}$")]
 pub struct UserId([u8; 12]);
 
-/// Tells apart the ids one process mints in the same second.
+/// Distinguishes the ids one process mints in the same second.
 static MINTED: AtomicU32 = AtomicU32::new(0);
 
 impl UserId {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn separators_and_the_international_prefix_are_one_spelling() {
+    fn separators_and_the_international_prefix_normalise_alike() {
         for (sent, stored) in [
             ("+49 (151) 234-5678", "+491512345678"),
             ("0049 151 2345678", "+491512345678"),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn an_invalid_number_is_refused() {
         for sent in
             ["", "1234", "+1234567890123456", "+49 151 CALL", "++4915123", "49+15123", "١٢٣٤٥٦"]
         {

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_hours_may_cross_midnight_and_end_where_they_say() {
+    fn quiet_hours_may_cross_midnight_and_exclude_their_end() {
         let table = [
             ("22:00", "08:00", "Europe/Berlin", "2026-01-10T20:59:59.999Z", None),
             (
@@ -244,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_end_after_every_moment_in_them_within_about_a_day(
+        fn quiet_hours_end_within_about_a_day_of_every_moment_in_them(
             start in 0_u16..1440, end in 0_u16..1440, s in 1_577_836_800_i64..1_893_456_000, zone in 0_usize..4,
         ) {
             prop_assume!(start != end);

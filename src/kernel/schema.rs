@@ -168,11 +168,11 @@ pub use one_or_list;
 /// A schema with one more rule: at least one of these fields has to say something.
 pub fn with_any_field(schema: RefOr<Schema>, fields: &[&str]) -> RefOr<Schema> {
     let says_something = |field: &&str| {
-        // Null and the empty text say nothing; what else a field may be, the schema tells.
-        let said = OneOf::builder()
+        // Null and the empty text say nothing; what else a field may be, the schema describes.
+        let present = OneOf::builder()
             .item(text().min_length(Some(1)))
             .item(ObjectBuilder::new().schema_type(Type::Object));
-        ObjectBuilder::new().property(*field, said).required(*field)
+        ObjectBuilder::new().property(*field, present).required(*field)
     };
     let any = fields.iter().map(says_something).fold(AnyOf::builder(), AnyOfBuilder::item);
     RefOr::T(AllOf::builder().item(schema).item(any).into())
@@ -220,7 +220,7 @@ mod tests {
     use crate::Timestamp;
 
     #[test]
-    fn moments_are_described_as_they_are_read() {
+    fn the_timestamp_schema_matches_what_is_accepted() {
         let schema = serde_json::to_value(Moment::schema()).unwrap();
         let described = jsonschema::validator_for(&schema).unwrap();
         for text in [

@@ -63,7 +63,7 @@ impl Zone {
         text.parse().map_err(|wrong: NotAZone| wrong.to_string())
     }
 
-    /// By whose clocks somebody lives: the zone they name, else that of their country (ISO 3166-1 alpha-2),
+    /// The zone of a profile: the one it names, else that of their country (ISO 3166-1 alpha-2),
     /// else the workspace's.
     pub fn of_person(timezone: Option<&str>, country: Option<&str>, workspace: Self) -> Self {
         let own = timezone.and_then(|name| name.parse().ok());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_no_zone_lives_by_the_clocks_of_their_country() {
+    fn a_profile_without_a_zone_uses_its_countrys_zone() {
         let workspace: Zone = "Asia/Tokyo".parse().unwrap();
         for (timezone, country, expected) in [
             (Some("America/Denver"), Some("DE"), "America/Denver"),

@@ -231,7 +231,7 @@ mod tests {
 
     /// Two rates each, by Evan Miller's closed form.
     #[test]
-    fn the_better_of_two_rates_is_as_probable_as_the_closed_form_says() {
+    fn probability_of_the_better_rate_matches_the_closed_form() {
         let table = [
             ((200.0, 1000.0), (250.0, 1000.0), 0.9963),
             ((20.0, 1000.0), (30.0, 1000.0), 0.9223),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_all_are_alike() {
+    fn without_data_all_arms_are_equal() {
         for count in 1..=8_u32 {
             let rates = vec![seen(0.0, 0.0); count as usize];
             for share in probabilities_to_be_best(&rates) {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distribution_is_that_of_the_tables() {
+    fn the_distribution_matches_tables() {
         // Uniform; a power; and by symmetry.
         assert!(near(seen(0.0, 0.0).below(0.3), 0.3, 1e-13));
         assert!(near(Beta { alpha: 3.0, beta: 1.0 }.below(0.5), 0.125, 1e-13));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_to_be_won_is_as_reckoned_by_hand() {
+    fn value_remaining_matches_the_closed_form_and_is_zero_when_settled() {
         // Of two unknown rates: P(other > (1 + x) own) = 1 / (2 (1 + x)) is 5 % at x = 9.
         let unknown = [seen(0.0, 0.0), seen(0.0, 0.0)];
         let found = value_remaining(&unknown, 0.95, Draws { count: 200_000, seed: 1 });
@@ -305,7 +305,7 @@ mod tests {
         }
 
         #[test]
-        fn quantiles_lead_back_to_their_share(alpha in 1_u32..5000, beta in 1_u32..5000, p in 0.001..0.999_f64) {
+        fn quantiles_invert_the_distribution(alpha in 1_u32..5000, beta in 1_u32..5000, p in 0.001..0.999_f64) {
             let rate = Beta { alpha: f64::from(alpha), beta: f64::from(beta) };
             prop_assert!(near(rate.below(rate.quantile(p)), p, 1e-8));
         }

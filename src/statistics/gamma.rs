@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tails_are_those_of_the_tables() {
+    fn tail_probabilities_match_tables() {
         for (z, expected) in [
             (0.0, 1.0),
             (0.5, 0.617_075_077_451_973_9),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn chi_squares_are_those_of_the_tables() {
+    fn chi_square_quantiles_match_tables() {
         for (x, degrees, expected) in [
             (3.841_458_820_694_124, 1, 0.05),
             (5.991_464_547_107_979, 2, 0.05),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_compared_as_by_hand() {
+    fn comparisons_of_means_match_values_computed_by_hand() {
         // Variances 2.5 and 10, of 5 each: the difference 3 has the variance 2.5.
         let (one, two) = (of(&[1.0, 2.0, 3.0, 4.0, 5.0]), of(&[2.0, 4.0, 6.0, 8.0, 10.0]));
         let z = two.z_above(one).unwrap();

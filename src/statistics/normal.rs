@@ -69,7 +69,7 @@ mod tests {
 
     /// Against the tables that every textbook has, to more digits (computed with 50 digits).
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn normal_quantiles_match_tables() {
         let table = [
             (0.5, 0.0),
             (0.8, 0.841_621_233_572_914_3),

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn small_samples_are_called_so() {
+    fn small_samples_are_flagged() {
         assert!(of(10, 29).too_small(of(10, 30)).unwrap().contains("30 recipients"));
         assert_eq!(of(10, 30).too_small(of(10, 30)), None);
         // 4.5 expected of each, and 5.
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_hold_what_was_found(a in 0_u64..=2000, n in 1_u64..=2000, b in 0_u64..=2000, m in 1_u64..=2000) {
+        fn intervals_contain_the_observed_rate(a in 0_u64..=2000, n in 1_u64..=2000, b in 0_u64..=2000, m in 1_u64..=2000) {
             let (own, base) = (of(a.min(n), n), of(b.min(m), m));
             let interval = own.interval(0.95);
             prop_assert!(interval.lower <= own.rate() && own.rate() <= interval.upper);

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rates_are_compared_as_by_their_z() {
+    fn comparisons_of_rates_match_the_z_test() {
         let rates = [
             Proportion { successes: 200, trials: 1000 },
             Proportion { successes: 250, trials: 1000 },

@@ -5,7 +5,7 @@
 //! how often it was run again as `millrace_worker_restarts_total{name}`.
 //!
 //! - A thread runs under [`Heartbeat::run_blocking`], a task under [`Heartbeat::run`].
-//! - [`Suspects`] narrows repeated panics down to the one position of a log that causes them.
+//! - [`Suspects`] narrows repeated panics down to the one position of the spool that causes them.
 //!
 //! Depends on nothing of this project, so that every crate of it can use it.
 

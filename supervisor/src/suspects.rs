@@ -1,4 +1,4 @@
-//! Finds the one position of a log at which a worker panics.
+//! Finds the one position of the spool at which a worker panics.
 //!
 //! A worker takes a range of positions at a time. When it panics on one, the range is suspected: it is tried again in
 //! halves, so that what is good passes, until one position alone is left. When that one has caused
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Panics on one position alone after which it is left out.
 const PANICS_MAX: u32 = 3;
 
-/// What is suspected; belongs to the reader of one log.
+/// What is suspected; belongs to one consumer of the spool.
 #[derive(Debug, Default)]
 pub struct Suspects {
     /// The first position not suspected any more; everything before it and not passed is.

@@ -100,18 +100,11 @@ impl Caller {
     }
 
     /// Makes a call and holds its answer against what it must be.
-    async fn timed(
-        &mut self,
-        step: &mut Step,
-        (method, path, body): (&str, &str, &Value),
-        expected: &[(&str, usize)],
-    ) -> Result<()> {
+    async fn timed(&mut self, step: &mut Step, call: BulkCall<'_>) -> Result<()> {
         let started = Instant::now();
-        let answer = self.call(method, path, Some(body)).await?;
+        let answer = self.call(call.method, call.path, Some(call.body)).await?;
         step.latencies.record(started.elapsed());
-        for (field, count) in expected {
-            anyhow::ensure!(answer[*field] == *count, "{}: {answer}", step.name);
-        }
+        anyhow::ensure!(answer[call.counted] == call.count, "{}: {answer}", step.name);
         Ok(())
     }
 
@@ -143,15 +136,57 @@ impl Caller {
         let path = format!("/lists/{list}/members/bulk");
         let body = json!({"contactIds": contacts, "channel": "email"});
         let all = MEMBERS_MAX;
-        self.timed(add, ("POST", &path, &body), &[("added", all)]).await?;
-        self.timed(again, ("POST", &path, &body), &[("added", 0)]).await?;
-        self.timed(remove, ("DELETE", &path, &body), &[("removed", all)]).await?;
+        self.timed(
+            add,
+            BulkCall { method: "POST", path: &path, body: &body, counted: "added", count: all },
+        )
+        .await?;
+        self.timed(
+            again,
+            BulkCall { method: "POST", path: &path, body: &body, counted: "added", count: 0 },
+        )
+        .await?;
+        self.timed(
+            remove,
+            BulkCall { method: "DELETE", path: &path, body: &body, counted: "removed", count: all },
+        )
+        .await?;
         let numbers = (0..ENTRIES_MAX).map(|n| json!({"identifier": format!("+{run:010}{n:04}")}));
         let body = json!({"channel": "sms", "entries": numbers.collect::<Vec<_>>()});
         let path = "/suppressions/import";
-        self.timed(import, ("POST", path, &body), &[("imported", ENTRIES_MAX)]).await?;
-        self.timed(known, ("POST", path, &body), &[("skipped", ENTRIES_MAX)]).await
+        self.timed(
+            import,
+            BulkCall {
+                method: "POST",
+                path: path,
+                body: &body,
+                counted: "imported",
+                count: ENTRIES_MAX,
+            },
+        )
+        .await?;
+        self.timed(
+            known,
+            BulkCall {
+                method: "POST",
+                path: path,
+                body: &body,
+                counted: "skipped",
+                count: ENTRIES_MAX,
+            },
+        )
+        .await
     }
+}
+
+/// A call, and a number its answer must contain.
+struct BulkCall<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a Value,
+    /// Field of the answer that counts what was done.
+    counted: &'a str,
+    count: usize,
 }
 
 #[derive(Debug, Serialize)]

@@ -74,7 +74,7 @@ pub(super) async fn campaign(arguments: CampaignArguments) -> Result<Ending> {
     seed(&arguments, &mut caller).await?;
     let made = caller.call("POST", "/campaigns", Some(&body(&arguments))).await?;
     let id = made["id"].as_str().context("a campaign has an id")?.to_owned();
-    let report = watch(&arguments, &mut caller, (&id, &sink)).await?;
+    let report = watch(&arguments, &mut caller, &id, &sink).await?;
     report::publish(&report, arguments.json.as_deref())?;
     Ok(Ending::good_if(report.is_good()))
 }
@@ -114,7 +114,8 @@ fn body(arguments: &CampaignArguments) -> Value {
 async fn watch(
     arguments: &CampaignArguments,
     caller: &mut Caller,
-    (id, sink): (&str, &Sink),
+    id: &str,
+    sink: &Sink,
 ) -> Result<CampaignReport> {
     let mut scraper = arguments.target.admin_endpoint()?.map(Scraper::new);
     let mut server = ServerFigures::default();
@@ -162,9 +163,9 @@ async fn watch(
         taken: taken.messages(),
         doubled: taken.doubled(),
         bytes: taken.bytes,
-        told_sent: count("sent"),
-        told_skipped: count("skipped"),
-        told_failed: count("failed"),
+        reported_sent: count("sent"),
+        reported_skipped: count("skipped"),
+        reported_failed: count("failed"),
         queued_after,
         first_after,
         last_after,
@@ -184,10 +185,10 @@ struct CampaignReport {
     /// Of them, those that came more than once.
     doubled: u64,
     bytes: u64,
-    told_sent: u64,
-    told_skipped: u64,
-    told_failed: u64,
-    /// Seconds from the launch, as `/metrics` tells it; none without `--admin`.
+    reported_sent: u64,
+    reported_skipped: u64,
+    reported_failed: u64,
+    /// Seconds from the launch, by `/metrics`; none without `--admin`.
     queued_after: Option<f64>,
     first_after: Option<f64>,
     last_after: Option<f64>,
@@ -199,7 +200,7 @@ struct CampaignReport {
 
 impl CampaignReport {
     fn is_good(&self) -> bool {
-        self.status == "completed" && self.doubled == 0 && self.taken == self.told_sent
+        self.status == "completed" && self.doubled == 0 && self.taken == self.reported_sent
     }
 
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 messages")]
@@ -218,13 +219,13 @@ impl Report for CampaignReport {
         table.pair("ended", &self.status);
         table.pair("taken by the sink", report::grouped(self.taken));
         table.pair("of them more than once", report::grouped(self.doubled));
-        table.pair("told as sent", report::grouped(self.told_sent));
-        table.pair("told as skipped", report::grouped(self.told_skipped));
-        table.pair("told as failed", report::grouped(self.told_failed));
+        table.pair("reported as sent", report::grouped(self.reported_sent));
+        table.pair("reported as skipped", report::grouped(self.reported_skipped));
+        table.pair("reported as failed", report::grouped(self.reported_failed));
         table.pair("all queued", seconds(self.queued_after));
         table.pair("first message", seconds(self.first_after));
         table.pair("last message", seconds(self.last_after));
-        table.pair("completed, as stats tell it", seconds(self.completed_after));
+        table.pair("completed, by stats", seconds(self.completed_after));
         table.pair("slowest answer of stats", seconds(Some(self.slowest_report)));
         table.pair("messages a second, first to last", report::rate(self.per_second()));
         if self.server.scrapes > 0 {

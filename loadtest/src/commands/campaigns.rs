@@ -140,11 +140,11 @@ async fn seed(arguments: &CampaignsArguments, present: u64) -> Result<()> {
     let bar = ProgressBar::new(arguments.count.saturating_sub(present));
     let pace = Arc::new(Pace::new(Instant::now(), None, None));
     let source = Campaigns { seed: arguments.seed, html_chars: arguments.html_chars };
-    let mut lanes = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..arguments.connections {
         let mut caller = Caller::new(&arguments.target)?;
         let (pace, bar, count) = (Arc::clone(&pace), bar.clone(), arguments.count);
-        lanes.spawn(async move {
+        tasks.spawn(async move {
             while let Some(ticket) = pace.take(Instant::now()) {
                 let number = present + ticket.number;
                 if number >= count {
@@ -161,8 +161,8 @@ async fn seed(arguments: &CampaignsArguments, present: u64) -> Result<()> {
             anyhow::Ok(())
         });
     }
-    while let Some(lane) = lanes.join_next().await {
-        lane??;
+    while let Some(task) = tasks.join_next().await {
+        task??;
     }
     bar.finish_and_clear();
     Ok(())
@@ -190,12 +190,12 @@ async fn write(arguments: &CampaignsArguments, work: Work, present: u64) -> Resu
     let duration = Duration::from_secs_f64(arguments.duration);
     let pace = Arc::new(Pace::new(Instant::now(), Some(arguments.rate), Some(duration)));
     let source = Campaigns { seed: arguments.seed, html_chars: arguments.html_chars };
-    let mut lanes = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..arguments.connections {
         let mut caller = Caller::new(&arguments.target)?;
         caller.open().await?;
         let (pace, work) = (Arc::clone(&pace), work.clone());
-        lanes.spawn(async move {
+        tasks.spawn(async move {
             let mut latencies = Latencies::default();
             while let Some(ticket) = pace.take(Instant::now()) {
                 let number = ticket.number;
@@ -221,8 +221,8 @@ async fn write(arguments: &CampaignsArguments, work: Work, present: u64) -> Resu
         });
     }
     let mut sum = Latencies::default();
-    while let Some(lane) = lanes.join_next().await {
-        sum.add(&lane??);
+    while let Some(task) = tasks.join_next().await {
+        sum.add(&task??);
     }
     Ok(sum.quantiles())
 }

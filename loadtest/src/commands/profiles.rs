@@ -161,14 +161,14 @@ async fn send(
         batches,
         bar: ProgressBar::new(batches),
     });
-    let mut lanes = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..connections {
         let connection = Connection::new(arguments.target.endpoint()?);
-        lanes.spawn(lane(Arc::clone(&run), connection));
+        tasks.spawn(send_share(Arc::clone(&run), connection));
     }
     let mut sum = Sending { connections, batch, updates, ..Sending::default() };
-    while let Some(lane) = lanes.join_next().await {
-        sum.add(&lane??);
+    while let Some(task) = tasks.join_next().await {
+        sum.add(&task??);
     }
     run.bar.finish_and_clear();
     sum.seconds = started.elapsed().as_secs_f64();
@@ -177,7 +177,7 @@ async fn send(
 }
 
 /// One connection's life: takes tickets and sends their arrays until there is no more to send.
-async fn lane(run: Arc<Run>, mut connection: Connection) -> Result<Sending> {
+async fn send_share(run: Arc<Run>, mut connection: Connection) -> Result<Sending> {
     let mut sum = Sending::default();
     while let Some(ticket) = run.pace.take(Instant::now()) {
         if ticket.number >= run.batches {
@@ -216,8 +216,8 @@ async fn lane(run: Arc<Run>, mut connection: Connection) -> Result<Sending> {
         sum.failed += verdicts.failed.len() as u64;
         sum.bytes += batch.body.len() as u64;
         let refusal = verdicts.failed.first();
-        let told = refusal.map(|failed| format!("element {}: {}", failed.index, failed.reason));
-        sum.first_refusal = sum.first_refusal.or(told);
+        let refusal = refusal.map(|failed| format!("element {}: {}", failed.index, failed.reason));
+        sum.first_refusal = sum.first_refusal.or(refusal);
         run.bar.inc(1);
     }
     Ok(sum)
@@ -258,8 +258,8 @@ fn asked(profiles: u64) -> Vec<(&'static str, String)> {
         ("a common part of a name", "/users/search?query=ann".to_owned()),
         ("a whole name", "/users/search?query=j%C3%BCrgen%20nguyenquist".to_owned()),
         ("two letters", "/users/search?query=ri".to_owned()),
-        ("two letters nobody has", "/users/search?query=qz".to_owned()),
-        ("a word nobody has", "/users/search?query=xylophone".to_owned()),
+        ("two letters without a match", "/users/search?query=qz".to_owned()),
+        ("a word without a match", "/users/search?query=xylophone".to_owned()),
     ]
 }
 

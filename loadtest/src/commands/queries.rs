@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{Ending, TargetArguments, load_report::latency_row};
 use crate::{
     api::{Api, EventRead, Question},
+    http::Parameter,
     load::{Latencies, Quantiles},
     report::{self, Report, Table},
 };
@@ -115,7 +116,7 @@ struct Measured {
 
 impl Subject {
     async fn find(api: &mut Api, arguments: &QueriesArguments) -> Result<Self> {
-        let newest = api.query(&[("limit", QUERY_PAGE_MAX)]).await?;
+        let newest = api.query(&[Parameter::new("limit", QUERY_PAGE_MAX)]).await?;
         let first = newest.first().context("there are no events in the workspace")?;
         let end = NaiveDateTime::parse_from_str(&first.timestamp, "%Y-%m-%d %H:%M:%S")
             .context("an event's timestamp has another form")?
@@ -153,10 +154,18 @@ impl Subject {
                 };
                 api.count(&question).await
             }
-            Kind::NewestOfWorkspace => count_ids(&api.query_raw(&[("limit", "100")]).await?),
+            Kind::NewestOfWorkspace => {
+                count_ids(&api.query_raw(&[Parameter::new("limit", "100")]).await?)
+            }
             Kind::NewestOfUser => {
                 let user = &self.users[round % self.users.len()];
-                count_ids(&api.query_raw(&[("userId", user.as_str()), ("limit", "50")]).await?)
+                count_ids(
+                    &api.query_raw(&[
+                        Parameter::new("userId", user),
+                        Parameter::new("limit", "50"),
+                    ])
+                    .await?,
+                )
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One connection's life: take a ticket, wait until it is due, send, judge the answer, journal it.
+//! One connection's life: take a ticket, wait until it is due, send, check the answer, journal it.
 
 use std::{
     cell::RefCell,
@@ -35,7 +35,7 @@ const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 /// How the sending of one batch ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Delivery {
-    /// Judged by the server.
+    /// Answered by the server.
     Done,
     /// Given up; what became of its events is not known.
     Unknown,
@@ -46,40 +46,40 @@ enum Delivery {
 /// # Errors
 /// What ends the whole run: a refused key, a journal that cannot be written, a server that is gone for good.
 pub(super) async fn drive(run: &Run, latencies: Rc<RefCell<Latencies>>) -> Result<()> {
-    let mut lane = Lane {
+    let mut sender = Sender {
         run,
         connection: Connection::new(run.endpoint.clone()),
         latencies,
         remembered: VecDeque::with_capacity(REMEMBERED_BATCHES),
     };
     while let Some(ticket) = run.pace.take(Instant::now()) {
-        let Some((batch, fresh)) = lane.choose(ticket) else { break };
+        let Some((batch, fresh)) = sender.choose(ticket) else { break };
         if let Some(due) = ticket.due {
             time::sleep_until(due.into()).await;
         }
         if fresh && let Some(journal) = &run.journal {
             journal.record(Mark::Sent, &batch)?;
         }
-        let delivery = lane.deliver(ticket, &batch, fresh).await?;
+        let delivery = sender.deliver(ticket, &batch, fresh).await?;
         if delivery == Delivery::Unknown && fresh {
             Tally::add(&run.tally.unacknowledged, batch.events);
         }
         if delivery == Delivery::Done && fresh && run.repeats > 0.0 {
-            lane.remembered.truncate(REMEMBERED_BATCHES - 1);
-            lane.remembered.push_front(batch);
+            sender.remembered.truncate(REMEMBERED_BATCHES - 1);
+            sender.remembered.push_front(batch);
         }
     }
     Ok(())
 }
 
-struct Lane<'a> {
+struct Sender<'a> {
     run: &'a Run,
     connection: Connection,
     latencies: Rc<RefCell<Latencies>>,
     remembered: VecDeque<Batch>,
 }
 
-impl Lane<'_> {
+impl Sender<'_> {
     /// A fresh batch, or by the seeded share one that was acknowledged before; `None` when the source is at its end.
     fn choose(&self, ticket: Ticket) -> Option<(Batch, bool)> {
         let roll = mix(self.run.seed ^ mix(ticket.number));
@@ -103,7 +103,7 @@ impl Lane<'_> {
                 Ok(answer) if (200..300).contains(&answer.status) => {
                     let latency = ticket.latency(first_sent, Instant::now());
                     self.latencies.borrow_mut().record(latency);
-                    judge(run, batch, fresh, &answer)?;
+                    acknowledge(run, batch, fresh, &answer)?;
                     return Ok(Delivery::Done);
                 }
                 Ok(answer) if answer.status == 503 => {
@@ -158,7 +158,7 @@ fn is_below(bits: u64, share: f64) -> bool {
 }
 
 /// Reads a 2xx answer: journals and counts what it acknowledges.
-fn judge(run: &Run, batch: &Batch, fresh: bool, answer: &Answer) -> Result<()> {
+fn acknowledge(run: &Run, batch: &Batch, fresh: bool, answer: &Answer) -> Result<()> {
     let tally = &run.tally;
     Tally::add(&tally.requests, 1);
     Tally::add(&tally.bytes, batch.body.len());

@@ -11,7 +11,7 @@ use std::{
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// Longest latency told apart, microseconds; longer ones count as this.
+/// Longest latency resolved, in microseconds; longer ones count as this.
 const LATENCY_MAX_US: u64 = 600_000_000;
 /// Three significant digits: a latency is right within 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;

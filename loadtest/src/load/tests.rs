@@ -197,7 +197,7 @@ fn a_refused_element_is_not_acknowledged() {
 }
 
 #[test]
-fn a_stall_is_charged_to_every_request_it_kept_from_being_sent() {
+fn a_stall_counts_in_the_latency_of_every_delayed_request() {
     // One connection at 100 requests a second and a first answer after 500 ms: about 50 requests were due
     // meanwhile. Measured from the sending only one of them would look slow.
     let stall = Duration::from_millis(500);

@@ -20,6 +20,7 @@ use crate::{
     api::{Api, Question},
     clickhouse::{ClickHouse, Number},
     clock,
+    http::Parameter,
     journal::Ledger,
     probe::MARKER_EVENT,
 };
@@ -28,7 +29,7 @@ use crate::{
 const NAMED_IDS_MAX: usize = 20;
 /// Pause between two looks while something is missing and patience is left.
 const LOOK_PAUSE: Duration = Duration::from_millis(500);
-/// How long the event that tells the workspace may take to land.
+/// How long the event that reveals the workspace may take to land.
 const MARKER_PATIENCE: Duration = Duration::from_mins(1);
 /// The specification's page size limit of `GET /events/query`.
 const QUERY_PAGE_MAX: usize = 1_000;
@@ -70,7 +71,7 @@ impl Oracle {
         let deadline = Instant::now() + MARKER_PATIENCE;
         while Instant::now() < deadline {
             let query = include_str!("../sql/workspace_of_marker.sql");
-            let rows: Vec<(Uuid,)> = clickhouse.rows(query, &[("id", &id)]).await?;
+            let rows: Vec<(Uuid,)> = clickhouse.rows(query, &[Parameter::new("id", &id)]).await?;
             if let Some((workspace,)) = rows.first() {
                 return Ok(Self::new(api, clickhouse, *workspace));
             }
@@ -109,7 +110,8 @@ impl Oracle {
         let workspace = self.workspace.to_string();
         while Instant::now() < deadline {
             let query = include_str!("../sql/stored_rows.sql");
-            let rows = self.clickhouse.number(query, &[("workspace", &workspace)]).await;
+            let rows =
+                self.clickhouse.number(query, &[Parameter::new("workspace", &workspace)]).await;
             if rows.is_ok_and(|rows| rows >= wanted) {
                 return;
             }
@@ -120,7 +122,7 @@ impl Oracle {
     /// Compares ClickHouse and the API with the ledger once.
     async fn look(&mut self, ledger: &mut Ledger) -> Result<Verdict> {
         let workspace = self.workspace.to_string();
-        let parameters = [("workspace", workspace.as_str())];
+        let parameters = [Parameter::new("workspace", workspace.as_str())];
         ledger.forget_stored();
         let mut foreign = 0;
         let mut stored = 0;
@@ -147,7 +149,7 @@ impl Oracle {
     async fn count_names(&mut self, workspace: &str) -> Result<Vec<NameCount>> {
         let query = include_str!("../sql/counts_by_name.sql");
         let rows: Vec<(String, Number)> =
-            self.clickhouse.rows(query, &[("workspace", workspace)]).await?;
+            self.clickhouse.rows(query, &[Parameter::new("workspace", workspace)]).await?;
         let mut counts = Vec::with_capacity(rows.len());
         for (name, Number(clickhouse)) in rows {
             let question = Question { event_name: &name, group_by: "month", ..Question::default() };
@@ -166,7 +168,8 @@ impl Oracle {
     ) -> Result<()> {
         let ids = serde_json::to_string(&ledger.sample(self.samples)?)?;
         let query = include_str!("../sql/rows_of_ids.sql");
-        let parameters = [("workspace", workspace), ("ids", ids.as_str())];
+        let parameters =
+            [Parameter::new("workspace", workspace), Parameter::new("ids", ids.as_str())];
         let rows: Vec<(String, String, String, String)> =
             self.clickhouse.rows(query, &parameters).await?;
         for (id, user, name, second) in rows {
@@ -187,14 +190,14 @@ impl Oracle {
         loop {
             let (limit, from) = (QUERY_PAGE_MAX.to_string(), offset.to_string());
             let mut parameters = vec![
-                ("eventName", name),
-                ("startDate", &start),
-                ("endDate", &end),
-                ("limit", &limit),
-                ("offset", &from),
+                Parameter::new("eventName", name),
+                Parameter::new("startDate", &start),
+                Parameter::new("endDate", &end),
+                Parameter::new("limit", &limit),
+                Parameter::new("offset", &from),
             ];
             if !user.is_empty() {
-                parameters.push(("userId", user));
+                parameters.push(Parameter::new("userId", user));
             }
             let page = self.api.query(&parameters).await?;
             seen += page.iter().filter(|event| event.event_id == id).count();

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_and_doubled_are_told_apart_and_named_and_an_unacknowledged_event_may_be_there() {
+    fn missing_and_doubled_events_are_named_and_unacknowledged_ones_may_be_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let journal = Journal::open(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Reads a JSON object field by field and collects every error, path first and in order.
 //!
-//! A reader goes on after an error with a placeholder, so that one request tells the caller
-//! everything; `Body` throws the value away when there was any error.
+//! A reader goes on after an error with a placeholder, so that one answer lists every
+//! error; `Body` throws the value away when there was any error.
 
 pub mod problem;
 pub mod value_of;
@@ -106,7 +106,7 @@ impl Fields<'_> {
     fn field<'f, P: Presence>(&'f mut self, name: &'f str) -> Field<'f, P> {
         Field {
             value: self.map.get(name),
-            place: Place { object: &self.place, step: Step::Key(name) },
+            place: FieldPath { object: &self.place, step: Step::Key(name) },
             errors: self.errors,
             presence: std::marker::PhantomData,
         }
@@ -133,13 +133,13 @@ impl Fields<'_> {
 
     /// Reports an error of a field, for rules that span several.
     pub fn refuse(&mut self, name: &str, problem: impl Into<String>) {
-        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        let path = FieldPath { object: &self.place, step: Step::Key(name) }.to_string();
         self.errors.add(path, problem);
     }
 
     /// Whether the field, or something in it, was reported.
     pub fn is_refused(&self, name: &str) -> bool {
-        let path = Place { object: &self.place, step: Step::Key(name) }.to_string();
+        let path = FieldPath { object: &self.place, step: Step::Key(name) }.to_string();
         let is_it = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
         self.errors.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
     }
@@ -157,7 +157,7 @@ impl Fields<'_> {
 
 /// Where a value is, written only when there is an error to report.
 #[derive(Debug, Clone, Copy)]
-struct Place<'f> {
+struct FieldPath<'f> {
     object: &'f str,
     step: Step<'f>,
 }
@@ -168,7 +168,7 @@ enum Step<'f> {
     Index(usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.object)?;
         match self.step {
@@ -187,7 +187,7 @@ impl fmt::Display for Place<'_> {
 #[derive(Debug)]
 pub struct Field<'f, P> {
     value: Option<&'f Value>,
-    place: Place<'f>,
+    place: FieldPath<'f>,
     errors: &'f mut FieldErrors,
     presence: std::marker::PhantomData<P>,
 }
@@ -245,7 +245,7 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
     }
 
-    /// Whatever was sent, NUL characters and all, null where nothing was: for readers that judge it
+    /// Whatever was sent, NUL characters and all, null where nothing was: for readers that check it
     /// themselves.
     pub fn unjudged(self) -> Value {
         self.value.cloned().unwrap_or_default()
@@ -324,7 +324,7 @@ impl<P: Presence> Field<'_, P> {
     fn read<T>(
         self,
         placeholder: impl FnOnce() -> T,
-        rule: impl FnOnce(&Value, Place<'_>, &mut FieldErrors) -> Read<T>,
+        rule: impl FnOnce(&Value, FieldPath<'_>, &mut FieldErrors) -> Read<T>,
     ) -> P::Out<T> {
         let seen = match self.value {
             None => Seen::Absent,
@@ -346,14 +346,14 @@ impl<P: Presence> Field<'_, P> {
 
 fn items<T>(
     values: &[Value],
-    place: Place<'_>,
+    place: FieldPath<'_>,
     errors: &mut FieldErrors,
     item: impl Fn(Field<'_, Required>) -> T,
 ) -> Vec<T> {
     let object = place.to_string();
     let mut read = Vec::with_capacity(values.len());
     for (index, value) in values.iter().enumerate() {
-        let place = Place { object: &object, step: Step::Index(index) };
+        let place = FieldPath { object: &object, step: Step::Index(index) };
         let presence = std::marker::PhantomData;
         read.push(item(Field { value: Some(value), place, errors, presence }));
     }

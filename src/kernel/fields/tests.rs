@@ -74,7 +74,7 @@ fn errors(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_right_body_is_read_in_full() {
+fn a_valid_body_is_read_completely() {
     let value = json!({
         "name": "Hällo", "channel": "sms", "description": null, "email": null, "live": true, "rate": 0.5,
         "at": "2026-03-01", "variants": [{"name": "A", "weight": 100}], "first": {"name": "B", "weight": 0},
@@ -150,7 +150,7 @@ fn a_rule_over_several_fields_is_reported_like_any_other() {
 }
 
 #[test]
-fn a_body_that_is_no_object_is_said_so() {
+fn a_body_that_is_no_object_is_an_error() {
     for value in [json!(1), json!("x"), json!(null), json!([]), json!(true)] {
         assert_eq!(errors(&value), ["must be an object"], "{value}");
     }
@@ -170,7 +170,7 @@ fn field_errors_are_bounded() {
 }
 
 #[test]
-fn a_patch_tells_absent_from_null() {
+fn a_patch_distinguishes_absent_from_null() {
     assert_eq!(Patch::Absent.over(Some(1)), Some(1));
     assert_eq!(Patch::Null.over(Some(1)), None);
     assert_eq!(Patch::Value(2).over(Some(1)), Some(2));
@@ -179,7 +179,7 @@ fn a_patch_tells_absent_from_null() {
 }
 
 #[test]
-fn an_item_of_a_list_can_be_read_by_what_its_parent_says() {
+fn an_item_of_a_list_can_be_read_by_a_value_of_its_parent() {
     struct Scaled(Vec<i64>);
     impl FromFields for Scaled {
         fn from_fields(body: &mut Fields<'_>) -> Self {

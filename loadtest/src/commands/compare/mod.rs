@@ -20,6 +20,7 @@ use self::{direct::DirectTable, rows::Content};
 use super::{Ending, TargetArguments, load};
 use crate::{
     clickhouse::ClickHouse,
+    http::Parameter,
     load::{Load, LoadOptions},
     oracle::Oracle,
     report::{self, Report, Table},
@@ -153,7 +154,7 @@ impl Comparison<'_> {
         let events = held.events().unwrap_or(0);
         ensure!(events > 0, "there is nothing to send");
         let mut pair = Pair { events, millrace_per_second: 0.0, direct: Vec::new() };
-        // Whoever goes first finds colder caches and fewer parts; taking turns evens that out.
+        // The first to go finds colder caches and fewer parts; taking turns evens that out.
         let millrace_first = number.is_multiple_of(2);
         if millrace_first {
             pair.millrace_per_second = self.millrace(&held).await?;
@@ -207,7 +208,7 @@ impl Comparison<'_> {
             let landed = if self.scraper.is_some() {
                 let sample = load::sample(&mut self.scraper, &mut self.figures).await;
                 let backlog = sample.and_then(|sample| sample.backlog());
-                backlog.ok_or_else(|| anyhow!("the admin listener does not tell the backlog"))?
+                backlog.ok_or_else(|| anyhow!("the admin listener does not report the backlog"))?
                     < 1.0
             } else {
                 self.rows().await? >= rows
@@ -237,12 +238,16 @@ impl Comparison<'_> {
 
     async fn rows(&mut self) -> Result<u64> {
         let query = include_str!("../../sql/stored_rows.sql");
-        self.clickhouse.number(query, &[("workspace", &self.workspace.to_string())]).await
+        self.clickhouse
+            .number(query, &[Parameter::new("workspace", &self.workspace.to_string())])
+            .await
     }
 
     async fn stored(&mut self) -> Result<u64> {
         let query = include_str!("../../sql/stored_events.sql");
-        self.clickhouse.number(query, &[("workspace", &self.workspace.to_string())]).await
+        self.clickhouse
+            .number(query, &[Parameter::new("workspace", &self.workspace.to_string())])
+            .await
     }
 }
 

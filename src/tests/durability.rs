@@ -1,4 +1,4 @@
-//! What was acknowledged is there exactly once, whatever is killed meanwhile.
+//! Acknowledged events are stored exactly once, whatever is killed meanwhile.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +18,7 @@ const BATCH: u64 = 50;
 /// Clients that post at the same time.
 const CLIENTS: usize = 4;
 
-/// Posts batches from several clients until it is told to stop; a batch without an answer is sent again
+/// Posts batches from several clients until it is stopped; a batch without an answer is sent again
 /// with the same ids, as a careful producer does.
 #[derive(Debug, Clone, Default)]
 struct Load {
@@ -146,7 +146,7 @@ fn is_running(pid: i32) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed() {
+async fn acknowledged_events_survive_server_kills_exactly_once() {
     let folder = data_dir("killed-server");
     let (mut process, key) = Process::start(&folder, &[]).await;
     let key = key.expect("the first start prints a key");
@@ -177,7 +177,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_when_the_server_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_or_doubled_when_the_embedded_clickhouse_is_killed() {
+async fn acknowledged_events_survive_clickhouse_kills_exactly_once() {
     let folder = data_dir("killed-clickhouse");
     let (process, key) = Process::start(&folder, &[]).await;
     let client = process.client(&key.expect("the first start prints a key"));
@@ -244,7 +244,7 @@ async fn repeats_across_a_restart_are_recorded_once_and_a_stop_exits_with_0() {
 }
 
 #[tokio::test]
-async fn two_servers_on_one_data_directory_are_refused_with_a_clear_line() {
+async fn a_second_server_on_a_data_directory_is_refused_with_a_clear_error() {
     let shared = crate::kit::server();
     let output = tokio::process::Command::new(crate::kit::MILLRACE)
         .arg("serve")
@@ -255,8 +255,8 @@ async fn two_servers_on_one_data_directory_are_refused_with_a_clear_line() {
         .await
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    let last = said.trim_end().lines().last().unwrap();
-    assert!(last.contains(shared.data_dir.to_str().unwrap()), "{said}");
-    assert!(last.contains(&std::process::id().to_string()), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let last = stderr.trim_end().lines().last().unwrap();
+    assert!(last.contains(shared.data_dir.to_str().unwrap()), "{stderr}");
+    assert!(last.contains(&std::process::id().to_string()), "{stderr}");
 }

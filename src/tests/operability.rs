@@ -1,9 +1,9 @@
-//! Health, and an ordered stop.
+//! Health endpoints and the graceful shutdown.
 
 use crate::kit::{Client, eventually, server};
 
 #[tokio::test]
-async fn both_listeners_say_alive_and_ready_without_a_credential() {
+async fn both_listeners_serve_liveness_and_readiness_without_a_credential() {
     for base in [&server().url, &server().admin_url] {
         let client = Client::new(base, None);
         client.get("/livez", 200).await;
@@ -17,6 +17,6 @@ async fn both_listeners_say_alive_and_ready_without_a_credential() {
 }
 
 #[tokio::test]
-async fn metrics_are_not_on_the_public_listener() {
+async fn metrics_are_served_only_on_the_admin_listener() {
     Client::anonymous().get("/metrics", 404).await;
 }

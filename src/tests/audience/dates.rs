@@ -1,4 +1,4 @@
-//! `iso_millis` in the database and `Timestamp::parse` here are one rule, and audiences keep it.
+//! `iso_millis` in the database and `Timestamp::parse` here parse alike, and audiences follow both.
 
 use kernel::Timestamp;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -83,7 +83,7 @@ fn texts(count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_database_reads_moments_as_the_program_does() {
+async fn postgres_and_the_program_parse_timestamps_alike() {
     let texts = texts(20_000);
     let (db, sent) = (server().db(), texts.clone());
     let read: Vec<Option<i64>> = server()
@@ -121,7 +121,7 @@ fn profiles(texts: &[String], odd: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn audiences_find_dates_however_they_are_written() {
+async fn date_filters_match_every_accepted_notation() {
     let workspace = Workspace::new().await;
     let texts = texts(1_500);
     for some in profiles(&texts, &json!("2026-13-45")).chunks(500) {

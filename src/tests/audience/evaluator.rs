@@ -1,5 +1,5 @@
-//! Another reading of targetings: one person at a time, in memory, from the wire form. It shares no code
-//! with what it is held against.
+//! An independent evaluator of targetings: one profile at a time, in memory, from the JSON. It shares no code with
+//! the program.
 
 use chrono::{DateTime, Duration, NaiveDate, Utc};
 use serde_json::{Map, Value};
@@ -154,15 +154,17 @@ fn performed(filter: &Value, person: &Person) -> bool {
     let details = &filter["value"];
     let since = details["withinDays"].as_i64().map(days_ago);
     let times = person
-        .deeds
+        .tracked_events
         .iter()
-        .filter(|deed| {
-            deed.name == filter["field"]
-                && since.is_none_or(|since| deed.at >= since && deed.at <= days_ago(0))
+        .filter(|tracked| {
+            tracked.name == filter["field"]
+                && since.is_none_or(|since| tracked.at >= since && tracked.at <= days_ago(0))
                 && details["properties"].as_object().is_none_or(|wanted| {
                     wanted.iter().all(|(key, value)| match value {
-                        Value::Array(any) => any.iter().any(|one| same(&deed.properties[key], one)),
-                        value => same(&deed.properties[key], value),
+                        Value::Array(any) => {
+                            any.iter().any(|one| same(&tracked.properties[key], one))
+                        }
+                        value => same(&tracked.properties[key], value),
                     })
                 })
         })

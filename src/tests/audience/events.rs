@@ -1,18 +1,18 @@
-//! Filters on what people did, answered by ClickHouse.
+//! Event filters, evaluated by ClickHouse.
 
 use kernel::Channel;
 use serde_json::{Value, json};
 
-use super::fixture::{Asked, Deed, Person, days_ago, names, only, track, track_until};
+use super::fixture::{Asked, Person, TrackedEvent, days_ago, names, only, track, track_until};
 use crate::kit::{Workspace, server};
 
-fn deed(name: &'static str, days: i64, tracked_by: &'static str) -> Deed {
-    Deed { name, at: days_ago(days), properties: json!({"sku": "a", "n": 1}), tracked_by }
+fn tracked(name: &'static str, days: i64, tracked_by: &'static str) -> TrackedEvent {
+    TrackedEvent { name, at: days_ago(days), properties: json!({"sku": "a", "n": 1}), tracked_by }
 }
 
-async fn person(workspace: &Workspace, name: &str, deeds: Vec<Deed>) -> Person {
+async fn person(workspace: &Workspace, name: &str, tracked_events: Vec<TrackedEvent>) -> Person {
     let mut person = Person::with(name, json!({}));
-    person.deeds = deeds;
+    person.tracked_events = tracked_events;
     person.make(workspace).await;
     person
 }
@@ -22,14 +22,14 @@ fn event(name: &str, operator: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_performed_what_was_tracked_by_any_of_its_ids() {
+async fn event_filters_match_events_by_any_id_of_the_profile() {
     let workspace = Workspace::new().await;
     let mut people = Vec::new();
     for by in ["external", "internal", "both", "internal as userId"] {
-        people.push(person(&workspace, by, vec![deed("Bought", 1, by)]).await);
+        people.push(person(&workspace, by, vec![tracked("Bought", 1, by)]).await);
     }
     people.push(person(&workspace, "idle", vec![]).await);
-    // Somebody who is no profile yet, and somebody nobody knows.
+    // A person without a profile yet, and an unknown one.
     for unknown in [json!({"userId": "stranger"}), json!({"anonymousId": "external"})] {
         let mut event = unknown;
         event["eventName"] = json!("Bought");
@@ -50,25 +50,25 @@ async fn a_person_performed_what_was_tracked_by_any_of_its_ids() {
 }
 
 #[tokio::test]
-async fn events_are_counted_once_for_a_person_however_they_were_tracked() {
+async fn an_event_counts_once_per_profile_whatever_ids_it_has() {
     let workspace = Workspace::new().await;
     let people = vec![
         person(
             &workspace,
             "mixed",
             vec![
-                deed("Viewed", 1, "external"),
-                deed("Viewed", 2, "internal"),
-                deed("Viewed", 3, "both"),
+                tracked("Viewed", 1, "external"),
+                tracked("Viewed", 2, "internal"),
+                tracked("Viewed", 3, "both"),
             ],
         )
         .await,
         person(&workspace, "never", vec![]).await,
-        person(&workspace, "once", vec![deed("Viewed", 1, "both")]).await,
+        person(&workspace, "once", vec![tracked("Viewed", 1, "both")]).await,
         person(
             &workspace,
             "twice",
-            vec![deed("Viewed", 1, "external"), deed("Viewed", 9, "external")],
+            vec![tracked("Viewed", 1, "external"), tracked("Viewed", 9, "external")],
         )
         .await,
     ];
@@ -99,7 +99,7 @@ async fn events_are_counted_once_for_a_person_however_they_were_tracked() {
 }
 
 #[tokio::test]
-async fn a_repeat_is_no_second_event() {
+async fn a_repeated_event_is_counted_once() {
     // A retry that raised a count would send a campaign to the wrong people.
     let workspace = Workspace::new().await;
     let people = vec![person(&workspace, "one", vec![]).await];
@@ -116,7 +116,7 @@ async fn a_repeat_is_no_second_event() {
 }
 
 #[tokio::test]
-async fn a_repeat_that_names_somebody_else_is_nobody_elses_event() {
+async fn a_repeat_under_another_user_counts_for_the_first_user_only() {
     let workspace = Workspace::new().await;
     let people =
         vec![person(&workspace, "one", vec![]).await, person(&workspace, "other", vec![]).await];
@@ -140,12 +140,13 @@ async fn a_repeat_that_names_somebody_else_is_nobody_elses_event() {
 }
 
 #[tokio::test]
-async fn several_event_filters_are_told_apart() {
+async fn several_event_filters_are_evaluated_separately() {
     let workspace = Workspace::new().await;
     let people = vec![
-        person(&workspace, "both", vec![deed("A", 1, "external"), deed("B", 1, "internal")]).await,
-        person(&workspace, "only-a", vec![deed("A", 1, "internal")]).await,
-        person(&workspace, "only-b", vec![deed("B", 1, "external")]).await,
+        person(&workspace, "both", vec![tracked("A", 1, "external"), tracked("B", 1, "internal")])
+            .await,
+        person(&workspace, "only-a", vec![tracked("A", 1, "internal")]).await,
+        person(&workspace, "only-b", vec![tracked("B", 1, "external")]).await,
     ];
     track(&workspace, &people).await;
     let (a, b) = (event("A", "performed", Value::Null), event("B", "performed", Value::Null));
@@ -179,7 +180,7 @@ async fn message(workspace: &Workspace, user: &str, kind: &str, campaign: &str, 
 }
 
 #[tokio::test]
-async fn engagement_is_what_became_of_messages() {
+async fn engagement_filters_follow_message_events() {
     let (workspace, other) = (Workspace::new().await, Workspace::new().await);
     let mut people = Vec::new();
     for name in ["clicked", "machine", "opened", "sent", "stranger", "tested"] {
@@ -211,7 +212,7 @@ async fn engagement_is_what_became_of_messages() {
             json!({"type": "engagement", "field": field, "operator": operator, "value": value});
         assert_eq!(names(&workspace, &people, &filter).await, expected, "{filter}");
     }
-    // Who did not open: whoever was sent, less whoever opened.
+    // Not opened: those sent to, less those who opened.
     let filter = |operator: &str| json!({"type": "engagement", "operator": operator});
     let targeting = json!({
         "filterGroups": [{"filters": [filter("sent")]}],

@@ -1,4 +1,4 @@
-//! Every type of filter with every operator it takes, on people made for it.
+//! Every type of filter with every operator it takes, on profiles made for it.
 
 use serde_json::{Value, json};
 
@@ -82,7 +82,7 @@ async fn attributes_are_compared_by_type_and_operator() {
         ("not_exists", Value::Null, &["absent", "null"]),
     ];
     walk(&workspace, &people, ("attribute", "v"), &table).await;
-    // Complements: whoever the positive leaves out, those without the attribute included.
+    // Complements: every profile the positive one leaves out, those without the attribute included.
     for (operator, value, left_out) in [
         ("not_equals", json!("red"), vec!["red"]),
         ("not_contains", json!("red"), vec!["list", "red"]),
@@ -95,7 +95,7 @@ async fn attributes_are_compared_by_type_and_operator() {
 }
 
 #[tokio::test]
-async fn attributes_that_are_dates_are_compared_as_moments() {
+async fn date_attributes_are_compared_as_timestamps() {
     let workspace = Workspace::new().await;
     let people = people(
         &workspace,
@@ -132,7 +132,7 @@ async fn attributes_that_are_dates_are_compared_as_moments() {
 }
 
 #[tokio::test]
-async fn a_path_is_a_key_and_keys_within_keys_but_no_place_in_a_list() {
+async fn attribute_paths_address_nested_keys_but_not_list_items() {
     let workspace = Workspace::new().await;
     let people = people(
         &workspace,
@@ -203,7 +203,7 @@ async fn profile_fields_are_compared_as_they_are_stored() {
 }
 
 #[tokio::test]
-async fn moments_of_a_profile_are_compared_as_moments() {
+async fn profile_timestamps_are_compared_as_timestamps() {
     let workspace = Workspace::new().await;
     let people = people(&workspace, vec![("new", json!({}))]).await;
     let (past, future) = (json!(iso(days_ago(1))), json!(iso(days_ago(-1))));
@@ -231,7 +231,7 @@ async fn moments_of_a_profile_are_compared_as_moments() {
 }
 
 #[tokio::test]
-async fn channels_are_compared_by_what_is_on_record() {
+async fn channel_filters_compare_recorded_consent() {
     let workspace = Workspace::new().await;
     let mut people = Vec::new();
     for (name, status) in [
@@ -259,7 +259,7 @@ async fn channels_are_compared_by_what_is_on_record() {
 }
 
 #[tokio::test]
-async fn members_of_a_list_are_those_subscribed_until_it_is_archived() {
+async fn list_filters_match_subscribed_members_of_active_lists() {
     let workspace = Workspace::new().await;
     let news = list(&workspace, &unique("news")).await;
     let mut people = Vec::new();
@@ -283,7 +283,7 @@ async fn members_of_a_list_are_those_subscribed_until_it_is_archived() {
 }
 
 #[tokio::test]
-async fn nobody_is_in_a_segment() {
+async fn segment_filters_match_no_profile() {
     let workspace = Workspace::new().await;
     let people = people(&workspace, vec![("one", json!({}))]).await;
     for (operator, expected) in [("member", vec![]), ("not_member", vec!["one".to_owned()])] {
@@ -293,7 +293,7 @@ async fn nobody_is_in_a_segment() {
 }
 
 #[tokio::test]
-async fn groups_join_exclude_and_intersect_as_said() {
+async fn filter_groups_are_united_intersected_and_excluded() {
     let workspace = Workspace::new().await;
     let people = people(
         &workspace,
@@ -327,7 +327,7 @@ async fn groups_join_exclude_and_intersect_as_said() {
             json!({"filterGroups": [group(&["x"], "AND")], "excludeFilterGroups": [group(&["y"], "AND")]}),
             vec!["a"],
         ),
-        (json!({"userIds": ["a", people[2].id, "nobody"]}), vec!["a", "b"]),
+        (json!({"userIds": ["a", people[2].id, "unknown"]}), vec!["a", "b"]),
         (json!({"userIds": [people[2].id.to_uppercase()]}), vec!["b"]),
         (json!({"userIds": ["a", "b"], "filterGroups": [group(&["y"], "AND")]}), vec!["b"]),
         (json!({"userIds": ["a", "b"], "excludeFilterGroups": [group(&["y"], "AND")]}), vec!["a"]),
@@ -343,7 +343,7 @@ async fn groups_join_exclude_and_intersect_as_said() {
 }
 
 #[tokio::test]
-async fn the_largest_targeting_is_answered() {
+async fn the_largest_allowed_targeting_is_evaluated() {
     // The statement's parameters and depth have limits of their own; ours lie below them.
     let workspace = Workspace::new().await;
     let people =

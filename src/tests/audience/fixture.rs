@@ -1,4 +1,4 @@
-//! People with everything a targeting can ask about, and short ways to ask.
+//! Profiles with every property a targeting can filter on, and short queries.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::kit::{Workspace, eventually, server};
 
 /// An event a person did.
 #[derive(Debug, Clone)]
-pub(crate) struct Deed {
+pub(crate) struct TrackedEvent {
     pub(crate) name: &'static str,
     pub(crate) at: DateTime<Utc>,
     pub(crate) properties: Value,
@@ -34,11 +34,11 @@ pub(crate) struct Person {
     pub(crate) channels: Vec<(&'static str, &'static str)>,
     /// List, channel and status.
     pub(crate) lists: Vec<(String, &'static str, &'static str)>,
-    pub(crate) deeds: Vec<Deed>,
+    pub(crate) tracked_events: Vec<TrackedEvent>,
 }
 
 impl Person {
-    /// Somebody known by their external id and these attributes.
+    /// A profile with an external id and these attributes.
     pub(crate) fn with(external_id: &str, attributes: Value) -> Self {
         let external_id = Some(external_id.to_owned());
         let attributes = attributes.as_object().unwrap().clone();
@@ -72,14 +72,14 @@ impl Person {
     }
 
     fn events(&self) -> impl Iterator<Item = Value> {
-        self.deeds.iter().map(|deed| {
+        self.tracked_events.iter().map(|tracked| {
             let external = self.external_id.as_deref();
             let mut event = json!({
-                "eventName": deed.name,
-                "timestamp": iso(deed.at),
-                "properties": deed.properties,
+                "eventName": tracked.name,
+                "timestamp": iso(tracked.at),
+                "properties": tracked.properties,
             });
-            match (deed.tracked_by, external) {
+            match (tracked.tracked_by, external) {
                 ("external", Some(external)) => event["userId"] = json!(external),
                 ("both", Some(external)) => {
                     event["userId"] = json!(external);

@@ -1,11 +1,11 @@
-//! Audiences: whom a targeting means, and whom of them a message may reach.
+//! Audiences: profiles that match a targeting, and which of them can be reached.
 
 mod dates;
 mod evaluator;
 mod events;
 mod filters;
 pub(crate) mod fixture;
+mod isolation;
 mod preview;
 mod random;
 mod reach;
-mod walls;

@@ -64,7 +64,7 @@ async fn a_preview_counts_and_shows_the_latest() {
 }
 
 #[tokio::test]
-async fn a_limit_is_clamped_and_the_newest_come_first_however_they_are_found() {
+async fn previews_clamp_the_limit_and_list_newest_profiles_first() {
     let workspace = Workspace::new().await;
     people(&workspace, 620).await;
     for (limit, shown) in [
@@ -88,7 +88,7 @@ async fn a_limit_is_clamped_and_the_newest_come_first_however_they_are_found() {
 }
 
 #[tokio::test]
-async fn of_many_who_did_something_the_newest_come_first_too() {
+async fn previews_of_event_audiences_list_newest_profiles_first() {
     // As many as are looked for among the latest profiles, and more of these than are looked at: a quarter.
     const TRACKED: usize = 20_100;
     const PROFILES: usize = 5_200;
@@ -132,7 +132,7 @@ async fn of_many_who_did_something_the_newest_come_first_too() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_field_by_field() {
+async fn invalid_targetings_are_refused_field_by_field() {
     let workspace = Workspace::new().await;
     let body = json!({
         "targeting": {"filterGroups": [{"filters": [{"type": "moon"}]}]},
@@ -163,7 +163,7 @@ async fn what_cannot_be_asked_is_refused_field_by_field() {
 }
 
 #[tokio::test]
-async fn nasty_texts_are_values_and_nothing_else() {
+async fn hostile_texts_are_only_values() {
     // A field or a value that broke out of its place would be an injection.
     let workspace = Workspace::new().await;
     let nasty = [

@@ -1,4 +1,4 @@
-//! Random targetings of random people, held against another reading of them.
+//! Random targetings of random profiles, compared with an independent evaluator.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     evaluator::means,
-    fixture::{Asked, Deed, Person, days_ago, iso, list, track},
+    fixture::{Asked, Person, TrackedEvent, days_ago, iso, list, track},
 };
 use crate::kit::{Workspace, unique};
 
@@ -121,7 +121,7 @@ impl Dice {
         }
         for _ in 0..self.rng.random_range(0..6) {
             let days = self.rng.random_range(0..20);
-            person.deeds.push(Deed {
+            person.tracked_events.push(TrackedEvent {
                 name: self.one(&EVENTS),
                 at: days_ago(days) - chrono::Duration::hours(1),
                 properties: json!({"sku": self.one(&["a", "b"]), "n": self.number(), "vip": self.coin(0.5)}),
@@ -184,13 +184,13 @@ impl Dice {
 
     fn profile(&mut self) -> Value {
         let field = self.one(&["email", "phone", "externalId"]);
-        let somebody = self.one(&self.people.clone());
+        let other = self.one(&self.people.clone());
         let whole = match field {
-            "email" => somebody.email,
-            "phone" => somebody.phone,
-            _ => somebody.external_id,
+            "email" => other.email,
+            "phone" => other.phone,
+            _ => other.external_id,
         };
-        let whole = whole.unwrap_or_else(|| "nobody".to_owned());
+        let whole = whole.unwrap_or_else(|| "unknown".to_owned());
         let operator = self.one(&[
             "equals",
             "not_equals",
@@ -205,7 +205,7 @@ impl Dice {
         ]);
         let value = match operator {
             "exists" | "not_exists" => Value::Null,
-            "in" | "not_in" => json!([whole, "nobody"]),
+            "in" | "not_in" => json!([whole, "unknown"]),
             "equals" | "not_equals" => json!(whole),
             "starts_with" => json!(whole.chars().take(8).collect::<String>()),
             "ends_with" => json!(whole.chars().skip(whole.len() - 6).collect::<String>()),
@@ -294,7 +294,7 @@ impl Dice {
 }
 
 #[tokio::test]
-async fn the_statement_means_whom_another_reading_means() {
+async fn random_targetings_match_an_independent_evaluator() {
     let workspace = Workspace::new().await;
     let lists = vec![list(&workspace, "One").await, list(&workspace, "Two").await];
     let mut dice = Dice { rng: StdRng::seed_from_u64(SEED), lists, people: Vec::new() };
@@ -325,6 +325,6 @@ async fn the_statement_means_whom_another_reading_means() {
         matched += expected.len();
         tried += PEOPLE;
     }
-    // A test whose targetings mean nobody, or everybody, tells nothing.
+    // Targetings that match no profile, or every one, would prove nothing.
     assert!((tried / 10..tried * 9 / 10).contains(&matched), "{matched} of {tried}");
 }

@@ -1,4 +1,4 @@
-//! Who of those meant can be reached, and why the others cannot.
+//! Reachability of matching profiles, and the reasons of the others.
 
 use contacts::audience::model::Exclusion;
 use kernel::Channel;
@@ -11,7 +11,7 @@ use crate::{
     kit::{Workspace, unique},
 };
 
-/// Makes somebody with these addresses and this status on a channel.
+/// Creates a profile with these addresses and this status on a channel.
 async fn person(
     workspace: &Workspace,
     name: &str,
@@ -55,7 +55,7 @@ async fn reasons(
 }
 
 #[tokio::test]
-async fn the_first_reason_of_email_counts() {
+async fn email_reachability_reports_the_first_reason() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let people = vec![
@@ -94,7 +94,7 @@ async fn the_first_reason_of_email_counts() {
 }
 
 #[tokio::test]
-async fn phones_are_judged_by_number_channel_and_ledger() {
+async fn phone_reachability_checks_number_channel_and_suppressions() {
     let workspace = Workspace::new().await;
     let people = vec![
         person(&workspace, "none", (None, None), None).await,
@@ -137,7 +137,7 @@ async fn an_opt_out_by_phone_holds_in_every_workspace_of_the_organization() {
 }
 
 #[tokio::test]
-async fn push_goes_to_the_callers_own_id() {
+async fn push_reachability_needs_an_external_id() {
     let workspace = Workspace::new().await;
     let mut unknown = Person { email: Some("p@x.test".to_owned()), ..Person::default() };
     unknown.make(&workspace).await;
@@ -154,7 +154,7 @@ async fn push_goes_to_the_callers_own_id() {
 }
 
 #[tokio::test]
-async fn a_lists_opt_outs_and_its_groups_suppressions_hold_under_it_alone() {
+async fn list_opt_outs_and_group_suppressions_apply_to_that_list_only() {
     let workspace = Workspace::new().await;
     let (news, other) =
         (list(&workspace, &unique("n")).await, list(&workspace, &unique("o")).await);

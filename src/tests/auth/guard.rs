@@ -1,4 +1,4 @@
-//! Guarded routes over a database of their own, so that a test may do to it what it likes.
+//! Authenticated routes over a database of the test alone, so that it can be damaged.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Connections of a pool here; one of them listens.
 const CONNECTIONS: u32 = 4;
 
-/// A database that nobody else uses, at the newest schema.
+/// A database of this test alone, at the newest schema.
 pub(crate) async fn fresh_database() -> PgConnectOptions {
     let options = server().db().connect_options().as_ref().clone();
     let name = unique("auth").replace('-', "_");

@@ -1,4 +1,4 @@
-//! Issuing keys: what is made around them, what is stored of them, what is refused.
+//! Issuing keys: workspaces they create, what is stored, what is refused.
 
 use serde_json::json;
 use web::auth::{
@@ -10,7 +10,7 @@ use super::guard::{Guard, new_key, now};
 use crate::kit::unique;
 
 #[tokio::test]
-async fn a_key_opens_the_workspace_it_was_made_for() {
+async fn a_key_gives_access_to_its_own_workspace() {
     let guard = Guard::fresh().await;
     let (one, other) = (guard.key("one", "events:read").await, guard.key("other", "*").await);
     for issued in [&one, &other] {
@@ -38,7 +38,7 @@ async fn only_the_hash_of_a_secret_is_stored() {
 }
 
 #[tokio::test]
-async fn callers_at_the_same_time_agree_on_a_new_workspace() {
+async fn concurrent_callers_create_a_workspace_once() {
     let guard = Guard::fresh().await;
     let name = unique("shop");
     let (a, b, c) =
@@ -64,7 +64,7 @@ async fn workspaces_share_an_organization_when_it_is_named() {
     guard.create(new_key("alone", "*")).await;
     assert_eq!(organization("shop-eu").await, organization("shop-us").await);
     assert_ne!(organization("shop-eu").await, organization("alone").await);
-    // A workspace stays where it is, and a home of one's own is not somebody else's.
+    // A workspace keeps its organization, and a new organization is not shared.
     let moved = keys::create(&guard.db, now(), within("shop-eu", "alone")).await.unwrap_err();
     assert_eq!(moved.to_string(), r#"workspace "shop-eu" belongs to organization "shop""#);
     let taken = keys::create(&guard.db, now(), new_key("shop", "*")).await.unwrap_err();
@@ -88,7 +88,7 @@ async fn the_currency_of_a_workspace_reaches_keys_in_use() {
 }
 
 #[tokio::test]
-async fn keys_are_listed_with_what_is_known_of_them() {
+async fn keys_are_listed_per_workspace_with_label_and_scopes() {
     let guard = Guard::fresh().await;
     let first =
         guard.create(NewKey { label: Some("web".to_owned()), ..new_key("shop", "events:*") }).await;

@@ -1,4 +1,4 @@
-//! PostgreSQL goes away: the data plane does not notice.
+//! During an outage of PostgreSQL cached keys keep tracking events.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::kit::eventually;
 const UNAFFECTED_MAX: Duration = Duration::from_secs(4);
 
 #[tokio::test]
-async fn keys_in_use_keep_working_and_unknown_ones_are_told_to_come_back() {
+async fn during_an_outage_cached_keys_work_and_unknown_ones_get_503() {
     let options = fresh_database().await;
     let (proxy, through) = Proxy::before(&options);
     let guard = Guard::over(through, options);
@@ -55,7 +55,7 @@ async fn a_revocation_during_an_outage_takes_effect_after_it() {
     proxy.cut();
     keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
     tokio::time::sleep(Duration::from_millis(700)).await;
-    assert_eq!(guard.status(&issued.text).await, 200, "nobody can know yet");
+    assert_eq!(guard.status(&issued.text).await, 200, "the revocation is not known yet");
     proxy.restore();
     eventually("the key is refused", async || {
         (guard.status(&issued.text).await == 401).then_some(())
@@ -64,8 +64,7 @@ async fn a_revocation_during_an_outage_takes_effect_after_it() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_confirmed_is_taken_for_a_time_and_for_longer_where_events_are_tracked()
- {
+async fn during_an_outage_cached_keys_expire_later_for_tracking() {
     let options = fresh_database().await;
     let (proxy, through) = Proxy::before(&options);
     let tolerance =
@@ -110,7 +109,7 @@ async fn a_key_that_cannot_be_confirmed_is_taken_for_a_time_and_for_longer_where
 }
 
 #[tokio::test]
-async fn tracking_is_refused_too_once_its_own_time_is_over() {
+async fn during_an_outage_tracking_is_refused_after_its_longer_time() {
     let options = fresh_database().await;
     let (proxy, through) = Proxy::before(&options);
     let second = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! A way to PostgreSQL that can be cut and restored.
+//! A TCP proxy to PostgreSQL that can be cut and restored.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! A revoked key is refused within a second, whether or not anybody was told.
+//! A revoked key is refused within a second, whether or not its notification arrives.
 
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ async fn a_revocation_reaches_keys_in_use() {
 }
 
 #[tokio::test]
-async fn a_revocation_whose_announcement_is_lost_is_found_all_the_same() {
+async fn a_revocation_is_found_by_polling_when_its_notification_is_lost() {
     let guard = Guard::fresh().await;
     sqlx::raw_sql(
         "create or replace function auth_changed() returns trigger language plpgsql as $$
@@ -69,7 +69,7 @@ async fn a_key_removed_by_hand_is_refused_too() {
 }
 
 #[tokio::test]
-async fn a_key_revoked_before_its_first_use_is_never_taken() {
+async fn a_key_revoked_before_its_first_use_is_refused() {
     let guard = Guard::fresh().await;
     let issued = guard.key("shop", "*").await;
     keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_key_revoked_before_its_first_use_is_never_taken() {
 }
 
 #[tokio::test]
-async fn revoking_twice_changes_nothing_and_an_unknown_key_is_told() {
+async fn revoking_is_idempotent_and_an_unknown_key_is_an_error() {
     let guard = Guard::fresh().await;
     let issued = guard.key("shop", "*").await;
     keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
@@ -89,7 +89,7 @@ async fn revoking_twice_changes_nothing_and_an_unknown_key_is_told() {
 }
 
 #[tokio::test]
-async fn the_last_use_is_written_down_when_the_server_stops() {
+async fn the_last_use_of_a_key_is_stored_at_shutdown() {
     let guard = Guard::fresh().await;
     let issued = guard.key("shop", "*").await;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -105,7 +105,7 @@ async fn the_last_use_is_written_down_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn a_session_is_refused_once_it_is_revoked_and_so_are_all_of_an_actor() {
+async fn revoking_a_session_or_an_actor_refuses_their_sessions() {
     let guard = Guard::fresh().await;
     let workspace = guard.key("shop", "*").await.created.workspace;
     let elsewhere = guard.key("other", "*").await.created.workspace;

@@ -1,4 +1,4 @@
-//! 401 and 403, word by word.
+//! Texts of 401 and 403.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use web::auth::{KeyKind, ScopeSet, keys::NewKey, sessions::NewSession};
 use super::guard::{Guard, new_key, now};
 
 #[tokio::test]
-async fn a_key_without_the_scope_is_told_which_is_missing() {
+async fn a_403_names_the_missing_scope() {
     let guard = Guard::fresh().await;
     for scopes in ["events:write", "users:*", "campaigns:*,settings:read"] {
         let issued = guard.key("shop", scopes).await;
@@ -25,7 +25,7 @@ async fn a_key_without_the_scope_is_told_which_is_missing() {
 }
 
 #[tokio::test]
-async fn what_is_no_key_of_ours_is_401_whatever_is_wrong_with_it() {
+async fn an_invalid_credential_is_401() {
     let guard = Guard::fresh().await;
     let issued = guard.key("shop", "*").await;
     let (head, secret) = issued.text.split_at(16);
@@ -49,7 +49,7 @@ async fn what_is_no_key_of_ours_is_401_whatever_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn a_session_is_taken_where_sessions_are_taken_and_nowhere_else() {
+async fn sessions_are_accepted_only_on_routes_for_sessions() {
     let guard = Guard::fresh().await;
     let workspace = guard.key("shop", "*").await.created.workspace;
     let session = |scopes: &str| {
@@ -70,7 +70,7 @@ async fn a_session_is_taken_where_sessions_are_taken_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn an_sdk_key_opens_sdk_routes_and_no_other() {
+async fn an_sdk_key_is_accepted_only_on_sdk_routes() {
     let guard = Guard::fresh().await;
     let new = NewKey { kind: KeyKind::Sdk, scopes: ScopeSet::NONE, ..new_key("shop", "*") };
     let created = guard.create(new).await;

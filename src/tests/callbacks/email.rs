@@ -1,4 +1,4 @@
-//! The callbacks of mail providers: each proof good, forged and stale; and what they say reaches consent.
+//! Callbacks of mail providers: valid, forged and stale signatures, and effects on consent.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::{Clock, Timestamp};
@@ -10,7 +10,8 @@ use ring::{
 use serde_json::{Value, json};
 
 use super::fixture::{
-    MAILGUN_KEY, Message, TOPIC, ask, basic, hash, now_s, sendgrid, sent, signed, suppressed, told,
+    MAILGUN_KEY, Message, TOPIC, ask, basic, hash, now_s, recorded, sendgrid, sent, signed,
+    suppressed,
 };
 use crate::kit::{Client, Workspace};
 
@@ -31,7 +32,7 @@ fn by_sendgrid(at_s: i64, body: &[u8]) -> RequestBuilder {
 }
 
 #[tokio::test]
-async fn sendgrid_is_heard_by_its_key() {
+async fn sendgrid_callbacks_are_verified_by_public_key() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let event = |event: &str, more: &str| {
@@ -48,23 +49,23 @@ async fn sendgrid_is_heard_by_its_key() {
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
     ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
     ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
-    assert_eq!(told(message.reference, 2).await, ["bounced hard 5.1.1", "delivered"]);
+    assert_eq!(recorded(message.reference, 2).await, ["bounced hard 5.1.1", "delivered"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
 
 #[tokio::test]
-async fn postmark_is_heard_by_its_password() {
+async fn postmark_callbacks_are_verified_by_password() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let path = "/callbacks/email/postmark";
     let body = json!({"RecordType": "SpamComplaint", "Type": "SpamComplaint", "ID": 7,
         "MessageID": message.provider_id, "Email": message.email});
     ask(post(path, body.to_string().as_bytes()), 401).await;
-    let wrong = post(path, body.to_string().as_bytes()).basic_auth("teller", Some("password"));
+    let wrong = post(path, body.to_string().as_bytes()).basic_auth("reporter", Some("password"));
     ask(wrong, 401).await;
     ask(basic(path, &json!("nonsense")), 200).await;
     ask(basic(path, &body), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["complained SpamComplaint"]);
+    assert_eq!(recorded(message.reference, 1).await, ["complained SpamComplaint"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
 }
 
@@ -78,7 +79,7 @@ fn by_mailgun(at_s: i64, message: &Message) -> Value {
 }
 
 #[tokio::test]
-async fn mailgun_is_heard_by_what_is_in_its_body() {
+async fn mailgun_callbacks_are_verified_by_the_signature_in_the_body() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let call = |body: &Value| post("/callbacks/email/mailgun", body.to_string().as_bytes());
@@ -89,12 +90,12 @@ async fn mailgun_is_heard_by_what_is_in_its_body() {
     ask(call(&json!({})), 401).await;
     ask(post("/callbacks/email/mailgun", b"{"), 400).await;
     ask(call(&by_mailgun(now_s(), &message)), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["unsubscribed"]);
+    assert_eq!(recorded(message.reference, 1).await, ["unsubscribed"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "unsubscribe provider");
 }
 
 #[tokio::test]
-async fn resend_is_heard_by_the_signature_of_svix() {
+async fn resend_callbacks_are_verified_by_svix_signature() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let path = "/callbacks/email/resend";
@@ -106,7 +107,7 @@ async fn resend_is_heard_by_the_signature_of_svix() {
     ask(signed(path, "svix", now_s() - 310, body.as_bytes()), 401).await;
     ask(signed(path, "svix", now_s(), b"{"), 400).await;
     ask(signed(path, "svix", now_s(), body.as_bytes()), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
 
@@ -126,7 +127,7 @@ fn envelope(topic: &str, at: Timestamp, message: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn ses_is_heard_by_amazons_signature_and_our_topic() {
+async fn ses_callbacks_are_verified_by_amazons_signature_and_the_topic() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let bounce = json!({"notificationType": "Bounce",
@@ -153,12 +154,12 @@ async fn ses_is_heard_by_amazons_signature_and_our_topic() {
     ask(call(&envelope(TOPIC, now, &json!("what else a topic carries"))), 200).await;
     ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
     ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
 
 #[tokio::test]
-async fn a_bounce_of_an_old_address_is_held_against_it_alone() {
+async fn a_bounce_of_a_previous_address_marks_only_that_address() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let new = format!("{}@example.test", crate::kit::unique("new"));

@@ -36,7 +36,7 @@ pub(crate) fn sendgrid() -> EcdsaKeyPair {
 pub(crate) fn hear(settings: &mut Settings) {
     let callbacks = &mut settings.callbacks;
     let basic = || {
-        Some(BasicCredentials { username: "teller".into(), password: PASSWORD.to_owned().into() })
+        Some(BasicCredentials { username: "reporter".into(), password: PASSWORD.to_owned().into() })
     };
     callbacks.twilio_auth_token = Some(TWILIO_TOKEN.to_owned().into());
     callbacks.whatsapp = Some(WhatsappCallbacks {
@@ -92,7 +92,7 @@ pub(crate) fn signed(path: &str, names: &str, at_s: i64, body: &[u8]) -> Request
 
 pub(crate) fn basic(path: &str, body: &Value) -> RequestBuilder {
     let request = Client::anonymous().request(Method::POST, path);
-    request.basic_auth("teller", Some(PASSWORD)).body(body.to_string())
+    request.basic_auth("reporter", Some(PASSWORD)).body(body.to_string())
 }
 
 /// Sends a call and demands its status.
@@ -106,7 +106,7 @@ pub(crate) async fn gateway(channel: &str, body: &Value) {
     ask(signed(&path, "webhook", now_s(), body.to_string().as_bytes()), 200).await;
 }
 
-/// A message that left, to somebody with an address and a number of their own.
+/// A sent message, to a profile with an address and a number of its own.
 pub(crate) struct Message {
     pub(crate) reference: Reference,
     pub(crate) provider_id: String,
@@ -130,7 +130,7 @@ pub(crate) async fn sent(workspace: &Workspace, channel: &str) -> Message {
     Message { reference, provider_id, user, email, phone }
 }
 
-/// Writes down that a message left; one to nobody known is a test to a bare address.
+/// Stores a message as sent; without a profile it is a test send to a bare address.
 pub(crate) async fn message(
     workspace: WorkspaceId,
     channel: &str,
@@ -161,9 +161,9 @@ pub(crate) async fn message(
     Reference { workspace, message: id }
 }
 
-/// What was told of a message, each a line of kind, label and code; waits until there are so many.
-pub(crate) async fn told(reference: Reference, count: usize) -> Vec<String> {
-    eventually("what was told can be read", async || {
+/// Recorded events of a message, each a line of kind, label and code; waits until there are `count`.
+pub(crate) async fn recorded(reference: Reference, count: usize) -> Vec<String> {
+    eventually("the recorded events can be read", async || {
         let lines = lines(reference).await;
         assert!(lines.len() <= count, "{lines:?}");
         (lines.len() == count).then_some(lines)

@@ -1,14 +1,14 @@
-//! The callback of gateways: its proof, its form, and what its words do.
+//! The callback of gateways: its signature, its format and its effects.
 
 use serde_json::json;
 
 use super::fixture::{
-    ask, consent, gateway, history, message, now_s, sent, signed, suppressed, told,
+    ask, consent, gateway, history, message, now_s, recorded, sent, signed, suppressed,
 };
 use crate::kit::{Client, Workspace};
 
 #[tokio::test]
-async fn a_hard_bounce_is_told_once_and_marks_the_address_once() {
+async fn a_repeated_hard_bounce_is_recorded_once_and_marks_the_address_once() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let bounce = json!({"type": "bounced", "bounceType": "hard", "code": "5.1.1", "reason": "no such user",
@@ -23,7 +23,7 @@ async fn a_hard_bounce_is_told_once_and_marks_the_address_once() {
         "id": message.provider_id, "eventId": "e2"}]),
     )
     .await;
-    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     let email = consent(&workspace, &message.user, "email").await;
     assert_eq!(email["isValid"], false);
     assert_eq!((&email["bounceType"], &email["bounceCount"]), (&json!("hard"), &json!(1)));
@@ -42,8 +42,8 @@ async fn soft_bounces_are_counted_and_the_address_stays_valid() {
             "id": message.provider_id, "eventId": event});
         gateway("email", &bounce).await;
     }
-    let told = told(message.reference, 2).await;
-    assert_eq!(told, ["bounced soft 4.2.2", "bounced soft 4.2.2"]);
+    let recorded = recorded(message.reference, 2).await;
+    assert_eq!(recorded, ["bounced soft 4.2.2", "bounced soft 4.2.2"]);
     let email = consent(&workspace, &message.user, "email").await;
     assert_eq!(email["isValid"], true);
     assert_eq!((&email["bounceType"], &email["bounceCount"]), (&json!("soft"), &json!(2)));
@@ -55,7 +55,7 @@ async fn soft_bounces_are_counted_and_the_address_stays_valid() {
 }
 
 #[tokio::test]
-async fn as_many_soft_bounces_as_are_allowed_mark_the_address() {
+async fn the_last_allowed_soft_bounce_marks_the_address() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     for (nth, event) in ["e1", "e2", "e3"].into_iter().enumerate() {
@@ -66,7 +66,7 @@ async fn as_many_soft_bounces_as_are_allowed_mark_the_address() {
             gateway("email", &bounce).await;
         }
     }
-    assert_eq!(told(message.reference, 3).await, ["bounced soft 4.2.2"; 3]);
+    assert_eq!(recorded(message.reference, 3).await, ["bounced soft 4.2.2"; 3]);
     let email = consent(&workspace, &message.user, "email").await;
     assert_eq!((&email["isValid"], &email["bounceType"]), (&json!(false), &json!("hard")));
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
@@ -76,7 +76,7 @@ async fn as_many_soft_bounces_as_are_allowed_mark_the_address() {
 }
 
 #[tokio::test]
-async fn a_complaint_opts_everybody_with_the_address_out() {
+async fn a_spam_complaint_opts_out_every_profile_with_the_address() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let body = json!({"externalId": crate::kit::unique("twin"), "email": message.email});
@@ -85,7 +85,7 @@ async fn a_complaint_opts_everybody_with_the_address_out() {
     let complaint = json!({"type": "complained", "code": "abuse", "id": message.provider_id});
     gateway("email", &complaint).await;
     gateway("email", &complaint).await;
-    assert_eq!(told(message.reference, 1).await, ["complained abuse"]);
+    assert_eq!(recorded(message.reference, 1).await, ["complained abuse"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
     for user in [message.user.as_str(), twin] {
         assert_eq!(consent(&workspace, user, "email").await["status"], "unsubscribed");
@@ -94,12 +94,12 @@ async fn a_complaint_opts_everybody_with_the_address_out() {
 }
 
 #[tokio::test]
-async fn an_opt_out_told_by_a_provider_is_one_of_the_channel_and_a_repeat_changes_nothing_later() {
+async fn a_providers_opt_out_applies_to_the_channel_and_its_repeat_is_ignored() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "sms").await;
     let gone = json!({"type": "unsubscribed", "id": message.provider_id, "eventId": "e1"});
     gateway("sms", &gone).await;
-    assert_eq!(told(message.reference, 1).await, ["unsubscribed"]);
+    assert_eq!(recorded(message.reference, 1).await, ["unsubscribed"]);
     assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "unsubscribe provider");
     assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "unsubscribed");
     let path = format!("/subscriptions/contacts/{}/channels/sms", message.user);
@@ -112,7 +112,7 @@ async fn an_opt_out_told_by_a_provider_is_one_of_the_channel_and_a_repeat_change
 }
 
 #[tokio::test]
-async fn what_only_happened_is_only_told() {
+async fn informational_callbacks_are_recorded_without_side_effects() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "whatsapp").await;
     let signal =
@@ -128,14 +128,14 @@ async fn what_only_happened_is_only_told() {
     ]);
     gateway("whatsapp", &all).await;
     assert_eq!(
-        told(message.reference, 5).await,
+        recorded(message.reference, 5).await,
         ["deferred busy", "deferred full", "delivered", "failed 131026", "opened"]
     );
     assert!(history(&workspace, &message.user).await.is_empty());
 }
 
 #[tokio::test]
-async fn a_test_to_a_bare_address_marks_the_address_that_the_source_names() {
+async fn a_bounce_without_a_profile_marks_the_address_in_the_callback() {
     let workspace = Workspace::new().await;
     let reference = message(workspace.id, "email", None).await;
     let address = format!("{}@example.test", crate::kit::unique("bare"));
@@ -145,11 +145,11 @@ async fn a_test_to_a_bare_address_marks_the_address_that_the_source_names() {
     };
     gateway("email", &bounce(json!(address))).await;
     assert_eq!(suppressed(&workspace, "email", &address).await, "hard_bounce delivery");
-    assert_eq!(told(reference, 1).await, ["bounced hard"]);
+    assert_eq!(recorded(reference, 1).await, ["bounced hard"]);
 }
 
 #[tokio::test]
-async fn nobody_is_believed_without_a_proof_and_nothing_unknown_is_a_fault() {
+async fn unsigned_callbacks_are_refused_and_unknown_ones_ignored() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let path = "/callbacks/generic/email";
@@ -161,10 +161,10 @@ async fn nobody_is_believed_without_a_proof_and_nothing_unknown_is_a_fault() {
     ask(signed(path, "webhook", now_s() - 310, body), 401).await;
     ask(signed(path, "webhook", now_s() + 310, body), 401).await;
     ask(signed(path, "svix", now_s(), body), 401).await;
-    assert!(told(message.reference, 0).await.is_empty());
+    assert!(recorded(message.reference, 0).await.is_empty());
 
     let fine = |body: &str| signed(path, "webhook", now_s(), body.as_bytes());
-    ask(fine(r#"{"type": "delivered", "id": "nobody-knows"}"#), 200).await;
+    ask(fine(r#"{"type": "delivered", "id": "unknown-id"}"#), 200).await;
     let foreign = json!({"type": "delivered", "messageId": message.reference.message,
         "workspace": Workspace::new().await.id});
     ask(fine(&foreign.to_string()), 200).await;
@@ -175,5 +175,8 @@ async fn nobody_is_believed_without_a_proof_and_nothing_unknown_is_a_fault() {
     ask(signed("/callbacks/generic/fax", "webhook", now_s(), body), 404).await;
     let large = vec![b' '; (2 << 20) + 1];
     ask(signed(path, "webhook", now_s(), &large), 413).await;
-    assert!(told(message.reference, 0).await.is_empty(), "what is of another channel or workspace");
+    assert!(
+        recorded(message.reference, 0).await.is_empty(),
+        "what is of another channel or workspace"
+    );
 }

@@ -1,4 +1,4 @@
-//! Mail that comes back: by our own mail server and handed over by another's.
+//! Bounce and complaint mail, to the built-in mail server and forwarded by another one.
 
 use serde_json::json;
 use tokio::{
@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::fixture::{Message, ask, consent, now_s, sent, signed, suppressed, told};
+use super::fixture::{Message, ask, consent, now_s, recorded, sent, signed, suppressed};
 use crate::kit::{Client, Workspace, server};
 
 const POSTFIX: &str = include_str!("../../callbacks/model/mail/fixtures/postfix.eml");
@@ -21,8 +21,8 @@ fn about(fixture: &str, message: &Message) -> String {
         .replace('\n', "\r\n")
 }
 
-/// Says lines to the mail server, and gives the code it answers each with.
-async fn say(lines: &[&str]) -> Vec<String> {
+/// Sends lines to the mail server; returns the code of each reply.
+async fn smtp_session(lines: &[&str]) -> Vec<String> {
     let stream = TcpStream::connect(server().mail.unwrap()).await.unwrap();
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
@@ -42,54 +42,54 @@ async fn say(lines: &[&str]) -> Vec<String> {
     codes
 }
 
-async fn hand_over(message: &Message, mail: &str) {
+async fn deliver(message: &Message, mail: &str) {
     let to = format!("RCPT TO:<{}>", message.reference.bounce_address("bounce.example.test"));
     let mail = format!("{}\r\n.", mail.trim_end());
     let lines = ["EHLO mx.example.test", "MAIL FROM:<> SIZE=2000", &to, "DATA", &mail, "QUIT"];
-    assert_eq!(say(&lines).await, ["220", "250", "250", "250", "354", "250", "221"]);
+    assert_eq!(smtp_session(&lines).await, ["220", "250", "250", "250", "354", "250", "221"]);
 }
 
 #[tokio::test]
-async fn a_bounce_comes_back_to_its_own_address() {
+async fn a_bounce_mail_is_matched_by_its_return_address() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
-    hand_over(&message, &about(DELAYED, &message)).await;
+    deliver(&message, &about(DELAYED, &message)).await;
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
     for _ in 0..2 {
-        hand_over(&message, &about(POSTFIX, &message)).await;
+        deliver(&message, &about(POSTFIX, &message)).await;
     }
-    assert_eq!(told(message.reference, 2).await, ["bounced hard 5.1.1", "deferred 4.4.1"]);
+    assert_eq!(recorded(message.reference, 2).await, ["bounced hard 5.1.1", "deferred 4.4.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
     let email = consent(&workspace, &message.user, "email").await;
     assert_eq!((&email["isValid"], &email["bounceCount"]), (&json!(false), &json!(1)));
 }
 
 #[tokio::test]
-async fn a_complaint_comes_back_by_mail() {
+async fn a_complaint_mail_is_processed() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
-    hand_over(&message, &about(ARF, &message)).await;
-    assert_eq!(told(message.reference, 1).await, ["complained abuse"]);
+    deliver(&message, &about(ARF, &message)).await;
+    assert_eq!(recorded(message.reference, 1).await, ["complained abuse"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
 }
 
 #[tokio::test]
-async fn nobody_can_have_the_address_of_somebody_else_suppressed() {
+async fn a_forged_report_cannot_suppress_another_address() {
     let workspace = Workspace::new().await;
     let (mine, theirs) = (sent(&workspace, "email").await, sent(&workspace, "email").await);
     let forged = about(POSTFIX, &mine).replace(&mine.email, &theirs.email);
-    hand_over(&mine, &forged).await;
-    assert_eq!(told(mine.reference, 1).await, ["bounced hard 5.1.1"]);
+    deliver(&mine, &forged).await;
+    assert_eq!(recorded(mine.reference, 1).await, ["bounced hard 5.1.1"]);
     for message in [&mine, &theirs] {
         assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
         assert!(consent(&workspace, &message.user, "email").await.is_null());
     }
-    assert!(told(theirs.reference, 0).await.is_empty());
+    assert!(recorded(theirs.reference, 0).await.is_empty());
 }
 
 #[tokio::test]
-async fn the_mail_server_takes_nothing_else() {
-    let codes = say(&[
+async fn the_mail_server_refuses_all_other_mail() {
+    let codes = smtp_session(&[
         "EHLO mx.example.test",
         "MAIL FROM:<a@example.test>",
         "RCPT TO:<postmaster@example.test>",
@@ -102,7 +102,7 @@ async fn the_mail_server_takes_nothing_else() {
 }
 
 #[tokio::test]
-async fn another_mail_server_hands_over_what_it_got() {
+async fn a_mail_server_can_forward_received_reports() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let path = "/callbacks/email/raw";
@@ -116,20 +116,20 @@ async fn another_mail_server_hands_over_what_it_got() {
     ask(signed(path, "webhook", now_s(), deep.as_bytes()), 400).await;
     ask(signed(path, "webhook", now_s(), b"Subject: a letter\r\n\r\nHello"), 200).await;
     ask(signed(path, "webhook", now_s(), mail.as_bytes()), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["bounced hard 5.1.1"]);
+    assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
 
 #[tokio::test]
-async fn mail_that_names_nothing_but_the_address_is_about_nothing() {
+async fn a_report_that_names_only_an_address_is_ignored() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "email").await;
     let mail = POSTFIX.replace("b+REFERENCE", "bounces").replace("REFERENCE", "1234");
     let mail = about(&mail, &message);
     ask(signed("/callbacks/email/raw", "webhook", now_s(), mail.as_bytes()), 200).await;
-    // Heard after it is what names the message, and is the first that was heard of it.
+    // A later report names the message; it is the first one recorded.
     let delayed = about(DELAYED, &message);
     ask(signed("/callbacks/email/raw", "webhook", now_s(), delayed.as_bytes()), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["deferred 4.4.1"]);
+    assert_eq!(recorded(message.reference, 1).await, ["deferred 4.4.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
 }

@@ -1,8 +1,8 @@
 //! Callbacks: each source is authenticated by its own scheme; a report is applied once.
 
+pub(crate) mod early_refusals;
 mod email;
 pub(crate) mod fixture;
 mod generic;
-pub(crate) mod heads;
 mod mail;
 mod phone;

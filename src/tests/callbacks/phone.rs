@@ -1,4 +1,4 @@
-//! The callbacks of messages to phones, and what people write back.
+//! Callbacks of messages to phones, and inbound messages.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::Clock;
@@ -13,7 +13,7 @@ use web::auth::{
 
 use super::fixture::{
     META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, ask, basic, consent, gateway, hash, history,
-    message, number, sent, suppressed, told,
+    message, number, recorded, sent, suppressed,
 };
 use crate::kit::{Client, Workspace, server, unique};
 
@@ -49,7 +49,7 @@ async fn text(from: &str, sid: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn twilio_is_heard_by_its_signature_over_the_address_and_the_form() {
+async fn twilio_callbacks_are_verified_by_signature_of_url_and_form() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "sms").await;
     let fields = [("MessageSid", "not-kept-yet"), ("MessageStatus", "delivered")];
@@ -71,16 +71,16 @@ async fn twilio_is_heard_by_its_signature_over_the_address_and_the_form() {
     )
     .await;
     ask(by_twilio("", TWILIO_TOKEN, &[]), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["delivered"]);
+    assert_eq!(recorded(message.reference, 1).await, ["delivered"]);
 }
 
 #[tokio::test]
-async fn a_number_that_twilio_knows_to_be_opted_out_is_here_too() {
+async fn a_number_opted_out_at_twilio_is_opted_out_here() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "sms").await;
     ask(status(&message, "failed", "21610"), 200).await;
     ask(status(&message, "failed", "21610"), 200).await;
-    assert_eq!(told(message.reference, 2).await, ["failed 21610", "unsubscribed"]);
+    assert_eq!(recorded(message.reference, 2).await, ["failed 21610", "unsubscribed"]);
     assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "unsubscribe provider");
     assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "unsubscribed");
 }
@@ -113,14 +113,14 @@ async fn person(workspace: &Workspace, phone: &str) -> String {
 }
 
 #[tokio::test]
-async fn stop_is_heard_everywhere_and_start_takes_it_back_where_the_number_was_written_to_last() {
+async fn stop_opts_out_everywhere_and_start_opts_in_where_the_number_was_last_messaged() {
     let organization = unique("organization");
     let (one, two) = (sibling(&organization).await, sibling(&organization).await);
     let other = sibling(&unique("organization")).await;
     let phone = number();
     let first = person(&one, &phone).await;
     let elsewhere = person(&other, &phone).await;
-    // As somebody wrote it down without its plus.
+    // The same number, stored without its plus.
     let second = person(&two, phone.trim_start_matches('+')).await;
     let (stop, start) = (unique("SM"), unique("SM"));
     assert!(text(&phone, &stop, "Stop please").await.contains("<Response/>"));
@@ -133,7 +133,7 @@ async fn stop_is_heard_everywhere_and_start_takes_it_back_where_the_number_was_w
         assert!(consent(workspace, user, "whatsapp").await.is_null(), "texts are not WhatsApp");
     }
     assert_eq!(consent(&other, &elsewhere, "sms").await["status"], "unsubscribed");
-    // Nobody has written to the number yet, so that there is nothing it could answer.
+    // No message was sent to the number yet, so there is none it could answer.
     text(&phone, &unique("SM"), "start").await;
     assert_eq!(consent(&one, &first, "sms").await["status"], "unsubscribed");
     message(other.id, "sms", Some(&elsewhere)).await;
@@ -161,7 +161,7 @@ async fn stop_is_heard_everywhere_and_start_takes_it_back_where_the_number_was_w
 }
 
 #[tokio::test]
-async fn a_gateway_may_hand_on_what_people_write() {
+async fn a_gateway_can_forward_inbound_messages() {
     let workspace = Workspace::new().await;
     let phone = number();
     let user = person(&workspace, &phone).await;
@@ -181,7 +181,7 @@ fn by_meta(secret: &str, body: &str) -> RequestBuilder {
 }
 
 #[tokio::test]
-async fn meta_finds_the_place_and_is_heard_by_its_secret() {
+async fn meta_verifies_the_endpoint_and_its_callbacks_are_signed() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "whatsapp").await;
     let question = |token: &str| {
@@ -208,7 +208,7 @@ async fn meta_finds_the_place_and_is_heard_by_its_secret() {
     for what in ["sent", "delivered", "read", "read"] {
         ask(by_meta(META_SECRET, &status(what)), 200).await;
     }
-    assert_eq!(told(message.reference, 2).await, ["delivered", "opened"]);
+    assert_eq!(recorded(message.reference, 2).await, ["delivered", "opened"]);
     let stop = change(&json!({"metadata": {"display_phone_number": "15550001111"}, "messages": [
         {"from": message.phone.trim_start_matches('+'), "id": unique("wamid"), "timestamp": "1", "type": "text",
          "text": {"body": "STOP"}}]}));
@@ -217,7 +217,7 @@ async fn meta_finds_the_place_and_is_heard_by_its_secret() {
 }
 
 #[tokio::test]
-async fn infobip_is_heard_by_its_password() {
+async fn infobip_callbacks_are_verified_by_password() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "viber").await;
     let path = "/callbacks/viber/infobip";
@@ -227,5 +227,5 @@ async fn infobip_is_heard_by_its_password() {
     ask(unsigned, 401).await;
     ask(basic(path, &json!("x")), 400).await;
     ask(basic(path, &report), 200).await;
-    assert_eq!(told(message.reference, 1).await, ["delivered"]);
+    assert_eq!(recorded(message.reference, 1).await, ["delivered"]);
 }

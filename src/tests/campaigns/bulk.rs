@@ -1,4 +1,4 @@
-//! One thing done to many campaigns, each answered on its own.
+//! Bulk calls: one change to many campaigns, each answered separately.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ const ABSENT: &str = "00000000-0000-7000-8000-00000000dead";
 const NOT_FOUND: &str = "Campaign not found";
 
 #[tokio::test]
-async fn good_foreign_and_malformed_ids_are_answered_each_on_its_own() {
+async fn bulk_calls_answer_each_id_separately() {
     let (workspace, other) = (Workspace::new().await, Workspace::new().await);
     let api = &workspace.api;
     let theirs = made(&other.api, &email("theirs")).await;
@@ -40,7 +40,7 @@ async fn good_foreign_and_malformed_ids_are_answered_each_on_its_own() {
 }
 
 #[tokio::test]
-async fn states_decide_for_each_alone() {
+async fn bulk_calls_check_each_campaigns_status_separately() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let draft = made(api, &email("draft")).await;
@@ -69,7 +69,7 @@ async fn states_decide_for_each_alone() {
 }
 
 #[tokio::test]
-async fn tags_are_added_and_never_taken_away() {
+async fn bulk_tagging_adds_tags_and_removes_none() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let tag = async |campaign: &Value, tags: Value| {
@@ -105,7 +105,7 @@ async fn tags_are_added_and_never_taken_away() {
 }
 
 #[tokio::test]
-async fn a_call_holds_one_to_two_hundred_ids() {
+async fn a_bulk_call_takes_1_to_200_ids() {
     let workspace = Workspace::new().await;
     for suffix in ["delete", "archive", "unarchive", "duplicate", "tag"] {
         let ask = async |ids: Value, status: u16| {

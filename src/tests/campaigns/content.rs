@@ -1,5 +1,4 @@
-//! What a campaign says, over HTTP: kept and returned as it was sent, whatever the channel; what is wrong is told
-//! with its place.
+//! Content of campaigns, over HTTP: stored and returned unchanged on every channel; errors have their path.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +52,7 @@ fn messages() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn messages_of_every_channel_come_back_as_they_were_sent() {
+async fn messages_of_every_channel_read_back_unchanged() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     for (channel, content) in messages() {
@@ -77,7 +76,7 @@ async fn messages_of_every_channel_come_back_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn every_wrong_field_of_every_variant_is_told() {
+async fn every_invalid_field_of_every_variant_is_reported() {
     let workspace = Workspace::new().await;
     let body = json!({"name": "n", "channel": "email", "variants": [
         {"id": "a", "name": "A", "weight": 101, "message": {"subject": "a\r\nBcc: x@y.test", "html": "\n {{ a | b }}"}},
@@ -109,7 +108,7 @@ async fn every_wrong_field_of_every_variant_is_told() {
 }
 
 #[tokio::test]
-async fn drafts_are_saved_half_done() {
+async fn incomplete_drafts_are_saved() {
     let workspace = Workspace::new().await;
     let channels =
         ["email", "sms", "viber", "push", "whatsapp", "webhook", "ai_optimized", "in_app"];
@@ -125,7 +124,7 @@ async fn drafts_are_saved_half_done() {
 }
 
 #[tokio::test]
-async fn bombs_are_refused_at_once() {
+async fn liquid_templates_that_explode_are_refused_quickly() {
     let workspace = Workspace::new().await;
     let css = |css: String| saying("in_app", &json!({"style": {"customCss": css}}));
     let html = |html: String| saying("email", &json!({"html": html}));
@@ -150,7 +149,7 @@ async fn bombs_are_refused_at_once() {
 }
 
 #[tokio::test]
-async fn a_message_that_chooses_its_channel_keeps_the_fields_of_others() {
+async fn an_ai_optimized_message_keeps_the_fields_of_every_channel() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let message = json!({"subject": "Hi", "text": "x", "title": "T", "body": "B", "x": {"n": [1, {"y": "{{"}]}});

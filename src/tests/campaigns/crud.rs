@@ -1,4 +1,4 @@
-//! Making, reading, changing and deleting one campaign.
+//! Creating, reading, changing and deleting one campaign.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{email, email_with, id, in_ms, made, put, read, triggered};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn a_new_campaign_is_a_draft_and_reads_back_whole() {
+async fn a_new_campaign_is_a_draft_and_reads_back_complete() {
     let workspace = Workspace::new().await;
     let body = email_with("  Spring  ", json!({"tags": ["a", " b ", "a"], "description": "d"}));
     let campaign = made(&workspace.api, &body).await;
@@ -44,7 +44,7 @@ async fn a_new_campaign_is_a_draft_and_reads_back_whole() {
 }
 
 #[tokio::test]
-async fn a_campaign_with_a_time_is_scheduled_unless_it_says_draft() {
+async fn a_campaign_with_a_send_time_is_scheduled_unless_sent_as_draft() {
     let workspace = Workspace::new().await;
     let at = in_ms(3_600_000);
     let schedule = json!({"sendType": "scheduled", "scheduledAt": at});
@@ -77,7 +77,7 @@ async fn a_campaign_with_a_time_is_scheduled_unless_it_says_draft() {
 }
 
 #[tokio::test]
-async fn a_time_that_is_over_is_named_among_the_other_faults() {
+async fn a_send_time_in_the_past_is_listed_with_the_other_errors() {
     let workspace = Workspace::new().await;
     let fields =
         json!({"name": "", "sendType": "sometimes", "scheduledAt": "2020-01-01T00:00:00Z"});
@@ -92,7 +92,7 @@ async fn a_time_that_is_over_is_named_among_the_other_faults() {
 }
 
 #[tokio::test]
-async fn every_field_that_is_wrong_is_named() {
+async fn every_invalid_field_is_named() {
     let workspace = Workspace::new().await;
     let answer = workspace.api.post("/campaigns", &json!({}), 400).await;
     assert_eq!(
@@ -128,7 +128,7 @@ async fn every_field_that_is_wrong_is_named() {
 }
 
 #[tokio::test]
-async fn each_limit_holds_at_its_boundary_and_not_one_past_it() {
+async fn each_limit_accepts_its_maximum_and_refuses_one_more() {
     let workspace = Workspace::new().await;
     let variants = |count: usize| {
         let variant = &email("v")["variants"][0];
@@ -164,7 +164,7 @@ async fn each_limit_holds_at_its_boundary_and_not_one_past_it() {
 }
 
 #[tokio::test]
-async fn a_body_may_hold_eight_mebibytes_and_not_more() {
+async fn a_body_may_have_8_mib_and_not_more() {
     let workspace = Workspace::new().await;
     let padding = |bytes: usize| {
         let body = email("big").to_string();
@@ -176,7 +176,7 @@ async fn a_body_may_hold_eight_mebibytes_and_not_more() {
 }
 
 #[tokio::test]
-async fn a_change_touches_what_was_sent_and_null_removes() {
+async fn a_patch_changes_only_sent_fields_and_null_removes() {
     let workspace = Workspace::new().await;
     let body = email_with("Spring", json!({"description": "d", "tags": ["a"]}));
     let campaign = made(&workspace.api, &body).await;
@@ -260,7 +260,7 @@ async fn a_subscription_category_is_an_active_list_of_the_workspace() {
 }
 
 #[tokio::test]
-async fn what_never_ran_is_gone_and_what_ran_is_archived() {
+async fn deleting_removes_drafts_and_archives_campaigns_that_ran() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let delete = async |campaign: &Value, status: u16| {
@@ -282,7 +282,7 @@ async fn what_never_ran_is_gone_and_what_ran_is_archived() {
 }
 
 #[tokio::test]
-async fn hostile_bodies_are_refused_and_never_an_error_of_ours() {
+async fn hostile_campaign_bodies_are_4xx_and_never_5xx() {
     let workspace = Workspace::new().await;
     let deep =
         [r#"{"name":"n","channel":"in_app","targeting":"#, &"[".repeat(10_000), "}"].concat();

@@ -1,4 +1,4 @@
-//! The history: who did what to a campaign, and what it changed.
+//! The history of a campaign: calls, actors and changes.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{call, email, id, made, put, triggered};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn every_call_is_told_newest_first_with_its_actor_and_changes() {
+async fn history_lists_every_call_newest_first_with_actor_and_changes() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &triggered("one")).await;
@@ -21,9 +21,9 @@ async fn every_call_is_told_newest_first_with_its_actor_and_changes() {
     call(api, &campaign, "send", 409).await;
     let answer = api.get(format!("/campaigns/{}/history", id(&campaign)), 200).await.json();
     let items = answer["items"].as_array().unwrap();
-    let told: Vec<&str> = items.iter().map(|it| it["action"].as_str().unwrap()).collect();
+    let actions: Vec<&str> = items.iter().map(|it| it["action"].as_str().unwrap()).collect();
     assert_eq!(
-        told,
+        actions,
         [
             "unarchived",
             "archived",
@@ -37,7 +37,7 @@ async fn every_call_is_told_newest_first_with_its_actor_and_changes() {
             "created",
         ]
     );
-    assert_eq!(answer["total"], told.len());
+    assert_eq!(answer["total"], actions.len());
     let key = campaign["createdBy"].as_str().unwrap().strip_prefix("api_key:").unwrap();
     for item in items {
         assert_eq!(item["actor"], json!({"type": "api_key", "id": key}));
@@ -78,7 +78,7 @@ async fn a_page_holds_fifty_unless_asked_and_two_hundred_at_most() {
 }
 
 #[tokio::test]
-async fn long_values_are_told_by_their_length() {
+async fn history_shows_long_values_by_their_length() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &email("one")).await;

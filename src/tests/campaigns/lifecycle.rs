@@ -1,4 +1,4 @@
-//! The calls that move a campaign, and what time does to one.
+//! Lifecycle calls of a campaign, and transitions by time.
 
 use campaigns::ops;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn status(campaign: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_triggered_campaign_goes_live_halts_goes_on_and_is_called_off() {
+async fn a_triggered_campaign_can_be_launched_paused_resumed_and_cancelled() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let draft = made(api, &triggered("t")).await;
@@ -39,7 +39,7 @@ async fn a_triggered_campaign_goes_live_halts_goes_on_and_is_called_off() {
 }
 
 #[tokio::test]
-async fn a_campaign_without_a_carrier_fails_with_the_reason_and_can_be_retried() {
+async fn a_campaign_without_a_provider_fails_with_the_reason_and_can_be_retried() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &email("one-time")).await;
@@ -61,18 +61,18 @@ async fn a_campaign_without_a_carrier_fails_with_the_reason_and_can_be_retried()
     let second = failed().await;
     assert_eq!(second["occurrence"], 1, "a retry goes on with the same occurrence");
     let answer = api.get(format!("/campaigns/{}/history", id(&campaign)), 200).await.json();
-    let told: Vec<&str> = answer["items"]
+    let actions: Vec<&str> = answer["items"]
         .as_array()
         .unwrap()
         .iter()
         .map(|it| it["action"].as_str().unwrap())
         .collect();
-    assert_eq!(told, ["failed", "launched", "retried", "failed", "sent", "created"]);
+    assert_eq!(actions, ["failed", "launched", "retried", "failed", "sent", "created"]);
     assert_eq!(answer["items"][0]["actor"], json!({"type": "system", "id": null}));
 }
 
 #[tokio::test]
-async fn a_scheduled_campaign_is_taken_up_when_its_time_has_come() {
+async fn a_scheduled_campaign_starts_at_its_time() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(1000)});
@@ -87,7 +87,7 @@ async fn a_scheduled_campaign_is_taken_up_when_its_time_has_come() {
 }
 
 #[tokio::test]
-async fn a_time_missed_by_more_than_a_day_is_not_made_up_for() {
+async fn a_schedule_missed_by_more_than_a_day_is_not_sent() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let minute = 60_000;
@@ -107,7 +107,7 @@ async fn a_time_missed_by_more_than_a_day_is_not_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_paused_schedule_waits_again_while_its_time_is_to_come() {
+async fn a_resumed_schedule_still_waits_for_its_time() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let at = in_ms(3_600_000);
@@ -143,7 +143,7 @@ async fn a_recurring_campaign_waits_for_its_next_time_until_it_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_recurring_campaign_that_went_out_often_enough_completes_instead_of_going_on() {
+async fn a_recurring_campaign_completes_after_its_last_occurrence() {
     let workspace = Workspace::new().await;
     let mut body = recurring("daily");
     body["recurringSchedule"]["maxOccurrences"] = json!(3);
@@ -173,7 +173,7 @@ async fn only_a_one_time_campaign_that_finished_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_was_under_way_comes_out_of_the_archive_paused() {
+async fn a_running_campaign_is_unarchived_as_paused() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let draft = made(api, &email("d")).await;
@@ -206,7 +206,7 @@ async fn what_was_under_way_comes_out_of_the_archive_paused() {
 }
 
 #[tokio::test]
-async fn edits_of_a_live_campaign_wait_until_they_are_published() {
+async fn edits_of_a_live_campaign_are_pending_until_published() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     for body in [triggered("old"), recurring("old")] {
@@ -242,7 +242,7 @@ async fn edits_of_a_live_campaign_wait_until_they_are_published() {
 }
 
 #[tokio::test]
-async fn what_can_be_edited_depends_on_where_it_stands() {
+async fn the_status_decides_which_fields_can_be_edited() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     for ended in ["active", "completed"] {
@@ -293,11 +293,11 @@ async fn of_twenty_racing_calls_one_is_answered_200_and_the_rest_409() {
         assert_eq!(answers, expected, "{suffix}");
     }
     let answer = api.get(format!("/campaigns/{}/history", id(&campaign)), 200).await.json();
-    assert_eq!(answer["total"], 5, "each is told once");
+    assert_eq!(answer["total"], 5, "each call is recorded once");
 }
 
 #[tokio::test]
-async fn racing_edits_all_land_and_none_undoes_another() {
+async fn concurrent_edits_are_all_applied() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &email("x")).await;
@@ -331,7 +331,7 @@ async fn racing_edits_all_land_and_none_undoes_another() {
 }
 
 #[tokio::test]
-async fn a_call_needs_no_body_and_takes_none_that_is_wrong() {
+async fn a_lifecycle_call_needs_no_body_and_refuses_an_invalid_one() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &triggered("t")).await;
@@ -343,7 +343,7 @@ async fn a_call_needs_no_body_and_takes_none_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_copy_is_a_draft_of_what_is_live() {
+async fn a_copy_is_a_draft_of_the_live_version() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let live = in_status(&workspace, &triggered("Spring"), "active").await;
@@ -364,7 +364,7 @@ async fn a_copy_is_a_draft_of_what_is_live() {
 }
 
 #[tokio::test]
-async fn a_campaign_that_cannot_be_read_does_not_stand_in_the_way_of_others() {
+async fn an_unreadable_campaign_does_not_block_others() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(3_600_000)});
@@ -380,14 +380,14 @@ async fn a_campaign_that_cannot_be_read_does_not_stand_in_the_way_of_others() {
 }
 
 #[tokio::test]
-async fn what_was_found_settled_is_not_over_while_its_campaign_is_halted() {
+async fn a_settled_run_does_not_complete_a_paused_campaign() {
     let workspace = Workspace::new().await;
     let campaign = in_status(&workspace, &recurring("halted"), "paused").await;
     let settle = async || {
         let (tenant, run) = (workspace.id, (id(&campaign).parse().unwrap(), 0));
         server().with(async move |app| ops::settle(&app, tenant, run).await.unwrap()).await
     };
-    assert!(!settle().await, "when it goes on, somebody has to look again");
+    assert!(!settle().await, "a resumed campaign is checked again");
     assert_eq!(status(&read(&workspace.api, &campaign).await), "paused");
     call(&workspace.api, &campaign, "cancel", 200).await;
     assert!(settle().await, "nothing comes after that");

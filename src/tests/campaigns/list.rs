@@ -13,7 +13,7 @@ async fn names(workspace: &Workspace, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_filter_finds_what_it_says_and_they_narrow_together() {
+async fn each_list_filter_matches_and_filters_combine() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     made(api, &email_with("Spring Sale", json!({"tags": ["vip", "eu,west"]}))).await;
@@ -53,7 +53,7 @@ async fn each_filter_finds_what_it_says_and_they_narrow_together() {
 }
 
 #[tokio::test]
-async fn campaigns_are_found_by_who_made_and_who_edited_them() {
+async fn campaigns_are_filtered_by_creator_and_editor() {
     let workspace = Workspace::new().await;
     let second = workspace.with_scopes("campaigns:*").await;
     let first = made(&workspace.api, &email("first")).await;
@@ -68,11 +68,11 @@ async fn campaigns_are_found_by_who_made_and_who_edited_them() {
     let edited = put(&second, &first, json!({"description": "d"}), 200).await.json();
     assert_eq!((&edited["createdBy"], &edited["updatedBy"]), (&json!(one), &json!(two)));
     assert_eq!(names(&workspace, &format!("?editedBy={bare}")).await, ["second", "first"]);
-    assert_eq!(names(&workspace, "?createdBy=nobody").await, [""; 0]);
+    assert_eq!(names(&workspace, "?createdBy=unknown").await, [""; 0]);
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_and_say_where_they_are() {
+async fn pages_of_campaigns_are_consecutive_and_report_their_position() {
     let workspace = Workspace::new().await;
     for n in 0..5 {
         made(&workspace.api, &email(&format!("c{n}"))).await;
@@ -111,7 +111,7 @@ async fn pages_follow_each_other_and_say_where_they_are() {
 }
 
 #[tokio::test]
-async fn words_that_are_not_known_are_refused_by_name() {
+async fn unknown_filter_values_are_refused_by_name() {
     let workspace = Workspace::new().await;
     for (query, problem) in [
         ("?status=draft,gone", "status must be one of: draft, scheduled, active"),
@@ -127,7 +127,7 @@ async fn words_that_are_not_known_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_page_that_would_not_fit_into_memory_is_refused_before_it_is_read() {
+async fn an_oversized_page_of_campaigns_is_refused_before_it_is_read() {
     let workspace = Workspace::new().await;
     for n in 0..3 {
         let campaign = made(&workspace.api, &email(&format!("c{n}"))).await;

@@ -1,9 +1,10 @@
-//! `/campaigns`: made, read, changed, moved from state to state, over HTTP on the real engines.
+//! `/campaigns`: creating, reading, changing and the lifecycle, over HTTP on the real engines.
 
 mod bulk;
 mod content;
 mod crud;
 mod history;
+mod isolation;
 mod lifecycle;
 mod list;
 mod preview_launch;
@@ -16,7 +17,6 @@ mod spam_check;
 mod sto;
 mod trial;
 mod versions;
-mod walls;
 
 use serde_json::{Value, json};
 

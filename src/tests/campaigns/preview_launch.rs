@@ -1,4 +1,4 @@
-//! What launching a campaign would do.
+//! `preview-launch`: the audience of a launch before it happens.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn adds_up(preview: &Value) {
 }
 
 #[tokio::test]
-async fn whom_an_email_does_not_reach_is_counted_by_its_reason() {
+async fn a_launch_preview_counts_unreachable_profiles_by_reason() {
     let workspace = Workspace::new().await;
     let none = json!({});
     let ids = people(
@@ -141,14 +141,14 @@ async fn an_audience_is_divided_among_variants_control_group_and_limits() {
     assert_eq!(shown["schedule"]["estimatedDurationMinutes"], 0);
     assert_eq!(check(&shown, "control_vs_rate_limit")["status"], "warn");
 
-    let nobody = json!({"targeting": {"userIds": ["nobody"]}});
-    let shown = preview(&workspace, &made(&workspace.api, &webhook(nobody)).await).await;
+    let unmatched = json!({"targeting": {"userIds": ["unknown"]}});
+    let shown = preview(&workspace, &made(&workspace.api, &webhook(unmatched)).await).await;
     adds_up(&shown);
     assert_eq!(shown["audience"]["matched"], 0);
 }
 
 #[tokio::test]
-async fn who_is_in_their_quiet_time_is_told_by_their_own_clocks() {
+async fn a_launch_preview_counts_quiet_time_by_local_time() {
     let workspace = Workspace::new().await;
     people(
         &workspace,
@@ -187,7 +187,7 @@ async fn who_is_in_their_quiet_time_is_told_by_their_own_clocks() {
 }
 
 #[tokio::test]
-async fn a_schedule_that_is_none_is_told() {
+async fn a_launch_preview_reports_an_invalid_schedule() {
     let workspace = Workspace::new().await;
     for fields in [
         json!({"sendType": "scheduled"}),
@@ -214,7 +214,7 @@ async fn a_schedule_that_is_none_is_told() {
 }
 
 #[tokio::test]
-async fn only_a_transactional_list_lets_a_campaign_reach_who_opted_out() {
+async fn only_a_transactional_list_reaches_opted_out_profiles() {
     let workspace = Workspace::new().await;
     let list = |kind: &'static str| {
         let api = workspace.api.clone();
@@ -254,7 +254,7 @@ async fn only_a_transactional_list_lets_a_campaign_reach_who_opted_out() {
 }
 
 #[tokio::test]
-async fn a_campaign_that_is_live_cannot_be_launched_again() {
+async fn a_live_campaign_cannot_be_launched_again() {
     let workspace = Workspace::new().await;
     let campaign = made(
         &workspace.api,

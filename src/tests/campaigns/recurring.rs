@@ -1,4 +1,4 @@
-//! Where a recurring campaign stands, and its trial of variants.
+//! Status of a recurring campaign, and restarts of its variant trial.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{call, email, email_with, id, made, put, recurring};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn a_recurring_campaign_tells_where_it_stands() {
+async fn a_recurring_campaign_reports_its_schedule_status() {
     let workspace = Workspace::new().await;
     let mut body = recurring("Daily");
     body["recurringSchedule"]["maxOccurrences"] = json!(3);
@@ -42,7 +42,7 @@ async fn a_recurring_campaign_tells_where_it_stands() {
 }
 
 #[tokio::test]
-async fn others_have_no_such_status_and_strangers_see_nothing() {
+async fn only_recurring_campaigns_of_the_workspace_have_a_schedule_status() {
     let workspace = Workspace::new().await;
     let once = made(&workspace.api, &email("Once")).await;
     let path = format!("/campaigns/{}/recurring-status", id(&once));
@@ -55,7 +55,7 @@ async fn others_have_no_such_status_and_strangers_see_nothing() {
     let stranger = Workspace::new().await;
     for path in ["recurring-status", "sto-coverage", "rl-stats"] {
         stranger.api.get(format!("/campaigns/{}/{path}", id(&theirs)), 404).await;
-        stranger.api.get(format!("/campaigns/nobody/{path}"), 404).await;
+        stranger.api.get(format!("/campaigns/unknown/{path}"), 404).await;
     }
     for path in ["retest-ab", "preview-launch", "launch-rl", "pause-rl", "resume-rl"] {
         call(&stranger.api, &theirs, path, 404).await;
@@ -63,7 +63,7 @@ async fn others_have_no_such_status_and_strangers_see_nothing() {
 }
 
 #[tokio::test]
-async fn a_trial_of_variants_begins_anew() {
+async fn a_variant_trial_can_be_restarted() {
     let workspace = Workspace::new().await;
     let mut body = recurring("Tried");
     let plain = made(&workspace.api, &body).await;
@@ -101,7 +101,7 @@ async fn a_trial_of_variants_begins_anew() {
 }
 
 #[tokio::test]
-async fn racing_trials_each_have_a_round_of_their_own() {
+async fn concurrent_trial_restarts_get_distinct_round_numbers() {
     let workspace = Workspace::new().await;
     let mut body = recurring("Tried");
     body["abTestConfig"] = json!({});

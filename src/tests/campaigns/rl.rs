@@ -1,4 +1,4 @@
-//! Campaigns that learn which of their variants earn rewards.
+//! Campaigns with reinforcement learning.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn near(value: &Value, expected: f64) -> bool {
 }
 
 #[tokio::test]
-async fn a_campaign_begins_to_learn_from_nothing() {
+async fn a_learning_campaign_starts_without_results() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &choices()).await;
     let plan =
@@ -72,7 +72,7 @@ async fn a_campaign_begins_to_learn_from_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_learnt_is_reckoned_with() {
+async fn rl_stats_follow_recorded_outcomes() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &choices()).await;
     launch(&workspace.api, &campaign, json!({}), 200).await;
@@ -103,23 +103,26 @@ async fn what_was_learnt_is_reckoned_with() {
     assert!(near(&better["allocation"], 0.95) && near(&worse["allocation"], 0.05));
     assert!(stats["estimatedLiftVsUniform"].as_f64().unwrap() > 0.05);
 
-    let asked = json!({"pathIds": ["p"], "variantIds": ["a", "nobody"]});
+    let asked = json!({"pathIds": ["p"], "variantIds": ["a", "unknown"]});
     let warmth = workspace.api.post("/campaigns/ml-path-warmth", &asked, 200).await.json();
     assert_eq!(
         warmth["items"],
         json!([
             {"id": "p", "observations": 0, "required": 100, "warmth": 0.0, "state": "cold"},
             {"id": "a", "observations": 1000, "required": 100, "warmth": 1.0, "state": "warm"},
-            {"id": "nobody", "observations": 0, "required": 100, "warmth": 0.0, "state": "cold"},
+            {"id": "unknown", "observations": 0, "required": 100, "warmth": 0.0, "state": "cold"},
         ])
     );
     let stranger = Workspace::new().await;
     let warmth = stranger.api.post("/campaigns/ml-path-warmth", &asked, 200).await.json();
-    assert_eq!(warmth["items"][1]["observations"], 0, "another workspace's variants are nobody's");
+    assert_eq!(
+        warmth["items"][1]["observations"], 0,
+        "variants of another workspace are not counted"
+    );
 }
 
 #[tokio::test]
-async fn learning_pauses_and_goes_on_with_what_it_knows() {
+async fn paused_learning_resumes_with_its_state() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &choices()).await;
     for suffix in ["pause-rl", "resume-rl"] {
@@ -144,7 +147,7 @@ async fn learning_pauses_and_goes_on_with_what_it_knows() {
 }
 
 #[tokio::test]
-async fn there_must_be_something_to_choose_from() {
+async fn learning_needs_at_least_two_variants() {
     let workspace = Workspace::new().await;
     let mut body = choices();
     body["variants"].as_array_mut().unwrap().remove(2);
@@ -171,7 +174,7 @@ async fn there_must_be_something_to_choose_from() {
 }
 
 #[tokio::test]
-async fn racing_launches_have_one_winner() {
+async fn only_one_of_concurrent_launches_succeeds() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &choices()).await;
     let path = format!("/campaigns/{}/launch-rl", id(&campaign));
@@ -184,7 +187,7 @@ async fn racing_launches_have_one_winner() {
 }
 
 #[tokio::test]
-async fn warmth_is_asked_of_one_to_a_hundred_ids() {
+async fn path_warmth_takes_1_to_100_ids() {
     let workspace = Workspace::new().await;
     let ask = |body: Value, status: u16| {
         let api = workspace.api.clone();

@@ -1,4 +1,4 @@
-//! When a campaign goes out: `scheduledAt` in a zone, and schedules that come again.
+//! Schedules: `scheduledAt` in a zone, and recurring ones.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn scheduled(at: &str, zone: Option<&str>) -> Value {
     body
 }
 
-/// DELIVERY's days on which clocks jump, far enough ahead: New York, 14 March and 7 November 2032.
+/// Days on which clocks jump, far enough ahead: New York, 14 March and 7 November 2032.
 #[tokio::test]
 async fn a_scheduled_time_is_read_in_its_zone_and_returned_in_utc() {
     let workspace = Workspace::new().await;
@@ -40,7 +40,7 @@ async fn a_scheduled_time_is_read_in_its_zone_and_returned_in_utc() {
 }
 
 #[tokio::test]
-async fn a_time_that_is_none_and_a_zone_that_is_none_are_both_named() {
+async fn an_invalid_time_and_an_invalid_zone_are_both_reported() {
     let workspace = Workspace::new().await;
     let wrong = scheduled("tomorrow", Some("Mars/Olympus"));
     let refused = workspace.api.post("/campaigns", &wrong, 400).await;
@@ -61,7 +61,7 @@ async fn a_time_that_is_none_and_a_zone_that_is_none_are_both_named() {
 }
 
 #[tokio::test]
-async fn another_zone_leaves_a_time_that_was_settled() {
+async fn changing_the_zone_keeps_a_stored_send_time() {
     let workspace = Workspace::new().await;
     let campaign =
         made(&workspace.api, &scheduled("2032-07-01T09:00:00", Some("Asia/Tokyo"))).await;
@@ -89,7 +89,7 @@ async fn upcoming(workspace: &Workspace, schedule: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn schedules_of_every_frequency_come_when_they_say() {
+async fn schedules_of_every_frequency_are_due_at_their_times() {
     let workspace = Workspace::new().await;
     let daily = upcoming(
         &workspace,
@@ -120,7 +120,7 @@ async fn schedules_of_every_frequency_come_when_they_say() {
 }
 
 #[tokio::test]
-async fn cron_is_due_hourly_at_most() {
+async fn cron_schedules_are_at_most_hourly() {
     let workspace = Workspace::new().await;
     for (cron, complaint) in [
         ("*/59 * * * *", "must not be due more often than once an hour"),

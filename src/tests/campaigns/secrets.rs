@@ -1,4 +1,4 @@
-//! Credentials of webhooks: kept sealed, and shown to nobody.
+//! Credentials of webhooks: encrypted at rest and never shown.
 
 use campaigns::model::message::SecretPlace;
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn everything_shown(api: &Client, campaign: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_secret_is_sealed_where_it_is_kept_and_hidden_wherever_it_is_shown() {
+async fn a_secret_is_encrypted_at_rest_and_masked_in_answers() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &webhook(&bearer("s3cret-one"))).await;
@@ -97,7 +97,7 @@ async fn a_secret_is_sealed_where_it_is_kept_and_hidden_wherever_it_is_shown() {
         .await
         .json();
     let expected = json!([{"path": token, "op": "replace", "before": HIDDEN, "after": HIDDEN}]);
-    assert_eq!(compared["changes"], expected, "that it changed is told, and not into what");
+    assert_eq!(compared["changes"], expected, "the change is shown without the value");
     let path = format!("/campaigns/{}/versions/2/rollback", id(&campaign));
     api.send(api.request(reqwest::Method::POST, &path), 200).await;
     assert_eq!(opened(&workspace, &campaign).await, "s3cret-one");
@@ -111,7 +111,7 @@ async fn a_secret_is_sealed_where_it_is_kept_and_hidden_wherever_it_is_shown() {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_kept_cannot_be_meant() {
+async fn a_masked_secret_without_a_stored_one_is_refused() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let problem =
@@ -136,7 +136,7 @@ async fn a_secret_that_is_not_kept_cannot_be_meant() {
 }
 
 #[tokio::test]
-async fn the_longest_secret_is_kept_and_one_longer_is_refused() {
+async fn a_secret_of_the_maximum_length_is_stored_and_a_longer_one_refused() {
     let workspace = Workspace::new().await;
     let longest = "€".repeat(4096);
     let campaign = made(&workspace.api, &webhook(&bearer(&longest))).await;
@@ -154,7 +154,7 @@ fn hook(message: &Value) -> Value {
 }
 
 /// Puts another message into a campaign's variant `a`.
-async fn said(api: &Client, campaign: &Value, message: &Value, status: u16) -> Value {
+async fn put_message(api: &Client, campaign: &Value, message: &Value, status: u16) -> Value {
     let variants = hook(message)["variants"].clone();
     put(api, campaign, json!({"variants": variants}), status).await.json()
 }
@@ -163,7 +163,7 @@ const MOVED: &str =
     "must be given again: the kept secret is for another scheme, host or port of the URL";
 
 #[tokio::test]
-async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
+async fn a_masked_secret_is_not_reused_for_another_host() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let message = |url: &str, token: &str, key: &str| json!({"url": url, "auth": bearer(token), "headers": {"X-Api-Key": key, "X-Plan": "pro"}});
@@ -171,7 +171,7 @@ async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
     let campaign = made(api, &hook(&kept)).await;
     // The same server: another path, its port by its number, its name in other letters.
     for url in ["https://example.com/other?q={{ user.id }}", "https://EXAMPLE.com:443/h"] {
-        said(api, &campaign, &message(url, HIDDEN, HIDDEN), 200).await;
+        put_message(api, &campaign, &message(url, HIDDEN, HIDDEN), 200).await;
         assert_eq!(opened(&workspace, &campaign).await, "s3cret-one");
     }
     // Another server.
@@ -186,42 +186,44 @@ async fn a_hidden_secret_does_not_follow_the_url_to_another_server() {
         "https://example.com.evil.test/h",
         "",
     ] {
-        let answer = said(api, &campaign, &message(url, HIDDEN, HIDDEN), 400).await;
+        let answer = put_message(api, &campaign, &message(url, HIDDEN, HIDDEN), 400).await;
         assert_eq!(answer["errors"], refused, "{url}");
     }
     let without = json!({"auth": bearer(HIDDEN)});
-    let answer = said(api, &campaign, &without, 400).await;
+    let answer = put_message(api, &campaign, &without, 400).await;
     assert_eq!(answer["errors"], json!([refused[0]]));
     // Liquid that decides where the secret goes, given again or not.
     for (url, token) in
         [("https://{{ user.host }}/h", HIDDEN), ("https://{{ user.host }}/h", "s3cret-new")]
     {
-        let answer = said(api, &campaign, &json!({"url": url, "auth": bearer(token)}), 400).await;
+        let answer =
+            put_message(api, &campaign, &json!({"url": url, "auth": bearer(token)}), 400).await;
         let problem = "variants[0].message.url must not have Liquid before its path, because the message \
              carries credentials";
         assert_eq!(answer["errors"], json!([problem]));
     }
-    said(api, &campaign, &json!({"url": "https://{{ user.host }}/h"}), 200).await;
+    put_message(api, &campaign, &json!({"url": "https://{{ user.host }}/h"}), 200).await;
     // Both given again.
-    said(api, &campaign, &message("https://b.test/h", "s3cret-two", "s3cret-2"), 200).await;
+    put_message(api, &campaign, &message("https://b.test/h", "s3cret-two", "s3cret-2"), 200).await;
     assert_eq!(opened(&workspace, &campaign).await, "s3cret-two");
 
     // An older version brings its own URL and secret, which stay together.
     let path = format!("/campaigns/{}/versions/1/rollback", id(&campaign));
     api.send(api.request(reqwest::Method::POST, &path), 200).await;
     assert_eq!(opened(&workspace, &campaign).await, "s3cret-one");
-    let answer = said(api, &campaign, &message("https://b.test/h", HIDDEN, HIDDEN), 400).await;
+    let answer =
+        put_message(api, &campaign, &message("https://b.test/h", HIDDEN, HIDDEN), 400).await;
     assert_eq!(answer["errors"], refused);
     // Secrets of one kind are none of another.
     let basic = json!({"url": "https://example.com/h",
         "auth": {"type": "basic", "username": "ann", "password": HIDDEN}});
-    let answer = said(api, &campaign, &basic, 400).await;
+    let answer = put_message(api, &campaign, &basic, 400).await;
     let problem = "variants[0].message.auth.password must be given: no secret is kept";
     assert_eq!(answer["errors"], json!([problem]));
 }
 
 #[tokio::test]
-async fn headers_that_carry_credentials_are_sealed_and_hidden() {
+async fn credential_headers_are_encrypted_and_masked() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let headers = |key: &str, cookie: &str| {
@@ -242,9 +244,9 @@ async fn headers_that_carry_credentials_are_sealed_and_hidden() {
     let mut lower = headers(HIDDEN, HIDDEN);
     let key = lower["headers"].as_object_mut().unwrap().remove("X-Api-Key").unwrap();
     lower["headers"]["x-api-key"] = key;
-    said(api, &campaign, &lower, 200).await;
+    put_message(api, &campaign, &lower, 200).await;
     assert_eq!(opened_at(&workspace, &campaign, place()).await, "s3cret-{{ user.id }}");
-    let other = said(api, &campaign, &headers("s3cret-two", HIDDEN), 200).await;
+    let other = put_message(api, &campaign, &headers("s3cret-two", HIDDEN), 200).await;
     assert_eq!(other.pointer(shown), Some(&hidden));
     assert_eq!(opened_at(&workspace, &campaign, place()).await, "s3cret-two");
 
@@ -252,7 +254,7 @@ async fn headers_that_carry_credentials_are_sealed_and_hidden() {
         ("{{ user", "headers.X-Api-Key is not valid Liquid"),
         ("sealed:1:made-up", "headers.X-Api-Key must not begin with sealed:1:"),
     ] {
-        let answer = said(api, &campaign, &headers(key, HIDDEN), 400).await;
+        let answer = put_message(api, &campaign, &headers(key, HIDDEN), 400).await;
         let first = answer["errors"][0].as_str().unwrap();
         assert!(first.starts_with(&format!("variants[0].message.{problem}")), "{first}");
     }
@@ -266,7 +268,7 @@ async fn headers_that_carry_credentials_are_sealed_and_hidden() {
 }
 
 #[tokio::test]
-async fn a_sealed_text_from_a_caller_is_no_secret() {
+async fn a_callers_ciphertext_is_treated_as_plain_text() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &webhook(&bearer("s3cret-one"))).await;
@@ -274,7 +276,7 @@ async fn a_sealed_text_from_a_caller_is_no_secret() {
     let sealed = rows.split('"').find(|text| text.starts_with("sealed:1:")).unwrap();
     let message = json!({"url": "https://evil.test/h", "auth": bearer(sealed)});
     let problem = json!(["variants[0].message.auth.token must not begin with sealed:1:"]);
-    assert_eq!(said(api, &campaign, &message, 400).await["errors"], problem);
+    assert_eq!(put_message(api, &campaign, &message, 400).await["errors"], problem);
     assert_eq!(api.post("/campaigns", &hook(&message), 400).await.json()["errors"], problem);
 }
 
@@ -306,7 +308,7 @@ async fn store_in_message(workspace: &Workspace, campaign: &Value, pointer: &str
 }
 
 #[tokio::test]
-async fn headers_stored_unsealed_stay_hidden_and_are_sealed_by_the_next_change() {
+async fn headers_stored_in_plain_text_are_masked_and_encrypted_on_the_next_change() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let headers = json!({"url": "https://example.com/h", "headers": {"X-Api-Key": "s3cret-old"}});
@@ -344,17 +346,17 @@ async fn credentials_in_a_url_are_refused() {
     ] {
         let message = json!({"url": url});
         assert_eq!(api.post("/campaigns", &hook(&message), 400).await.json()["errors"], refused);
-        assert_eq!(said(api, &campaign, &message, 400).await["errors"], refused, "{url}");
+        assert_eq!(put_message(api, &campaign, &message, 400).await["errors"], refused, "{url}");
     }
     for url in ["https://example.com/@ann", "https://example.com/h?to={{ user.email }}@x"] {
-        let written = said(api, &campaign, &json!({"url": url}), 200).await;
+        let written = put_message(api, &campaign, &json!({"url": url}), 200).await;
         assert_eq!(written["variants"][0]["message"]["url"], url);
     }
     assert!(!kept(&workspace).await.contains("s3cret"));
 }
 
 #[tokio::test]
-async fn credentials_stored_in_a_url_are_hidden_and_stay_with_their_server() {
+async fn credentials_stored_in_a_url_are_masked_and_kept_for_the_same_host() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &hook(&json!({"url": "https://example.com/h"}))).await;
@@ -377,7 +379,7 @@ async fn credentials_stored_in_a_url_are_hidden_and_stay_with_their_server() {
     assert_eq!(stored().await, url("ann:s3cret"));
     // Another path of the same server keeps it, another server does not, and other credentials go into `auth`.
     let moved = format!("https://{HIDDEN}@EXAMPLE.com:443/other");
-    said(api, &campaign, &json!({"url": moved}), 200).await;
+    put_message(api, &campaign, &json!({"url": moved}), 200).await;
     assert_eq!(stored().await, "https://ann:s3cret@EXAMPLE.com:443/other");
     for url in [
         format!("https://{HIDDEN}@evil.test/h"),
@@ -386,7 +388,7 @@ async fn credentials_stored_in_a_url_are_hidden_and_stay_with_their_server() {
         format!("https://{HIDDEN}@{{{{ user.host }}}}/h"),
         url("ann:another"),
     ] {
-        let answer = said(api, &campaign, &json!({"url": url}), 400).await;
+        let answer = put_message(api, &campaign, &json!({"url": url}), 400).await;
         assert_eq!(answer["errors"], json!([IN_URL]), "{url}");
     }
     let path = format!("/campaigns/{}/versions/1/rollback", id(&campaign));
@@ -398,6 +400,6 @@ async fn credentials_stored_in_a_url_are_hidden_and_stay_with_their_server() {
     let shown = everything_shown(api, &campaign).await;
     assert!(shown.contains(HIDDEN) && !shown.contains("s3cret"), "{shown}");
     let without = json!({"url": "https://example.com/h", "auth": bearer("s3cret")});
-    said(api, &campaign, &without, 200).await;
+    put_message(api, &campaign, &without, 200).await;
     assert_eq!(stored().await, "https://example.com/h");
 }

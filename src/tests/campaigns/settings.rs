@@ -1,4 +1,4 @@
-//! The objects that say how a campaign runs, over HTTP: kept as they were sent, refused by their path.
+//! Settings objects of a campaign: stored unchanged, errors with their path.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn everything() -> Value {
 }
 
 #[tokio::test]
-async fn every_setting_is_kept_and_returned_as_it_was_sent() {
+async fn every_setting_is_stored_and_returned_unchanged() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &email_with("All", everything())).await;
     let stored = read(&workspace.api, &campaign).await;
@@ -56,7 +56,7 @@ async fn every_setting_is_kept_and_returned_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn every_complaint_has_the_path_of_its_field() {
+async fn every_settings_error_has_the_path_of_its_field() {
     let workspace = Workspace::new().await;
     let wrong = json!({
         "triggerConfig": {"eventName": "", "reEntry": "cooldown", "conditions": [{"field": "a", "operator": "like", "value": 1}]},
@@ -66,7 +66,7 @@ async fn every_complaint_has_the_path_of_its_field() {
         "sendRateLimit": {"maxPerMinute": 0},
         "quietTimeOverride": {"start": "25:00", "behavior": "drop"},
         "utmSettings": {"campaign": "\n {{ user.name"},
-        "channelConfig": {"replyTo": "nobody"},
+        "channelConfig": {"replyTo": "unknown"},
         "stoConfig": {"windowHours": 0},
         "abTestConfig": {"confidenceLevel": 1},
         "resendPolicy": "cooldown",
@@ -100,7 +100,7 @@ async fn every_complaint_has_the_path_of_its_field() {
 }
 
 #[tokio::test]
-async fn objects_of_other_types_are_refused_and_never_a_fault_of_ours() {
+async fn settings_of_wrong_types_are_4xx_and_never_5xx() {
     let workspace = Workspace::new().await;
     for field in everything().as_object().unwrap().keys() {
         for wrong in [
@@ -120,7 +120,7 @@ async fn objects_of_other_types_are_refused_and_never_a_fault_of_ours() {
 }
 
 #[tokio::test]
-async fn what_a_channel_needs_to_know_depends_on_the_channel() {
+async fn required_settings_depend_on_the_channel() {
     let workspace = Workspace::new().await;
     let body = json!({
         "name": "Shown", "channel": "in_app",
@@ -142,7 +142,7 @@ async fn what_a_channel_needs_to_know_depends_on_the_channel() {
 }
 
 #[tokio::test]
-async fn a_cooldown_without_its_days_is_a_draft_and_no_launch() {
+async fn a_cooldown_without_days_can_be_drafted_but_not_launched() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let body = json!({"name": "n", "channel": "sms", "resendPolicy": "cooldown", "variants": [

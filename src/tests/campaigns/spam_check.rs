@@ -30,7 +30,7 @@ fn spam() -> Value {
 }
 
 #[tokio::test]
-async fn an_email_is_judged_by_named_rules() {
+async fn the_spam_check_scores_an_email_by_named_rules() {
     let workspace = Workspace::new().await;
     let report = workspace.api.post("/campaigns/spam-check", &spam(), 200).await.json();
     assert_eq!(report["engine"], "builtin");
@@ -54,10 +54,10 @@ async fn an_email_is_judged_by_named_rules() {
 }
 
 #[tokio::test]
-async fn an_email_of_a_campaign_is_judged_where_it_is() {
+async fn the_spam_check_reads_an_email_from_its_campaign() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
-    let mut body = email("judged");
+    let mut body = email("checked");
     body["variants"][0]["weight"] = json!(50);
     let second = json!({"id": "b", "name": "B", "weight": 50, "message": spam()});
     body["variants"].as_array_mut().unwrap().push(second);
@@ -85,7 +85,7 @@ async fn an_email_of_a_campaign_is_judged_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_no_email_is_refused_with_its_fields() {
+async fn the_spam_check_refuses_other_messages_by_field() {
     let workspace = Workspace::new().await;
     for (body, errors) in [
         (json!({}), json!(["subject is required", "html is required, or text"])),
@@ -129,7 +129,7 @@ fn letter() -> Mail {
 }
 
 #[tokio::test]
-async fn while_a_daemon_is_away_the_built_in_rules_judge_and_it_is_said() {
+async fn the_built_in_rules_apply_and_the_answer_says_so_while_spamassassin_is_down() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let away = Spamd::at(gone.to_string());
     let faulty = [
@@ -186,10 +186,10 @@ async fn daemon() -> Option<Daemon> {
 }
 
 #[tokio::test]
-async fn a_real_spamassassin_is_understood() {
+async fn a_real_spamassassin_answer_is_parsed() {
     let Some(daemon) = daemon().await else {
         eprintln!(
-            "SKIPPED a_real_spamassassin_is_understood: install the system's package `spamd` to run it"
+            "SKIPPED a_real_spamassassin_answer_is_parsed: install the system's package `spamd` to run it"
         );
         return;
     };

@@ -1,4 +1,4 @@
-//! For how many of an audience the hour is known at which they look.
+//! Send-time optimisation: for how many profiles the best hour is known.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn at_hour(coverage: &Value, hour: usize) -> u64 {
 }
 
 #[tokio::test]
-async fn who_came_often_enough_has_an_hour_on_their_own_clocks() {
+async fn send_time_optimisation_needs_enough_visits_and_uses_local_time() {
     let workspace = Workspace::new().await;
     let mut ids = Vec::new();
     for (name, zone) in [("ann", "Asia/Tokyo"), ("bob", "UTC"), ("cat", "UTC"), ("dan", "UTC")] {
@@ -93,7 +93,7 @@ async fn who_came_often_enough_has_an_hour_on_their_own_clocks() {
 }
 
 #[tokio::test]
-async fn where_nobody_came_no_hour_is_popular() {
+async fn without_visits_no_hour_is_popular() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &email_with("Quiet", json!({}))).await;
     let found = coverage(&workspace, &campaign).await;
@@ -101,7 +101,7 @@ async fn where_nobody_came_no_hour_is_popular() {
     assert_eq!(found["popularHour"], Value::Null);
     assert_eq!(found["hours"].as_array().unwrap().len(), 24);
 
-    // The events of another workspace are nobody's here.
+    // Events of another workspace do not count here.
     let stranger = Workspace::new().await;
     visit(&stranger, json!({"userId": "ann"}), at(1, 9, 0), None).await;
     let user = json!({"externalId": "ann", "email": "ann@example.test"});

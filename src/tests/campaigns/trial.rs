@@ -1,4 +1,4 @@
-//! The winner of a trial, named by hand.
+//! The winner of a variant trial, chosen by hand.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn select(workspace: &Workspace, campaign: &Value, body: Value, status: u1
 }
 
 #[tokio::test]
-async fn a_person_names_the_winner_once() {
+async fn the_winner_of_a_trial_is_chosen_by_hand_once() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &tried()).await;
     let winner = json!({"variantId": "b"});

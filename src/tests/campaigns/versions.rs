@@ -1,4 +1,4 @@
-//! Versions: kept with every saved change, compared, brought back.
+//! Versions: created by every saved change, compared, restored.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ async fn versions(api: &Client, campaign: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn every_saved_change_is_a_version_and_nothing_else_is() {
+async fn only_saved_changes_create_versions() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &triggered("one")).await;
@@ -22,21 +22,21 @@ async fn every_saved_change_is_a_version_and_nothing_else_is() {
     call(api, &campaign, "pause", 200).await;
     let listed = versions(api, &campaign).await;
     assert_eq!(listed["total"], 4);
-    let told: Vec<Value> = listed["data"]
+    let versions: Vec<Value> = listed["data"]
         .as_array()
         .unwrap()
         .iter()
         .map(|it| json!([it["version"], it["changeType"], it["changedFields"]]))
         .collect();
     assert_eq!(
-        told[..3],
+        versions[..3],
         [
             json!([4, "publish", ["name"]]),
             json!([3, "update", ["name"]]),
             json!([2, "update", ["name", "tags"]]),
         ]
     );
-    assert_eq!((&told[3][0], &told[3][1]), (&json!(1), &json!("create")));
+    assert_eq!((&versions[3][0], &versions[3][1]), (&json!(1), &json!("create")));
     assert_eq!(listed["data"][0]["createdBy"], campaign["createdBy"]);
     assert_eq!(read(api, &campaign).await["version"], 4);
 
@@ -96,7 +96,7 @@ async fn versions_are_compared_by_pointer_and_variants_by_id() {
 }
 
 #[tokio::test]
-async fn a_version_is_brought_back_in_place_or_as_a_draft() {
+async fn a_version_is_restored_in_place_or_as_a_draft() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let back = async |campaign: &Value, version: &str, status: u16| {

@@ -1,9 +1,9 @@
-//! Rows on their way in: formats, compression, tokens, clients that go.
+//! Inserts: formats, compression, tokens, clients that disconnect.
 
 use super::*;
 
 #[tokio::test]
-async fn typed_rows_come_back_as_they_went_in() {
+async fn typed_rows_read_back_unchanged() {
     let address = clickhouse().await;
     for compression in [Compression::Lz4, Compression::None] {
         let client = client(&address).with_compression(compression);
@@ -71,7 +71,7 @@ async fn native_blocks_are_inserted() {
 }
 
 #[tokio::test]
-async fn rows_are_inserted_in_every_way_http_knows() {
+async fn rows_are_inserted_in_every_http_form() {
     let address = clickhouse().await;
     let client = client(&address);
     let table = table(&client, "id UInt64, name String DEFAULT 'd'").await;
@@ -107,7 +107,7 @@ async fn rows_are_inserted_in_every_way_http_knows() {
 }
 
 #[tokio::test]
-async fn rows_in_the_body_may_be_larger_than_a_statement() {
+async fn rows_in_a_body_may_exceed_the_statement_size() {
     let address = clickhouse().await;
     let client = client(&address);
     let table = table(&client, "id UInt64, name String").await;
@@ -122,7 +122,7 @@ async fn rows_in_the_body_may_be_larger_than_a_statement() {
 }
 
 #[tokio::test]
-async fn compressed_answers_can_be_inserted_as_they_are() {
+async fn compressed_answers_can_be_inserted_unchanged() {
     let address = clickhouse().await;
     let client = client(&address);
     let table = table(&client, "id UInt64, name String").await;
@@ -170,7 +170,7 @@ async fn an_insert_repeated_with_its_token_is_done_once() {
 }
 
 #[tokio::test]
-async fn an_insert_whose_client_goes_leaves_nothing() {
+async fn an_insert_whose_client_disconnects_stores_nothing() {
     let client = client(&clickhouse().await);
     let table = table(&client, "id UInt64, name String").await;
     let mut insert = client.insert_formatted_with(format!("INSERT INTO {table} FORMAT Native"));

@@ -1,4 +1,4 @@
-//! Questions, parameters, settings, refusals, and what a client does in the middle of them.
+//! Queries, parameters, settings, errors, and clients that disconnect or read slowly.
 
 use super::*;
 
@@ -77,7 +77,7 @@ async fn parameters_reach_identifiers_and_inserts() {
 }
 
 #[tokio::test]
-async fn settings_hold_for_their_statement_and_no_other() {
+async fn settings_apply_to_their_statement_only() {
     let client = client(&clickhouse().await);
     let ask = "SELECT toUInt64(getSetting('max_block_size'))";
     let usual: u64 = client.query(ask).fetch_one().await.unwrap();
@@ -150,7 +150,7 @@ async fn a_table_is_described() {
 }
 
 #[tokio::test]
-async fn refusals_have_clickhouses_codes_texts_and_statuses() {
+async fn errors_have_clickhouses_codes_texts_and_statuses() {
     let address = clickhouse().await;
     for (statement, status, code, text) in [
         ("SELECT * FROM no_such_table", 404, "60", "UNKNOWN_TABLE"),
@@ -193,7 +193,7 @@ async fn two_statements_in_one_are_refused_before_either_runs() {
 }
 
 #[tokio::test]
-async fn a_failure_in_the_middle_of_an_answer_is_never_taken_for_its_end() {
+async fn a_failure_in_the_middle_of_an_answer_is_not_its_end() {
     let address = clickhouse().await;
     let statement = "SELECT number, throwIf(number = 3000000) FROM numbers(4000000)";
     for compression in [Compression::Lz4, Compression::None] {
@@ -232,7 +232,7 @@ async fn a_failure_in_the_middle_of_an_answer_is_never_taken_for_its_end() {
 }
 
 #[tokio::test]
-async fn only_ping_answers_without_the_secret() {
+async fn only_ping_needs_no_password() {
     let address = clickhouse().await;
     let http = reqwest::Client::new();
     let ping = http.get(format!("{}/ping", address.url)).send().await.unwrap();
@@ -291,7 +291,7 @@ async fn get_changes_nothing() {
 }
 
 #[tokio::test]
-async fn answers_say_what_they_are() {
+async fn answers_have_clickhouses_format_and_summary_headers() {
     let address = clickhouse().await;
     let answer = post(
         &address,
@@ -320,7 +320,7 @@ async fn answers_say_what_they_are() {
 }
 
 #[tokio::test]
-async fn statements_run_side_by_side_and_stop_when_their_clients_go() {
+async fn statements_run_concurrently_and_stop_when_their_clients_disconnect() {
     let client = client(&clickhouse().await);
     let mark = uuid::Uuid::new_v4().to_string();
     // Two that never answer a row, one that answers for ever.
@@ -344,7 +344,7 @@ async fn statements_run_side_by_side_and_stop_when_their_clients_go() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_holds_the_engine_back() {
+async fn a_slow_reader_causes_back_pressure() {
     // A result as large as this one, kept in memory, would be seen in the process and in the engine's own account.
     let address = clickhouse().await;
     let client = client(&address);
@@ -383,7 +383,7 @@ async fn a_slow_reader_holds_the_engine_back() {
 }
 
 #[tokio::test]
-async fn what_is_not_supported_is_said() {
+async fn unsupported_features_are_refused_by_name() {
     let address = clickhouse().await;
     for fields in [[("session_id", "s")], [("role", "r")], [("quota_key", "q")]] {
         let (status, code, _) = refusal_of(post(&address, &fields, "SELECT 1")).await;

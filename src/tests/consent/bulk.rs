@@ -50,7 +50,7 @@ async fn remove(tenant: Tenant, list: kernel::ListId, users: Vec<UserId>) -> u64
 }
 
 #[tokio::test]
-async fn inline_wishes_are_fulfilled_in_order_and_never_take_an_opt_out_back() {
+async fn inline_subscriptions_apply_in_order_and_never_revert_an_opt_out() {
     use MembershipStatus::{Subscribed, Unsubscribed};
     let workspace = Workspace::new().await;
     let (ann, bob) = (Contact::new(&workspace).await, Contact::new(&workspace).await);
@@ -112,7 +112,7 @@ async fn inline_wishes_are_fulfilled_in_order_and_never_take_an_opt_out_back() {
 }
 
 #[test]
-fn the_reasons_are_the_sentences_callers_see() {
+fn skip_reasons_have_the_documented_texts() {
     let texts = [
         (SkipReason::ListNotFound, "list not found"),
         (SkipReason::ListArchived, "list is archived"),
@@ -125,7 +125,7 @@ fn the_reasons_are_the_sentences_callers_see() {
 }
 
 #[tokio::test]
-async fn a_bulk_addition_leaves_what_is_there_and_a_removal_turns_what_is_subscribed() {
+async fn bulk_adding_keeps_existing_rows_and_removing_unsubscribes_them() {
     let workspace = Workspace::new().await;
     let tenant = tenant(workspace.id).await;
     let list = list(workspace.id, true).await;
@@ -158,7 +158,7 @@ async fn a_bulk_addition_leaves_what_is_there_and_a_removal_turns_what_is_subscr
 }
 
 #[tokio::test]
-async fn ten_thousand_members_come_and_go_each_with_an_entry() {
+async fn adding_and_removing_ten_thousand_members_logs_each() {
     const MEMBERS: usize = 10_000;
     let workspace = Workspace::new().await;
     let tenant = tenant(workspace.id).await;
@@ -197,7 +197,7 @@ async fn ten_thousand_members_come_and_go_each_with_an_entry() {
 }
 
 #[tokio::test]
-async fn an_opt_out_follows_to_a_new_address_and_bounces_stay_with_the_old() {
+async fn opt_outs_move_to_a_new_address_and_bounces_do_not() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let ann = Contact::new(&workspace).await;
@@ -246,7 +246,7 @@ async fn an_opt_out_follows_to_a_new_address_and_bounces_stay_with_the_old() {
 }
 
 #[tokio::test]
-async fn inline_subscriptions_and_new_addresses_of_users_come_the_same_way() {
+async fn user_upserts_apply_subscriptions_and_new_addresses_alike() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let list = list(workspace.id, false).await;

@@ -1,4 +1,4 @@
-//! Channel consent: its states, its words, its bounces and its mirror.
+//! Channel consent: states, bounces, and the suppressions it adds.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ async fn channels(workspace: &Workspace, contact: &Contact) -> Value {
 }
 
 #[tokio::test]
-async fn each_step_sets_the_status_and_is_called_by_its_name() {
+async fn each_consent_call_sets_its_status() {
     let (workspace, ann) = annes().await;
     let steps = [
         ("subscribed", "subscribe", Value::Null),
@@ -46,7 +46,7 @@ async fn each_step_sets_the_status_and_is_called_by_its_name() {
 }
 
 #[tokio::test]
-async fn the_first_opt_out_needs_no_opt_in() {
+async fn an_opt_out_needs_no_earlier_opt_in() {
     let (workspace, ann) = annes().await;
     let answer = ann.set(&workspace.api, "push", "unsubscribed").await;
     let push = &answer["push"];
@@ -78,7 +78,7 @@ async fn the_answer_shows_every_channel_and_the_path_wins_over_the_body() {
 }
 
 #[tokio::test]
-async fn every_field_of_the_wrong_kind_is_named_once_in_order() {
+async fn every_field_of_the_wrong_type_is_named_once_in_order() {
     let (workspace, ann) = annes().await;
     let path = ann.path("/channels/email");
     let body =
@@ -124,7 +124,7 @@ async fn every_field_of_the_wrong_kind_is_named_once_in_order() {
 }
 
 #[tokio::test]
-async fn opt_outs_reach_the_ledgers_and_a_fresh_opt_in_clears_them() {
+async fn opt_outs_add_suppressions_and_an_opt_in_removes_them() {
     let (workspace, ann) = annes().await;
     let api = &workspace.api;
     for (channel, opt_in) in
@@ -164,7 +164,7 @@ async fn opt_outs_reach_the_ledgers_and_a_fresh_opt_in_clears_them() {
 }
 
 #[tokio::test]
-async fn a_fresh_opt_in_leaves_deliverability_and_groups_alone() {
+async fn an_opt_in_keeps_deliverability_and_group_suppressions() {
     let (workspace, ann) = annes().await;
     let (api, list) = (&workspace.api, fixture::list(workspace.id, false).await);
     api.post("/suppressions/hard-bounce", &json!({"identifier": ann.email}), 201).await;
@@ -189,7 +189,7 @@ async fn a_fresh_opt_in_leaves_deliverability_and_groups_alone() {
 }
 
 #[tokio::test]
-async fn the_ledger_covers_everyone_who_shares_the_address() {
+async fn a_suppression_covers_every_profile_with_the_address() {
     let (workspace, ann) = annes().await;
     let twin = Contact::with(&workspace, &ann.email, &ann.phone).await;
     ann.set(&workspace.api, "email", "unsubscribed").await;
@@ -199,7 +199,7 @@ async fn the_ledger_covers_everyone_who_shares_the_address() {
 }
 
 #[tokio::test]
-async fn soft_bounces_go_with_an_opt_in() {
+async fn an_opt_in_clears_soft_bounces() {
     let (workspace, ann) = annes().await;
     for (status, forgotten) in [("unsubscribed", false), ("subscribed", true), ("optedIn", true)] {
         fixture::run(
@@ -223,7 +223,7 @@ async fn soft_bounces_go_with_an_opt_in() {
 }
 
 #[tokio::test]
-async fn clear_bounce_makes_the_address_valid_and_lifts_its_deliverability_rows() {
+async fn clearing_a_bounce_validates_the_address_and_lifts_its_suppressions() {
     let (workspace, ann) = annes().await;
     let api = &workspace.api;
     ann.set(api, "email", "subscribed").await;
@@ -262,7 +262,7 @@ async fn clear_bounce_makes_the_address_valid_and_lifts_its_deliverability_rows(
 }
 
 #[tokio::test]
-async fn a_contact_of_whom_only_bounces_were_known_is_as_before_once_they_are_cleared() {
+async fn clearing_bounces_restores_a_contact_without_consent() {
     let (workspace, ann) = annes().await;
     let bounce = json!({"identifier": ann.email});
     workspace.api.post("/suppressions/hard-bounce", &bounce, 201).await;
@@ -273,7 +273,7 @@ async fn a_contact_of_whom_only_bounces_were_known_is_as_before_once_they_are_cl
 }
 
 #[tokio::test]
-async fn an_address_that_bounced_is_invalid_for_whoever_gets_it() {
+async fn a_bounced_address_is_invalid_for_its_next_owner() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let gone = "gone@example.test";
@@ -293,7 +293,7 @@ async fn an_address_that_bounced_is_invalid_for_whoever_gets_it() {
 }
 
 #[tokio::test]
-async fn a_contact_without_an_address_opts_out_all_the_same() {
+async fn a_contact_without_an_address_can_opt_out() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     fixture::run(

@@ -1,11 +1,11 @@
-//! Which ids and channels paths take, and what is said of a contact.
+//! Ids and channels in paths, and the answer about a contact.
 
 use serde_json::{Value, json};
 
 use super::fixture::{self, Contact, delete_with, put};
 use crate::kit::Workspace;
 
-const NOBODY: &str = "feedfeedfeedfeedfeedfeed";
+const UNKNOWN: &str = "feedfeedfeedfeedfeedfeed";
 const UUID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 const NO_ID: &str = "userId must be a contact id: 24 hexadecimal characters, or a UUID";
 const NO_CHANNEL: &str = "channel must be one of: email, sms, whatsapp, push, viber";
@@ -36,7 +36,7 @@ async fn every_route(
 }
 
 #[tokio::test]
-async fn what_is_no_id_is_400_on_every_route() {
+async fn an_invalid_id_is_400_on_every_route() {
     let workspace = Workspace::new().await;
     for id in ["ann", "feedfeedfeedfeedfeedfee", "feedfeedfeedfeedfeedfeez", &UUID.replace('-', "")]
     {
@@ -47,14 +47,14 @@ async fn what_is_no_id_is_400_on_every_route() {
 }
 
 #[tokio::test]
-async fn an_unknown_contact_is_404_but_for_the_two_checks() {
+async fn an_unknown_contact_is_404_except_in_the_two_checks() {
     let workspace = Workspace::new().await;
     let other = Workspace::new().await;
     let theirs = Contact::new(&other).await.id.to_string();
     let deleted = Contact::new(&workspace).await;
     deleted.set(&workspace.api, "sms", "optedIn").await;
     fixture::delete(workspace.id, deleted.id).await;
-    for id in [NOBODY, UUID, &theirs, &deleted.id.to_string()] {
+    for id in [UNKNOWN, UUID, &theirs, &deleted.id.to_string()] {
         let answers = every_route(&workspace, id, 404, 200, 404).await;
         for (number, answer) in answers.iter().enumerate() {
             match number {
@@ -67,7 +67,7 @@ async fn an_unknown_contact_is_404_but_for_the_two_checks() {
 }
 
 #[tokio::test]
-async fn ids_are_taken_in_either_case() {
+async fn ids_are_accepted_in_either_case() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let upper = ann.id.to_string().to_uppercase();
@@ -77,7 +77,7 @@ async fn ids_are_taken_in_either_case() {
 }
 
 #[tokio::test]
-async fn what_is_no_channel_is_400_also_for_an_unknown_contact() {
+async fn an_invalid_channel_is_400_even_for_an_unknown_contact() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let body = json!({"channel": "email", "status": "subscribed"});
@@ -93,7 +93,7 @@ async fn what_is_no_channel_is_400_also_for_an_unknown_contact() {
 }
 
 #[tokio::test]
-async fn a_contact_without_a_word_has_no_channels_and_counts_as_subscribed() {
+async fn a_contact_without_recorded_consent_counts_as_subscribed() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let answer = workspace.api.get(ann.path(""), 200).await.json();
@@ -110,7 +110,7 @@ async fn a_contact_without_a_word_has_no_channels_and_counts_as_subscribed() {
 }
 
 #[tokio::test]
-async fn the_answer_about_a_contact_holds_its_first_500_memberships() {
+async fn a_contacts_answer_has_its_first_500_memberships() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     fixture::run(

@@ -24,7 +24,7 @@ pub(crate) struct Contact {
 }
 
 impl Contact {
-    /// A contact nobody else shares an address with.
+    /// A contact with an address of its own.
     pub(crate) async fn new(workspace: &Workspace) -> Self {
         let number = Uuid::new_v4().as_u128() % 1_000_000_000_000;
         let email = format!("{}@example.test", unique("ann"));

@@ -1,4 +1,4 @@
-//! The history: what an entry says, its order, its pages.
+//! The history: fields of an entry, order, pages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::fixture::{self, Contact, put, tenant};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn an_entry_says_who_what_where_from_and_why() {
+async fn a_history_entry_has_actor_change_source_and_reason() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let tenant = tenant(workspace.id).await;
@@ -43,7 +43,7 @@ async fn an_entry_says_who_what_where_from_and_why() {
 }
 
 #[tokio::test]
-async fn a_session_is_named_in_the_entry() {
+async fn a_history_entry_names_the_session() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let dashboard = fixture::session(workspace.id, "compliance:write");
@@ -52,7 +52,7 @@ async fn a_session_is_named_in_the_entry() {
 }
 
 #[tokio::test]
-async fn pages_come_newest_first_and_the_total_counts_all() {
+async fn history_pages_are_newest_first_with_the_full_total() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let path = ann.path("/channels/push");

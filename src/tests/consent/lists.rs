@@ -32,7 +32,7 @@ async fn memberships(workspace: &Workspace, ann: &Contact) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_subscription_answers_the_whole_row_and_repeats_without_a_change() {
+async fn a_subscription_answers_the_row_and_its_repeat_changes_nothing() {
     let (workspace, ann) = annes().await;
     let list = list(workspace.id, false).await;
     let tenant = tenant(workspace.id).await;
@@ -72,7 +72,7 @@ async fn one_list_has_a_membership_for_each_channel() {
 }
 
 #[tokio::test]
-async fn an_opt_out_turns_the_row_or_makes_one_and_only_a_subscription_brings_it_back() {
+async fn a_list_opt_out_is_stored_and_only_a_subscription_reverts_it() {
     let (workspace, ann) = annes().await;
     let (one, two) = (list(workspace.id, false).await, list(workspace.id, false).await);
     subscribe(&workspace, &ann, one, json!({"channel": "email"})).await;
@@ -96,7 +96,7 @@ async fn an_opt_out_turns_the_row_or_makes_one_and_only_a_subscription_brings_it
 }
 
 #[tokio::test]
-async fn a_subscription_lifts_what_consent_said_against_that_list_and_nothing_else() {
+async fn a_subscription_lifts_consent_suppressions_of_that_list_only() {
     let (workspace, ann) = annes().await;
     let api = &workspace.api;
     let (one, two) = (list(workspace.id, false).await, list(workspace.id, false).await);
@@ -113,7 +113,7 @@ async fn a_subscription_lifts_what_consent_said_against_that_list_and_nothing_el
 }
 
 #[tokio::test]
-async fn a_list_that_is_not_there_is_404_and_an_archived_one_still_hears_an_opt_out() {
+async fn an_unknown_list_is_404_and_an_archived_one_accepts_opt_outs() {
     let (workspace, ann) = annes().await;
     let other = Workspace::new().await;
     let (theirs, archived) = (list(other.id, false).await, list(workspace.id, false).await);
@@ -133,7 +133,7 @@ async fn a_list_that_is_not_there_is_404_and_an_archived_one_still_hears_an_opt_
 }
 
 #[tokio::test]
-async fn every_field_of_the_wrong_kind_is_named_once_in_order() {
+async fn every_field_of_the_wrong_type_is_named_once_in_order() {
     let (workspace, ann) = annes().await;
     let path = ann.path(&format!("/lists/{}", list(workspace.id, false).await));
     let wrong = json!({"channel": 1, "source": 2, "consentText": 3});
@@ -175,7 +175,7 @@ fn now() -> Timestamp {
 }
 
 #[tokio::test]
-async fn a_form_on_a_double_opt_in_list_waits_for_its_link() {
+async fn a_form_on_a_double_opt_in_list_is_pending_until_confirmed() {
     let (workspace, ann) = annes().await;
     let list = list(workspace.id, true).await;
     let tenant = tenant(workspace.id).await;
@@ -210,7 +210,7 @@ async fn a_form_on_a_double_opt_in_list_waits_for_its_link() {
 }
 
 #[tokio::test]
-async fn only_forms_wait_and_only_on_lists_that_ask_for_it() {
+async fn only_forms_on_double_opt_in_lists_are_pending() {
     let (workspace, ann) = annes().await;
     let (strict, open) = (list(workspace.id, true).await, list(workspace.id, false).await);
     for (list, source, expected) in [
@@ -230,7 +230,7 @@ async fn only_forms_wait_and_only_on_lists_that_ask_for_it() {
 }
 
 #[tokio::test]
-async fn a_later_opt_out_wins_over_the_link() {
+async fn a_later_opt_out_overrides_the_confirmation_link() {
     let (workspace, ann) = annes().await;
     let list = list(workspace.id, true).await;
     let form = json!({"channel": "email", "source": "form"});
@@ -250,7 +250,7 @@ async fn a_later_opt_out_wins_over_the_link() {
 }
 
 #[tokio::test]
-async fn a_link_opens_for_seven_days_and_only_what_it_was_made_for() {
+async fn a_confirmation_link_is_valid_for_seven_days_and_one_purpose() {
     let (workspace, ann) = annes().await;
     let list = list(workspace.id, true).await;
     let pending =
@@ -271,7 +271,7 @@ async fn a_link_opens_for_seven_days_and_only_what_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn a_link_of_a_contact_that_was_never_asked_confirms_nothing() {
+async fn a_confirmation_link_without_a_pending_request_confirms_nothing() {
     let (workspace, ann) = annes().await;
     let list = list(workspace.id, true).await;
     let link = ConfirmSubscription {

@@ -1,4 +1,4 @@
-//! Many at once: nothing is lost, and consent and ledger end up saying the same.
+//! Concurrent calls: nothing is lost, and consent and suppressions agree at the end.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::kit::Workspace;
 const WRITES: usize = 100;
 
 #[tokio::test]
-async fn a_hundred_writes_of_one_channel_are_a_chain_that_ends_where_the_ledger_stands() {
+async fn concurrent_writes_of_one_channel_form_a_consistent_history() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     for channel in ["email", "sms"] {
@@ -49,7 +49,7 @@ async fn a_hundred_writes_of_one_channel_are_a_chain_that_ends_where_the_ledger_
 }
 
 #[tokio::test]
-async fn writes_of_contacts_that_share_addresses_do_not_stop_each_other() {
+async fn concurrent_writes_of_shared_addresses_do_not_deadlock() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let twin = Contact::with(&workspace, &ann.email, &ann.phone).await;
@@ -91,7 +91,7 @@ async fn writes_of_contacts_that_share_addresses_do_not_stop_each_other() {
 }
 
 #[tokio::test]
-async fn a_list_is_joined_once_however_many_ask() {
+async fn concurrent_subscriptions_create_one_membership() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let list = fixture::list(workspace.id, false).await;

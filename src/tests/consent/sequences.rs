@@ -1,4 +1,4 @@
-//! Random sequences of calls against a small model of consent and ledger that anyone can check by eye.
+//! Random sequences of calls against a small model of consent and suppressions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -201,7 +201,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn consent_and_ledgers_follow_the_model_call_by_call() {
+async fn random_calls_of_consent_and_suppressions_match_a_model() {
     let mut runner = TestRunner::new(Config::default());
     for _ in 0..SEQUENCES {
         let sequence =

@@ -1,4 +1,4 @@
-//! Every answer of 400 and above has the one error body, whoever made it.
+//! Every answer of 400 and above has the one error body, whichever layer made it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn assert_error_body(body: &Value, status: u16, path: &str) {
 }
 
 #[tokio::test]
-async fn every_refusal_has_the_one_body() {
+async fn every_error_has_the_same_envelope() {
     let workspace = Workspace::new().await;
     let none = workspace.with_scopes("users:delete").await;
     for (client, method, path, body, status) in [
@@ -52,15 +52,15 @@ async fn every_refusal_has_the_one_body() {
 }
 
 #[tokio::test]
-async fn an_unknown_route_is_404_and_a_wrong_method_405_before_the_credential_is_judged() {
-    let nobody = Client::anonymous();
-    nobody.get("/nowhere", 404).await;
-    nobody.get("/events/track", 405).await;
-    nobody.get("/events/query", 401).await;
+async fn unknown_routes_are_404_and_wrong_methods_405_before_authentication() {
+    let anonymous = Client::anonymous();
+    anonymous.get("/nowhere", 404).await;
+    anonymous.get("/events/track", 405).await;
+    anonymous.get("/events/query", 401).await;
 }
 
 #[tokio::test]
-async fn several_failed_fields_have_the_generic_message_and_one_has_its_own() {
+async fn several_field_errors_have_a_generic_message_and_a_single_one_its_own() {
     let workspace = Workspace::new().await;
     let answer =
         workspace.api.post("/events/aggregate", &json!({"eventName": 1, "groupBy": 2}), 400).await;
@@ -72,7 +72,7 @@ async fn several_failed_fields_have_the_generic_message_and_one_has_its_own() {
 }
 
 #[tokio::test]
-async fn the_request_id_is_echoed_or_minted() {
+async fn the_request_id_is_echoed_or_generated() {
     let workspace = Workspace::new().await;
     let request =
         workspace.api.request(Method::GET, "/events/query").header("x-request-id", "mine-1");

@@ -1,5 +1,4 @@
-//! The limits that the description states of bodies are those that the server keeps: what is at a limit is not
-//! refused, what is past it is.
+//! The described limits of bodies are enforced: a value at a limit is accepted, one past it is refused.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -130,7 +129,7 @@ fn candidates(schema: &Value, body: &Value) -> Vec<Value> {
         Some("string" | "object") => json!(7),
         Some("array") => json!({"a": 1}),
         Some("boolean" | "number" | "integer") => json!("a"),
-        // What may be of any type is not judged by its type.
+        // A field of any type is not checked by type.
         _ => return Vec::new(),
     }];
     if schema.get("enum").is_some() {
@@ -200,9 +199,9 @@ async fn wrong_limits(document: &Value, client: &Client, call: &Call) -> Vec<Str
         let answer = request.send().await.unwrap();
         let status = answer.status().as_u16();
         let text = answer.text().await.unwrap();
-        let said: Value = serde_json::from_str(&text).unwrap_or_default();
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
         let place = place(&pointer);
-        let names_it = said["errors"].as_array().into_iter().flatten().any(|error| {
+        let names_it = answer["errors"].as_array().into_iter().flatten().any(|error| {
             let rest = error.as_str().unwrap().strip_prefix(&place);
             let of_limits = [
                 " must be at ",
@@ -218,7 +217,7 @@ async fn wrong_limits(document: &Value, client: &Client, call: &Call) -> Vec<Str
         let shown: String = value.to_string().chars().take(60).collect();
         let what = format!("{} {} {place}: {shown}", call.method, call.path);
         if is_valid && status == 400 && names_it {
-            wrong.push(format!("{what} is described as valid, but: {}", said["errors"]));
+            wrong.push(format!("{what} is described as valid, but: {}", answer["errors"]));
         }
         if !is_valid && status != 400 {
             wrong.push(format!("{what} is described as invalid, but answered {status}"));
@@ -374,7 +373,7 @@ fn calls_about_lists(list: &str, user: &str) -> Vec<Call> {
 }
 
 #[tokio::test]
-async fn described_limits_of_people_and_lists_are_those_that_are_kept() {
+async fn described_limits_of_users_and_lists_are_enforced() {
     let workspace = Workspace::new().await;
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     let body = json!({"externalId": unique("ann"), "email": "ann@example.test"});
@@ -395,7 +394,7 @@ async fn described_limits_of_people_and_lists_are_those_that_are_kept() {
 }
 
 #[tokio::test]
-async fn described_limits_of_campaigns_are_those_that_are_kept() {
+async fn described_limits_of_campaigns_are_enforced() {
     let workspace = Workspace::new().await;
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     let mut wrong = Vec::new();

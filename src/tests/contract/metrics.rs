@@ -68,7 +68,7 @@ async fn every_scraped_metric_is_in_the_catalogue_with_its_kind() {
 }
 
 #[tokio::test]
-async fn labels_are_never_what_a_caller_can_choose() {
+async fn metric_labels_never_contain_caller_input() {
     let workspace = Workspace::new().await;
     workspace.api.get("/nowhere/secret-path", 404).await;
     workspace.api.get("/users/feedfeedfeedfeedfeedfeed/events", 404).await;
@@ -111,7 +111,7 @@ fn rendered_catalogue() -> String {
 }
 
 #[test]
-fn the_document_of_operations_lists_the_catalogue() {
+fn the_operations_readme_lists_the_metrics_catalogue() {
     let document = std::fs::read_to_string(OPERATIONS).unwrap();
     let (before, rest) = document.split_once(LIST_BEGIN).expect("the marker before the list");
     let (listed, after) = rest.split_once(LIST_END).expect("the marker after the list");
@@ -128,7 +128,7 @@ fn the_document_of_operations_lists_the_catalogue() {
 }
 
 #[test]
-fn names_labels_kinds_and_units_are_the_reviewed_ones() {
+fn metric_names_labels_kinds_and_units_match_the_snapshot() {
     let mut lines: Vec<String> = METRICS
         .iter()
         .map(|it| format!("{} {} {}", with_labels(it), it.kind.name(), it.unit.as_str()))

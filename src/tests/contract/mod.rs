@@ -1,4 +1,4 @@
-//! What holds for every route: the one error body, the description of the API, the metrics.
+//! Rules of every route: the one error body, the description of the API, the metrics.
 
 mod envelope;
 mod limits;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::kit::{Client, snapshots};
 
 #[tokio::test]
-async fn the_description_lists_the_mounted_routes_and_no_others() {
+async fn openapi_lists_exactly_the_mounted_routes() {
     let answer = Client::anonymous().get("/openapi.json", 200).await.json();
     let paths: Vec<&str> =
         answer["paths"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -52,7 +52,7 @@ fn references(value: &Value, names: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_schema_that_is_referred_to_is_there() {
+fn every_referenced_schema_exists() {
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     let mut names = BTreeSet::new();
     references(&document, &mut names);
@@ -62,13 +62,13 @@ fn every_schema_that_is_referred_to_is_there() {
 }
 
 #[test]
-fn the_description_is_the_reviewed_one() {
+fn openapi_matches_the_snapshot() {
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     snapshots("snapshots").bind(|| insta::assert_json_snapshot!("openapi", document));
 }
 
 #[tokio::test]
-async fn the_page_of_it_needs_nothing_from_elsewhere() {
+async fn the_api_reference_page_loads_no_external_resources() {
     let client = Client::anonymous();
     let page = client.get("/docs/", 200).await;
     let mut assets = Vec::new();

@@ -1,4 +1,4 @@
-//! The queries that were checked when the program was compiled still fit the migrated schema.
+//! Queries checked at compile time fit the migrated schema.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Which routes are limited, and that a bucket is a credential's own.
+//! Rate limits of routes, per credential.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ const LIMIT: &str = "ratelimit-limit";
 const REMAINING: &str = "ratelimit-remaining";
 
 #[tokio::test]
-async fn what_programs_manage_tells_its_rate_and_users_and_events_have_none() {
+async fn management_routes_have_rate_headers_and_user_and_event_routes_have_none() {
     let workspace = Workspace::new().await;
     let forbidden = workspace.with_scopes("users:write").await;
     for (path, status) in [
@@ -34,7 +34,7 @@ async fn what_programs_manage_tells_its_rate_and_users_and_events_have_none() {
 }
 
 #[tokio::test]
-async fn a_workspace_sends_twenty_tests_a_minute_whatever_its_keys_and_channels() {
+async fn a_workspace_may_send_twenty_tests_a_minute_over_all_keys_and_channels() {
     let workspace = Workspace::new().await;
     let other = workspace.with_scopes("campaigns:send").await;
     let forbidden = workspace.with_scopes("campaigns:read").await;
@@ -118,7 +118,7 @@ fn invented(prefix: &str) -> String {
 }
 
 #[tokio::test]
-async fn keys_that_do_not_exist_are_looked_up_at_a_rate_and_known_ones_are_served() {
+async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
     let server = tokio::task::spawn_blocking(|| &*STRICT).await.unwrap();
     let name = unique("lookups");
     let (known, _) = server.key(&name, "*").await;

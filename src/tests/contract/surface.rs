@@ -1,5 +1,5 @@
 //! The specification's endpoints, one line each: that they are mounted and no others, which scope each
-//! wants, and that another workspace's ids are nobody's.
+//! wants, and that another workspace's ids are not found.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ struct Ids<'a> {
 
 const ABSENT: Ids<'static> = Ids {
     user: ABSENT_USER,
-    external: "nobody-at-all",
+    external: "unknown-user",
     list: ABSENT_LIST,
     campaign: ABSENT_CAMPAIGN,
     sender_domain: ABSENT_SENDER_DOMAIN,
@@ -58,7 +58,7 @@ fn events_and_users(ids: &Ids<'_>) -> Vec<Line> {
         ("POST", "/events/aggregate", "", json!({"eventName": "A"}), "events:read"),
         ("POST", "/users", "", json!({"userId": ids.user}), "users:write"),
         ("GET", "/users", "", none.clone(), "users:read"),
-        ("GET", "/users/search", "?query=nobody", none.clone(), "users:read"),
+        ("GET", "/users/search", "?query=unknown", none.clone(), "users:read"),
         ("GET", "/users/deleted", "", none.clone(), "users:read"),
         ("GET", "/users/by-user-id/{userId}", "", none.clone(), "users:read"),
         ("GET", "/users/{userId}", "", none.clone(), "users:read"),
@@ -347,7 +347,7 @@ async fn ask(client: &Client, endpoint: &Endpoint, ids: &Ids<'_>) -> (u16, Strin
 }
 
 #[tokio::test]
-async fn the_specifications_endpoints_are_described_and_no_others() {
+async fn exactly_the_specified_endpoints_are_described() {
     let description = Client::anonymous().get("/openapi.json", 200).await.json();
     let mut described = BTreeSet::new();
     for (path, item) in description["paths"].as_object().unwrap() {
@@ -377,7 +377,7 @@ async fn the_specifications_endpoints_are_described_and_no_others() {
 }
 
 #[tokio::test]
-async fn every_endpoint_wants_its_own_scope_and_no_other_will_do() {
+async fn every_endpoint_accepts_only_its_scope() {
     let workspace = Workspace::new().await;
     for scope in ScopeName::ALL {
         let client = workspace.with_scopes(scope.as_str()).await;
@@ -395,14 +395,14 @@ async fn every_endpoint_wants_its_own_scope_and_no_other_will_do() {
             }
         }
     }
-    let nobody = Client::anonymous();
+    let anonymous = Client::anonymous();
     for endpoint in endpoints(&ABSENT) {
-        assert_eq!(ask(&nobody, &endpoint, &ABSENT).await.0, 401, "{}", endpoint.path);
+        assert_eq!(ask(&anonymous, &endpoint, &ABSENT).await.0, 401, "{}", endpoint.path);
     }
 }
 
 #[tokio::test]
-async fn the_ids_of_another_workspace_are_nobodys() {
+async fn ids_of_another_workspace_are_404() {
     let (here, there) = (Workspace::new().await, Workspace::new().await);
     let external = unique("ann");
     let body = json!({"externalId": external, "email": format!("{external}@example.test"), "phone": "+4915100000"});

@@ -1,4 +1,4 @@
-//! What leaves: providers against servers that judge what they get, campaigns from launch to outcome.
+//! Delivery: providers against servers that check each request, campaigns from launch to outcome.
 
 mod providers;
 mod roles;

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::kit::{Client, MILLRACE, Process, data_dir};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
+async fn a_delivery_only_process_is_ready_and_serves_no_api() {
     let folder = data_dir("delivers");
     let roles = [("MILLRACE_ROLES", "delivery".to_owned())];
     let (process, key) = Process::start(&folder, &roles).await;
@@ -40,7 +40,7 @@ async fn a_process_that_only_delivers_is_healthy_and_is_no_api() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_with_an_api_says_where_it_is_and_where_it_is_described() {
+async fn an_api_process_prints_its_urls_at_startup() {
     let (process, _) = Process::start(&data_dir("answers"), &[]).await;
     let (url, metrics) = (&process.url, &process.admin_url);
     let expected =

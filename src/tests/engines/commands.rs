@@ -99,12 +99,16 @@ async fn bad_usage_ends_with_2_and_a_failure_with_1_and_one_line() {
 }
 
 #[tokio::test]
-async fn the_first_key_is_shown_on_a_terminal_only_unless_it_is_asked_for() {
+async fn the_first_key_is_printed_only_on_a_terminal_or_on_request() {
     let data_dir = data_dir("first-key");
     let (server, key) = Process::start_plainly(&data_dir, Output::Pipe).await;
     assert_eq!(key, None, "logs are read by many");
-    assert!(server.said.contains("millrace keys create --workspace NAME"), "{}", server.said);
-    assert!(!server.said.contains("mr_"), "{}", server.said);
+    assert!(
+        server.startup_output.contains("millrace keys create --workspace NAME"),
+        "{}",
+        server.startup_output
+    );
+    assert!(!server.startup_output.contains("mr_"), "{}", server.startup_output);
     assert!(server.stop().await.success());
 
     let (server, key) = Process::start_plainly(&data_dir, Output::Terminal).await;
@@ -114,6 +118,6 @@ async fn the_first_key_is_shown_on_a_terminal_only_unless_it_is_asked_for() {
 
     let (server, second) = Process::start(&data_dir, &[]).await;
     assert_eq!(second, None, "the key is shown once");
-    assert!(!server.said.contains("keys create"), "{}", server.said);
+    assert!(!server.startup_output.contains("keys create"), "{}", server.startup_output);
     assert!(server.stop().await.success());
 }

@@ -1,6 +1,6 @@
-//! The embedded engines as an operator meets them: killed, started twice, reached by commands.
+//! The embedded engines in operation: killed, started twice, used by commands.
 
 pub(crate) mod command;
 mod commands;
-mod deaths;
-mod places;
+mod crashes;
+mod directories;

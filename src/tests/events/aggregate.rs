@@ -55,7 +55,7 @@ async fn counts_by_day_are_the_default() {
 }
 
 #[tokio::test]
-async fn every_unit_starts_its_buckets_where_utc_does_and_weeks_on_monday() {
+async fn buckets_start_at_utc_boundaries_and_weeks_on_monday() {
     let workspace = workspace_with(&[purchase("2026-03-18T14:45:10Z", json!({}))]).await;
     for (unit, period) in [
         ("hour", "2026-03-18T14:00:00.000Z"),
@@ -178,7 +178,7 @@ async fn an_order_counts_once_by_its_id_and_the_first_arrival_stays() {
 }
 
 #[tokio::test]
-async fn dates_bound_the_question_and_are_inclusive() {
+async fn date_bounds_are_inclusive() {
     let workspace = workspace_with(&[
         purchase("2026-03-01T12:00:00Z", json!({})),
         purchase("2026-03-02T12:00:00Z", json!({})),
@@ -200,7 +200,7 @@ async fn dates_bound_the_question_and_are_inclusive() {
 }
 
 #[tokio::test]
-async fn bad_questions_name_each_failed_field() {
+async fn invalid_aggregate_queries_name_each_failed_field() {
     let workspace = Workspace::new().await;
     for (question, fields) in [
         (json!({}), vec!["eventName"]),

@@ -1,4 +1,4 @@
-//! Bodies no caller should send: a clear answer, no 5xx, nothing half-stored.
+//! Invalid bodies: a clear error, no 5xx, nothing half-stored.
 
 use std::io::Write as _;
 
@@ -11,7 +11,7 @@ use crate::kit::Workspace;
 const TRACK: &str = "/events/track";
 
 #[tokio::test]
-async fn what_is_no_json_is_400_and_says_where() {
+async fn invalid_json_is_400_with_the_byte_offset() {
     let workspace = Workspace::new().await;
     for body in [
         "",
@@ -63,7 +63,7 @@ async fn one_element_nested_10_000_deep_never_breaks_the_server() {
 }
 
 #[tokio::test]
-async fn nul_is_refused_wherever_it_stands() {
+async fn nul_characters_are_refused_everywhere() {
     let workspace = Workspace::new().await;
     for event in [
         json!({"userId": "a\0b", "eventName": "A"}),
@@ -79,7 +79,7 @@ async fn nul_is_refused_wherever_it_stands() {
 }
 
 #[tokio::test]
-async fn numbers_keep_their_value_or_are_refused() {
+async fn numbers_keep_their_exact_value_or_are_refused() {
     let workspace = Workspace::new().await;
     let with = |number: &str| {
         format!("{{\"userId\":\"ann\",\"eventName\":\"A\",\"properties\":{{\"n\":{number}}}}}")
@@ -103,7 +103,7 @@ async fn numbers_keep_their_value_or_are_refused() {
 }
 
 #[tokio::test]
-async fn of_duplicate_keys_the_last_one_holds() {
+async fn the_last_of_duplicate_keys_is_used() {
     let workspace = Workspace::new().await;
     let body = r#"{"userId":"first","userId":"last","eventName":"A","properties":{"n":1,"n":2}}"#;
     workspace.api.post_bytes(TRACK, body, 200).await;
@@ -164,7 +164,7 @@ async fn a_body_over_the_limit_is_413_compressed_or_not() {
 }
 
 #[tokio::test]
-async fn other_media_types_are_415_and_none_is_taken_for_json() {
+async fn other_media_types_are_415_and_a_missing_one_means_json() {
     let workspace = Workspace::new().await;
     let event = json!({"userId": "ann", "eventName": "A"}).to_string();
     for (media, expected) in [
@@ -184,7 +184,7 @@ async fn other_media_types_are_415_and_none_is_taken_for_json() {
 }
 
 #[tokio::test]
-async fn a_client_that_vanishes_in_mid_body_leaves_nothing_behind() {
+async fn a_client_that_disconnects_mid_body_stores_nothing() {
     use tokio::io::AsyncWriteExt as _;
     let workspace = Workspace::new().await;
     let (token, _) = crate::kit::server().key(&workspace.name, "*").await;

@@ -1,4 +1,4 @@
-//! Nodes whose clocks differ, on the same stores: the first write stays.
+//! Nodes with different clocks on the same stores: the first write is kept.
 
 use config::{Role, Settings};
 use kernel::Clock;
@@ -48,7 +48,7 @@ async fn landed(client: &Client, event: &Value) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_write_stays_whichever_node_it_came_to() {
+async fn the_first_write_is_kept_whichever_node_received_it() {
     let database = unique("clocks").replace('-', "_");
     let fast = node("clock-fast", &database, HOUR_MS).await;
     let slow = node("clock-slow", &database, -HOUR_MS).await;

@@ -1,4 +1,4 @@
-//! Ids made to collide under the hashes the store uses are different ids all the same.
+//! Ids chosen to collide under the store's hashes stay distinct.
 
 use analytics::events::EventFilter;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn count(workspace: &Workspace, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_ids_do_collide() {
+async fn the_test_ids_collide() {
     let analytics = kit::clickhouse_database().await;
     let ask =
         format!("SELECT toUInt8(cityHash64('{}') = cityHash64('{}'))", COLLIDING[0], COLLIDING[1]);
@@ -24,7 +24,7 @@ async fn the_ids_do_collide() {
 }
 
 #[tokio::test]
-async fn an_event_whose_id_collides_with_anothers_does_not_replace_it() {
+async fn an_event_with_a_colliding_id_does_not_replace_another() {
     for timestamp in [Some("2026-03-01T12:00:00Z"), None] {
         let workspace = Workspace::new().await;
         for (number, (id, total)) in COLLIDING.iter().zip([0.01, 100.0]).enumerate() {
@@ -53,7 +53,7 @@ async fn an_event_whose_id_collides_with_anothers_does_not_replace_it() {
 }
 
 #[tokio::test]
-async fn people_whose_ids_collide_have_their_own_events() {
+async fn people_with_colliding_ids_keep_their_own_events() {
     // The timeline finds candidates by a hash of the identifier.
     let workspace = Workspace::new().await;
     let events: Vec<Value> = (0..300)

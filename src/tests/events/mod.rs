@@ -4,7 +4,7 @@ mod aggregate;
 mod bad_bodies;
 mod clocks;
 mod collisions;
+mod isolation;
 mod query;
 mod retries;
 mod track;
-mod walls;

@@ -40,7 +40,7 @@ async fn events_come_newest_first_and_are_filtered_by_user_and_name() {
     assert_eq!(ids(&workspace, "?userId=ann").await, e((0..5).rev()));
     assert_eq!(ids(&workspace, "?eventName=A").await, e([8, 6, 4, 2, 0]));
     assert_eq!(ids(&workspace, "?userId=bob&eventName=A").await, e([8, 6]));
-    assert_eq!(ids(&workspace, "?userId=nobody").await, e([]));
+    assert_eq!(ids(&workspace, "?userId=unknown").await, e([]));
     // An empty filter is no filter.
     assert_eq!(ids(&workspace, "?userId=&eventName=").await.len(), 10);
 }

@@ -1,4 +1,4 @@
-//! Repeats of a `clientEventId`: answered alike, visible once, the first write stays.
+//! Repeats of a `clientEventId`: same answer, stored once, the first write is kept.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn settled(workspace: &Workspace) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_repeat_answers_the_same_and_is_visible_once() {
+async fn a_repeated_event_gets_the_same_answer_and_is_stored_once() {
     let workspace = Workspace::new().await;
     for event in [
         json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "timestamp": "2026-03-01T12:00:00Z"}),
@@ -55,7 +55,7 @@ async fn concurrent_repeats_are_recorded_once_with_and_without_timestamp() {
 }
 
 #[tokio::test]
-async fn the_first_write_stays_whatever_a_repeat_says() {
+async fn the_first_write_is_kept_over_a_repeat() {
     let workspace = Workspace::new().await;
     let first =
         json!({"userId": "ann", "eventName": "A", "clientEventId": "one", "properties": {"n": 1}});

@@ -61,7 +61,7 @@ async fn absent_ids_read_back_as_empty_strings_and_an_event_without_id_gets_a_uu
 }
 
 #[tokio::test]
-async fn each_of_the_four_identifiers_is_enough_and_none_is_not() {
+async fn an_event_needs_one_of_four_identifiers() {
     let workspace = Workspace::new().await;
     for identifier in [
         json!({"userId": "ann"}),
@@ -163,7 +163,7 @@ async fn all_failed_fields_are_listed_at_once() {
 }
 
 #[tokio::test]
-async fn names_and_identifiers_hold_255_characters_and_not_one_more() {
+async fn names_and_identifiers_have_at_most_255_characters() {
     let workspace = Workspace::new().await;
     // Characters, not bytes: each of these is two bytes long.
     let (fits, too_long) = ("é".repeat(255), "é".repeat(256));
@@ -188,7 +188,7 @@ async fn names_and_identifiers_hold_255_characters_and_not_one_more() {
 }
 
 #[tokio::test]
-async fn properties_hold_200_keys_and_five_levels_and_not_one_more() {
+async fn properties_have_at_most_200_keys_and_five_levels() {
     let workspace = Workspace::new().await;
     let track =
         |properties: Value| json!({"userId": "ann", "eventName": "A", "properties": properties});
@@ -205,7 +205,7 @@ async fn properties_hold_200_keys_and_five_levels_and_not_one_more() {
 }
 
 #[tokio::test]
-async fn properties_hold_51200_bytes_and_the_message_states_limit_and_size() {
+async fn properties_have_at_most_51200_bytes_and_the_error_states_both_sizes() {
     let workspace = Workspace::new().await;
     let of_bytes = |bytes: usize| {
         let text = "x".repeat(bytes - r#"{"t":""}"#.len());
@@ -221,7 +221,7 @@ async fn properties_hold_51200_bytes_and_the_message_states_limit_and_size() {
 }
 
 #[tokio::test]
-async fn dollar_properties_are_the_systems_five_and_no_others() {
+async fn only_the_five_system_dollar_properties_are_accepted() {
     let workspace = Workspace::new().await;
     let event = json!({"userId": "ann", "eventName": "A", "properties": {
         "$app_id": "1", "$app_name": "shop", "$platform": "web", "$session_id": "s", "$anonymous_id": "a",
@@ -292,7 +292,7 @@ async fn an_event_without_timestamp_gets_the_servers_time() {
 }
 
 #[tokio::test]
-async fn an_array_holds_500_events_and_neither_501_nor_none() {
+async fn an_array_has_1_to_500_events() {
     let workspace = Workspace::new().await;
     let of = |count: usize| {
         Value::Array(
@@ -315,7 +315,7 @@ async fn invalid_elements_are_rejected_by_index_and_the_others_recorded() {
     let workspace = Workspace::new().await;
     let batch = json!([
         {"userId": "a", "eventName": "First"},
-        {"eventName": "Nobody"},
+        {"eventName": "Unidentified"},
         "not an event",
         null,
         {"userId": "b"},
@@ -328,7 +328,7 @@ async fn invalid_elements_are_rejected_by_index_and_the_others_recorded() {
     let rejected = verdict["rejected"].as_array().unwrap();
     let indexes: Vec<_> = rejected.iter().map(|r| r["index"].as_u64().unwrap()).collect();
     assert_eq!(indexes, [1, 2, 3, 4, 5]);
-    assert_eq!(rejected[0]["name"], "Nobody");
+    assert_eq!(rejected[0]["name"], "Unidentified");
     assert!(rejected[1].get("name").is_none() && rejected[3].get("name").is_none());
     assert!(rejected.iter().all(|r| !r["reason"].as_str().unwrap().is_empty()));
     assert_eq!(events_of(&workspace, 2).await.len(), 2);

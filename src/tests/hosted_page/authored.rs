@@ -1,11 +1,11 @@
-//! The workspace's own HTML as recipients get it.
+//! A workspace's template as recipients see it.
 
 use serde_json::json;
 
 use super::fixture::{Fixture, open, submit};
 
 #[tokio::test]
-async fn the_page_is_the_workspaces_own_with_the_form_in_its_place() {
+async fn the_workspaces_template_contains_the_form() {
     let page = Fixture::new().await;
     let list = page.list(json!({"name": "News & <more>"})).await;
     let html = "<style>h1{color:#333}</style><h1>Hi {{ user.firstName | default: 'there' }}</h1>\
@@ -33,7 +33,7 @@ async fn the_page_is_the_workspaces_own_with_the_form_in_its_place() {
 }
 
 #[tokio::test]
-async fn what_contacts_and_authors_write_cannot_run() {
+async fn scripts_in_profiles_and_templates_cannot_run() {
     let attack = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>";
     let page = Fixture::with(
         Some("ann@example.test"),
@@ -58,7 +58,7 @@ async fn what_contacts_and_authors_write_cannot_run() {
 }
 
 #[tokio::test]
-async fn a_template_that_fails_for_a_contact_leaves_the_built_in_page() {
+async fn a_failing_template_falls_back_to_the_built_in_page() {
     let page =
         Fixture::with(Some("ann@example.test"), None, json!({"zero": 0, "many": 10_000_000})).await;
     for html in [

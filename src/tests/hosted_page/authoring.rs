@@ -1,4 +1,4 @@
-//! The template over the API: modes, sizes, the slot, and who may.
+//! The page's template over the API: modes, sizes, the form slot, permissions.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn before_the_first_save_the_template_is_the_built_in_page() {
 }
 
 #[tokio::test]
-async fn a_change_keeps_what_it_does_not_name() {
+async fn a_patch_keeps_fields_it_does_not_name() {
     let page = Fixture::new().await;
     let saved = page.template(json!({"mode": "custom", "html": SLOT}), 200).await;
     assert_eq!((&saved["mode"], &saved["html"]), (&json!("custom"), &json!(SLOT)));
@@ -52,7 +52,7 @@ async fn a_change_keeps_what_it_does_not_name() {
 }
 
 #[tokio::test]
-async fn authored_modes_need_the_slot_and_good_liquid() {
+async fn template_modes_need_the_form_slot_and_valid_liquid() {
     let page = Fixture::new().await;
     let missing = "html must include the {{ preferences_form }} slot";
     for mode in ["custom", "dnd"] {
@@ -76,7 +76,7 @@ async fn authored_modes_need_the_slot_and_good_liquid() {
             "{error}"
         );
     }
-    // Where nobody sees it, html may be anything; going over to a mode that shows it may not.
+    // In a mode that does not show it, html may be anything; going over to a mode that shows it may not.
     let page = Fixture::new().await;
     page.template(json!({"html": "draft"}), 200).await;
     let refused = page.template(json!({"mode": "custom"}), 400).await;
@@ -85,7 +85,7 @@ async fn authored_modes_need_the_slot_and_good_liquid() {
 }
 
 #[tokio::test]
-async fn sizes_hold_at_the_limit_and_break_one_past_it() {
+async fn sizes_are_accepted_at_the_limit_and_refused_beyond() {
     let page = Fixture::new().await;
     page.template(json!({"mode": "custom", "html": html(102_400)}), 200).await;
     let refused = page.template(json!({"html": html(102_401)}), 400).await;
@@ -110,7 +110,7 @@ async fn sizes_hold_at_the_limit_and_break_one_past_it() {
 }
 
 #[tokio::test]
-async fn the_mode_redirect_needs_an_address_of_the_web() {
+async fn redirect_mode_needs_an_http_url() {
     let page = Fixture::new().await;
     let refused = page.template(json!({"mode": "redirect"}), 400).await;
     let needed = "redirectUrl must be an http:// or https:// URL for the mode redirect";
@@ -222,7 +222,7 @@ async fn a_preview_is_sanitized() {
 }
 
 #[tokio::test]
-async fn a_preview_that_cannot_be_made_says_why() {
+async fn a_failed_preview_has_a_reason() {
     let workspace = Workspace::new().await;
     for (html, word) in [
         ("a\n{{ b", "line 2"),
@@ -246,7 +246,7 @@ async fn a_preview_that_cannot_be_made_says_why() {
 }
 
 #[tokio::test]
-async fn scopes_workspaces_and_sessions_are_told_apart() {
+async fn page_settings_check_scopes_workspaces_and_sessions() {
     let (page, other) = (Fixture::new().await, Workspace::new().await);
     page.template(json!({"mode": "custom", "html": SLOT}), 200).await;
     assert_eq!(other.api.get(PATH, 200).await.json()["mode"], "default");
@@ -265,12 +265,12 @@ async fn scopes_workspaces_and_sessions_are_told_apart() {
     writer.post(PREVIEW, &json!({"html": "x"}), 403).await;
     outsider.get(PATH, 403).await;
     outsider.send(put(&outsider), 403).await;
-    for nobody in
+    for anonymous in
         [Client::anonymous(), Client::new(&server().url, Some("mr_abcdefghijkl_nonsense"))]
     {
-        nobody.get(PATH, 401).await;
-        nobody.send(put(&nobody), 401).await;
-        nobody.post(PREVIEW, &json!({"html": "x"}), 401).await;
+        anonymous.get(PATH, 401).await;
+        anonymous.send(put(&anonymous), 401).await;
+        anonymous.post(PREVIEW, &json!({"html": "x"}), 401).await;
     }
     // A dashboard session is as good as a key here, and not on /lists.
     let session = session(&page.workspace.name).await;
@@ -303,7 +303,7 @@ async fn session(workspace: &str) -> Client {
 }
 
 #[tokio::test]
-async fn saves_at_once_lose_nothing_of_each_other() {
+async fn concurrent_saves_of_page_settings_keep_both_changes() {
     let page = Fixture::new().await;
     let url = json!({"redirectUrl": "https://example.test"});
     let html = json!({"html": "x"});

@@ -1,4 +1,4 @@
-//! `/c/:token`: a subscription that waits, and the click it waits for.
+//! `/c/:token`: confirmation of a pending subscription.
 
 use kernel::Channel;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fixture::{Fixture, open, submit};
 
 #[tokio::test]
-async fn a_double_opt_in_waits_until_it_is_confirmed() {
+async fn a_double_opt_in_is_pending_until_confirmed() {
     let page = Fixture::new().await;
     let list = page.list(json!({"name": "Club", "requireDoubleOptIn": true})).await;
     let (path, name) = (page.preferences().await, format!("list.{list}.email"));
@@ -41,7 +41,7 @@ async fn a_double_opt_in_waits_until_it_is_confirmed() {
 }
 
 #[tokio::test]
-async fn what_was_withdrawn_cannot_be_confirmed() {
+async fn a_withdrawn_request_cannot_be_confirmed() {
     let page = Fixture::new().await;
     let list = page.list(json!({"name": "Club", "requireDoubleOptIn": true})).await;
     let (path, name) = (page.preferences().await, format!("list.{list}.email"));

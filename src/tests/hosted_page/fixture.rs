@@ -1,4 +1,4 @@
-//! A workspace with a contact, its links, and what its consent became.
+//! A workspace with a contact, its links and its consent.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `millrace links create`: the links that messages carry, made by hand.
+//! `millrace links create`: the links of messages, created by hand.
 
 use std::process::Output;
 
@@ -28,7 +28,7 @@ fn path(output: &Output) -> String {
 }
 
 #[tokio::test]
-async fn the_printed_links_open_their_pages() {
+async fn links_printed_by_the_command_line_open_their_pages() {
     let page = Fixture::new().await;
     let list = page.list(json!({"name": "Club", "channels": ["email", "sms"]})).await.to_string();
     let preferences = path(&create(&page, &[]).await);
@@ -43,13 +43,13 @@ async fn the_printed_links_open_their_pages() {
 }
 
 #[tokio::test]
-async fn a_contact_that_is_not_there_gets_no_link() {
+async fn an_unknown_contact_gets_no_link() {
     let (page, other) = (Fixture::new().await, Fixture::new().await);
     let stranger = Fixture { workspace: page.workspace, user: other.user };
     let output = create(&stranger, &[]).await;
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("the workspace has no contact"), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("the workspace has no contact"), "{stderr}");
     // Bad usage: nothing to confirm without a list.
     assert_eq!(create(&stranger, &["--purpose", "confirm"]).await.status.code(), Some(2));
     assert_eq!(create(&stranger, &["--channel", "fax"]).await.status.code(), Some(2));

@@ -39,7 +39,7 @@ async fn the_page_shows_public_lists_in_their_order_and_the_channels() {
 }
 
 #[tokio::test]
-async fn every_page_is_guarded_by_its_headers() {
+async fn every_page_has_security_headers() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     for path in [
@@ -92,7 +92,7 @@ async fn every_box_has_a_label_and_every_group_a_name() {
 }
 
 #[tokio::test]
-async fn a_save_writes_what_differs_and_nothing_else() {
+async fn a_save_writes_only_changes() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     let path = page.preferences().await;
@@ -130,7 +130,7 @@ async fn a_save_writes_what_differs_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn an_opt_out_on_the_page_reaches_the_ledger() {
+async fn an_opt_out_on_the_page_adds_a_suppression() {
     let page = Fixture::new().await;
     let path = page.preferences().await;
     let shown = open(&path).await;
@@ -143,7 +143,7 @@ async fn an_opt_out_on_the_page_reaches_the_ledger() {
 }
 
 #[tokio::test]
-async fn everything_closes_every_channel_and_every_list() {
+async fn unsubscribing_from_everything_opts_out_of_all_channels_and_lists() {
     let page = Fixture::new().await;
     let (news, hidden) = (
         page.list(json!({"name": "News", "channels": ["email", "sms"]})).await,
@@ -166,7 +166,7 @@ async fn everything_closes_every_channel_and_every_list() {
 }
 
 #[tokio::test]
-async fn looking_changes_nothing_whatever_the_method_or_the_query() {
+async fn fetching_a_page_changes_nothing() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     page.subscribe(list, "email").await;
@@ -197,7 +197,7 @@ async fn looking_changes_nothing_whatever_the_method_or_the_query() {
 }
 
 #[tokio::test]
-async fn boxes_that_were_not_shown_are_left_alone() {
+async fn choices_that_were_not_shown_are_unchanged() {
     let (page, other) = (Fixture::new().await, Fixture::new().await);
     let foreign = other.marketing().await;
     let hidden = page.list(json!({"name": "Hidden", "isPublic": false})).await;
@@ -220,7 +220,7 @@ async fn boxes_that_were_not_shown_are_left_alone() {
 }
 
 #[tokio::test]
-async fn names_and_addresses_are_only_ever_text() {
+async fn names_and_addresses_are_html_escaped() {
     let attack = "<script>alert(1)</script>\"'onmouseover=alert(1) x=";
     let page = Fixture::with(
         Some("\"><script>alert(1)</script>@example.test"),
@@ -255,7 +255,7 @@ async fn names_and_addresses_are_only_ever_text() {
 }
 
 #[tokio::test]
-async fn forms_that_are_none_are_refused_as_a_page() {
+async fn invalid_forms_are_refused_with_an_html_page() {
     let page = Fixture::new().await;
     let path = page.preferences().await;
     let url = format!("{}{path}", server().url);

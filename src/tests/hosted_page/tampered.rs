@@ -1,4 +1,4 @@
-//! Links that are not ours, not whole, of another purpose, or of a contact that is gone.
+//! Links that are forged, damaged, for another purpose, or of a deleted contact.
 
 use kernel::Channel;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::fixture::{Fixture, open, submit};
 use crate::kit::server;
 
 #[tokio::test]
-async fn a_token_changed_at_any_place_opens_nothing() {
+async fn a_token_changed_in_any_byte_is_refused() {
     let page = Fixture::new().await;
     let path = page.unsubscribe(None, None).await;
     let whole = open("/u/nonsense").await;
@@ -41,7 +41,7 @@ async fn a_token_changed_at_any_place_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_token_of_one_purpose_opens_no_other_page() {
+async fn a_token_is_valid_for_one_purpose_only() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     let tokens = [
@@ -60,7 +60,7 @@ async fn a_token_of_one_purpose_opens_no_other_page() {
 }
 
 #[tokio::test]
-async fn a_contact_that_is_gone_is_answered_like_a_link_that_never_was() {
+async fn a_deleted_contact_is_answered_like_an_invalid_link() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     let paths = [
@@ -92,7 +92,7 @@ async fn a_contact_that_is_gone_is_answered_like_a_link_that_never_was() {
 }
 
 #[tokio::test]
-async fn a_link_acts_in_its_own_workspace_alone() {
+async fn a_link_acts_in_its_own_workspace_only() {
     let (one, other) = (Fixture::new().await, Fixture::new().await);
     let foreign = other.marketing().await;
     // Signed by us, but of a list that this workspace does not have.

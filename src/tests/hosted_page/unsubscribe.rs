@@ -1,4 +1,4 @@
-//! `/u/:token`: one click for mail programs (RFC 8058), a button for people, and where `redirect` leads.
+//! `/u/:token`: one click for mail programs (RFC 8058), a button for people, and the `redirect` mode.
 
 use kernel::Channel;
 use serde_json::json;
@@ -10,7 +10,7 @@ const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 const TARGET: &str = "https://example.test/bye?a=b";
 
 #[tokio::test]
-async fn one_click_unsubscribes_from_the_channel_and_again_is_the_same() {
+async fn one_click_unsubscribes_from_the_channel_and_is_idempotent() {
     let page = Fixture::new().await;
     let path = page.unsubscribe(None, None).await;
     let asked = open(&path).await;
@@ -38,7 +38,7 @@ async fn one_click_unsubscribes_from_the_channel_and_again_is_the_same() {
 }
 
 #[tokio::test]
-async fn one_click_comes_as_multipart_or_with_nothing_at_all() {
+async fn one_click_accepts_multipart_and_empty_bodies() {
     for (content_type, body) in [
         (
             Some("multipart/form-data; boundary=XX"),
@@ -55,7 +55,7 @@ async fn one_click_comes_as_multipart_or_with_nothing_at_all() {
             request = request.header("content-type", content_type);
         }
         let done = send(request).await;
-        // Never led elsewhere: nobody is there to follow.
+        // No redirect: a mail client would not follow it.
         assert_eq!((done.status, done.header("location")), (200, ""), "{content_type:?}");
         assert_eq!(page.channel("sms").await, "unsubscribed");
         assert_eq!(page.channel("email").await, "");
@@ -63,7 +63,7 @@ async fn one_click_comes_as_multipart_or_with_nothing_at_all() {
 }
 
 #[tokio::test]
-async fn a_list_is_left_on_its_channel_alone() {
+async fn a_list_unsubscribe_applies_to_its_channel_only() {
     let page = Fixture::new().await;
     let list = page.list(json!({"name": "Weekly news", "channels": ["email", "sms"]})).await;
     page.subscribe(list, "email").await;
@@ -83,7 +83,7 @@ async fn a_list_is_left_on_its_channel_alone() {
 }
 
 #[tokio::test]
-async fn only_a_person_who_pressed_the_button_is_led_to_where_the_workspace_says() {
+async fn only_a_submitted_form_redirects_to_the_workspaces_url() {
     let page = Fixture::new().await;
     let path = page.unsubscribe(None, None).await;
     let button = pairs(&[("action", "unsubscribe")]);
@@ -112,7 +112,7 @@ async fn only_a_person_who_pressed_the_button_is_led_to_where_the_workspace_says
 }
 
 #[tokio::test]
-async fn in_the_mode_redirect_the_preference_page_asks_once_and_leads_on() {
+async fn in_redirect_mode_the_page_asks_once_and_redirects() {
     let page = Fixture::new().await;
     let list = page.marketing().await;
     page.subscribe(list, "email").await;

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use self::attack::{Attack, Kind};
 use crate::{
-    callbacks::{fixture::SECRET, heads::answered_by},
+    callbacks::{early_refusals::answered_by, fixture::SECRET},
     kit::{Client, eventually},
     single::{
         fixture::{Sender, start},
@@ -111,12 +111,12 @@ async fn withstands(kind: Kind, connections: usize, sources: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_promised() {
+async fn promised_bodies_that_never_arrive() {
     withstands(Kind::Promise, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_stop_half_way() {
+async fn bodies_that_stop_halfway() {
     withstands(Kind::HalfBody, CONNECTIONS, TWO).await;
     let (server, _turn) = server().await;
     eventually("the memory was given back", async || {
@@ -127,12 +127,12 @@ async fn bodies_that_stop_half_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_dribble() {
+async fn bodies_sent_byte_by_byte() {
     withstands(Kind::Dribble, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_say_nothing_up_to_the_cap_of_one_peer() {
+async fn idle_connections_up_to_the_cap_of_one_peer() {
     withstands(Kind::Silent, CONNECTIONS, ONE).await;
     let (server, _turn) = server().await;
     if may_open(CONNECTIONS) {
@@ -141,7 +141,7 @@ async fn connections_that_say_nothing_up_to_the_cap_of_one_peer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_say_nothing_up_to_the_cap_of_the_server() {
+async fn idle_connections_up_to_the_cap_of_the_server() {
     withstands(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
     let (server, _turn) = server().await;
     if may_open(2 * CONNECTIONS) {
@@ -153,17 +153,17 @@ async fn connections_that_say_nothing_up_to_the_cap_of_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_begin_http2_and_ask_for_nothing() {
+async fn http2_connections_without_requests() {
     withstands(Kind::Preface, 2 * CONNECTIONS, FOUR).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn request_heads_that_dribble() {
+async fn request_heads_sent_byte_by_byte() {
     withstands(Kind::SlowHead, 2 * CONNECTIONS, FOUR).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_that_do_not_exist() {
+async fn requests_with_unknown_keys() {
     withstands(Kind::BadKeys, CONNECTIONS, TWO).await;
 }
 
@@ -173,7 +173,7 @@ async fn links_with_forged_signatures() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
+async fn a_pixel_fetched_in_a_loop_is_stored_at_a_limited_rate() {
     let (server, _turn) = server().await;
     if !may_open(CONNECTIONS) {
         return;
@@ -199,7 +199,7 @@ async fn a_pixel_that_is_fetched_without_end_is_stored_a_few_times_a_minute() {
 }
 
 #[tokio::test]
-async fn a_callback_of_a_provider_that_is_not_set_up_is_not_there() {
+async fn a_callback_of_an_unconfigured_provider_is_404() {
     let (server, _turn) = server().await;
     let client = Client::new(&server.url, None);
     for path in [

@@ -1,4 +1,4 @@
-//! An HTTP client whose every answer is held against an expected status and the description of the API.
+//! An HTTP client that checks every answer against an expected status and the OpenAPI description.
 
 use std::fmt::Display;
 

@@ -1,4 +1,4 @@
-//! The description of the API, and whether an answer is what it says.
+//! Checks answers against the OpenAPI description.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -52,7 +52,7 @@ pub(super) fn demand(seen: Seen<'_>) {
     if is_left_out || is_implied {
         return;
     }
-    if let Err(problem) = DESCRIPTION.judge(seen) {
+    if let Err(problem) = DESCRIPTION.check(seen) {
         let Seen { method, path, status, text, .. } = seen;
         let shown: String = problem.chars().take(SHOWN_CHARS_MAX).collect();
         let text: String = text.chars().take(SHOWN_CHARS_MAX).collect();
@@ -83,22 +83,22 @@ impl Description {
         Self { document, closed, validators: Mutex::default() }
     }
 
-    fn judge(&self, seen: Seen<'_>) -> Result<(), String> {
+    fn check(&self, seen: Seen<'_>) -> Result<(), String> {
         let paths = self.document["paths"].as_object().unwrap();
         let method = seen.method.as_str().to_lowercase();
         let Some(path) = described_path(paths, seen.path) else {
             return match seen.status {
-                StatusCode::NOT_FOUND => self.judge_error(seen.text),
+                StatusCode::NOT_FOUND => self.check_error(seen.text),
                 _ => Err("has no such path".to_owned()),
             };
         };
         // A process that delivers and nothing else has none of the routes.
         if seen.status == StatusCode::NOT_FOUND && message_of(seen.text) == "Not Found" {
-            return self.judge_error(seen.text);
+            return self.check_error(seen.text);
         }
         let Some(operation) = paths[path].get(&method) else {
             return match seen.status {
-                StatusCode::METHOD_NOT_ALLOWED => self.judge_error(seen.text),
+                StatusCode::METHOD_NOT_ALLOWED => self.check_error(seen.text),
                 _ => Err(format!("has no {method} of {path}")),
             };
         };
@@ -120,7 +120,7 @@ impl Description {
         self.validate(&place, &form["schema"], seen.text)
     }
 
-    fn judge_error(&self, text: &str) -> Result<(), String> {
+    fn check_error(&self, text: &str) -> Result<(), String> {
         self.validate("components schemas Error", &json!({"$ref": format!("{SCHEMAS}Error")}), text)
     }
 
@@ -265,11 +265,11 @@ mod tests {
         )]);
         let (text, status) = (body.to_string(), StatusCode::from_u16(status).unwrap());
         let seen = Seen { method: &method, path, status, headers: &headers, text: &text };
-        Description::new().judge(seen).err()
+        Description::new().check(seen).err()
     }
 
     #[test]
-    fn answers_that_are_not_described_are_found() {
+    fn undescribed_answers_are_detected() {
         let list = "/lists/00000000-0000-7000-8000-00000000dead/stats";
         let counts = json!({"email": 1, "sms": 0, "whatsapp": 0, "push": 0, "viber": 0});
         let stats = json!({"total": 1, "subscribed": 1, "unsubscribed": 0, "byChannel": counts});

@@ -1,4 +1,4 @@
-//! The shared server's embedded ClickHouse, spoken to directly, in databases of a test's own.
+//! The shared server's embedded ClickHouse, queried directly, in a database per test.
 
 use analytics::Analytics;
 

@@ -1,4 +1,4 @@
-//! A mail server that takes mail and forgets it, unless the recipient's name says otherwise.
+//! A mail server that accepts and discards mail, unless the recipient's name asks for an error.
 
 use std::{
     net::SocketAddr,
@@ -150,7 +150,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
                 to = path();
                 match verdict(&to) {
                     "later" => "450 4.2.0 Greylisted",
-                    "nobody" => "550-5.1.1 No such\r\n550 5.1.1 user",
+                    "unknown" => "550-5.1.1 No such\r\n550 5.1.1 user",
                     "full" => "552 5.2.2 Mailbox full",
                     "brimming" => "452 4.2.2 Mailbox full",
                     "hangup" => return Ok(Next::End),

@@ -1,4 +1,4 @@
-//! What the tests share: one running server, fresh workspaces on it, and a client that demands its status.
+//! Shared by the tests: one running server, fresh workspaces on it, and a client that checks statuses.
 
 mod client;
 mod described;

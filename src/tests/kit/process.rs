@@ -16,7 +16,7 @@ pub(crate) struct Process {
     /// The line in which it said that it is ready.
     pub(crate) ready: String,
     /// What it said before.
-    pub(crate) said: String,
+    pub(crate) startup_output: String,
     pub(crate) url: String,
     pub(crate) admin_url: String,
 }
@@ -137,7 +137,7 @@ fn until_ready(mut command: Command, output: Output) -> (Process, Option<String>
         }
     };
     drop(command);
-    let (mut key, mut said) = (None, String::new());
+    let (mut key, mut startup_output) = (None, String::new());
     for line in BufReader::new(out).lines() {
         // A terminal whose program has ended answers with an error.
         let Ok(line) = line else { break };
@@ -150,10 +150,13 @@ fn until_ready(mut command: Command, output: Output) -> (Process, Option<String>
             let url = urls[0].trim_end_matches("/readyz").to_owned();
             let admin_url = urls[urls.len() - 1].trim_end_matches("/metrics").to_owned();
             let ready = line.clone();
-            return (Process { reaper: reaper(&child), child, ready, said, url, admin_url }, key);
+            return (
+                Process { reaper: reaper(&child), child, ready, startup_output, url, admin_url },
+                key,
+            );
         }
-        said += &line;
-        said.push('\n');
+        startup_output += &line;
+        startup_output.push('\n');
     }
     panic!("the server ended before it was ready: {:?}", child.wait());
 }

@@ -1,4 +1,4 @@
-//! One server for all tests of this process, in a folder of its own that goes with it.
+//! One server for all tests of this process, in a temporary folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -126,7 +126,7 @@ impl TestServer {
     }
 
     /// Likewise, with what its handlers reach, for questions that no endpoint asks. Its connections belong to
-    /// that runtime, too: one made on a test's own would die with the test, under whoever has it then.
+    /// that runtime, too: one made on a test's own would die with the test, while others still use it.
     pub(crate) async fn with<T: Send + 'static, W: Future<Output = T> + Send + 'static>(
         &self,
         work: impl FnOnce(App) -> W,

@@ -6,7 +6,7 @@ use super::lifecycle::{create, put};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn lengths_hold_at_the_limit_and_break_one_past_it() {
+async fn lengths_are_accepted_at_the_limit_and_refused_beyond() {
     let workspace = Workspace::new().await;
     let longest = json!({"name": "ä".repeat(255), "description": "ö".repeat(1000)});
     let list = create(&workspace, longest).await;
@@ -90,7 +90,7 @@ async fn bodies_that_are_no_object_are_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_id_names_no_list_and_a_flag_is_true_or_false() {
+async fn invalid_ids_match_no_list_and_flags_are_true_or_false() {
     let workspace = Workspace::new().await;
     for id in
         ["nonsense", "0123456789abcdef01234567", "00000000-0000-0000-0000-000000000000", "%00"]

@@ -1,4 +1,4 @@
-//! Making, reading, changing, archiving and restoring lists.
+//! Creating, reading, changing, archiving and restoring lists.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn names(lists: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_list_made_of_its_name_alone_has_every_default() {
+async fn a_list_created_by_name_has_every_default() {
     let workspace = Workspace::new().await;
     let list = create(&workspace, json!({"name": "News"})).await;
     let expected = json!({
@@ -41,7 +41,7 @@ async fn a_list_made_of_its_name_alone_has_every_default() {
 }
 
 #[tokio::test]
-async fn every_field_of_a_list_is_kept_and_channels_are_kept_once() {
+async fn every_field_of_a_list_is_stored_and_channels_are_deduplicated() {
     let workspace = Workspace::new().await;
     let list = create(
         &workspace,
@@ -61,7 +61,7 @@ async fn every_field_of_a_list_is_kept_and_channels_are_kept_once() {
 }
 
 #[tokio::test]
-async fn a_workspace_begins_with_the_list_marketing_which_cannot_be_archived() {
+async fn a_workspace_starts_with_a_marketing_list_that_cannot_be_archived() {
     let workspace = Workspace::new().await;
     let lists = workspace.api.get("/lists", 200).await.json();
     assert_eq!(names(&lists), ["Marketing"]);
@@ -75,7 +75,7 @@ async fn a_workspace_begins_with_the_list_marketing_which_cannot_be_archived() {
 }
 
 #[tokio::test]
-async fn a_name_is_taken_whatever_its_case_and_space_until_its_list_is_archived() {
+async fn list_names_are_unique_ignoring_case_and_space_among_active_lists() {
     let workspace = Workspace::new().await;
     let list = create(&workspace, json!({"name": "News"})).await;
     for name in ["News", "news", " NEWS ", "\tnews\n"] {
@@ -101,7 +101,7 @@ async fn a_name_is_taken_whatever_its_case_and_space_until_its_list_is_archived(
 }
 
 #[tokio::test]
-async fn an_archived_list_is_gone_but_for_its_restoring() {
+async fn an_archived_list_can_only_be_restored() {
     let workspace = Workspace::new().await;
     let list = create(&workspace, json!({"name": "News"})).await;
     let path = format!("/lists/{}", list["id"].as_str().unwrap());
@@ -133,7 +133,7 @@ async fn an_archived_list_is_gone_but_for_its_restoring() {
 }
 
 #[tokio::test]
-async fn a_change_keeps_what_it_does_not_name() {
+async fn a_patch_keeps_fields_it_does_not_name() {
     let workspace = Workspace::new().await;
     let list =
         create(&workspace, json!({"name": "News", "description": "d", "isPublic": false})).await;
@@ -169,7 +169,7 @@ async fn a_change_keeps_what_it_does_not_name() {
 }
 
 #[tokio::test]
-async fn lists_come_newest_first_and_at_most_200() {
+async fn lists_are_newest_first_and_at_most_200() {
     let workspace = Workspace::new().await;
     for number in 0..200 {
         create(&workspace, json!({"name": format!("List {number}")})).await;
@@ -185,7 +185,7 @@ async fn lists_come_newest_first_and_at_most_200() {
 }
 
 #[tokio::test]
-async fn lists_made_at_once_get_places_of_their_own() {
+async fn lists_created_concurrently_get_distinct_positions() {
     let workspace = Workspace::new().await;
     let made = (0..30).map(|number| {
         let body = json!({"name": format!("List {number}")});
@@ -198,7 +198,7 @@ async fn lists_made_at_once_get_places_of_their_own() {
 }
 
 #[tokio::test]
-async fn of_lists_made_at_once_with_one_name_exactly_one_is_made() {
+async fn only_one_of_concurrent_lists_with_one_name_is_created() {
     let workspace = Workspace::new().await;
     let tries = (0..20).map(|_| {
         workspace.api.request(reqwest::Method::POST, "/lists").json(&json!({"name": "News"})).send()

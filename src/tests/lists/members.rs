@@ -1,4 +1,4 @@
-//! Members of a list, counted, and put on it or off it by the thousand.
+//! Members of a list: counts, and bulk adding and removing.
 
 use kernel::{Clock, UserId};
 use reqwest::Method;
@@ -98,13 +98,13 @@ async fn members_are_added_once_and_never_resurrected() {
 }
 
 #[tokio::test]
-async fn members_are_removed_by_turning_their_rows() {
+async fn members_are_removed_by_unsubscribing_their_rows() {
     let workspace = Workspace::new().await;
     let (list, ids) = (list_of(&workspace).await, contacts(&workspace, 3).await);
     let two = json!({"contactIds": [ids[0], ids[1]], "channel": "sms"});
     bulk(&workspace, Method::POST, &list, two, 200).await;
     let all = json!({"contactIds": [ids[0], ids[0], ids[1], ids[2], "nonsense"], "channel": "sms"});
-    // On another channel nobody is subscribed.
+    // On another channel no member is subscribed.
     let other = json!({"contactIds": ids, "channel": "email"});
     assert_eq!(bulk(&workspace, Method::DELETE, &list, other, 200).await, json!({"removed": 0}));
     assert_eq!(
@@ -182,7 +182,7 @@ async fn members_are_paged_filtered_and_counted_and_deleted_contacts_are_gone() 
 }
 
 #[tokio::test]
-async fn ten_thousand_go_on_and_off_in_one_call_each() {
+async fn ten_thousand_members_are_added_and_removed_in_one_call_each() {
     let workspace = Workspace::new().await;
     let (list, ids) = (list_of(&workspace).await, contacts(&workspace, 10_000).await);
     let body = json!({"contactIds": ids, "channel": "email"});
@@ -197,7 +197,7 @@ async fn ten_thousand_go_on_and_off_in_one_call_each() {
 }
 
 #[tokio::test]
-async fn bulk_bodies_are_bounded_and_named() {
+async fn bulk_bodies_are_bounded_and_errors_named() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace).await;
     let id = "0123456789abcdef01234567";

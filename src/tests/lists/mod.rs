@@ -1,6 +1,6 @@
 //! `/lists/*` over HTTP.
 
 mod bad_input;
+mod isolation;
 mod lifecycle;
 mod members;
-mod walls;

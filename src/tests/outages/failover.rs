@@ -190,7 +190,7 @@ async fn until_saved(client: &Client, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_are_refused_until_the_standby_is_promoted_and_then_go_there() {
+async fn writes_are_refused_until_the_standby_is_promoted_and_then_succeed() {
     let programs = Programs::of_shared_server();
     let folder = data_dir("failover");
     let (first_folder, second_folder) = (folder.join("pg/first"), folder.join("pg/second"));

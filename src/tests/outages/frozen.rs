@@ -8,7 +8,7 @@ use super::{Frozen, metric, readiness, until_readiness};
 use crate::kit::{Process, data_dir, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readiness_notices_reads_end_in_time_and_tracking_goes_on() {
+async fn with_a_frozen_engine_readiness_fails_reads_time_out_and_tracking_continues() {
     let folder = data_dir("frozen");
     let environment = [("MILLRACE_ENGINES__CLICKHOUSE_QUERY_SECONDS", "6".to_owned())];
     let (process, key) = Process::start(&folder, &environment).await;
@@ -104,7 +104,7 @@ async fn without_triggered_campaigns_a_frozen_postgres_does_not_fill_the_spool()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_one_the_oldest_events_are_shed_before_tracking_stops_and_later_ones_set_it_off() {
+async fn with_triggered_campaigns_a_frozen_postgres_drops_their_oldest_events_first() {
     let folder = data_dir("frozen-triggers");
     let mut environment = small_spool().to_vec();
     // Nothing is sent within the test.

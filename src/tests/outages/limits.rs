@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::kit::{Client, data_dir, run, settings};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statements_that_run_or_wait_for_a_lock_too_long_are_refused() {
+async fn statements_and_lock_waits_time_out() {
     let mut settings = settings(&data_dir("statement-limits"), &[]);
     settings.engines.postgres_statement_seconds = 4;
     settings.engines.postgres_lock_seconds = 1;

@@ -1,4 +1,4 @@
-//! Stores that hang or fail over, and workers that fail: what goes on, what is refused, and what readiness says.
+//! Stores that hang or fail over, and workers that fail: what still works, what is refused, and readiness.
 
 mod failover;
 mod frozen;

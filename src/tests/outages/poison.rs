@@ -50,7 +50,7 @@ fn event(workspace: Uuid, id: &str, received_at_ms: i64) -> Batch {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn triggers_leave_out_an_event_at_which_they_panic_and_judge_those_after_it() {
+async fn triggers_skip_an_event_that_panics_and_continue() {
     let folder = data_dir("poison");
     let environment = [
         ("MILLRACE_CHANNELS__EMAIL__URL", "smtp://127.0.0.1:9".to_owned()),

@@ -8,7 +8,7 @@ use super::{metric, readiness, until_readiness};
 use crate::kit::{Client, Process, data_dir, eventually, run, settings};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipeline_that_cannot_start_is_tried_again_and_readiness_waits_for_it() {
+async fn a_failing_pipeline_start_is_retried_and_readiness_waits() {
     let folder = data_dir("pipeline-start");
     let (process, key) = Process::start(&folder, &[]).await;
     let key = key.unwrap();

@@ -1,4 +1,4 @@
-//! Pages of elsewhere may call `/v1`, and nothing else.
+//! CORS: pages of other origins may call `/v1`, and nothing else.
 
 use reqwest::Method;
 use serde_json::json;
@@ -10,7 +10,7 @@ const PAGE: &str = "https://shop.example";
 const ALLOWED: &str = "access-control-allow-origin";
 
 #[tokio::test]
-async fn every_route_of_apps_answers_what_browsers_ask_first() {
+async fn every_sdk_route_answers_cors_preflights() {
     let client = Client::anonymous();
     for (path, methods) in [
         ("/v1/track", "POST"),
@@ -38,7 +38,7 @@ async fn every_route_of_apps_answers_what_browsers_ask_first() {
 }
 
 #[tokio::test]
-async fn a_page_may_read_answers_and_refusals_of_apps_routes_alone() {
+async fn cors_applies_to_answers_and_errors_of_sdk_routes_only() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let client = Client::anonymous();

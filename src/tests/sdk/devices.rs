@@ -1,4 +1,4 @@
-//! `/v1/devices`: where push notifications reach a person.
+//! `/v1/devices`: devices that receive a person's push notifications.
 
 use delivery::ops::devices::{DEVICES_PER_USER_MAX, of_users};
 use kernel::UserId;
@@ -21,7 +21,7 @@ async fn tokens(workspace: &Workspace, user: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_device_is_whose_it_was_registered_by_last() {
+async fn a_device_belongs_to_its_last_registration() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, ann_id) = person(&workspace, json!({})).await;
@@ -45,7 +45,7 @@ async fn a_device_is_whose_it_was_registered_by_last() {
 }
 
 #[tokio::test]
-async fn one_device_too_many_takes_the_place_of_the_oldest() {
+async fn one_device_too_many_replaces_the_oldest() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
@@ -80,7 +80,7 @@ async fn a_browser_is_registered_by_its_subscription() {
 }
 
 #[tokio::test]
-async fn what_is_no_device_is_refused_with_all_that_is_wrong() {
+async fn an_invalid_device_is_refused_with_every_error() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -115,14 +115,14 @@ async fn what_is_no_device_is_refused_with_all_that_is_wrong() {
     ] {
         assert_eq!(device.post("/v1/devices", &body, 400).await.errors(), errors, "{body}");
     }
-    let nobody = json!({"userId": "nobody-at-all", "token": "t", "platform": "ios"});
-    device.by("nobody-at-all").post("/v1/devices", &nobody, 404).await;
+    let unknown = json!({"userId": "unknown-user", "token": "t", "platform": "ios"});
+    device.by("unknown-user").post("/v1/devices", &unknown, 404).await;
     let nul = json!({"userId": "a\u{0}b", "token": "t\u{0}", "platform": "ios"});
     device.post("/v1/devices", &nul, 400).await;
 }
 
 #[tokio::test]
-async fn a_device_of_another_workspace_is_nobodys() {
+async fn a_device_of_another_workspace_is_not_found() {
     let (here, there) = (Workspace::new().await, Workspace::new().await);
     let (device, other) = (Device::of(&here).await, Device::of(&there).await);
     let (ann, ann_id) = person(&here, json!({})).await;

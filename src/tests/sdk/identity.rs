@@ -1,4 +1,4 @@
-//! `X-User-Token`: who an app's user is, and what is refused without a proof of it.
+//! `X-User-Token`: identity of an app's user, and what is refused without it.
 
 use jsonwebtoken::{Algorithm, EncodingKey};
 use kernel::Clock;
@@ -60,7 +60,7 @@ async fn refused(device: &Device, user: &str, status: u16) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn nothing_about_a_person_is_done_without_their_own_token() {
+async fn calls_about_a_person_need_their_user_token() {
     let workspace = Workspace::new().await;
     let elsewhere = Device::of(&Workspace::new().await).await;
     let device = Device::of(&workspace).await;
@@ -81,10 +81,10 @@ async fn nothing_about_a_person_is_done_without_their_own_token() {
     let twice = device.by(&ann).request(Method::DELETE, "/v1/devices/t");
     device.http.send(twice.header("x-user-token", "a.b.c"), 401).await;
     let another = ["the user token is another person's"];
-    for user in [bob.as_str(), "nobody-at-all"] {
+    for user in [bob.as_str(), "unknown-user"] {
         assert_eq!(refused(&device.by(&ann), user, 403).await, another, "{user}");
     }
-    // A user token whose subject is somebody's internal id is nobody's.
+    // A user token whose subject is an internal id matches no profile.
     assert_eq!(refused(&device.by(&ann_id), &ann, 403).await, another);
     let own = json!({"userId": ann_id, "channel": "push", "status": "optedIn"});
     device.by(&ann_id).post("/v1/subscriptions/channel", &own, 404).await;
@@ -95,7 +95,7 @@ async fn nothing_about_a_person_is_done_without_their_own_token() {
 }
 
 #[tokio::test]
-async fn a_device_is_removed_by_whose_it_is() {
+async fn a_device_is_removed_only_by_its_owner() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -104,7 +104,7 @@ async fn a_device_is_removed_by_whose_it_is() {
     let body = json!({"userId": ann, "token": token, "platform": "ios"});
     device.by(&ann).post("/v1/devices", &body, 201).await;
     let path = format!("/v1/devices/{token}");
-    for other in [bob.as_str(), "nobody-at-all"] {
+    for other in [bob.as_str(), "unknown-user"] {
         let refused = device.by(other).delete(&path, 403).await.json();
         assert_eq!(refused["message"], "the device is another person's");
     }
@@ -127,7 +127,7 @@ async fn until(device: &Device, token: &str, user: &str, expected: u16) {
 }
 
 #[tokio::test]
-async fn public_keys_open_and_close_while_the_server_runs() {
+async fn sdk_keys_are_created_and_revoked_while_the_server_runs() {
     let (workspace, other) = (Workspace::new().await, Workspace::new().await);
     let (device, elsewhere) = (Device::of(&workspace).await, Device::of(&other).await);
     let (ann, _) = person(&workspace, json!({})).await;
@@ -162,7 +162,7 @@ async fn public_keys_open_and_close_while_the_server_runs() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_replaced_holds_for_a_day_and_its_row_tells_nothing() {
+async fn a_replaced_token_secret_is_valid_for_a_day_and_stored_encrypted() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -210,7 +210,7 @@ async fn a_secret_that_was_replaced_holds_for_a_day_and_its_row_tells_nothing() 
 }
 
 #[tokio::test]
-async fn the_command_line_prints_secrets_and_keeps_keys() {
+async fn the_command_line_prints_token_secrets_and_keeps_keys() {
     let data_dir = data_dir("sdk-command");
     let run = async |arguments: &[&str]| millrace(&data_dir, arguments).await;
     run(&["keys", "create", "--workspace", "w", "--sdk"]).await;
@@ -275,7 +275,7 @@ fn example(language: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_examples_of_the_readme_mint_tokens_that_are_taken() {
+async fn the_readme_examples_create_valid_user_tokens() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -305,7 +305,7 @@ async fn the_examples_of_the_readme_mint_tokens_that_are_taken() {
 }
 
 #[tokio::test]
-async fn a_user_token_opens_nothing_else() {
+async fn a_user_token_is_no_credential_by_itself() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;

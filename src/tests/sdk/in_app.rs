@@ -1,4 +1,4 @@
-//! `/v1/in-app`: what an app may show a person, and what it tells of it.
+//! `/v1/in-app`: what an app may show a person, and what it reports back.
 
 use kernel::{Clock, Timestamp};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ fn event(message: &Value, user: &str, kind: &str, event_id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_is_shown_what_means_them_rendered_for_them_the_greatest_priority_first() {
+async fn in_app_messages_are_targeted_rendered_and_ordered_by_priority() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, internal) = person(&workspace, json!({"firstName": "Ann <3", "plan": "pro"})).await;
@@ -94,7 +94,7 @@ async fn a_person_is_shown_what_means_them_rendered_for_them_the_greatest_priori
 }
 
 #[tokio::test]
-async fn who_did_something_is_asked_of_the_events() {
+async fn in_app_audiences_can_use_event_filters() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, internal) = person(&workspace, json!({})).await;
@@ -125,7 +125,7 @@ async fn who_did_something_is_asked_of_the_events() {
 }
 
 #[tokio::test]
-async fn a_message_is_shown_as_often_as_it_may_and_repeats_of_telling_do_not_count() {
+async fn in_app_display_limits_ignore_repeated_impressions() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -133,8 +133,8 @@ async fn a_message_is_shown_as_often_as_it_may_and_repeats_of_telling_do_not_cou
     let message = shown(&device, &ann, "", 1).await.remove(0);
     for (event_id, displays) in [("i1", 1), ("i1", 1)] {
         let event = event(&message, &ann, "impression", event_id);
-        let told = device.by(&ann).post("/v1/in-app/events", &event, 200).await.json();
-        assert_eq!(told, json!({"eventId": event_id, "success": true}));
+        let answer = device.by(&ann).post("/v1/in-app/events", &event, 200).await.json();
+        assert_eq!(answer, json!({"eventId": event_id, "success": true}));
         let now = messages(&device, &ann, "").await;
         assert_eq!(now[0]["displayFrequency"]["displays"], displays);
         assert_eq!(now[0]["messageId"], message["messageId"]);
@@ -148,7 +148,7 @@ async fn a_message_is_shown_as_often_as_it_may_and_repeats_of_telling_do_not_cou
 }
 
 #[tokio::test]
-async fn a_message_waits_its_hours_its_time_its_platform_and_its_app() {
+async fn in_app_messages_respect_interval_schedule_platform_and_app() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -169,7 +169,7 @@ async fn a_message_waits_its_hours_its_time_its_platform_and_its_app() {
 }
 
 #[tokio::test]
-async fn the_control_group_is_shown_nothing() {
+async fn the_control_group_sees_no_in_app_message() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({})).await;
@@ -180,12 +180,12 @@ async fn the_control_group_is_shown_nothing() {
     let seen = live(&workspace, json!({}), json!({})).await;
     let found = shown(&device, &ann, "", 1).await;
     assert_eq!(found[0]["campaignId"], id(&seen));
-    let told = json!({"type": "impression", "campaignId": id(&campaign), "userId": ann, "platform": "web"});
-    device.by(&ann).post("/v1/in-app/events", &told, 404).await;
+    let answer = json!({"type": "impression", "campaignId": id(&campaign), "userId": ann, "platform": "web"});
+    device.by(&ann).post("/v1/in-app/events", &answer, 404).await;
 }
 
 #[tokio::test]
-async fn what_cannot_have_happened_is_refused_each_by_itself() {
+async fn impossible_in_app_events_are_rejected_one_by_one() {
     let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
     let (device, other) = (Device::of(&workspace).await, Device::of(&elsewhere).await);
     let (ann, _) = person(&workspace, json!({})).await;
@@ -202,7 +202,7 @@ async fn what_cannot_have_happened_is_refused_each_by_itself() {
     let events = json!([
         right,
         with("userId", json!(bob)),
-        with("userId", json!("nobody-at-all")),
+        with("userId", json!("unknown-user")),
         with("messageId", json!(absent)),
         with("variantId", json!("b")),
         with("at", json!("2020-01-01")),
@@ -212,10 +212,10 @@ async fn what_cannot_have_happened_is_refused_each_by_itself() {
         with("at", json!("2099-01-01")),
         with("eventId", json!("x".repeat(256))),
     ]);
-    let told = device.by(&ann).post("/v1/in-app/events", &events, 200).await.json();
+    let answer = device.by(&ann).post("/v1/in-app/events", &events, 200).await.json();
     let reason = |index: usize, reason: &str| json!({"index": index, "reason": reason});
     assert_eq!(
-        told,
+        answer,
         json!({"processed": 11, "accepted": 2, "rejected": [
             reason(1, "the user token is another person's"),
             reason(2, "the user token is another person's"),
@@ -247,7 +247,7 @@ async fn what_cannot_have_happened_is_refused_each_by_itself() {
     }
 }
 
-/// A report once it is as expected: what is told lands within a second.
+/// A report once it is as expected: events land within a second.
 async fn report(
     workspace: &Workspace,
     campaign: &Value,
@@ -255,14 +255,14 @@ async fn report(
     is_there: impl Fn(&Value) -> bool,
 ) -> Value {
     let path = format!("/campaigns/{}/{name}", id(campaign));
-    eventually("the report tells of it", || async {
+    eventually("the report has the events", || async {
         let report = workspace.api.get(&path, 200).await.json();
         is_there(&report).then_some(report)
     })
     .await
 }
 
-/// Whether all that the next test tells is in a report: sums, buttons and platforms are asked one after the other.
+/// Whether all events of the next test are in a report: sums, buttons and platforms are queried one by one.
 fn is_whole(stats: &Value) -> bool {
     let (button, platform) = (&stats["byButton"][0], &stats["byPlatform"][0]);
     let shown = stats["impressions"] == 12 && platform["impressions"] == 12;
@@ -271,7 +271,7 @@ fn is_whole(stats: &Value) -> bool {
 }
 
 #[tokio::test]
-async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
+async fn in_app_reports_count_impressions_and_actions() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, ann_id) = person(&workspace, json!({})).await;
@@ -282,7 +282,7 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
     // An hour ago and so many minutes on.
     let began = Clock::system().now().millis() - 3_600_000;
     let at = |minute: i64| Timestamp::from_millis(began + minute * 60_000).to_string();
-    let told = |message: &Value, user: &str, kind: &str, event_id: &str, minute: i64| {
+    let answer = |message: &Value, user: &str, kind: &str, event_id: &str, minute: i64| {
         let mut event = event(message, user, kind, event_id);
         event["at"] = json!(at(minute));
         event["appId"] = json!("shop");
@@ -292,14 +292,14 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
         event
     };
     let mut events: Vec<Value> =
-        (0..11).map(|n| told(&anns, &ann, "impression", &format!("i{n}"), n)).collect();
-    events.push(told(&anns, &ann, "click", "c1", 10));
-    events.push(told(&anns, &ann, "click", "c2", 10));
-    events.push(told(&anns, &ann, "dismiss", "d1", 3));
-    let bobs = told(&bobs, &bob, "impression", "i1", 20);
+        (0..11).map(|n| answer(&anns, &ann, "impression", &format!("i{n}"), n)).collect();
+    events.push(answer(&anns, &ann, "click", "c1", 10));
+    events.push(answer(&anns, &ann, "click", "c2", 10));
+    events.push(answer(&anns, &ann, "dismiss", "d1", 3));
+    let bobs = answer(&bobs, &bob, "impression", "i1", 20);
     for _ in 0..2 {
-        let told = device.by(&ann).post("/v1/in-app/events", &json!(events), 200).await.json();
-        assert_eq!(told["accepted"], 14, "{told}");
+        let answer = device.by(&ann).post("/v1/in-app/events", &json!(events), 200).await.json();
+        assert_eq!(answer["accepted"], 14, "{answer}");
         device.by(&bob).post("/v1/in-app/events", &bobs, 200).await;
     }
     let stats = report(&workspace, &campaign, "in-app-stats", is_whole).await;
@@ -343,7 +343,7 @@ async fn reports_tell_how_a_message_was_seen_and_what_was_done_with_it() {
 }
 
 #[tokio::test]
-async fn a_click_is_one_on_the_buttons_target_in_every_report() {
+async fn in_app_clicks_are_reported_under_the_buttons_target() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, ann_id) = person(&workspace, json!({})).await;
@@ -366,10 +366,10 @@ async fn a_click_is_one_on_the_buttons_target_in_every_report() {
         click(&anns, &ann, "no", "c3"),
     ]);
     let bobs = click(&bobs, &bob, "go", "c1");
-    // Told twice it happened once.
+    // A repeated event counts once.
     for _ in 0..2 {
-        let told = device.by(&ann).post("/v1/in-app/events", &clicks, 200).await.json();
-        assert_eq!(told["accepted"], 3, "{told}");
+        let answer = device.by(&ann).post("/v1/in-app/events", &clicks, 200).await.json();
+        assert_eq!(answer["accepted"], 3, "{answer}");
         device.by(&bob).post("/v1/in-app/events", &bobs, 200).await;
     }
     let links =
@@ -384,14 +384,14 @@ async fn a_click_is_one_on_the_buttons_target_in_every_report() {
     assert_eq!(timeline["userId"], ann_id);
     let events = timeline["messages"][0]["events"].as_array().unwrap();
     let clicked = events.iter().filter(|event| event["type"] == "clicked");
-    let mut said: Vec<String> = clicked.map(|event| event["metadata"].to_string()).collect();
-    said.sort();
+    let mut metadata: Vec<String> = clicked.map(|event| event["metadata"].to_string()).collect();
+    metadata.sort();
     let go = json!({"url": "https://x.test/?a=1", "buttonId": "go"}).to_string();
-    assert_eq!(said, [go.clone(), go, json!({"buttonId": "no"}).to_string()]);
+    assert_eq!(metadata, [go.clone(), go, json!({"buttonId": "no"}).to_string()]);
 }
 
 #[tokio::test]
-async fn a_test_is_shown_to_one_person_until_they_saw_it_and_counts_nowhere() {
+async fn an_in_app_test_is_shown_once_and_not_counted() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, _) = person(&workspace, json!({"firstName": "Ann"})).await;

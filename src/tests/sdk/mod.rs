@@ -23,7 +23,7 @@ use web::auth::{
 
 use crate::kit::{Answer, Client, TestServer, Workspace, server, unique};
 
-/// An app of a workspace, by one of its users or by nobody in particular.
+/// An app of a workspace, with or without a user.
 #[derive(Clone)]
 pub(crate) struct Device {
     http: Client,
@@ -115,14 +115,14 @@ pub(crate) async fn person(workspace: &Workspace, attributes: Value) -> (String,
 }
 
 #[tokio::test]
-async fn what_an_app_tracks_is_what_the_api_reads() {
+async fn events_tracked_by_an_app_are_read_by_the_api() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let event = json!({"userId": "ann", "eventName": "Opened", "clientEventId": "e1"});
     let one = device.post("/v1/track", &event, 200).await.json();
     assert_eq!(one, json!({"eventId": "sdk:e1", "success": true}));
     let many =
-        device.post("/v1/track", &json!([event, {"eventName": "Nobody's"}]), 200).await.json();
+        device.post("/v1/track", &json!([event, {"eventName": "Anonymous"}]), 200).await.json();
     assert_eq!((many["accepted"].clone(), many["processed"].clone()), (json!(1), json!(2)));
     crate::kit::eventually("the event is read", || async {
         let events = workspace.api.get("/events/query?userId=ann", 200).await.json();
@@ -134,7 +134,7 @@ async fn what_an_app_tracks_is_what_the_api_reads() {
 }
 
 #[tokio::test]
-async fn an_app_has_its_own_key_and_no_other_opens_its_routes() {
+async fn sdk_routes_accept_only_sdk_keys() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let body = json!({"userId": "ann", "eventName": "A"});

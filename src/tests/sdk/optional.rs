@@ -1,5 +1,5 @@
-//! `[sdk] identity = "optional"`: what an app may do for a person without their token, and that its answers tell
-//! nothing of anybody.
+//! `[sdk] identity = "optional"`: what an app may do for a person without their token; answers reveal nothing
+//! about profiles.
 
 use std::sync::LazyLock;
 
@@ -103,7 +103,7 @@ fn link(mail: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_refused_here_too_and_a_right_one_proves_as_much() {
+async fn with_optional_identity_wrong_tokens_are_refused_and_valid_ones_count() {
     let shop = Shop::new().await;
     let (ann, id) = shop.person(json!({})).await;
     let (bob, _) = shop.person(json!({})).await;
@@ -119,7 +119,7 @@ async fn a_wrong_token_is_refused_here_too_and_a_right_one_proves_as_much() {
 }
 
 #[tokio::test]
-async fn only_opt_outs_act_and_an_opt_in_waits_for_its_confirmation() {
+async fn without_a_token_opt_outs_apply_and_opt_ins_need_confirmation() {
     let shop = Shop::new().await;
     let (ann, id) = shop.person(json!({})).await;
     let path = "/v1/subscriptions/channel";
@@ -145,11 +145,11 @@ async fn only_opt_outs_act_and_an_opt_in_waits_for_its_confirmation() {
     assert_eq!(out, json!({"userId": ann, "channel": "email", "status": "unsubscribed"}));
     assert_eq!(shop.status(&id, "email").await, "unsubscribed");
     shop.api.send(shop.api.request(Method::POST, &link), 404).await;
-    assert_eq!(shop.status(&id, "email").await, "unsubscribed", "an old link brings nobody back");
+    assert_eq!(shop.status(&id, "email").await, "unsubscribed", "an old link reverts no opt-out");
 }
 
 #[tokio::test]
-async fn a_list_is_joined_by_a_confirmation_and_left_at_once() {
+async fn without_a_token_lists_are_joined_by_confirmation_and_left_at_once() {
     let shop = Shop::new().await;
     let (ann, id) = shop.person(json!({})).await;
     let list = shop.api.post("/lists", &json!({"name": "Open"}), 201).await.json()["id"].clone();
@@ -167,7 +167,7 @@ async fn a_list_is_joined_by_a_confirmation_and_left_at_once() {
     let link = shop.confirmation(&ann).await;
     shop.api.send(shop.api.request(Method::POST, &link), 200).await;
     assert_eq!(lists().await, ["subscribed"]);
-    // Who is subscribed gets the same answer: it tells nothing.
+    // A subscribed person gets the same answer: it reveals nothing.
     let again = shop.app.post(group, &word("subscribed"), 200).await.json();
     assert_eq!(again["status"], "pending");
     shop.app.post(group, &word("unsubscribed"), 200).await;
@@ -175,7 +175,7 @@ async fn a_list_is_joined_by_a_confirmation_and_left_at_once() {
 }
 
 #[tokio::test]
-async fn an_address_gets_three_confirmations_a_day_and_one_that_is_suppressed_none() {
+async fn an_address_gets_three_confirmations_a_day_and_a_suppressed_one_none() {
     let shop = Shop::new().await;
     let (ann, _) = shop.person(json!({})).await;
     let (bob, _) = shop.person(json!({})).await;
@@ -263,11 +263,11 @@ async fn two_campaigns(shop: &Shop) {
 }
 
 #[tokio::test]
-async fn answers_about_a_person_and_about_nobody_are_alike() {
+async fn answers_do_not_reveal_whether_a_profile_exists() {
     let shop = Shop::new().await;
     let (ann, _) = shop.person(json!({"firstName": "Ann", "plan": "pro"})).await;
     let (ben, _) = shop.person(json!({})).await;
-    let nobody = unique("nobody");
+    let unknown = unique("unknown");
     let list = shop.api.post("/lists", &json!({"name": "L"}), 201).await.json()["id"].clone();
     two_campaigns(&shop).await;
     let messages = async |app: &Device, user: &str| {
@@ -286,7 +286,7 @@ async fn answers_about_a_person_and_about_nobody_are_alike() {
     assert!(!shown.to_string().contains("/p/"), "{shown}");
     let group = |status: &str| json!({"listId": list, "channel": "email", "status": status});
     let absent = json!({"listId": "00000000-0000-7000-8000-00000000dead", "channel": "email", "status": "unsubscribed"});
-    let told = |event: Value| {
+    let in_app_event = |event: Value| {
         let mut event = event;
         event["platform"] = json!("web");
         event["messageId"] = shown[0]["messageId"].clone();
@@ -300,11 +300,11 @@ async fn answers_about_a_person_and_about_nobody_are_alike() {
         ("/v1/subscriptions/group", absent),
         ("/v1/devices", json!({"token": "t1", "platform": "ios"})),
         ("/v1/devices", json!({"token": "t1", "platform": "ios"})),
-        ("/v1/in-app/events", told(json!({"type": "impression", "eventId": "e1"}))),
-        ("/v1/in-app/events", told(json!({"type": "impression", "variantId": "z"}))),
-        ("/v1/in-app/events", told(json!({"type": "dismiss", "at": "2020-01-01"}))),
+        ("/v1/in-app/events", in_app_event(json!({"type": "impression", "eventId": "e1"}))),
+        ("/v1/in-app/events", in_app_event(json!({"type": "impression", "variantId": "z"}))),
+        ("/v1/in-app/events", in_app_event(json!({"type": "dismiss", "at": "2020-01-01"}))),
     ];
-    let names = [&ann, &ben, &nobody];
+    let names = [&ann, &ben, &unknown];
     for (path, body) in &bodies {
         let mut answers = Vec::new();
         for name in names {
@@ -329,7 +329,7 @@ async fn answers_about_a_person_and_about_nobody_are_alike() {
 }
 
 #[tokio::test]
-async fn a_device_without_a_proof_never_takes_the_place_of_a_proven_one() {
+async fn an_unverified_device_never_replaces_a_verified_one() {
     let shop = Shop::new().await;
     let (ann, id) = shop.person(json!({})).await;
     let (bob, _) = shop.person(json!({})).await;
@@ -371,7 +371,7 @@ async fn a_device_without_a_proof_never_takes_the_place_of_a_proven_one() {
 }
 
 #[tokio::test]
-async fn a_trusted_event_of_an_app_sets_campaigns_off() {
+async fn a_trusted_sdk_event_triggers_campaigns() {
     let shop = Shop::new().await;
     let (ann, _) = shop.person(json!({})).await;
     let body = json!({
@@ -391,7 +391,7 @@ async fn a_trusted_event_of_an_app_sets_campaigns_off() {
 }
 
 #[tokio::test]
-async fn a_trusted_order_of_an_app_is_one_where_it_names_an_order_or_an_amount() {
+async fn a_trusted_sdk_order_needs_an_order_id_or_an_amount() {
     let shop = Shop::new().await;
     let order = |id: &str, properties: Value| json!({"userId": "ann", "eventName": "Order Completed", "clientEventId": id, "properties": properties});
     let events = json!([
@@ -417,7 +417,7 @@ async fn a_trusted_order_of_an_app_is_one_where_it_names_an_order_or_an_amount()
 }
 
 #[tokio::test]
-async fn an_event_of_an_app_is_no_conversion_while_its_name_triggers_a_live_campaign() {
+async fn an_sdk_event_is_no_conversion_while_its_name_triggers_a_live_campaign() {
     let shop = Shop::new().await;
     let (ann, _) = shop.person(json!({})).await;
     let variants = json!([{"id": "a", "name": "A", "weight": 100,

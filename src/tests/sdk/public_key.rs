@@ -1,4 +1,4 @@
-//! What a public key may do to orders, campaigns and suppressions: nothing that its holder did not prove.
+//! Limits of a public key on orders, campaigns and suppressions.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn an_event_of_an_app_takes_no_place_of_a_servers_and_is_no_order() {
+async fn an_sdk_event_never_replaces_a_servers_event_and_is_no_order() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let order = |total: f64| {
@@ -38,7 +38,7 @@ async fn an_event_of_an_app_takes_no_place_of_a_servers_and_is_no_order() {
 }
 
 #[tokio::test]
-async fn an_event_of_an_app_sets_off_no_campaign() {
+async fn an_sdk_event_triggers_no_campaign() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     person(&workspace, json!({})).await;
@@ -95,7 +95,7 @@ async fn reasons(workspace: &Workspace, channel: &str, identifier: &str) -> Vec<
 }
 
 #[tokio::test]
-async fn an_opt_in_of_an_app_leaves_what_operators_and_other_workspaces_wrote() {
+async fn an_sdk_opt_in_keeps_suppressions_of_operators_and_other_workspaces() {
     let organization = unique("org");
     let (workspace, sister) = (
         Workspace::in_organization(&organization).await,

@@ -25,7 +25,7 @@ static SLOW: LazyLock<TestServer> = LazyLock::new(|| {
 });
 
 #[tokio::test]
-async fn what_apps_do_tells_its_rate_and_what_programs_do_has_none() {
+async fn sdk_routes_have_rate_headers_and_server_routes_have_none() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let event = json!({"userId": "ann", "eventName": "A"});
@@ -39,7 +39,7 @@ async fn what_apps_do_tells_its_rate_and_what_programs_do_has_none() {
 }
 
 #[tokio::test]
-async fn a_peer_and_a_key_are_each_held_to_their_rate() {
+async fn sdk_rates_apply_per_peer_and_per_key() {
     let server = tokio::task::spawn_blocking(|| &*SLOW).await.unwrap();
     let name = unique("rates");
     let (token, workspace) = server.key(&name, "*").await;

@@ -1,4 +1,4 @@
-//! `/v1/subscriptions`: what a person says in the app about being written to.
+//! `/v1/subscriptions`: consent given in an app.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{Device, person};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn what_a_person_says_in_the_app_is_their_consent_and_leaves_an_entry() {
+async fn consent_given_in_an_app_is_stored_with_history() {
     let workspace = Workspace::new().await;
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;
@@ -24,12 +24,12 @@ async fn what_a_person_says_in_the_app_is_their_consent_and_leaves_an_entry() {
     assert!(history.contains("sdk_key:"), "{history}");
     let wrong = json!({"userId": ann, "channel": "in_app", "status": "maybe"});
     assert_eq!(device.post("/v1/subscriptions/channel", &wrong, 400).await.errors().len(), 2);
-    let nobody = json!({"userId": "nobody-at-all", "channel": "push", "status": "optedIn"});
-    device.by("nobody-at-all").post("/v1/subscriptions/channel", &nobody, 404).await;
+    let unknown = json!({"userId": "unknown-user", "channel": "push", "status": "optedIn"});
+    device.by("unknown-user").post("/v1/subscriptions/channel", &unknown, 404).await;
 }
 
 #[tokio::test]
-async fn a_list_with_double_opt_in_waits_for_the_person_themselves() {
+async fn a_double_opt_in_list_is_pending_until_the_person_confirms() {
     let (workspace, elsewhere) = (Workspace::new().await, Workspace::new().await);
     let device = Device::of(&workspace).await;
     let (ann, id) = person(&workspace, json!({})).await;

@@ -1,4 +1,4 @@
-//! Domains that a workspace sends email from: how it verifies them, and what leaves without.
+//! Sender domains of a workspace: verification, and sending without it.
 
 mod sending;
 
@@ -153,7 +153,7 @@ async fn a_domain_is_verified_by_its_ownership_record() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_domain_that_one_workspace_verified_is_not_anothers() {
+async fn a_verified_domain_belongs_to_one_workspace() {
     let (shared, domain) = (shared().await, new_domain());
     let (one, two) = (&shared.workspace().await, &shared.workspace().await);
     let first = shared.verified(one, &domain).await;
@@ -167,7 +167,7 @@ async fn a_domain_that_one_workspace_verified_is_not_anothers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_does_not_come_changes_no_status() {
+async fn a_dns_timeout_changes_no_status() {
     let (shared, domain) = (shared().await, new_domain());
     let api = &shared.workspace().await;
     let verified = shared.verified(api, &domain).await;
@@ -187,7 +187,7 @@ async fn an_answer_that_does_not_come_changes_no_status() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_domain_is_refused_and_so_is_one_too_many() {
+async fn invalid_domains_and_one_too_many_are_refused() {
     let api = &shared().await.workspace().await;
     let not_a_domain = "domain must be a domain name such as example.com";
     for (body, problem) in [

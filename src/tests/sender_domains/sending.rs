@@ -1,11 +1,11 @@
-//! What may leave from which domain: campaigns, single messages, tests.
+//! Sender domains of campaigns, transactional messages and tests.
 
 use serde_json::{Value, json};
 
 use super::{new_domain, path, record, shared, verify};
 use crate::kit::{Client, eventually, unique};
 
-/// Somebody new of a workspace, by their external id.
+/// A new profile of a workspace, by its external id.
 async fn person(api: &Client) -> String {
     let external = unique("ann");
     let body = json!({"externalId": external, "email": format!("{external}@example.org")});
@@ -17,7 +17,7 @@ fn message(from: &str) -> Value {
     json!({"subject": "Hi", "text": "Hi {{ unsubscribe_url }}", "from": from})
 }
 
-/// A campaign to somebody from this sender.
+/// A campaign to one profile from this sender.
 async fn campaign(api: &Client, (person, from): (&str, &str)) -> String {
     let body = json!({
         "name": unique("campaign"), "channel": "email", "targeting": {"userIds": [person]},
@@ -49,7 +49,7 @@ fn refusal(field: &str, domain: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_leaves_from_a_domain_that_is_not_the_workspaces() {
+async fn messages_from_foreign_domains_are_not_sent() {
     let (shared, domain) = (shared().await, new_domain());
     let (api, other) = (&shared.workspace().await, &shared.workspace().await);
     shared.verified(other, &domain).await;
@@ -89,7 +89,7 @@ async fn nothing_leaves_from_a_domain_that_is_not_the_workspaces() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn launch_checks_warn_of_records_that_are_missing() {
+async fn launch_checks_warn_of_missing_dns_records() {
     let (shared, domain) = (shared().await, new_domain());
     let api = &shared.workspace().await;
     let own = shared.verified(api, &domain).await;
@@ -106,7 +106,7 @@ async fn launch_checks_warn_of_records_that_are_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_channels_own_domains_are_everybodys() {
+async fn domains_of_the_channel_can_be_used_by_every_workspace() {
     let api = &shared().await.workspace().await;
     let person = &person(api).await;
     for from in [
@@ -125,7 +125,7 @@ async fn the_channels_own_domains_are_everybodys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sender_that_liquid_makes_is_checked_when_the_message_leaves() {
+async fn a_liquid_sender_is_checked_when_the_message_is_sent() {
     let (shared, domain) = (shared().await, new_domain());
     let api = &shared.workspace().await;
     let person = &person(api).await;
@@ -136,7 +136,7 @@ async fn a_sender_that_liquid_makes_is_checked_when_the_message_leaves() {
     let id = &campaign(api, (person, "{{ user.rep }}")).await;
     called(api, id, "send", 200).await;
     let events = eventually("the message fails", async || {
-        // Nobody is a recipient before something is recorded of them.
+        // A profile is a recipient once an event of it is recorded.
         let path = format!("/campaigns/{id}/recipients/{person}");
         let answer = api.request(reqwest::Method::GET, &path).send().await.unwrap();
         let found: Value = answer.json().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a mail server says of a mailbox while it is handed a message, and what consent makes of it.
+//! Bounces in the SMTP dialogue, and their effect on consent.
 
 use std::sync::LazyLock;
 
@@ -85,7 +85,7 @@ impl Timed {
     }
 }
 
-/// Somebody with a mailbox that answers so, and its address.
+/// A profile whose mailbox answers so, and its address.
 async fn person(api: &Client, mailbox: &str) -> (String, String) {
     let external = unique("mailbox");
     let email = format!("{mailbox}+{external}@example.test");
@@ -93,7 +93,7 @@ async fn person(api: &Client, mailbox: &str) -> (String, String) {
     (external, email)
 }
 
-/// A campaign to somebody.
+/// A campaign to one profile.
 async fn sent(api: &Client, external: &str) -> String {
     let body = json!({
         "name": external, "channel": "email", "targeting": {"userIds": [external]},
@@ -107,16 +107,16 @@ async fn sent(api: &Client, external: &str) -> String {
 }
 
 /// What happened to the message of a campaign, each by its kind and code, once the last of it is of this kind.
-async fn told(api: &Client, (id, user): (&str, &str), last: &str) -> Vec<String> {
-    eventually(&format!("it is told as {last}"), async || {
+async fn timeline_until(api: &Client, (id, user): (&str, &str), last: &str) -> Vec<String> {
+    eventually(&format!("the timeline has {last}"), async || {
         let path = format!("/campaigns/{id}/recipients/{user}");
         let answer = api.request(reqwest::Method::GET, &path).send().await.unwrap();
-        // Nobody is a recipient before something is told of them.
+        // A profile is a recipient once an event of it is recorded.
         let timeline: Value = answer.json().await.unwrap();
         let events = timeline["messages"][0]["events"].as_array()?.clone();
         let line = |event: &Value| {
-            let said = &event["metadata"];
-            let words = [&event["type"], &said["type"], &said["code"]];
+            let metadata = &event["metadata"];
+            let words = [&event["type"], &metadata["type"], &metadata["code"]];
             let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
             words.join(" ")
         };
@@ -126,7 +126,7 @@ async fn told(api: &Client, (id, user): (&str, &str), last: &str) -> Vec<String>
     .await
 }
 
-/// Somebody's consent to email, once their mailbox is known to have bounced so often.
+/// Consent of a profile to email, once its mailbox has bounced so often.
 async fn bounced(api: &Client, external: &str, count: usize) -> Value {
     let id = internal(api, external).await;
     eventually("consent knows of it", async || {
@@ -157,13 +157,13 @@ async fn is_soft(api: &Client, (external, email): (&str, &str)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_full_bounces_softly() {
+async fn a_full_mailbox_is_a_soft_bounce() {
     let turn = turn().await;
     let api = &turn.api;
     let (external, email) = person(api, "full").await;
     let id = sent(api, &external).await;
     until(api, &id, "completed").await;
-    let events = told(api, (&id, &external), "bounced").await;
+    let events = timeline_until(api, (&id, &external), "bounced").await;
     assert!(events.contains(&"bounced soft 5.2.2".to_owned()), "{events:?}");
     is_soft(api, (&external, &email)).await;
     // It is not asked again, and the next campaign goes there.
@@ -173,7 +173,7 @@ async fn a_mailbox_that_is_full_bounces_softly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_stays_full_bounces_softly_when_it_was_asked_for_the_last_time() {
+async fn a_mailbox_that_stays_full_soft_bounces_after_the_last_attempt() {
     let turn = turn().await;
     let api = &turn.api;
     let (external, email) = person(api, "brimming").await;
@@ -182,19 +182,19 @@ async fn a_mailbox_that_stays_full_bounces_softly_when_it_was_asked_for_the_last
         turn.again(tried).await;
     }
     until(api, &id, "completed").await;
-    let events = told(api, (&id, &external), "bounced").await;
+    let events = timeline_until(api, (&id, &external), "bounced").await;
     assert!(events.contains(&"bounced soft 4.2.2".to_owned()), "{events:?}");
     is_soft(api, (&external, &email)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mailbox_that_is_not_there_bounces_for_good() {
+async fn a_missing_mailbox_is_a_hard_bounce() {
     let turn = turn().await;
     let api = &turn.api;
-    let (external, email) = person(api, "nobody").await;
+    let (external, email) = person(api, "unknown").await;
     let id = sent(api, &external).await;
     until(api, &id, "completed").await;
-    let events = told(api, (&id, &external), "bounced").await;
+    let events = timeline_until(api, (&id, &external), "bounced").await;
     assert!(events.contains(&"bounced hard 5.1.1".to_owned()), "{events:?}");
     let consent = bounced(api, &external, 1).await;
     let known = (&consent["bounceType"], &consent["isValid"]);

@@ -1,5 +1,4 @@
-//! Frequency caps that three senders keep together while one hour ends and the next begins: their clocks stand on
-//! both sides of the turn.
+//! Frequency caps shared by three senders at the turn of an hour: their clocks are on both sides of it.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +49,7 @@ fn push() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_more_than_the_caps_allow_while_the_hour_turns() {
+async fn frequency_caps_hold_across_the_turn_of_an_hour() {
     let (url, log) = gateway();
     let senders = tokio::task::spawn_blocking(move || senders(&url)).await.unwrap();
     let (token, _) = senders[0].key(&unique("caps"), "*").await;

@@ -49,7 +49,7 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| {
     );
     // And one to each in a day.
     settings.delivery.caps.insert("push".to_owned(), Cap { max: 1, hours: 24 });
-    // However far time jumps, nobody is given up who takes messages into his hands just then.
+    // However far time jumps, no process is declared dead while it claims messages.
     settings.delivery.lease_seconds = 30 * 24 * 3_600;
     let server = run(settings, clock.clone());
     Shared { server, log, clock, hand, turn: Mutex::default() }
@@ -92,7 +92,7 @@ impl Clocked {
         SHARED.hand.set(at);
     }
 
-    /// Waits until nothing is in flight: when time jumps, what is would be told as of a time at which it had left.
+    /// Waits until nothing is in flight: after a jump of time its events would be recorded at the wrong time.
     pub(super) async fn land(&self) {
         eventually("nothing is in flight", async || {
             let sql =

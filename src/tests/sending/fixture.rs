@@ -1,4 +1,4 @@
-//! A server whose channels lead to a gateway of the test's own, which keeps a log of its calls.
+//! A server whose channels lead to a gateway of the test, which logs its calls.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -82,7 +82,7 @@ impl Log {
         seen.released.notify_waiters();
     }
 
-    /// Waits until calls for somebody are not held any more.
+    /// Waits until calls for a recipient are not held any more.
     async fn released(&self, id: &str) {
         loop {
             let released = Arc::clone(&self.0.lock().released);
@@ -99,7 +99,7 @@ impl Log {
         self.of(campaign).iter().filter(|call| call.is_taken).count()
     }
 
-    /// Whose messages of a campaign were taken; fails where somebody had two.
+    /// Recipients whose message of a campaign was accepted; fails where one had two.
     pub(super) fn taken(&self, campaign: &str) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         for call in self.of(campaign).into_iter().filter(|call| call.is_taken) {
@@ -108,7 +108,7 @@ impl Log {
         all
     }
 
-    /// Who was called for a campaign; fails where somebody was called twice.
+    /// Recipients called for a campaign; fails where one was called twice.
     pub(super) fn once(&self, campaign: &str) -> BTreeSet<String> {
         let calls = self.of(campaign);
         let mut counts = BTreeMap::<&str, u32>::new();
@@ -127,7 +127,7 @@ async fn called(
     Json(body): Json<Value>,
 ) -> axum::response::Response {
     let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    let said = body["message"].get("html").unwrap_or(&body["message"]["body"]);
+    let content = body["message"].get("html").unwrap_or(&body["message"]["body"]);
     let (to, message, external_id) = (text("to"), text("messageId"), text("externalId"));
     let (answer, wait) = {
         let mut seen = log.0.lock();
@@ -146,7 +146,7 @@ async fn called(
             external_id: external_id.clone(),
             campaign: text("campaignId"),
             variant: text("variantId"),
-            text: said.as_str().unwrap_or_default().to_owned(),
+            text: content.as_str().unwrap_or_default().to_owned(),
             is_taken: answer.is_none(),
             at: std::time::Instant::now(),
         });
@@ -317,13 +317,13 @@ pub(super) async fn until(api: &Client, campaign: &str, status: &str) -> Value {
     .await
 }
 
-/// The service's own id of somebody.
+/// The internal id of a profile.
 pub(super) async fn internal(api: &Client, external: &str) -> String {
     let user = api.get(format!("/users/by-user-id/{external}"), 200).await.json();
     user["id"].as_str().unwrap().to_owned()
 }
 
-/// Sets what somebody said of a channel.
+/// Sets a profile's consent to a channel.
 pub(super) async fn consent(api: &Client, external: &str, channel: &str, status: &str) {
     let id = internal(api, external).await;
     let path = format!("/subscriptions/contacts/{id}/channels/{channel}");

@@ -1,4 +1,4 @@
-//! Opt-outs that come while a batch is under way. Push has two calls at a time here, and one message a day for each
+//! Opt-outs during a batch. Push has two calls at a time here, and one message a day for each
 //! recipient.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ fn push() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_opts_out_while_others_are_called_gets_nothing_and_is_counted_nowhere() {
+async fn an_opt_out_during_a_batch_sends_nothing_and_is_not_counted() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, PEOPLE, "late").await;

@@ -1,4 +1,4 @@
-//! What holds messages back: volume, rate, caps, quiet hours.
+//! Limits on sending: volume, rate, caps, quiet hours.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ fn push() -> serde_json::Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_volume_limit_is_kept_to_the_message() {
+async fn a_volume_limit_is_exact() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 100, "volume").await;
     let id = cohort.send(api, &json!({"sendVolumeLimit": {"maxSends": 10}})).await;
@@ -23,7 +23,7 @@ async fn a_volume_limit_is_kept_to_the_message() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rate_is_kept() {
+async fn a_send_rate_is_respected() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 40, "rate").await;
     let began = Instant::now();
@@ -36,7 +36,7 @@ async fn a_rate_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cap_counts_all_campaigns_but_those_that_ignore_it() {
+async fn a_frequency_cap_counts_all_campaigns_except_those_that_ignore_caps() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 5, "capped").await;
     let mut ignoring = push();
@@ -56,7 +56,7 @@ async fn a_cap_counts_all_campaigns_but_those_that_ignore_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn quiet_hours_hold_or_drop_and_may_be_set_aside() {
+async fn quiet_hours_delay_or_drop_messages_and_can_be_ignored() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 5, "quiet").await;
     let now = kernel::Clock::system().now().utc();

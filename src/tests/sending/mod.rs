@@ -1,22 +1,21 @@
-//! Campaigns from their launch to the last outcome: a real server, its engines, and a gateway that says
-//! who was called.
+//! Campaigns from the launch to the last outcome: a real server, its engines, and a gateway that logs its calls.
 
 mod bounces;
 mod caps;
-mod carriers;
+mod channel_availability;
 mod clocked;
+mod deferred;
 mod fixture;
 mod late_opt_outs;
+mod lifecycle;
 mod limits;
 mod occurrences;
 mod processes;
-mod put_back;
 mod quiet;
 mod retention;
 mod retries;
 mod send;
 mod short_links;
-mod steps;
 mod trials;
 mod volume;
 mod webhooks;

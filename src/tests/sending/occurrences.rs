@@ -1,4 +1,4 @@
-//! Campaigns that go out more than once: by a schedule, or sent again.
+//! Campaigns that run more than once: by a schedule, or resent.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +39,7 @@ async fn settled(clocked: &Clocked, id: &str, occurrence: u32, sent: usize) -> V
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recurring_campaign_goes_out_as_often_as_it_says_or_until_it_is_stopped() {
+async fn a_recurring_campaign_runs_for_its_occurrences_or_until_stopped() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let mut cohort = Cohort::new(api, 3, "daily").await;
@@ -79,7 +79,7 @@ async fn a_recurring_campaign_goes_out_as_often_as_it_says_or_until_it_is_stoppe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recurring_campaign_that_failed_goes_over_its_last_time_again_and_then_on() {
+async fn a_failed_recurring_campaign_repeats_its_last_occurrence_and_continues() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, MANY, "fails").await;
@@ -97,7 +97,7 @@ async fn a_recurring_campaign_that_failed_goes_over_its_last_time_again_and_then
         call(api, id, "retry").await;
         let all = settled(&clocked, id, 1, MANY).await;
         assert_eq!(all["total"], 1, "the same time again, not another: {all}");
-        assert_eq!(log.taken(id), cohort.at(0..MANY), "everyone has it, and nobody twice");
+        assert_eq!(log.taken(id), cohort.at(0..MANY), "each recipient has it exactly once");
     }
     let [goes_on, ends] = &ids;
     until(api, ends, "completed").await;
@@ -110,7 +110,7 @@ async fn a_recurring_campaign_that_failed_goes_over_its_last_time_again_and_then
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sent_again_it_goes_to_whom_its_policy_says() {
+async fn resending_follows_the_re_entry_policy() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let mut cohort = Cohort::new(api, 4, "policy").await;
@@ -148,8 +148,8 @@ async fn sent_again_it_goes_to_whom_its_policy_says() {
         let path = format!("/campaigns/{}/recipients?status=skipped", ids[2]);
         let page = api.get(path, 200).await.json();
         // The reason may be there a moment after the status.
-        let is_told = !page["data"][0]["skipReason"].is_null();
-        (page["pagination"]["total"] == 5 && is_told).then_some(page)
+        let is_reported = !page["data"][0]["skipReason"].is_null();
+        (page["pagination"]["total"] == 5 && is_reported).then_some(page)
     })
     .await;
     assert_eq!(skipped["data"][0]["skipReason"], "resend_policy");

@@ -1,4 +1,4 @@
-//! Several processes, and processes that die: nobody is called twice, nobody is forgotten, and limits hold for
+//! Several processes, and processes that die: no recipient is called twice or left out, and limits hold for
 //! all of them together.
 
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl Pair {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_processes_keep_one_rate() {
+async fn two_processes_share_one_send_rate() {
     let pair = Pair::start("rate").await;
     let cohort = Cohort::new(&pair.api, 40, "rate").await;
     let began = Instant::now();
@@ -62,7 +62,7 @@ async fn two_processes_keep_one_rate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_processes_share_a_send_and_one_finishes_what_the_other_leaves() {
+async fn two_processes_share_a_send_and_one_finishes_after_the_other_dies() {
     let pair = Pair::start("sending").await;
     let cohort = Cohort::new(&pair.api, RECIPIENTS, "slow").await;
     let id = cohort.send(&pair.api, &json!({})).await;
@@ -77,7 +77,7 @@ async fn two_processes_share_a_send_and_one_finishes_what_the_other_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_again_and_again_a_send_calls_nobody_twice_and_forgets_nobody() {
+async fn repeated_kills_neither_duplicate_nor_lose_messages() {
     let (url, log) = gateway();
     let (folder, environment) = (data_dir("sending-kill"), environment(&url));
     let (mut process, key) = Process::start(&folder, &environment).await;
@@ -94,6 +94,6 @@ async fn killed_again_and_again_a_send_calls_nobody_twice_and_forgets_nobody() {
     let called = log.once(&id);
     assert!(called.is_subset(&cohort.at(0..RECIPIENTS)));
     let uncalled = RECIPIENTS - called.len();
-    assert!(uncalled <= KILLS * IN_FLIGHT_MAX, "{uncalled} were in nobody's hands");
+    assert!(uncalled <= KILLS * IN_FLIGHT_MAX, "{uncalled} were neither called nor in flight");
     assert!(called.len() >= RECIPIENTS / 2, "most are reached");
 }

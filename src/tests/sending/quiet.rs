@@ -1,4 +1,4 @@
-//! Quiet hours by the clocks of those who would be woken.
+//! Quiet hours in the recipients' time zones.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::kit::{eventually, unique};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_waits_for_the_morning_of_its_recipient() {
+async fn quiet_hours_delay_a_message_to_the_recipients_local_morning() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let set = "update workspace set timezone = 'Asia/Karachi' where id = $1";

@@ -1,4 +1,4 @@
-//! What is deleted after a time by three processes together, and the rules that go on as if it were still there.
+//! Deletion of old rows by three processes, and the limits that still count what was deleted.
 
 use config::Retention;
 use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
@@ -87,7 +87,7 @@ async fn triggered(three: &Three, cohort: &Cohort, event: &str, re_entry: &str) 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_old_is_deleted_and_the_rules_still_know_of_it() {
+async fn old_messages_are_deleted_and_limits_still_count_them() {
     let three = Three::start().await;
     let (api, log) = (&three.api, &three.log);
     let mut cohort = Cohort::new(api, 5, "kept").await;

@@ -1,4 +1,4 @@
-//! What a provider refuses: tried again by itself, given up, and tried anew when somebody asks for it.
+//! Messages a provider refuses: retried automatically, given up, and retried on request.
 
 use axum::http::StatusCode;
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn reported(api: &Client, id: &str, sent: usize, failed: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_at_fault_fails_the_campaign_and_a_retry_reaches_everyone_once() {
+async fn a_provider_fault_fails_the_campaign_and_a_retry_reaches_each_recipient_once() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, MANY, "fault").await;
     // Three of four are refused for what is wrong with the channel.
@@ -40,7 +40,7 @@ async fn a_provider_at_fault_fails_the_campaign_and_a_retry_reaches_everyone_onc
     let before = log.of(&id).len();
     assert!((200..MANY).contains(&before), "{before} were tried before it was given up");
 
-    // As long as nothing is mended it fails again.
+    // It fails again until the fault is repaired.
     let retried = call(api, &id, "retry").await;
     assert_eq!(
         (&retried["status"], &retried["failureReason"]),
@@ -56,14 +56,14 @@ async fn a_provider_at_fault_fails_the_campaign_and_a_retry_reaches_everyone_onc
     }
     let completed = until(api, &id, "completed").await;
     assert_eq!(completed["occurrence"], 1, "it is the same sending");
-    assert_eq!(log.taken(&id), cohort.at(0..MANY), "everyone has it, and nobody twice");
+    assert_eq!(log.taken(&id), cohort.at(0..MANY), "each recipient has it exactly once");
     reported(api, &id, MANY, 0).await;
     let occurrences = api.get(format!("/campaigns/{id}/send-occurrences"), 200).await.json();
     assert_eq!(occurrences["total"], 1, "{occurrences}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_is_found_at_fault_by_the_last_message_fails_the_campaign_too() {
+async fn a_provider_fault_on_the_last_message_also_fails_the_campaign() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, FEW, "few").await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::UNAUTHORIZED);
@@ -74,11 +74,11 @@ async fn a_provider_that_is_found_at_fault_by_the_last_message_fails_the_campaig
     log.take(&cohort.ids);
     call(api, &id, "retry").await;
     until(api, &id, "completed").await;
-    assert_eq!(log.taken(&id), cohort.at(0..FEW), "everyone has it, and nobody twice");
+    assert_eq!(log.taken(&id), cohort.at(0..FEW), "each recipient has it exactly once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_failed_is_no_message_that_somebody_had_their_fill_of() {
+async fn failed_messages_do_not_count_against_frequency_caps() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, MANY, "fill").await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::FORBIDDEN);
@@ -99,7 +99,7 @@ async fn what_failed_is_no_message_that_somebody_had_their_fill_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_provider_cannot_take_is_tried_six_times_ever_more_seldom() {
+async fn transient_failures_are_retried_six_times_with_growing_pauses() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, 3, "down").await;
@@ -111,7 +111,7 @@ async fn what_a_provider_cannot_take_is_tried_six_times_ever_more_seldom() {
         let least = (3 * SECOND / 4) << (tried - 1);
         clocked.pass(least - 1).await;
         clocked.glance().await;
-        assert_eq!(calls(), 2 * tried, "nobody is asked before its time");
+        assert_eq!(calls(), 2 * tried, "nothing is retried before its time");
         clocked.pass(least).await;
     }
     until(api, &id, "completed").await;
@@ -126,7 +126,7 @@ async fn what_a_provider_cannot_take_is_tried_six_times_ever_more_seldom() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_says_when_it_wants_to_be_asked_again() {
+async fn retries_honour_retry_after() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, 1, "busy").await;
@@ -143,7 +143,7 @@ async fn a_provider_says_when_it_wants_to_be_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_held_for_three_days_is_dropped() {
+async fn messages_deferred_for_three_days_are_dropped() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, 5, "held").await;
@@ -172,8 +172,9 @@ async fn what_was_held_for_three_days_is_dropped() {
         let path = format!("/campaigns/{id}/recipients?status=skipped");
         let page = api.get(path, 200).await.json();
         // The reasons may be there a moment after the status.
-        let told = page["data"].as_array().unwrap().iter().all(|row| !row["skipReason"].is_null());
-        (page["pagination"]["total"] == 3 && told).then_some(page)
+        let are_reported =
+            page["data"].as_array().unwrap().iter().all(|row| !row["skipReason"].is_null());
+        (page["pagination"]["total"] == 3 && are_reported).then_some(page)
     })
     .await;
     for row in skipped["data"].as_array().unwrap() {

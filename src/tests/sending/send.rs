@@ -1,4 +1,4 @@
-//! Whom a campaign reaches, and what becomes of those whom it does not.
+//! Recipients of a campaign, and the outcomes of those it does not reach.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::fixture::{Cohort, call, consent, internal, sender, until};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_ten_thousand_exactly_those_are_called_who_may_be_and_each_once() {
+async fn a_send_reaches_each_eligible_profile_of_ten_thousand_exactly_once() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 10_000, "mixed").await;
     // 0..20 unsubscribed, 20..40 suppressed, 40..60 bounced, 60..80 deleted, 80..100 without address.
@@ -48,7 +48,7 @@ async fn of_ten_thousand_exactly_those_are_called_who_may_be_and_each_once() {
     assert!(done["completedAt"].is_string());
     let called = log.once(&id);
     let allowed = cohort.at(100..10_000);
-    assert!(called.is_subset(&allowed), "somebody was called who may not be");
+    assert!(called.is_subset(&allowed), "an ineligible profile was called");
     let control = 9_900 - called.len();
     assert!((800..=1_180).contains(&control), "a tenth is held out, not {control}");
     let variants: BTreeSet<String> = log.of(&id).into_iter().map(|call| call.variant).collect();
@@ -56,7 +56,7 @@ async fn of_ten_thousand_exactly_those_are_called_who_may_be_and_each_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preview_says_how_many_will_be_called() {
+async fn a_preview_counts_the_recipients_a_send_will_reach() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 50, "previewed").await;
     for id in &cohort.ids[0..7] {
@@ -72,7 +72,7 @@ async fn a_preview_says_how_many_will_be_called() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_gateway_puts_off_comes_again_when_it_says_and_what_it_refuses_does_not() {
+async fn messages_deferred_by_a_gateway_are_retried_when_it_asks_and_refused_ones_are_not() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let (busy, refused) = (Cohort::new(api, 3, "busy").await, Cohort::new(api, 3, "refused").await);
     let busy_id = busy.send(api, &json!({})).await;
@@ -90,7 +90,7 @@ async fn what_a_gateway_puts_off_comes_again_when_it_says_and_what_it_refuses_do
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_who_opts_out_during_a_send_is_not_called_after_it() {
+async fn an_opt_out_during_a_send_stops_later_messages() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 60, "racing").await;
     let rate = json!({"sendRateLimit": {"maxPerMinute": 600}});
@@ -113,5 +113,5 @@ async fn one_who_opts_out_during_a_send_is_not_called_after_it() {
             .find(|call| call.external_id == external && call.at > at + grace);
         assert!(late.is_none(), "{external} was called after opting out");
     }
-    assert!(called.len() < 60, "somebody opted out in time");
+    assert!(called.len() < 60, "the opt-outs were in time");
 }

@@ -1,4 +1,4 @@
-//! Short links lead on for a year and a month.
+//! Short links redirect for a year and a month.
 
 use reqwest::{Client, StatusCode, redirect::Policy};
 use serde_json::json;
@@ -10,7 +10,7 @@ use super::{
 use crate::kit::{eventually, unique};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn short_links_of_long_ago_are_forgotten() {
+async fn expired_short_links_are_deleted() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = Cohort::new(api, 0, "short").await;

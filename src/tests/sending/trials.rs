@@ -1,5 +1,5 @@
-//! Trials of variants from their first message to their last: ended by their time, by a person, and without a
-//! winner; and campaigns that learn.
+//! Variant trials from the first message to the last: ended at their deadline, by hand, and without a winner; and
+//! campaigns with reinforcement learning.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,7 +75,7 @@ async fn phase(clocked: &Clocked, id: &str, phase: &str) -> Value {
 }
 
 /// Waits until a report has all the messages that left, of so many who are meant.
-async fn told(clocked: &Clocked, id: &str, people: usize) -> Vec<Call> {
+async fn reported_calls(clocked: &Clocked, id: &str, people: usize) -> Vec<Call> {
     let calls = clocked.log.of(id);
     eventually("all that left is reported", async || {
         let stats = clocked.api.get(format!("/campaigns/{id}/stats"), 200).await.json();
@@ -91,14 +91,14 @@ async fn told(clocked: &Clocked, id: &str, people: usize) -> Vec<Call> {
 async fn trial(clocked: &Clocked, id: &str) -> Vec<Call> {
     eventually("the trial begins", async || (!clocked.log.of(id).is_empty()).then_some(())).await;
     clocked.drain().await;
-    let calls = told(clocked, id, PEOPLE).await;
+    let calls = reported_calls(clocked, id, PEOPLE).await;
     let share = calls.len() as f64 / PEOPLE as f64;
     assert!((0.3..0.7).contains(&share), "{share} of all are half of them");
     calls
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trial_ends_by_its_time_and_its_winner_goes_to_the_rest() {
+async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, PEOPLE, "trial").await;
     let id = cohort.send(&clocked.api, &tried(&json!({}))).await;
@@ -126,21 +126,21 @@ async fn a_trial_ends_by_its_time_and_its_winner_goes_to_the_rest() {
         let expected = before.get(&person).map_or("b", String::as_str);
         assert_eq!(variant, expected, "who tried a variant keeps it, the others get the winner");
     }
-    assert_eq!(clocked.log.of(&none).len(), unwon, "without a winner nobody else gets anything");
+    assert_eq!(clocked.log.of(&none).len(), unwon, "without a winner nothing else is sent");
     let skipped = eventually("that is reported", async || {
         let path = format!("/campaigns/{none}/recipients?status=skipped&limit=1");
         let page = clocked.api.get(path, 200).await.json();
         // The reason may be there a moment after the status.
-        let is_told = page["pagination"]["total"] == PEOPLE - unwon
+        let is_reported = page["pagination"]["total"] == PEOPLE - unwon
             && !page["data"][0]["skipReason"].is_null();
-        is_told.then_some(page)
+        is_reported.then_some(page)
     })
     .await;
     assert_eq!(skipped["data"][0]["skipReason"], "ab_inconclusive");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_may_end_a_trial_and_those_who_wait_get_the_winner_at_once() {
+async fn ending_a_trial_by_hand_sends_the_winner_to_waiting_recipients_at_once() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, PEOPLE, "named").await;
     let manual = tried(&json!({"winnerSelection": "manual"}));
@@ -256,7 +256,7 @@ fn moments(stats: &Value) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
+async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, ALL, "learns").await;
     let body = cohort.campaign(&json!({"variants": two(), "sendType": "ai_optimized"}));
@@ -270,7 +270,7 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
         eventually("a wave leaves", async || (clocked.log.of(id).len() > before).then_some(()))
             .await;
         clocked.drain().await;
-        told(&clocked, id, ALL).await
+        reported_calls(&clocked, id, ALL).await
     };
     let first = wave(0).await;
     assert!(
@@ -298,7 +298,7 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     adds_up(&known, earned(&second, won, 0));
 
     halted(&clocked, (id, &known), &second, won).await;
-    // It goes on just as another epoch begins, and learns at once; nobody's time is over.
+    // It goes on just as another epoch begins, and learns at once; no reward window has ended.
     looks.push(json!(clocked.now().to_string()));
     learnt(&clocked, id).await;
     clocked.pass(MINUTE).await;
@@ -311,7 +311,7 @@ async fn what_is_learnt_of_the_first_decides_what_the_others_get() {
     clocked.pass(MINUTE).await;
     until(&clocked.api, id, "completed").await;
     assert_eq!(clocked.log.taken(id).len(), ALL, "everyone once");
-    let all = told(&clocked, id, ALL).await;
+    let all = reported_calls(&clocked, id, ALL).await;
     let stats = arms(&clocked, id).await;
     adds_up(&stats, earned(&all, won, third.len()));
     assert_eq!(moments(&stats), looks, "once an epoch, and not while it was halted");

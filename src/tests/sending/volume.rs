@@ -1,5 +1,5 @@
-//! Volume limits that three processes on one database keep together: reached where enough recipients may get a
-//! message, and never exceeded.
+//! Volume limits shared by three processes on one database: reached where enough recipients are eligible, and never
+//! exceeded.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ async fn settled(api: &Client, id: &str, count: usize) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_triggered_campaign_sends_as_many_as_it_may_and_no_more() {
+async fn a_triggered_campaign_respects_its_volume_limit() {
     let three = three().await;
     let (clients, log) = (three.clients(), &three.log);
     let api = &clients[0];
@@ -95,7 +95,7 @@ async fn a_triggered_campaign_sends_as_many_as_it_may_and_no_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whom_gate_or_provider_refuse_others_replace_as_long_as_there_are_any() {
+async fn reserve_recipients_replace_skipped_and_failed_ones() {
     let three = three().await;
     let (clients, log) = (three.clients(), &three.log);
     let api = &clients[1];
@@ -119,7 +119,7 @@ async fn whom_gate_or_provider_refuse_others_replace_as_long_as_there_are_any() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lifetime_is_all_sends_and_per_send_each() {
+async fn a_lifetime_limit_spans_all_sends_and_a_per_send_limit_each_one() {
     let three = three().await;
     let (clients, log) = (three.clients(), &three.log);
     let api = &clients[2];

@@ -1,4 +1,4 @@
-//! What a webhook's receiver is sent.
+//! Requests that a webhook's receiver gets.
 
 use axum::{Router, extract::State, http::HeaderMap, routing::post};
 use serde_json::json;
@@ -25,7 +25,7 @@ fn receiver() -> (String, mpsc::Receiver<HeaderMap>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sealed_headers_arrive_open_and_rendered() {
+async fn sealed_webhook_headers_are_sent_decrypted_and_rendered() {
     let api = &sender().await.api();
     let (url, mut calls) = receiver();
     let cohort = Cohort::new(api, 1, "hook").await;

@@ -91,7 +91,7 @@ impl Sender {
         eventually("the message arrives", async || self.handed(message).pop()).await
     }
 
-    /// Somebody new, with an address and a number of their own.
+    /// A new profile with an address and a number of its own.
     pub(crate) async fn person(&self) -> Person {
         let external_id = unique("person");
         let email = format!("{external_id}@example.test");

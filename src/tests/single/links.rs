@@ -41,7 +41,7 @@ async fn stats(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn opens_and_clicks_are_counted_and_machines_apart() {
+async fn opens_and_clicks_are_counted_separately_from_bots() {
     let Sender { url, .. } = sender().await;
     let (id, html) = arrived(sender().await).await;
     let (pixel, link) =
@@ -54,7 +54,7 @@ async fn opens_and_clicks_are_counted_and_machines_apart() {
     assert_eq!(asked.status(), StatusCode::FOUND);
     let prefetched = machine.get(&pixel).send().await.unwrap();
     assert_eq!(prefetched.headers()["content-type"], "image/gif");
-    eventually("the machine is told of", async || {
+    eventually("the bot's events are recorded", async || {
         let stats = stats(&id).await;
         (stats["machineOpened"] == 1).then_some(())
     })
@@ -76,7 +76,7 @@ async fn opens_and_clicks_are_counted_and_machines_apart() {
 }
 
 #[tokio::test]
-async fn what_we_did_not_sign_leads_nowhere() {
+async fn unsigned_links_do_not_redirect() {
     let Sender { url, .. } = sender().await;
     let (_, html) = arrived(sender().await).await;
     let browser = browser("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0");
@@ -112,7 +112,7 @@ async fn what_we_did_not_sign_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn a_short_link_leads_where_the_long_one_did() {
+async fn a_short_link_redirects_like_the_long_one() {
     let Sender { api, url, .. } = sender().await;
     let person = sender().await.person().await;
     let body = json!({
@@ -170,7 +170,7 @@ async fn over_rate(sender: &Sender) -> u64 {
 }
 
 #[tokio::test]
-async fn people_of_a_busy_address_are_led_on_and_what_they_do_is_not_stored() {
+async fn clicks_beyond_the_rate_of_an_address_redirect_without_being_stored() {
     let (sender, _turn) = strict().await;
     let Sender { api, url, .. } = sender;
     let (id, html) = arrived(sender).await;
@@ -220,8 +220,7 @@ async fn people_of_a_busy_address_are_led_on_and_what_they_do_is_not_stored() {
 }
 
 #[tokio::test]
-async fn short_links_of_a_busy_address_lead_on_and_codes_that_do_not_exist_are_refused_in_the_end()
-{
+async fn beyond_the_rate_short_links_redirect_and_unknown_codes_are_refused() {
     let (sender, _turn) = strict().await;
     let Sender { api, url, .. } = sender;
     let person = sender.person().await;

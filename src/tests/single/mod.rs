@@ -1,8 +1,7 @@
-//! Messages sent one by one, and what their links do: a real server, whose channels lead to a gateway of
-//! the test's own.
+//! Transactional and test messages and their links: a real server, whose channels lead to a gateway of the test.
 
 pub(crate) mod fixture;
-mod idle_links;
 pub(crate) mod links;
-mod tests_of_campaigns;
+mod test_send_links;
+mod test_sends;
 mod transactional;

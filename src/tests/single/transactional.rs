@@ -22,7 +22,7 @@ fn sms(person: &Person) -> Value {
 }
 
 #[tokio::test]
-async fn a_message_goes_out_at_once_on_every_channel() {
+async fn a_transactional_message_is_sent_at_once_on_every_channel() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let sent = api.post(SEND, &email(&person), 200).await.json();
@@ -53,7 +53,7 @@ async fn a_message_goes_out_at_once_on_every_channel() {
 }
 
 #[tokio::test]
-async fn every_fault_of_a_send_is_named() {
+async fn every_error_of_a_transactional_request_is_named() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let wrong = json!({"channel": "fax", "message": 3, "idempotencyKey": "k".repeat(256), "triggerData": []});
@@ -85,9 +85,9 @@ async fn every_fault_of_a_send_is_named() {
         unique(&"k".repeat(220)).chars().take(255).collect::<String>().into();
     api.post(SEND, &longest, 200).await;
 
-    let mut nobody = email(&person);
-    nobody["userId"] = "nobody-at-all".into();
-    api.post(SEND, &nobody, 404).await;
+    let mut unknown = email(&person);
+    unknown["userId"] = "unknown-user".into();
+    api.post(SEND, &unknown, 404).await;
     let viber = json!({"userId": person.external_id, "channel": "viber", "message": {}, "viberTemplateId": "t"});
     let refused = api.post(SEND, &viber, 400).await.json();
     assert!(refused["message"].as_str().unwrap().contains("no provider"), "{refused}");
@@ -100,7 +100,7 @@ async fn every_fault_of_a_send_is_named() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_wrong_in_itself_is_not_said_to_be_missing_as_well() {
+async fn an_invalid_text_is_not_also_reported_as_missing() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let liquid = "is not valid Liquid: ";
@@ -116,11 +116,11 @@ async fn a_text_that_is_wrong_in_itself_is_not_said_to_be_missing_as_well() {
     ] {
         let body = json!({"userId": person.external_id, "channel": channel, "message": message});
         let errors = api.post(SEND, &body, 400).await.errors();
-        assert_eq!(errors.len(), 1, "one fault is told once: {errors:?}");
+        assert_eq!(errors.len(), 1, "one fault is reported once: {errors:?}");
         let (path, says) = fault;
         assert!(errors[0].starts_with(&format!("{path} {says}")), "{path}: {errors:?}");
     }
-    // Of two faults each is told.
+    // Two faults are both reported.
     let body = json!({"userId": person.external_id, "channel": "email", "message": {"subject": "{{ nope"}});
     let mut errors = api.post(SEND, &body, 400).await.errors();
     errors.sort();
@@ -130,7 +130,7 @@ async fn a_text_that_is_wrong_in_itself_is_not_said_to_be_missing_as_well() {
 }
 
 #[tokio::test]
-async fn who_must_not_be_written_to_is_skipped_with_the_reason() {
+async fn an_ineligible_recipient_is_skipped_with_the_reason() {
     let Sender { api, .. } = sender().await;
     for (reason, channel) in
         [("manual", "email"), ("unsubscribe", "email"), ("unsubscribe", "sms"), ("manual", "sms")]
@@ -161,7 +161,7 @@ async fn who_must_not_be_written_to_is_skipped_with_the_reason() {
 }
 
 #[tokio::test]
-async fn one_key_is_one_message_however_many_ask_at_once() {
+async fn concurrent_requests_with_one_idempotency_key_send_one_message() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let mut body = email(&person);

@@ -1,4 +1,4 @@
-//! Campaigns, people, what is told of messages and what people do, and short ways to ask.
+//! Campaigns, people, message events and tracked events, and short queries of reports.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,9 +24,9 @@ use crate::{
 /// Milliseconds of an hour.
 pub(super) const H: i64 = 3_600_000;
 
-/// Something told of a message.
+/// An event of a message.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct TestMessageEvent {
     pub(super) campaign: Uuid,
     pub(super) kind: MessageKind,
     pub(super) user: String,
@@ -45,10 +45,15 @@ pub(super) struct Told {
     pub(super) button: &'static str,
 }
 
-/// Something told of the first message of variant `a` to somebody.
-pub(super) fn told(campaign: Uuid, user: &str, kind: MessageKind, at_ms: i64) -> Told {
+/// An event of the first message of variant `a` to a person.
+pub(super) fn message_event(
+    campaign: Uuid,
+    user: &str,
+    kind: MessageKind,
+    at_ms: i64,
+) -> TestMessageEvent {
     let is_once = !matches!(kind, MessageKind::Opened | MessageKind::Clicked | MessageKind::Held);
-    Told {
+    TestMessageEvent {
         campaign,
         kind,
         user: user.to_owned(),
@@ -67,7 +72,7 @@ pub(super) fn told(campaign: Uuid, user: &str, kind: MessageKind, at_ms: i64) ->
     }
 }
 
-impl Told {
+impl TestMessageEvent {
     pub(super) fn message(&self) -> Uuid {
         let name = format!("{}:{}:{}", self.campaign, self.occurrence, self.user);
         Uuid::from_slice(&Sha256::digest(name)[..16]).unwrap()
@@ -129,12 +134,12 @@ impl Told {
     }
 }
 
-/// Tells all of it, and waits until it can be asked about.
-pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
+/// Appends the events, and waits until they can be queried.
+pub(super) async fn publish(workspace: &Workspace, all: &[TestMessageEvent]) {
     let (own, id) = (all.to_vec(), workspace.id.uuid());
     server()
         .with(|app| async move {
-            let events: Vec<MessageEvent<'_>> = own.iter().map(Told::event).collect();
+            let events: Vec<MessageEvent<'_>> = own.iter().map(TestMessageEvent::event).collect();
             app.intake()
                 .append_message_events(id, &events, Clock::system().now().millis())
                 .await
@@ -145,32 +150,32 @@ pub(super) async fn tell(workspace: &Workspace, all: &[Told]) {
         let mut known = KNOWN.lock().unwrap();
         let (keys, bits) = known.entry(id).or_default();
         keys.extend(all.iter().map(|it| (it.message(), it.kind as u8, it.event_id.clone())));
-        bits.extend(all.iter().filter(|it| !it.is_test).filter_map(Told::bit));
+        bits.extend(all.iter().filter(|it| !it.is_test).filter_map(TestMessageEvent::bit));
         (keys.len() as u64, bits.len() as u64)
     };
     // What is put together of them is there an instant later than they are.
-    eventually("what is told can be asked about", || async {
+    eventually("the events can be queried", || async {
         let count = |sql: &'static str| {
             server().with(move |app| async move {
                 app.analytics().client().query(sql).bind(id).fetch_one::<u64>().await.unwrap()
             })
         };
-        let told = count(
+        let stored = count(
             "SELECT uniqExact(campaign_id, type, message_id, event_id) FROM message_events WHERE workspace_id = ?",
         );
         let outcomes = count(
             "SELECT sum(bitCount(happened)) FROM message_outcomes FINAL WHERE workspace_id = ?",
         );
-        (told.await >= keys && outcomes.await >= bits).then_some(())
+        (stored.await >= keys && outcomes.await >= bits).then_some(())
     })
     .await;
 }
 
-/// What is known to be told in each workspace of these tests: events, and what is put together of them.
+/// Events published so far in each workspace of these tests, and the outcome bits they make.
 type Known = (BTreeSet<(Uuid, u8, String)>, BTreeSet<(Uuid, u8, bool)>);
 static KNOWN: LazyLock<Mutex<HashMap<Uuid, Known>>> = LazyLock::new(Mutex::default);
 
-/// A workspace that reckons in euros.
+/// A workspace whose currency is the euro.
 pub(super) async fn in_euros() -> Workspace {
     let name = unique("workspace");
     let (db, workspace) = (server().db(), name.clone());
@@ -191,7 +196,7 @@ pub(super) async fn in_euros() -> Workspace {
     Workspace { id, api: Client::new(&server().url, Some(&token)), name }
 }
 
-/// Somebody with an external id: that, and the internal one.
+/// A new profile: its external and its internal id.
 pub(super) async fn person(workspace: &Workspace) -> (String, String) {
     let external = unique("u");
     let body = json!({"externalId": external, "email": format!("{external}@example.test")});

@@ -1,12 +1,11 @@
-//! The rules of counting once more, written from DECISIONS 2.6 and DELIVERY "Attribution" and not from the
-//! program: what every report must say of what was told.
+//! An independent model of the counting rules, written from the specification of reports and not from the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ingest::record::MessageKind as K;
 use uuid::Uuid;
 
-use super::fixture::{H, Told};
+use super::fixture::{H, TestMessageEvent};
 
 /// What one message came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,17 +28,20 @@ pub(super) struct Message {
     pub(super) code: Option<String>,
 }
 
-/// Every message of which something is told, tests left out.
-pub(super) fn messages(told: &[Told]) -> Vec<Message> {
-    let mut by_message: BTreeMap<(Uuid, String, u32), Vec<&Told>> = BTreeMap::new();
-    for it in told.iter().filter(|it| !it.is_test) {
+/// Every message with an event, tests left out.
+pub(super) fn messages(message_events: &[TestMessageEvent]) -> Vec<Message> {
+    let mut by_message: BTreeMap<(Uuid, String, u32), Vec<&TestMessageEvent>> = BTreeMap::new();
+    for it in message_events.iter().filter(|it| !it.is_test) {
         by_message.entry((it.campaign, it.user.clone(), it.occurrence)).or_default().push(it);
     }
-    by_message.into_iter().map(|(key, told)| message(key, &told)).collect()
+    by_message.into_iter().map(|(key, message_events)| message(key, &message_events)).collect()
 }
 
-fn message((campaign, user, occurrence): (Uuid, String, u32), told: &[&Told]) -> Message {
-    let of = |kind: K| told.iter().filter(move |it| it.kind == kind && !it.is_bot);
+fn message(
+    (campaign, user, occurrence): (Uuid, String, u32),
+    message_events: &[&TestMessageEvent],
+) -> Message {
+    let of = |kind: K| message_events.iter().filter(move |it| it.kind == kind && !it.is_bot);
     let first = |kind: K| of(kind).map(|it| it.at_ms).min();
     let known_failure = of(K::Failed).filter(|it| it.code != "unknown").map(|it| it.at_ms).max();
     let clicked = first(K::Clicked);
@@ -47,11 +49,11 @@ fn message((campaign, user, occurrence): (Uuid, String, u32), told: &[&Told]) ->
     let opened = first(K::Opened).into_iter().chain(clicked).min();
     // Whatever happened to it later means that it left.
     let left = [first(K::Sent), first(K::Delivered), opened].into_iter().flatten().min();
-    // So does a bounce or a complaint, unless it came with a failure; nobody told when, so it is the last time.
+    // So does a bounce or a complaint, unless it came with a failure; its time is unknown, so it is the last one.
     let came_back = first(K::Bounced).or(first(K::Complained)).is_some();
     let implied = came_back && first(K::Failed).is_none();
-    let left = left.or_else(|| told.iter().map(|it| it.at_ms).max().filter(|_| implied));
-    // A failure after the sending takes it back, unless somebody opened it.
+    let left = left.or_else(|| message_events.iter().map(|it| it.at_ms).max().filter(|_| implied));
+    // A failure after the sending takes it back, unless it was opened.
     let taken_back = left.is_some_and(|left| known_failure.is_some_and(|failed| failed >= left));
     let is_sent = left.is_some() && (opened.is_some() || !taken_back);
     let bounce = of(K::Bounced).map(|it| it.at_ms).max();
@@ -75,8 +77,8 @@ fn message((campaign, user, occurrence): (Uuid, String, u32), told: &[&Told]) ->
     let ids = |kind: K| of(kind).map(|it| &it.event_id).collect::<BTreeSet<_>>().len();
     let reason = |kind: K| of(kind).map(|it| it.code.clone()).next();
     Message {
-        at: at.or(told.iter().map(|it| it.at_ms).min()).unwrap(),
-        variant: told.iter().map(|it| it.variant.clone()).max().unwrap(),
+        at: at.or(message_events.iter().map(|it| it.at_ms).min()).unwrap(),
+        variant: message_events.iter().map(|it| it.variant.clone()).max().unwrap(),
         delivered: is_sent && (opened.is_some() || first(K::Delivered).is_some() && !bounced),
         opened: opened.filter(|_| is_sent),
         clicked: clicked.filter(|_| is_sent),

@@ -1,4 +1,4 @@
-//! Random campaigns, people and fates, every report held against another reckoning of it.
+//! Random campaigns, people and fates, every report compared with an independent computation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::{
     fixture::{
-        Told, campaign, hour, in_euros, iso, near, person, report, tell, told, track, variant,
+        TestMessageEvent, campaign, hour, in_euros, iso, message_event, near, person, publish,
+        report, track, variant,
     },
     model::{Counter, Message, ProfileEvent, distinct, messages, shares},
 };
@@ -24,7 +25,7 @@ struct World {
     dice: StdRng,
     /// Distinguishes times, so that no two touches are at one.
     ticks: i64,
-    told: Vec<Told>,
+    message_events: Vec<TestMessageEvent>,
 }
 
 impl World {
@@ -37,18 +38,18 @@ impl World {
         self.dice.random_range(0..hours * 60) * 60_000 + self.ticks
     }
 
-    fn push(&mut self, it: Told) {
-        // Now and then it is told twice.
+    fn push(&mut self, it: TestMessageEvent) {
+        // Some events are recorded twice.
         if self.coin(0.1) {
-            self.told.push(it.clone());
+            self.message_events.push(it.clone());
         }
-        self.told.push(it);
+        self.message_events.push(it);
     }
 
     /// One fate of one message.
     fn message(&mut self, campaign: Uuid, user: &str, occurrence: u32, starts: i64) {
         let name = ["control", "a", "b"].choose(&mut self.dice).copied().unwrap();
-        let of = |kind, at| told(campaign, user, kind, at).of(name).nth(occurrence);
+        let of = |kind, at| message_event(campaign, user, kind, at).of(name).nth(occurrence);
         let mut at = starts + self.soon(24);
         if self.coin(0.05) {
             // A test, whose message is another: as if of another occurrence.
@@ -184,18 +185,18 @@ impl Checked<'_> {
         (parts, who.len(), money)
     }
 
-    #[expect(clippy::too_many_lines, reason = "one story, told in its order")]
-    fn stats(&self, report: &Value, told: &[Told], range: (i64, i64)) {
+    #[expect(clippy::too_many_lines, reason = "one scenario in order")]
+    fn stats(&self, report: &Value, message_events: &[TestMessageEvent], range: (i64, i64)) {
         let cohort = self.cohort(range);
         let count =
             |is: &dyn Fn(&Message) -> bool| cohort.iter().filter(|it| is(it)).count() as f64;
         let ever = |kind: K, is_bot: bool| {
             let had = |it: &Message| {
-                told.iter().any(|told| {
-                    !told.is_test
-                        && told.kind == kind
-                        && told.is_bot == is_bot
-                        && (told.campaign, &told.user, told.occurrence)
+                message_events.iter().any(|event| {
+                    !event.is_test
+                        && event.kind == kind
+                        && event.is_bot == is_bot
+                        && (event.campaign, &event.user, event.occurrence)
                             == (it.campaign, &it.user, it.occurrence)
                 })
             };
@@ -386,9 +387,9 @@ impl Checked<'_> {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one story, told in its order")]
+#[expect(clippy::too_many_lines, reason = "one scenario in order")]
 #[tokio::test]
-async fn every_report_says_what_another_reckoning_says() {
+async fn every_report_matches_an_independent_model() {
     let workspace = in_euros().await;
     let mut people = Vec::new();
     for _ in 0..PEOPLE {
@@ -411,9 +412,10 @@ async fn every_report_says_what_another_reckoning_says() {
         counter.campaign = campaign(&workspace, fields).await;
         counters.push(counter);
     }
-    let mut world = World { dice: StdRng::seed_from_u64(SEED), ticks: 0, told: Vec::new() };
+    let mut world =
+        World { dice: StdRng::seed_from_u64(SEED), ticks: 0, message_events: Vec::new() };
     for (place, counter) in counters.iter().enumerate() {
-        // The last goes out once, so that nobody has several messages of it.
+        // The last campaign runs once, so that each recipient has one message of it.
         let times = if place == 2 { 1 } else { 2 };
         for occurrence in 1..=times {
             let starts = hour(24 * (i64::from(occurrence) - 1) + 8 * i64::try_from(place).unwrap());
@@ -453,10 +455,10 @@ async fn every_report_says_what_another_reckoning_says() {
             event
         })
         .collect();
-    tell(&workspace, &world.told).await;
+    publish(&workspace, &world.message_events).await;
     track(&workspace, &events, profile_events.len()).await;
 
-    let (messages, profile_events) = (messages(&world.told), distinct(&profile_events));
+    let (messages, profile_events) = (messages(&world.message_events), distinct(&profile_events));
     for own in &counters {
         let checked = Checked {
             workspace: &workspace,
@@ -466,11 +468,11 @@ async fn every_report_says_what_another_reckoning_says() {
             profile_events: &profile_events,
         };
         let all = report(&workspace, own.campaign, "stats").await;
-        checked.stats(&all, &world.told, (i64::MIN, i64::MAX));
+        checked.stats(&all, &world.message_events, (i64::MIN, i64::MAX));
         let range = (hour(10), hour(30));
         let query = format!("stats?startDate={}&endDate={}", iso(range.0), iso(range.1));
         let some = report(&workspace, own.campaign, &query).await;
-        checked.stats(&some, &world.told, range);
+        checked.stats(&some, &world.message_events, range);
         checked.others().await;
     }
 }

@@ -1,10 +1,12 @@
-//! Rates where nobody tells what was delivered, and links as they were written.
+//! Rates where no delivery is reported, and links as they were written.
 
 use ingest::record::MessageKind as K;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fixture::{Told, campaign, hour, near, person, report, tell, told};
+use super::fixture::{
+    TestMessageEvent, campaign, hour, message_event, near, person, publish, report,
+};
 use crate::kit::Workspace;
 
 /// People to whom a campaign was sent, by their ids.
@@ -12,11 +14,11 @@ async fn sent(workspace: &Workspace, campaign: Uuid, count: usize) -> Vec<String
     let (mut users, mut all) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let (_, user) = person(workspace).await;
-        all.push(told(campaign, &user, K::Queued, hour(0)));
-        all.push(told(campaign, &user, K::Sent, hour(1)));
+        all.push(message_event(campaign, &user, K::Queued, hour(0)));
+        all.push(message_event(campaign, &user, K::Sent, hour(1)));
         users.push(user);
     }
-    tell(workspace, &all).await;
+    publish(workspace, &all).await;
     users
 }
 
@@ -36,15 +38,18 @@ fn are(found: &[Value; 4], expected: [f64; 4]) {
 }
 
 #[tokio::test]
-async fn where_no_delivery_is_told_rates_are_of_those_sent_to() {
+async fn rates_are_of_sent_messages_when_no_delivery_is_reported() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     let users = sent(&workspace, id, 8).await;
-    let at = |user: usize, kind| told(id, &users[user], kind, hour(2));
+    let at = |user: usize, kind| message_event(id, &users[user], kind, hour(2));
     let click = |user: usize| at(user, K::Clicked).on("https://x.test/");
     // Two open, another clicks with pictures off: three opened.
-    tell(&workspace, &[at(0, K::Opened), at(1, K::Opened), at(1, K::Opened), click(1), click(2)])
-        .await;
+    publish(
+        &workspace,
+        &[at(0, K::Opened), at(1, K::Opened), at(1, K::Opened), click(1), click(2)],
+    )
+    .await;
     let stats = report(&workspace, id, "stats").await["stats"].clone();
     for (name, expected) in
         [("sent", 8), ("delivered", 3), ("opened", 3), ("clicked", 2), ("totalOpens", 4)]
@@ -53,26 +58,26 @@ async fn where_no_delivery_is_told_rates_are_of_those_sent_to() {
     }
     are(&rates(&workspace, id).await, [3.0 / 8.0, 2.0 / 8.0, 2.0 / 3.0, 2.0 / 8.0]);
 
-    // One delivery told, and it is known who tells: rates are of those delivered to. Who opened, got it.
-    tell(&workspace, &[at(3, K::Delivered)]).await;
+    // With one reported delivery, rates are of delivered messages. An opened message counts as delivered.
+    publish(&workspace, &[at(3, K::Delivered)]).await;
     assert_eq!(report(&workspace, id, "stats").await["stats"]["delivered"], 4);
     are(&rates(&workspace, id).await, [3.0 / 4.0, 2.0 / 4.0, 2.0 / 3.0, 2.0 / 4.0]);
 
-    // What came back was not delivered, though somebody told so before.
-    let bounced = told(id, &users[3], K::Bounced, hour(3));
-    tell(&workspace, &[at(4, K::Delivered), bounced]).await;
+    // A bounced message was not delivered, even after a delivery report.
+    let bounced = message_event(id, &users[3], K::Bounced, hour(3));
+    publish(&workspace, &[at(4, K::Delivered), bounced]).await;
     assert_eq!(report(&workspace, id, "stats").await["stats"]["delivered"], 4);
     are(&rates(&workspace, id).await, [3.0 / 4.0, 2.0 / 4.0, 2.0 / 3.0, 2.0 / 4.0]);
 }
 
 #[tokio::test]
-async fn a_machine_that_opens_tells_of_no_delivery() {
+async fn a_bot_open_implies_no_delivery() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     let users = sent(&workspace, id, 4).await;
-    let at = |user: usize, kind| told(id, &users[user], kind, hour(2));
-    let machine = |user: usize| Told { is_bot: true, ..at(user, K::Opened) };
-    tell(&workspace, &[machine(0), machine(1), at(2, K::Clicked).on("https://x.test/")]).await;
+    let at = |user: usize, kind| message_event(id, &users[user], kind, hour(2));
+    let machine = |user: usize| TestMessageEvent { is_bot: true, ..at(user, K::Opened) };
+    publish(&workspace, &[machine(0), machine(1), at(2, K::Clicked).on("https://x.test/")]).await;
     let stats = report(&workspace, id, "stats").await["stats"].clone();
     assert_eq!((&stats["machineOpened"], &stats["opened"]), (&json!(2), &json!(1)), "{stats}");
     are(&rates(&workspace, id).await, [0.25, 0.25, 1.0, 0.25]);
@@ -82,8 +87,8 @@ async fn a_machine_that_opens_tells_of_no_delivery() {
 async fn reported(workspace: &Workspace, followed: &str) -> String {
     let id = campaign(workspace, json!({})).await;
     let users = sent(workspace, id, 2).await;
-    let click = |user: &String| told(id, user, K::Clicked, hour(2)).on(followed);
-    tell(workspace, &users.iter().map(click).collect::<Vec<Told>>()).await;
+    let click = |user: &String| message_event(id, user, K::Clicked, hour(2)).on(followed);
+    publish(workspace, &users.iter().map(click).collect::<Vec<TestMessageEvent>>()).await;
     let links = report(workspace, id, "links").await["links"].clone();
     assert_eq!(links.as_array().unwrap().len(), 1, "{followed}: {links}");
     assert_eq!(links[0]["uniqueClicks"], 2, "{followed}");
@@ -91,7 +96,7 @@ async fn reported(workspace: &Workspace, followed: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_link_is_reported_without_what_the_message_added_to_it() {
+async fn a_link_is_reported_without_added_tracking_parameters() {
     const TAGS: &str =
         "utm_source=news&utm_medium=email&utm_campaign=May%20%26%20June&utm_term=t&utm_content=c";
     let workspace = Workspace::new().await;
@@ -123,7 +128,7 @@ async fn a_link_is_reported_without_what_the_message_added_to_it() {
 }
 
 #[tokio::test]
-async fn what_a_fragment_says_is_the_targets_own() {
+async fn parameters_in_a_url_fragment_are_kept() {
     let workspace = Workspace::new().await;
     for url in ["https://x.test/a?b=1#utm_source=mine", "https://x.test/#/a?utm_source=mine&b=1"] {
         assert_eq!(reported(&workspace, url).await, url);
@@ -131,12 +136,13 @@ async fn what_a_fragment_says_is_the_targets_own() {
 }
 
 #[tokio::test]
-async fn one_link_is_one_whoever_followed_it_with_which_tags() {
+async fn a_link_is_one_row_whatever_its_per_person_parameters() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     let users = sent(&workspace, id, 3).await;
-    let click = |user: usize, url: &str| told(id, &users[user], K::Clicked, hour(2)).on(url);
-    tell(
+    let click =
+        |user: usize, url: &str| message_event(id, &users[user], K::Clicked, hour(2)).on(url);
+    publish(
         &workspace,
         &[
             click(0, "https://x.test/a?b=1&utm_content=one"),

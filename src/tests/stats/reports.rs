@@ -1,13 +1,15 @@
-//! The shapes of reports: of campaigns nothing is told of, of one person, of bad questions.
+//! The shapes of reports: of campaigns without events, of one person, of invalid queries.
 
 use ingest::record::MessageKind as K;
 use serde_json::{Value, json};
 
-use super::fixture::{campaign, hour, in_euros, iso, person, report, tell, told, track, variant};
+use super::fixture::{
+    campaign, hour, in_euros, iso, message_event, person, publish, report, track, variant,
+};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn a_campaign_nothing_is_told_of_answers_zeros_in_full_shape() {
+async fn a_campaign_without_events_reports_zeros_in_every_field() {
     let workspace = Workspace::new().await;
     let variants = json!([variant("a", 60, false), variant("c", 40, true)]);
     let counted = json!({"primaryConversion": {"eventName": "Bought"}, "secondaryConversions": [{"eventName": "Viewed"}]});
@@ -64,7 +66,7 @@ async fn a_campaign_nothing_is_told_of_answers_zeros_in_full_shape() {
 }
 
 #[tokio::test]
-async fn without_conversions_and_control_group_there_is_nothing_to_say_of_them() {
+async fn reports_omit_conversions_and_uplift_when_not_configured() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     let stats = report(&workspace, id, "stats").await;
@@ -73,14 +75,14 @@ async fn without_conversions_and_control_group_there_is_nothing_to_say_of_them()
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one story, told in its order")]
+#[expect(clippy::too_many_lines, reason = "one scenario in order")]
 #[tokio::test]
-async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
+async fn a_persons_timeline_lists_messages_in_order_with_outcomes() {
     let workspace = in_euros().await;
     let (external, user) = person(&workspace).await;
     let counted = json!({"primaryConversion": {"eventName": "Order Completed"}});
     let id = campaign(&workspace, json!({"conversionTracking": counted})).await;
-    let at = |kind, hours| told(id, &user, kind, hour(hours));
+    let at = |kind, hours| message_event(id, &user, kind, hour(hours));
     let mut click = at(K::Clicked, 5).on("https://shop.example.test/");
     click.label = "Shop".to_owned();
     let mut bounced = at(K::Bounced, 40).nth(2).because("5.1.1", "no such user");
@@ -96,7 +98,7 @@ async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
         at(K::Sent, 31).nth(2),
         bounced,
     ];
-    tell(&workspace, &all).await;
+    publish(&workspace, &all).await;
     let order = json!({
         "eventName": "Order Completed", "userId": external, "timestamp": iso(hour(6)),
         "properties": {"orderId": "1", "total": 12.5, "currency": "EUR"},
@@ -106,7 +108,7 @@ async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
     assert_eq!(report(&workspace, id, &format!("recipients/{external}")).await, timeline);
     assert_eq!(timeline["userId"], user);
     let messages = timeline["messages"].as_array().unwrap();
-    let said: Vec<(&Value, &Value)> = messages[0]["events"]
+    let reported: Vec<(&Value, &Value)> = messages[0]["events"]
         .as_array()
         .unwrap()
         .iter()
@@ -124,7 +126,10 @@ async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
             json!({"eventName": "Order Completed", "value": 12.5, "currency": "EUR"}),
         ),
     ];
-    assert_eq!(said, expected.iter().map(|(kind, said)| (kind, said)).collect::<Vec<_>>());
+    assert_eq!(
+        reported,
+        expected.iter().map(|(kind, reported)| (kind, reported)).collect::<Vec<_>>()
+    );
     assert_eq!(
         (&messages[0]["status"], &messages[1]["status"]),
         (&json!("clicked"), &json!("bounced"))
@@ -156,7 +161,7 @@ async fn a_persons_messages_are_told_in_order_with_what_came_of_them() {
 }
 
 #[tokio::test]
-async fn orders_of_one_moment_have_values_of_their_own() {
+async fn orders_at_the_same_time_keep_their_own_values() {
     let workspace = in_euros().await;
     let (external, user) = person(&workspace).await;
     let counted = json!({
@@ -165,7 +170,7 @@ async fn orders_of_one_moment_have_values_of_their_own() {
             "conditions": [{"field": "total", "operator": "gte", "value": 20}]}],
     });
     let id = campaign(&workspace, json!({"conversionTracking": counted})).await;
-    tell(&workspace, &[told(id, &user, K::Sent, hour(2))]).await;
+    publish(&workspace, &[message_event(id, &user, K::Sent, hour(2))]).await;
     let order = |order: &str, total: f64, currency: &str| {
         json!({
             "eventName": "Order Completed", "userId": external, "timestamp": iso(hour(6)),
@@ -177,23 +182,23 @@ async fn orders_of_one_moment_have_values_of_their_own() {
     let timeline = report(&workspace, id, &format!("recipients/{user}")).await;
     let events = timeline["messages"][0]["events"].as_array().unwrap();
     let converted = events.iter().filter(|it| it["type"] == "converted");
-    let mut said: Vec<String> = converted
+    let mut reported: Vec<String> = converted
         .map(|it| format!("{} {}", it["metadata"]["value"], it["metadata"]["currency"]))
         .collect();
-    said.sort();
+    reported.sort();
     // The greater one is what both goals are about.
-    assert_eq!(said, ["12.5 \"EUR\"", "30.0 \"EUR\"", "30.0 \"EUR\"", "7.25 \"USD\""]);
+    assert_eq!(reported, ["12.5 \"EUR\"", "30.0 \"EUR\"", "30.0 \"EUR\"", "7.25 \"USD\""]);
     assert!(events.iter().all(|it| it["type"] == "sent" || it["timestamp"] == iso(hour(6))));
 }
 
 #[tokio::test]
-async fn the_reason_of_what_was_skipped_is_its_rule() {
+async fn a_skipped_message_reports_the_rule_as_reason() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     for code in ["no_address", "channel_consent"] {
         let (_, user) = person(&workspace).await;
-        let skipped = told(id, &user, K::Skipped, hour(1)).because(code, "in words");
-        tell(&workspace, &[told(id, &user, K::Queued, hour(0)), skipped]).await;
+        let skipped = message_event(id, &user, K::Skipped, hour(1)).because(code, "in words");
+        publish(&workspace, &[message_event(id, &user, K::Queued, hour(0)), skipped]).await;
     }
     let rows = report(&workspace, id, "recipients?status=skipped").await;
     let mut reasons: Vec<&str> = rows["data"]
@@ -212,7 +217,7 @@ async fn the_reason_of_what_was_skipped_is_its_rule() {
 }
 
 #[tokio::test]
-async fn bad_questions_are_refused_and_pages_clamped() {
+async fn invalid_report_queries_are_refused_and_pages_clamped() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     for (path, complaint) in [
@@ -229,7 +234,7 @@ async fn bad_questions_are_refused_and_pages_clamped() {
         assert_eq!(page["pagination"]["limit"], limit, "{asked}");
     }
     let (_, user) = person(&workspace).await;
-    for path in [format!("recipients/{user}"), "recipients/nobody".to_owned()] {
+    for path in [format!("recipients/{user}"), "recipients/unknown".to_owned()] {
         let answer = workspace.api.get(format!("/campaigns/{id}/{path}"), 404).await;
         assert_eq!(answer.json()["message"], "Recipient not found", "{path}");
     }

@@ -1,19 +1,22 @@
-//! The rules of counting, one by one, by hand.
+//! The counting rules one by one, with expected values computed by hand.
 
 use ingest::record::MessageKind as K;
 use serde_json::{Value, json};
 
 use super::fixture::{
-    H, Told, campaign, hour, in_euros, iso, near, person, report, tell, told, track, variant,
+    H, TestMessageEvent, campaign, hour, in_euros, iso, message_event, near, person, publish,
+    report, track, variant,
 };
 use crate::kit::Workspace;
 
-async fn stats_of(fate: impl Fn(&dyn Fn(K, i64) -> Told) -> Vec<Told>) -> Value {
+async fn stats_of(
+    fate: impl Fn(&dyn Fn(K, i64) -> TestMessageEvent) -> Vec<TestMessageEvent>,
+) -> Value {
     let workspace = Workspace::new().await;
     let (_, user) = person(&workspace).await;
     let campaign = campaign(&workspace, json!({})).await;
-    let at = |kind, minutes: i64| told(campaign, &user, kind, hour(0) + minutes * 60_000);
-    tell(&workspace, &fate(&at)).await;
+    let at = |kind, minutes: i64| message_event(campaign, &user, kind, hour(0) + minutes * 60_000);
+    publish(&workspace, &fate(&at)).await;
     report(&workspace, campaign, "stats").await["stats"].clone()
 }
 
@@ -25,7 +28,7 @@ fn is(stats: &Value, expected: Value) {
 }
 
 #[tokio::test]
-async fn what_came_later_means_what_came_before() {
+async fn a_later_stage_implies_the_earlier_ones() {
     let click =
         stats_of(|at| vec![at(K::Queued, 0), at(K::Clicked, 5).on("https://x.test/")]).await;
     is(
@@ -37,7 +40,7 @@ async fn what_came_later_means_what_came_before() {
 }
 
 #[tokio::test]
-async fn a_bounce_undoes_the_delivery_and_not_the_sending() {
+async fn a_bounce_cancels_the_delivery_but_not_the_send() {
     let stats = stats_of(|at| {
         vec![at(K::Queued, 0), at(K::Sent, 1), at(K::Delivered, 1), at(K::Bounced, 9)]
     })
@@ -46,7 +49,7 @@ async fn a_bounce_undoes_the_delivery_and_not_the_sending() {
 }
 
 #[tokio::test]
-async fn a_retry_that_sent_wins_over_the_failure_before_it() {
+async fn a_successful_retry_overrides_the_earlier_failure() {
     let retried = stats_of(|at| {
         vec![at(K::Queued, 0), at(K::Failed, 1).because("timeout", "x"), at(K::Sent, 60)]
     })
@@ -60,19 +63,19 @@ async fn a_retry_that_sent_wins_over_the_failure_before_it() {
 }
 
 #[tokio::test]
-async fn what_nobody_knows_the_end_of_was_sent_once_somebody_tells_so() {
+async fn an_unknown_outcome_counts_as_sent_once_a_report_arrives() {
     let lost =
         stats_of(|at| vec![at(K::Queued, 0), at(K::Failed, 9).because("unknown", "x")]).await;
     is(&lost, json!({"queued": 1, "sent": 0, "failed": 1}));
-    let told = stats_of(|at| {
+    let stats = stats_of(|at| {
         vec![at(K::Queued, 0), at(K::Delivered, 5), at(K::Failed, 9).because("unknown", "x")]
     })
     .await;
-    is(&told, json!({"queued": 1, "sent": 1, "delivered": 1, "failed": 0}));
+    is(&stats, json!({"queued": 1, "sent": 1, "delivered": 1, "failed": 0}));
 }
 
 #[tokio::test]
-async fn machines_and_tests_and_repeats_do_not_count() {
+async fn bots_tests_and_repeats_are_not_counted() {
     let stats = stats_of(|at| {
         let open = at(K::Opened, 5);
         let mut machine = at(K::Opened, 3);
@@ -102,23 +105,23 @@ async fn machines_and_tests_and_repeats_do_not_count() {
 }
 
 #[tokio::test]
-async fn those_held_out_are_in_nothing_but_control() {
+async fn the_control_group_is_counted_only_as_control() {
     let stats = stats_of(|at| vec![at(K::Queued, 0), at(K::Control, 0)]).await;
     is(&stats, json!({"queued": 0, "sent": 0, "control": 1, "failed": 0}));
 }
 
 #[tokio::test]
-async fn a_message_belongs_to_the_time_it_left() {
+async fn a_message_is_reported_at_its_send_time() {
     let workspace = Workspace::new().await;
     let campaign = campaign(&workspace, json!({})).await;
     let mut all = Vec::new();
     for at in [hour(1), hour(2)] {
         let (_, user) = person(&workspace).await;
-        all.push(told(campaign, &user, K::Queued, hour(0)));
-        all.push(told(campaign, &user, K::Sent, at));
-        all.push(told(campaign, &user, K::Opened, hour(9)));
+        all.push(message_event(campaign, &user, K::Queued, hour(0)));
+        all.push(message_event(campaign, &user, K::Sent, at));
+        all.push(message_event(campaign, &user, K::Opened, hour(9)));
     }
-    tell(&workspace, &all).await;
+    publish(&workspace, &all).await;
     for (start, end, expected) in [
         (hour(1), hour(2), 2),
         (hour(1), hour(2) - 1, 1),
@@ -158,14 +161,14 @@ async fn a_conversion_counts_within_its_window_and_an_order_once() {
     let workspace = in_euros().await;
     let (external, user) = person(&workspace).await;
     let campaign = shop(&workspace, "last_touch").await;
-    tell(&workspace, &[told(campaign, &user, K::Sent, hour(0))]).await;
+    publish(&workspace, &[message_event(campaign, &user, K::Sent, hour(0))]).await;
     let events = [
         order(&external, hour(0) - 1, "before", 1.0),
         order(&external, hour(0), "at once", 10.0),
         order(&external, hour(24), "at the end", 20.5),
         order(&external, hour(24), "at the end", 999.0),
         order(&external, hour(24) + 1, "after", 4000.0),
-        order("somebody else", hour(1), "else", 5000.0),
+        order("another user", hour(1), "else", 5000.0),
     ];
     track(&workspace, &events, events.len()).await;
     let report = report(&workspace, campaign, "stats").await;
@@ -182,15 +185,18 @@ async fn a_conversion_counts_within_its_window_and_an_order_once() {
 }
 
 #[tokio::test]
-async fn each_model_credits_its_own_across_the_campaigns_that_count_the_same() {
+async fn each_attribution_model_credits_across_campaigns_with_the_same_goal() {
     for (model, first, second) in
         [("last_touch", 0.0, 1.0), ("first_touch", 1.0, 0.0), ("linear", 0.5, 0.5)]
     {
         let workspace = in_euros().await;
         let (external, user) = person(&workspace).await;
         let (one, two) = (shop(&workspace, model).await, shop(&workspace, model).await);
-        let all = [told(one, &user, K::Sent, hour(0)), told(two, &user, K::Sent, hour(5))];
-        tell(&workspace, &all).await;
+        let all = [
+            message_event(one, &user, K::Sent, hour(0)),
+            message_event(two, &user, K::Sent, hour(5)),
+        ];
+        publish(&workspace, &all).await;
         track(&workspace, &[order(&external, hour(6), "o", 8.0)], 1).await;
         for (campaign, expected) in [(one, first), (two, second)] {
             let report = report(&workspace, campaign, "stats").await;
@@ -202,23 +208,27 @@ async fn each_model_credits_its_own_across_the_campaigns_that_count_the_same() {
 }
 
 #[tokio::test]
-async fn uplift_is_what_the_vectors_say() {
+async fn uplift_matches_reference_values() {
     let workspace = in_euros().await;
     let campaign = shop(&workspace, "last_touch").await;
-    // 5 of 50 held out and 9 of 50 treated convert: the third vector of DELIVERY.
+    // 5 of 50 held out and 9 of 50 treated convert.
     let (mut all, mut events) = (Vec::new(), Vec::new());
     for number in 0..100 {
         let (is_control, place) = (number % 2 == 0, number / 2);
-        // Nobody's profile: events by the internal id stand for themselves.
+        // Without a profile, events are matched by the internal id itself.
         let user = format!("{:024x}", 0x5000_0000 + number);
         let kind = if is_control { K::Control } else { K::Sent };
-        all.push(told(campaign, &user, kind, hour(0)).of(if is_control { "c" } else { "a" }));
+        all.push(message_event(campaign, &user, kind, hour(0)).of(if is_control {
+            "c"
+        } else {
+            "a"
+        }));
         if place < if is_control { 5 } else { 9 } {
             let id = format!("o{number}");
             events.push(order(&user, hour(1), &id, 10.0));
         }
     }
-    tell(&workspace, &all).await;
+    publish(&workspace, &all).await;
     track(&workspace, &events, events.len()).await;
     let stats = report(&workspace, campaign, "stats").await;
     let uplift = &stats["uplift"];
@@ -257,12 +267,12 @@ async fn uplift_is_what_the_vectors_say() {
 }
 
 #[tokio::test]
-async fn another_workspaces_messages_and_events_are_nobodys() {
+async fn messages_and_events_of_another_workspace_are_not_reported() {
     let (here, there) = (in_euros().await, in_euros().await);
     let campaign = shop(&here, "last_touch").await;
     let (external, user) = person(&here).await;
-    tell(&there, &[told(campaign, &user, K::Sent, hour(0))]).await;
-    tell(&here, &[told(campaign, &user, K::Sent, hour(0) + H)]).await;
+    publish(&there, &[message_event(campaign, &user, K::Sent, hour(0))]).await;
+    publish(&here, &[message_event(campaign, &user, K::Sent, hour(0) + H)]).await;
     track(&there, &[order(&external, hour(2), "o", 8.0)], 1).await;
     let report = report(&here, campaign, "stats").await;
     assert_eq!(report["stats"]["sent"], 1);
@@ -270,11 +280,11 @@ async fn another_workspaces_messages_and_events_are_nobodys() {
 }
 
 #[tokio::test]
-async fn the_base_currency_that_all_orders_share_is_reported_where_the_workspace_has_none() {
+async fn revenue_uses_the_orders_common_base_currency_when_the_workspace_has_none() {
     let workspace = Workspace::new().await;
     let (external, user) = person(&workspace).await;
     let campaign = shop(&workspace, "last_touch").await;
-    tell(&workspace, &[told(campaign, &user, K::Sent, hour(0))]).await;
+    publish(&workspace, &[message_event(campaign, &user, K::Sent, hour(0))]).await;
     let order = |who: &str, id: &str, (total, currency): (f64, &str), base: Value| {
         let mut properties = json!({"orderId": id, "total": total, "currency": currency});
         properties.as_object_mut().unwrap().extend(base.as_object().unwrap().clone());
@@ -304,7 +314,7 @@ async fn the_base_currency_that_all_orders_share_is_reported_where_the_workspace
     let in_base = json!({"eventName": "Order Completed", "value": 12.0, "currency": "EUR"});
     assert!(happened.iter().any(|event| event["metadata"] == in_base), "{happened:?}");
 
-    // A second base currency, of whoever, leaves nothing to add up in.
+    // With a second base currency there is none to add up in.
     let other =
         order("else", "5", (1.0, "USD"), json!({"total_base": 1.0, "base_currency": "USD"}));
     track(&workspace, &[other], 5).await;

@@ -1,4 +1,4 @@
-//! The whole answer of every report about one small, fixed data set, compared with the reviewed one.
+//! The whole answer of every report about one small, fixed data set, compared with the snapshots.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fixture::{
-    H, Told, campaign, hour, in_euros, iso, person, report, tell, told, track, variant,
+    H, TestMessageEvent, campaign, hour, in_euros, iso, message_event, person, publish, report,
+    track, variant,
 };
 use crate::{
     campaigns::{id, made},
@@ -82,13 +83,18 @@ async fn recipients(workspace: &Workspace) -> Vec<(String, String)> {
 }
 
 /// Every kind of event, over two occurrences, with a test message and a machine's open among them.
-fn message_events(campaign: Uuid, recipients: &[(String, String)], start: i64) -> Vec<Told> {
+fn message_events(
+    campaign: Uuid,
+    recipients: &[(String, String)],
+    start: i64,
+) -> Vec<TestMessageEvent> {
     let mut all = Vec::new();
     for (number, (_, user)) in (0_i64..).zip(recipients) {
         let queued = start + number * MINUTE;
         let variant = if number % 2 == 0 { "a" } else { "b" };
-        let at =
-            |kind, minute: i64| told(campaign, user, kind, queued + minute * MINUTE).of(variant);
+        let at = |kind, minute: i64| {
+            message_event(campaign, user, kind, queued + minute * MINUTE).of(variant)
+        };
         all.push(at(K::Queued, 0));
         match number {
             0 => all.push(at(K::Skipped, 1).because("channel_consent", "no consent to email")),
@@ -96,7 +102,10 @@ fn message_events(campaign: Uuid, recipients: &[(String, String)], start: i64) -
             2 => all.push(at(K::Cancelled, 1)),
             3 => {
                 let bounce = at(K::Bounced, 20).because("5.1.1", "no such user");
-                all.extend([at(K::Sent, 1), Told { label: "hard".to_owned(), ..bounce }]);
+                all.extend([
+                    at(K::Sent, 1),
+                    TestMessageEvent { label: "hard".to_owned(), ..bounce },
+                ]);
             }
             4 | 5 => all.extend([at(K::Control, 0).of("control")]),
             6 => {
@@ -107,20 +116,20 @@ fn message_events(campaign: Uuid, recipients: &[(String, String)], start: i64) -
             }
             _ => {
                 let open = at(K::Opened, 10 * number);
-                let machine = Told { is_bot: true, ..at(K::Opened, 3) };
+                let machine = TestMessageEvent { is_bot: true, ..at(K::Opened, 3) };
                 all.extend([at(K::Sent, 1), at(K::Delivered, 2), machine, open]);
             }
         }
         if number >= 9 {
             let click = at(K::Clicked, 20 * number).on("https://shop.example.test/sale");
-            all.push(Told { label: "Sale".to_owned(), ..click });
+            all.push(TestMessageEvent { label: "Sale".to_owned(), ..click });
             all.push(at(K::Queued, 1440).nth(2));
             all.push(at(K::Sent, 1441).nth(2));
         }
         if number == 11 {
             all.push(at(K::Clicked, 400).on("https://shop.example.test/?size=m"));
             all.push(at(K::Unsubscribed, 500));
-            all.push(Told { is_test: true, ..at(K::Sent, 2).nth(9) });
+            all.push(TestMessageEvent { is_test: true, ..at(K::Sent, 2).nth(9) });
         }
     }
     all
@@ -145,7 +154,7 @@ fn compare(name: &str, answer: &Value) {
 }
 
 #[tokio::test]
-async fn reports_of_an_email_campaign_are_the_reviewed_ones() {
+async fn reports_of_an_email_campaign_match_the_snapshots() {
     let (workspace, start) = (in_euros().await, hour(0));
     let recipients = recipients(&workspace).await;
     let variants =
@@ -158,7 +167,7 @@ async fn reports_of_an_email_campaign_are_the_reviewed_ones() {
     });
     let campaign =
         campaign(&workspace, json!({"variants": variants, "conversionTracking": goals})).await;
-    tell(&workspace, &message_events(campaign, &recipients, start)).await;
+    publish(&workspace, &message_events(campaign, &recipients, start)).await;
     let orders = orders(&recipients, start);
     track(&workspace, &orders, orders.len()).await;
 
@@ -185,7 +194,7 @@ async fn reports_of_an_email_campaign_are_the_reviewed_ones() {
 }
 
 #[tokio::test]
-async fn reports_of_an_in_app_campaign_are_the_reviewed_ones() {
+async fn reports_of_an_in_app_campaign_match_the_snapshots() {
     let (workspace, start) = (Workspace::new().await, hour(0));
     let body = json!({
         "name": unique("in-app"), "channel": "in_app",
@@ -196,11 +205,11 @@ async fn reports_of_an_in_app_campaign_are_the_reviewed_ones() {
     let campaign: Uuid = id(&made(&workspace.api, &body).await).parse().unwrap();
     let mut users = [person(&workspace).await, person(&workspace).await];
     users.sort_by(|one, other| one.1.cmp(&other.1));
-    let shown = |user: usize, kind, minute: i64, platform, button, event: &str| Told {
+    let shown = |user: usize, kind, minute: i64, platform, button, event: &str| TestMessageEvent {
         platform,
         button,
         event_id: event.to_owned(),
-        ..told(campaign, &users[user].1, kind, start + minute * MINUTE)
+        ..message_event(campaign, &users[user].1, kind, start + minute * MINUTE)
     };
     let events = [
         shown(0, K::Impression, 0, "web", "", "i1"),
@@ -209,7 +218,7 @@ async fn reports_of_an_in_app_campaign_are_the_reviewed_ones() {
         shown(0, K::Dismissed, 11, "ios", "", "d1"),
         shown(1, K::Impression, 20, "web", "", "i3"),
     ];
-    tell(&workspace, &events).await;
+    publish(&workspace, &events).await;
     let mut names = BTreeMap::from([(campaign.to_string(), "campaign".to_owned())]);
     for (number, (external, internal)) in users.iter().enumerate() {
         names.insert(external.clone(), format!("external id {number}"));
@@ -223,7 +232,7 @@ async fn reports_of_an_in_app_campaign_are_the_reviewed_ones() {
 
 /// Of a campaign that learns, with outcomes already recorded for its two variants.
 #[tokio::test]
-async fn the_report_of_a_learning_campaign_is_the_reviewed_one() {
+async fn the_report_of_a_learning_campaign_matches_the_snapshot() {
     let (workspace, start) = (Workspace::new().await, hour(0));
     let mut body = crate::campaigns::triggered(&unique("learning"));
     let of = |id: &str| {

@@ -1,4 +1,5 @@
-//! The channel chooses the scope, and nothing of a request is judged before it. (DECISIONS G4, G17)
+//! The channel decides the scope. The scope is checked before the request, since an error must not reveal what the
+//! caller may not read.
 
 use serde_json::{Value, json};
 
@@ -40,7 +41,7 @@ fn routes(channel: &str) -> Vec<Route> {
 }
 
 #[tokio::test]
-async fn each_channel_wants_its_own_scope_and_says_which() {
+async fn each_channel_requires_its_scope_and_names_it() {
     for scope in [
         "email_suppression:read",
         "email_suppression:write",
@@ -68,7 +69,7 @@ async fn each_channel_wants_its_own_scope_and_says_which() {
 }
 
 #[tokio::test]
-async fn without_a_channel_only_those_who_have_to_do_with_ledgers_are_told_so() {
+async fn a_missing_channel_is_reported_only_to_callers_with_a_suppression_scope() {
     let workspace = Workspace::new().await;
     let some = workspace.with_scopes("sms_suppression:read").await;
     let none = workspace.with_scopes("compliance:*,settings:*,users:*").await;
@@ -104,7 +105,7 @@ async fn without_a_channel_only_those_who_have_to_do_with_ledgers_are_told_so() 
 }
 
 #[tokio::test]
-async fn the_scope_is_judged_before_anything_else_of_the_request() {
+async fn the_scope_is_checked_before_the_request() {
     let workspace = Workspace::new().await;
     let sms = workspace.with_scopes("sms_suppression:*").await;
     let wrong =

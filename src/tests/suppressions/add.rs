@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_row_is_made_once_and_answered_as_it_is_ever_after() {
+async fn adding_a_suppression_is_idempotent() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let body = json!({"channel": "email", "identifier": " Ann@Example.TEST "});
@@ -47,7 +47,7 @@ async fn a_row_is_made_once_and_answered_as_it_is_ever_after() {
 }
 
 #[tokio::test]
-async fn delivery_reasons_cannot_be_given_and_every_wrong_field_is_named() {
+async fn delivery_reasons_are_refused_and_every_invalid_field_named() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     for reason in ["hard_bounce", "complaint", "spam", ""] {
@@ -87,7 +87,7 @@ async fn delivery_reasons_cannot_be_given_and_every_wrong_field_is_named() {
 }
 
 #[tokio::test]
-async fn a_group_needs_a_list_that_is_there() {
+async fn a_group_suppression_needs_an_existing_list() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let list = fixture::list(workspace.id, false).await;
@@ -109,7 +109,7 @@ async fn a_group_needs_a_list_that_is_there() {
 }
 
 #[tokio::test]
-async fn a_hard_bounce_marks_every_contact_with_the_address_and_nobody_else() {
+async fn a_hard_bounce_marks_exactly_the_contacts_with_the_address() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let ann = Contact::new(&workspace).await;
@@ -150,9 +150,9 @@ async fn a_hard_bounce_marks_every_contact_with_the_address_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_hard_bounce_is_of_an_email_address_that_nobody_need_have() {
+async fn a_hard_bounce_can_be_added_for_an_unknown_email_address() {
     let workspace = Workspace::new().await;
-    let address = format!("{}@example.test", unique("nobody"));
+    let address = format!("{}@example.test", unique("unknown"));
     let path = "/suppressions/hard-bounce";
     workspace.api.post(path, &json!({"identifier": address}), 201).await;
     for (body, error) in [

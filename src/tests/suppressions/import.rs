@@ -10,7 +10,7 @@ async fn import(workspace: &Workspace, channel: &str, entries: Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_counts_add_up_and_reasons_are_clamped() {
+async fn import_counts_add_up_and_reasons_are_truncated() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let known = json!({"channel": "email", "identifier": "known@example.test"});
@@ -55,7 +55,7 @@ async fn the_counts_add_up_and_reasons_are_clamped() {
 }
 
 #[tokio::test]
-async fn five_thousand_entries_are_taken_and_one_more_is_not() {
+async fn an_import_takes_5000_entries_and_no_more() {
     let workspace = Workspace::new().await;
     let entries = |count: usize| -> Value {
         (0..count).map(|n| json!({"identifier": format!("+49151{n:07}")})).collect()
@@ -79,7 +79,7 @@ async fn five_thousand_entries_are_taken_and_one_more_is_not() {
 }
 
 #[tokio::test]
-async fn imports_of_the_same_rows_at_once_make_each_row_once() {
+async fn concurrent_imports_create_each_row_once() {
     let workspace = Workspace::new().await;
     let entries = |reversed: bool| -> Value {
         let mut numbers: Vec<usize> = (0..1000).collect();

@@ -1,4 +1,4 @@
-//! What operators see of consent and its ledgers.
+//! Metrics of consent and suppressions.
 
 use crate::{
     consent::fixture::Contact,
@@ -6,7 +6,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn changes_of_consent_and_the_size_of_the_ledgers_are_metrics() {
+async fn consent_changes_and_suppression_counts_are_metrics() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     ann.set(&workspace.api, "whatsapp", "subscribed").await;

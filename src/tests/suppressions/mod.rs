@@ -1,8 +1,8 @@
-//! The ledgers: who may do what, one row and thousands, look-ups and removal.
+//! Suppressions: scopes, adding, importing, look-ups and removal.
 
 mod access;
 mod add;
 mod import;
-mod look;
+mod lookup;
 mod metrics;
 mod remove;

@@ -13,7 +13,7 @@ async fn remove(api: &Client, identifier: &str, channel: &str, expected: u16) ->
 }
 
 #[tokio::test]
-async fn every_row_of_the_identifier_and_channel_goes_and_no_other() {
+async fn removing_deletes_all_rows_of_the_identifier_and_channel_only() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let list = fixture::list(workspace.id, false).await;
@@ -43,7 +43,7 @@ async fn every_row_of_the_identifier_and_channel_goes_and_no_other() {
 }
 
 #[tokio::test]
-async fn lifting_a_hard_bounce_makes_the_address_valid_on_every_contact() {
+async fn removing_a_hard_bounce_validates_the_address_of_every_contact() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let ann = Contact::new(&workspace).await;
@@ -66,7 +66,7 @@ async fn lifting_a_hard_bounce_makes_the_address_valid_on_every_contact() {
 }
 
 #[tokio::test]
-async fn lifting_a_block_manufactures_no_consent() {
+async fn removing_a_suppression_creates_no_consent() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let ann = Contact::new(&workspace).await;
@@ -85,7 +85,7 @@ async fn lifting_a_block_manufactures_no_consent() {
 }
 
 #[tokio::test]
-async fn a_removal_without_a_hard_bounce_leaves_the_contact_marked() {
+async fn removing_other_suppressions_keeps_the_bounce_mark() {
     // What marked the contact is not among the rows that go, so nothing is known to be lifted.
     let workspace = Workspace::new().await;
     let api = &workspace.api;

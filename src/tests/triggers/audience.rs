@@ -1,10 +1,10 @@
-//! Whose events count: those of a campaign's audience.
+//! Events count only for profiles in the campaign's audience.
 
 use serde_json::{Value, json};
 
 use super::{EVENT, launched, people, until};
 use crate::{
-    audience::fixture::{Deed, Person, days_ago, list, track},
+    audience::fixture::{Person, TrackedEvent, days_ago, list, track},
     kit::Workspace,
 };
 
@@ -32,10 +32,10 @@ async fn enters(workspace: &Workspace, filters: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn only_those_whom_the_campaign_means_enter() {
+async fn only_profiles_in_the_audience_enter_a_triggered_campaign() {
     let workspace = Workspace::new().await;
     let insiders = list(&workspace, "Insiders").await;
-    let deed = |name, days, tracked_by| Deed {
+    let tracked = |name, days, tracked_by| TrackedEvent {
         name,
         at: days_ago(days),
         properties: json!({"total": 10}),
@@ -45,12 +45,15 @@ async fn only_those_whom_the_campaign_means_enter() {
         Person {
             email: Some("ann@example.test".to_owned()),
             lists: vec![(insiders.clone(), "email", "subscribed")],
-            deeds: vec![deed("Bought", 2, "external"), deed("Bought", 3, "internal")],
+            tracked_events: vec![
+                tracked("Bought", 2, "external"),
+                tracked("Bought", 3, "internal"),
+            ],
             ..Person::with("ann", json!({"plan": "pro", "age": 41}))
         },
         Person {
             email: Some("bob@example.test".to_owned()),
-            deeds: vec![deed("Bought", 20, "both")],
+            tracked_events: vec![tracked("Bought", 20, "both")],
             ..Person::with("bob", json!({"plan": "free", "age": 41}))
         },
         Person::with("cy", json!({"plan": "pro"})),

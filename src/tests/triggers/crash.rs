@@ -1,4 +1,4 @@
-//! No event is forgotten and none sets a campaign off twice, whatever is killed.
+//! Every event triggers its campaigns exactly once, whatever is killed.
 
 use std::{
     collections::BTreeSet,
@@ -88,7 +88,7 @@ impl Load {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_acknowledged_event_sets_its_campaigns_off_once_when_the_server_is_killed() {
+async fn every_acknowledged_event_triggers_once_across_server_kills() {
     let folder = data_dir("killed-triggers");
     let scratch = tempfile::tempdir().unwrap();
     let (mut process, key) = Process::start(&folder, &[]).await;

@@ -1,9 +1,10 @@
-//! Which events enter whom.
+//! Which events enter which profiles.
 
 use serde_json::{Value, json};
 
 use super::{
-    DELAY_MINUTES, EVENT, Entered, body, entered, judged, launched, people, track, until, waiting,
+    DELAY_MINUTES, EVENT, Entered, body, caught_up, entered, launched, people, track, until,
+    waiting,
 };
 use crate::{
     campaigns::{call, id, made, put},
@@ -15,7 +16,7 @@ fn short(entered: &[Entered]) -> Vec<(&str, &str, i32)> {
 }
 
 /// How many `queued` events of a campaign ClickHouse has.
-async fn told(campaign: &Value) -> u64 {
+async fn queued_count(campaign: &Value) -> u64 {
     let campaign = id(campaign).to_owned();
     server()
         .with(|app| async move {
@@ -31,7 +32,7 @@ async fn told(campaign: &Value) -> u64 {
 }
 
 #[tokio::test]
-async fn an_event_makes_a_message_that_knows_the_event() {
+async fn a_triggered_message_renders_properties_of_its_event() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let campaign = launched(&workspace, json!({}), json!({})).await;
@@ -50,11 +51,14 @@ async fn an_event_makes_a_message_that_knows_the_event() {
     assert!((before..=after).contains(&happened.timestamp_millis()));
     let came_in = due_ms.unwrap() - DELAY_MINUTES * 60_000;
     assert!((before..=after).contains(&came_in), "the delay counts from the event");
-    eventually("it was told", || async { (told(&campaign).await == 1).then_some(()) }).await;
+    eventually("the event is recorded", || async {
+        (queued_count(&campaign).await == 1).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn only_events_of_which_all_conditions_hold_count() {
+async fn an_event_triggers_only_when_all_conditions_match() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let conditions = json!([
@@ -80,7 +84,7 @@ async fn only_events_of_which_all_conditions_hold_count() {
 }
 
 #[tokio::test]
-async fn re_entry_decides_who_is_sent_to_again() {
+async fn the_re_entry_rule_decides_who_enters_again() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann", "bob", "marker"]).await;
     let once = launched(&workspace, json!({}), json!({})).await;
@@ -92,7 +96,7 @@ async fn re_entry_decides_who_is_sent_to_again() {
     }
     track(&workspace.api, "bob", "b-1", json!({})).await;
     until(&always, "b-1").await;
-    judged().await;
+    caught_up().await;
     let (first, both) = (
         [("a-1", "ann", 1), ("b-1", "bob", 1)],
         [("a-1", "ann", 1), ("a-2", "ann", 2), ("b-1", "bob", 1)],
@@ -134,7 +138,7 @@ async fn re_entry_decides_who_is_sent_to_again() {
 }
 
 #[tokio::test]
-async fn repeats_of_an_event_set_a_campaign_off_once() {
+async fn a_repeated_event_triggers_a_campaign_once() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann", "marker"]).await;
     let campaign = launched(&workspace, json!({"reEntry": "always"}), json!({})).await;
@@ -148,11 +152,14 @@ async fn repeats_of_an_event_set_a_campaign_off_once() {
     let mut events: Vec<_> = entered.iter().map(|entry| entry.event.as_str()).collect();
     events.sort_unstable();
     assert_eq!(events, ["m", "one", "two"]);
-    eventually("each was told once", || async { (told(&campaign).await == 3).then_some(()) }).await;
+    eventually("each event is recorded once", || async {
+        (queued_count(&campaign).await == 3).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn every_campaign_that_waits_for_an_event_is_set_off_by_it() {
+async fn an_event_triggers_every_campaign_that_waits_for_it() {
     let (workspace, other) = (Workspace::new().await, Workspace::new().await);
     people(&workspace.api, &["ann"]).await;
     people(&other.api, &["ann"]).await;
@@ -164,14 +171,14 @@ async fn every_campaign_that_waits_for_an_event_is_set_off_by_it() {
     track(&workspace.api, "ann", "e", json!({})).await;
     until(&first, "e").await;
     until(&second, "e").await;
-    judged().await;
+    caught_up().await;
     for nothing in [elsewhere, otherwise, draft] {
         assert_eq!(entered(&nothing).await, []);
     }
 }
 
 #[tokio::test]
-async fn only_what_comes_in_while_a_campaign_is_active_sets_it_off() {
+async fn only_events_received_while_a_campaign_is_active_trigger_it() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let campaign = waiting(&workspace, json!({"reEntry": "always"}), json!({})).await;
@@ -181,7 +188,7 @@ async fn only_what_comes_in_while_a_campaign_is_active_sets_it_off() {
     until(&campaign, "active").await;
     call(&workspace.api, &campaign, "pause", 200).await;
     track(&workspace.api, "ann", "paused", json!({})).await;
-    judged().await;
+    caught_up().await;
     call(&workspace.api, &campaign, "resume", 200).await;
     let history = json!({
         "userId": "ann", "eventName": EVENT, "clientEventId": "history", "timestamp": "2024-02-03T04:05:06Z",
@@ -191,13 +198,13 @@ async fn only_what_comes_in_while_a_campaign_is_active_sets_it_off() {
     until(&campaign, "resumed").await;
     call(&workspace.api, &campaign, "cancel", 200).await;
     track(&workspace.api, "ann", "cancelled", json!({})).await;
-    judged().await;
+    caught_up().await;
     let entered = entered(&campaign).await;
     assert_eq!(short(&entered), [("active", "ann", 1), ("resumed", "ann", 2)]);
 }
 
 #[tokio::test]
-async fn an_event_right_after_the_launch_was_answered_counts() {
+async fn an_event_right_after_the_launch_is_answered_triggers_the_campaign() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     for round in 0..20 {
@@ -209,7 +216,7 @@ async fn an_event_right_after_the_launch_was_answered_counts() {
 }
 
 #[tokio::test]
-async fn published_edits_decide_from_then_on_and_drafts_of_them_do_not() {
+async fn published_edits_of_a_trigger_take_effect_and_pending_ones_do_not() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let campaign = launched(&workspace, json!({"reEntry": "always"}), json!({})).await;
@@ -227,7 +234,7 @@ async fn published_edits_decide_from_then_on_and_drafts_of_them_do_not() {
 }
 
 #[tokio::test]
-async fn an_event_is_of_a_profile_by_either_of_its_ids_and_of_nobody_by_another() {
+async fn an_event_matches_a_profile_by_external_or_internal_id_only() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     people(api, &["ann", "bob", "marker"]).await;
@@ -255,7 +262,7 @@ async fn an_event_is_of_a_profile_by_either_of_its_ids_and_of_nobody_by_another(
     ]);
     api.post("/events/track", &events, 200).await;
     until(&campaign, "last").await;
-    // Whoever turns up later has no events that set anything off.
+    // Events tracked before a profile existed trigger nothing for it.
     people(api, &["stranger"]).await;
     let inline =
         json!({"externalId": "bob", "events": [{"name": EVENT, "properties": {"inline": true}}]});
@@ -270,13 +277,13 @@ async fn an_event_is_of_a_profile_by_either_of_its_ids_and_of_nobody_by_another(
     who.sort_unstable();
     assert_eq!(who, [("ann", 1), ("ann", 2), ("ann", 3), ("bob", 1), ("bob", 2), ("marker", 1)]);
     let events: Vec<_> = entered.iter().map(|entry| entry.event.as_str()).collect();
-    for nobody in ["anonymous", "alias", "stranger"] {
-        assert!(!events.contains(&nobody), "{events:?}");
+    for unknown in ["anonymous", "alias", "stranger"] {
+        assert!(!events.contains(&unknown), "{events:?}");
     }
 }
 
 #[tokio::test]
-async fn a_deleted_profile_enters_nothing() {
+async fn a_deleted_profile_enters_no_campaign() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     people(api, &["ann", "marker"]).await;
@@ -296,7 +303,7 @@ async fn a_deleted_profile_enters_nothing() {
 }
 
 #[tokio::test]
-async fn a_thousand_events_at_once_enter_a_thousand_people_once_each() {
+async fn a_thousand_concurrent_events_enter_a_thousand_profiles_once_each() {
     let workspace = Workspace::new().await;
     let names: Vec<String> = (0..1000).map(|n| format!("user-{n:04}")).collect();
     people(&workspace.api, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -310,17 +317,20 @@ async fn a_thousand_events_at_once_enter_a_thousand_people_once_each() {
         workspace.api.post("/events/track", &json!(events), 200).await;
         workspace.api.post("/events/track", &json!(again), 200).await;
     }
-    judged().await;
+    caught_up().await;
     let entered = entered(&campaign).await;
     let mut users: Vec<_> = entered.iter().map(|entry| entry.user.clone()).collect();
     users.sort_unstable();
     assert_eq!(users, names);
     assert!(entered.iter().all(|entry| entry.occurrence == 1));
-    eventually("all were told", || async { (told(&campaign).await == 1000).then_some(()) }).await;
+    eventually("all events are recorded", || async {
+        (queued_count(&campaign).await == 1000).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn a_campaign_that_waits_for_nothing_more_is_forgotten() {
+async fn a_cancelled_campaign_no_longer_triggers() {
     let workspace = Workspace::new().await;
     people(&workspace.api, &["ann"]).await;
     let once = launched(&workspace, json!({}), json!({})).await;

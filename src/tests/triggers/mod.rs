@@ -1,4 +1,4 @@
-//! Events set off triggered campaigns: whom, when, and once whatever is killed.
+//! Events trigger campaigns: for which profiles, when, and exactly once.
 
 mod audience;
 mod crash;
@@ -52,7 +52,7 @@ async fn people(api: &Client, names: &[&str]) {
     api.post("/users", &json!(users), 200).await;
 }
 
-/// Tracks one event of somebody under an id of its own.
+/// Tracks one event of a user under an id of its own.
 async fn track(api: &Client, user: &str, event_id: &str, properties: Value) {
     let event = json!({
         "userId": user, "eventName": EVENT, "clientEventId": event_id, "properties": properties,
@@ -112,7 +112,7 @@ async fn entered(campaign: &Value) -> Vec<Entered> {
     server().on(async move { all(db, &campaign).await }).await
 }
 
-/// Waits until an event entered its campaign: then all that were tracked before it were judged.
+/// Waits until an event entered its campaign: then all that were tracked before it were processed.
 async fn until(campaign: &Value, event: &str) -> Vec<Entered> {
     eventually("the event sets the campaign off", || async {
         let entered = entered(campaign).await;
@@ -121,9 +121,9 @@ async fn until(campaign: &Value, event: &str) -> Vec<Entered> {
     .await
 }
 
-/// Waits until everything that was tracked before was judged: by an event in another workspace that enters a
+/// Waits until everything that was tracked before was processed: by an event in another workspace that enters a
 /// campaign there, and by one more, since what comes in together is worked on campaign by campaign.
-async fn judged() {
+async fn caught_up() {
     let marker = Workspace::new().await;
     people(&marker.api, &["marker"]).await;
     let campaign = launched(&marker, json!({"reEntry": "always"}), json!({})).await;

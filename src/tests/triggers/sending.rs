@@ -1,4 +1,4 @@
-//! From an event to the provider that carries its message.
+//! From an event to the provider that sends its message.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn gateway() -> (String, Arc<Mutex<Vec<Value>>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_reaches_the_provider_as_a_message_that_speaks_of_it_once() {
+async fn an_event_is_sent_to_the_provider_once_with_its_properties() {
     let (url, taken) = gateway().await;
     let environment = [
         ("MILLRACE_CHANNELS__EMAIL__PROVIDER", "http".to_owned()),
@@ -62,14 +62,14 @@ async fn an_event_reaches_the_provider_as_a_message_that_speaks_of_it_once() {
     }
     assert!(process.stop().await.success());
     let taken = taken.lock();
-    let told: Vec<_> = taken
+    let subjects: Vec<_> = taken
         .iter()
         .map(|message| {
             (message["to"].as_str().unwrap(), message["message"]["subject"].as_str().unwrap())
         })
         .collect();
     assert_eq!(
-        told,
+        subjects,
         [
             ("ann@example.test", "Signed Up: plan of ann"),
             ("bob@example.test", "Signed Up: plan of bob"),

@@ -1,4 +1,4 @@
-//! A new release beside the previous one: its data are kept, and its statements still work.
+//! A new release beside the previous one: data are kept, and the previous one's statements still work.
 
 mod previous;
 
@@ -31,7 +31,7 @@ async fn until_events_are(client: &Client, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn this_release_starts_on_what_the_previous_one_left_and_both_run_on_it() {
+async fn this_release_runs_on_the_previous_releases_data_beside_it() {
     let previous = Previous::restore().await;
     let columns = previous.clickhouse_columns().await;
     let folder = data_dir("upgrade");
@@ -122,7 +122,7 @@ async fn statements_still_work(previous: &Previous) {
 }
 
 #[tokio::test]
-async fn rows_the_previous_release_inserts_need_no_column_it_does_not_know() {
+async fn new_columns_have_defaults_for_the_previous_release() {
     // A statement can be prepared although the row it inserts would lack a value.
     let previous = Previous::restore().await;
     let columns = async |missing_value: bool| -> BTreeSet<(String, String)> {
@@ -155,7 +155,7 @@ async fn rows_the_previous_release_inserts_need_no_column_it_does_not_know() {
 }
 
 #[tokio::test]
-async fn a_schema_of_a_newer_release_is_refused_each_time_and_stays_unlocked() {
+async fn a_newer_schema_is_refused_and_not_left_locked() {
     // A lock that stayed would make the next try wait without end, and with it the stop of the server.
     let previous = Previous::restore().await;
     let mut connection = previous.connect().await;

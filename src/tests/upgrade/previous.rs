@@ -1,4 +1,4 @@
-//! The previous release's stores, restored into databases of a test's own.
+//! The previous release's stores, restored into databases of the test.
 
 use std::{
     collections::BTreeSet,
@@ -152,7 +152,7 @@ impl Previous {
     async fn restore_clickhouse(&self) {
         let text = fs::read_to_string(file("clickhouse.sql")).unwrap();
         for statement in text.split(";\n").filter(|statement| !statement.trim().is_empty()) {
-            self.say(statement, "").await;
+            self.run_statement(statement, "").await;
         }
         for line in lines("clickhouse_rows.jsonl") {
             let (table, row) = row(&line);
@@ -174,17 +174,17 @@ impl Previous {
     async fn insert(&self, table: &str, row: &Value) {
         let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         let insert = format!("INSERT INTO {table} ({}) FORMAT JSONEachRow", names.join(", "));
-        self.say(&insert, &row.to_string()).await;
+        self.run_statement(&insert, &row.to_string()).await;
     }
 
     /// Name and type of every column of its ClickHouse.
     pub(super) async fn clickhouse_columns(&self) -> BTreeSet<String> {
         let ask = "SELECT concat(table, '.', name, ' ', type) FROM system.columns
                    WHERE database = currentDatabase() FORMAT TabSeparatedRaw";
-        self.say(ask, "").await.lines().map(str::to_owned).collect()
+        self.run_statement(ask, "").await.lines().map(str::to_owned).collect()
     }
 
-    async fn say(&self, statement: &str, rows: &str) -> String {
+    async fn run_statement(&self, statement: &str, rows: &str) -> String {
         let address = &self.clickhouse;
         let answer = reqwest::Client::new()
             .post(&address.url)

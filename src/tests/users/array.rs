@@ -1,4 +1,4 @@
-//! `POST /users` with an array: every element stands or falls alone, in the order of the array.
+//! `POST /users` with an array: elements are applied separately, in array order.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{delete, id, post};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn every_element_has_a_verdict_and_the_sound_ones_are_applied() {
+async fn array_elements_are_answered_separately_and_valid_ones_applied() {
     let workspace = Workspace::new().await;
     let known = post(&workspace, &json!({"externalId": "known"}), 201).await;
     let body = json!([
@@ -46,7 +46,7 @@ async fn every_element_has_a_verdict_and_the_sound_ones_are_applied() {
 }
 
 #[tokio::test]
-async fn a_key_that_comes_twice_is_applied_in_the_order_of_the_array() {
+async fn a_repeated_user_is_applied_in_array_order() {
     let workspace = Workspace::new().await;
     let mut elements: Vec<Value> = (0..40)
         .map(|n| json!({"externalId": "ann", "attributes": {"last": n, format!("k{n}"): n}}))
@@ -66,13 +66,13 @@ async fn a_key_that_comes_twice_is_applied_in_the_order_of_the_array() {
     assert_eq!(ann["attributes"]["last"], 39);
     assert_eq!(ann["attributes"]["byEmail"], true);
     assert_eq!(ann["attributes"].as_object().unwrap().len(), 42);
-    // The last one means whoever has the address and changed last: the one just made.
+    // The last one updates the latest profile with the address: the one just created.
     let bob = workspace.api.get("/users/by-user-id/bob", 200).await.json();
     assert_eq!((&bob["phone"], &ann["phone"]), (&json!("12345"), &Value::Null));
 }
 
 #[tokio::test]
-async fn an_address_is_adopted_once_within_an_array() {
+async fn an_array_adopts_an_email_only_profile_once() {
     let workspace = Workspace::new().await;
     let body = json!([
         {"email": "lead@example.test"},
@@ -85,7 +85,7 @@ async fn an_address_is_adopted_once_within_an_array() {
 }
 
 #[tokio::test]
-async fn merged_bounds_refuse_their_element_alone() {
+async fn exceeding_merged_limits_rejects_only_that_element() {
     let workspace = Workspace::new().await;
     let body = json!([
         {"externalId": "ann", "attributes": {"a": "x".repeat(51_000)}},
@@ -104,7 +104,7 @@ async fn merged_bounds_refuse_their_element_alone() {
 }
 
 #[tokio::test]
-async fn the_limits_of_an_array_hold_to_the_last_element() {
+async fn array_limits_apply_to_the_last_element() {
     let workspace = Workspace::new().await;
     let users = |count: usize| -> Vec<Value> {
         (0..count).map(|n| json!({"externalId": format!("u{n}")})).collect()
@@ -156,7 +156,7 @@ async fn the_limits_of_an_array_hold_to_the_last_element() {
 }
 
 #[tokio::test]
-async fn an_element_that_no_parser_takes_spoils_no_other() {
+async fn an_unparsable_element_does_not_affect_others() {
     let workspace = Workspace::new().await;
     let body = format!(
         r#"[{{"externalId":"a"}},{{"externalId":"\ud800"}},{{"externalId":"b","attributes":{{"x":1e400}}}},{{"\udc00":1}},{{"externalId":"c","attributes":{}{}}},{{"externalId":"d"}}]"#,
@@ -172,7 +172,7 @@ async fn an_element_that_no_parser_takes_spoils_no_other() {
 }
 
 #[tokio::test]
-async fn a_deleted_profile_is_made_anew_in_an_array_too() {
+async fn an_array_recreates_a_deleted_profile() {
     let workspace = Workspace::new().await;
     let ann = post(&workspace, &json!({"externalId": "ann"}), 201).await;
     delete(&workspace.api, &format!("/users/{}", id(&ann)), 204).await;

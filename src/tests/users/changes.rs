@@ -6,7 +6,7 @@ use super::{delete, id, post, put};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn a_change_keeps_what_it_does_not_name() {
+async fn a_patch_keeps_fields_it_does_not_name() {
     let workspace = Workspace::new().await;
     let sent = json!({"externalId": "ann", "email": "ann@example.test", "phone": "12345", "attributes": {"a": 1, "b": {"c": 1}}});
     let ann = post(&workspace, &sent, 201).await;
@@ -59,7 +59,8 @@ async fn an_unknown_profile_is_404_by_either_id_and_in_either_workspace() {
         );
     }
     delete(&other.api, &format!("/users/{}", id(&ann)), 404).await;
-    for path in ["/users/ann", "/users/0123", "/users/by-user-id/%00", "/users/by-user-id/nobody"] {
+    for path in ["/users/ann", "/users/0123", "/users/by-user-id/%00", "/users/by-user-id/unknown"]
+    {
         workspace.api.get(path, 404).await;
         put(&workspace.api, path, &json!({}), 404).await;
     }
@@ -109,7 +110,7 @@ async fn the_list_is_newest_change_first_with_an_exact_total() {
 }
 
 #[tokio::test]
-async fn each_call_needs_its_own_scope() {
+async fn each_user_call_requires_its_scope() {
     let workspace = Workspace::new().await;
     let ann = post(&workspace, &json!({"externalId": "ann"}), 201).await;
     let path = format!("/users/{}", id(&ann));

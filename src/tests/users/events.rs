@@ -1,4 +1,4 @@
-//! `GET /users/:userId/events`: a profile's events by whichever of its ids they were tracked.
+//! `GET /users/:userId/events`: a profile's events under any of its ids.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn ids(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn events_by_every_id_of_the_person_come_newest_first() {
+async fn a_profiles_events_include_all_its_ids_newest_first() {
     let workspace = six_events().await;
     let answer = page(&workspace, "").await;
     assert_eq!(ids(&answer), ["e4", "e3", "e2", "e1", "e0"]);
@@ -75,7 +75,7 @@ async fn events_by_every_id_of_the_person_come_newest_first() {
 }
 
 #[tokio::test]
-async fn filters_and_pages_apply_and_the_total_counts_all_that_match() {
+async fn a_profiles_events_are_filtered_paged_and_counted() {
     let workspace = six_events().await;
     let answer = page(&workspace, "?limit=2&offset=1").await;
     assert_eq!((ids(&answer), answer["total"].clone()), (vec!["e3", "e2"], json!(5)));
@@ -91,7 +91,7 @@ async fn filters_and_pages_apply_and_the_total_counts_all_that_match() {
 }
 
 #[tokio::test]
-async fn sessions_of_the_page_are_added_when_asked_for() {
+async fn a_profiles_events_include_sessions_on_request() {
     let workspace = six_events().await;
     let answer = page(&workspace, "?groupBySession=true").await;
     assert_eq!(ids(&answer).len(), 5);
@@ -138,7 +138,7 @@ async fn the_events_of_a_deleted_profile_are_still_found_by_either_id() {
         events.as_array().unwrap().len()
     };
     assert_eq!((found("ann").await, found(INTERNAL).await), (5, 5));
-    // Its external id goes to somebody new; what was tracked under it goes along.
+    // Its external id goes to a new profile; what was tracked under it goes along.
     workspace.api.post("/users", &json!({"externalId": "ann"}), 201).await;
     assert_eq!((found("ann").await, found(INTERNAL).await), (3, 3));
 }

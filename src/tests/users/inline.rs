@@ -38,7 +38,7 @@ async fn stored(workspace: &Workspace) -> (i64, i64, i64) {
 }
 
 #[tokio::test]
-async fn subscriptions_are_applied_and_an_opt_out_is_never_taken_back() {
+async fn inline_subscriptions_apply_and_never_revert_an_opt_out() {
     let workspace = Workspace::new().await;
     let list = default_list(&workspace).await;
     let nowhere = "01890000-0000-7000-8000-000000000000";
@@ -72,7 +72,7 @@ async fn subscriptions_are_applied_and_an_opt_out_is_never_taken_back() {
 }
 
 #[tokio::test]
-async fn faults_of_shape_refuse_the_user_and_every_one_is_named() {
+async fn malformed_inline_fields_reject_the_user_with_every_error() {
     let workspace = Workspace::new().await;
     let sent = json!({"externalId": "ann", "phone": 1,
         "subscriptions": [{"listId": 1, "channel": "fax", "status": "maybe"}, 7],
@@ -130,7 +130,7 @@ async fn faults_of_shape_refuse_the_user_and_every_one_is_named() {
 }
 
 #[tokio::test]
-async fn events_go_the_way_of_tracked_ones_and_are_read_back_by_either_id() {
+async fn inline_events_are_tracked_and_read_back_by_either_id() {
     let workspace = Workspace::new().await;
     let long = "x".repeat(256);
     let sent = json!({"externalId": "ann", "events": [

@@ -1,4 +1,4 @@
-//! Many callers at once: one person stays one profile, and no attribute is lost.
+//! Concurrent callers: one person stays one profile, and no attribute is lost.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ async fn a_hundred_upserts_of_one_email_make_one_profile_with_every_attribute() 
 }
 
 #[tokio::test]
-async fn one_address_with_many_external_ids_is_adopted_once_and_never_doubled() {
+async fn concurrent_upserts_adopt_an_email_only_profile_once() {
     let workspace = Workspace::new().await;
     let lead = post(&workspace, &json!({"email": "lead@example.test"}), 201).await;
     let mut bodies: Vec<Value> = (0..20)
@@ -73,7 +73,7 @@ async fn one_address_with_many_external_ids_is_adopted_once_and_never_doubled() 
 }
 
 #[tokio::test]
-async fn an_email_alone_and_an_external_id_with_it_never_make_two_of_one_person() {
+async fn concurrent_upserts_by_email_and_by_external_id_make_one_profile() {
     let workspace = Workspace::new().await;
     let mut bodies = Vec::new();
     for n in 0..25 {
@@ -86,7 +86,7 @@ async fn an_email_alone_and_an_external_id_with_it_never_make_two_of_one_person(
 }
 
 #[tokio::test]
-async fn arrays_that_bring_the_same_new_addresses_at_once_make_each_profile_once() {
+async fn concurrent_arrays_create_each_profile_once() {
     // Arrays lock their addresses before they look, single elements after: both must meet here, in
     // either order of the addresses.
     let workspace = Workspace::new().await;

@@ -1,4 +1,4 @@
-//! `POST /users` with one user: whom it means, and what becomes of what is sent.
+//! `POST /users` with one user: which profile it matches, and how fields are merged.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn a_new_external_id_creates_and_its_repeat_updates() {
 }
 
 #[tokio::test]
-async fn a_body_without_a_usable_identifier_is_told_what_is_missing() {
+async fn a_body_without_an_identifier_is_refused_with_the_missing_fields() {
     let workspace = Workspace::new().await;
     let missing = "externalId, email or userId is required";
     for body in [
@@ -76,7 +76,7 @@ async fn a_body_without_a_usable_identifier_is_told_what_is_missing() {
 }
 
 #[tokio::test]
-async fn what_no_store_can_take_is_refused_by_its_field() {
+async fn values_that_cannot_be_stored_are_refused_by_field() {
     let workspace = Workspace::new().await;
     for (body, errors) in [
         (
@@ -123,7 +123,7 @@ async fn what_no_store_can_take_is_refused_by_its_field() {
 }
 
 #[tokio::test]
-async fn an_email_alone_means_the_profile_that_has_it() {
+async fn an_email_alone_updates_the_profile_that_has_it() {
     let workspace = Workspace::new().await;
     let lead = post(&workspace, &json!({"email": "Lead@Example.test"}), 201).await;
     assert_eq!(lead["externalId"], Value::Null);
@@ -153,7 +153,7 @@ async fn an_email_alone_means_the_profile_that_has_it() {
 }
 
 #[tokio::test]
-async fn an_internal_id_updates_its_profile_and_nothing_else() {
+async fn an_internal_id_updates_only_its_profile() {
     let workspace = Workspace::new().await;
     let ann = post(&workspace, &json!({"externalId": "ann"}), 201).await;
     let sent =
@@ -170,7 +170,7 @@ async fn an_internal_id_updates_its_profile_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn bounds_are_those_of_the_merged_attributes_and_nothing_is_half_applied() {
+async fn attribute_limits_apply_after_merging_and_atomically() {
     let workspace = Workspace::new().await;
     // {"a":"…"} is 8 bytes around the text; merged with {"b":"…"} 15 in all.
     let filled = |name: &str, length: usize| json!({name: "x".repeat(length)});
@@ -214,7 +214,7 @@ async fn bounds_are_those_of_the_merged_attributes_and_nothing_is_half_applied()
 }
 
 #[tokio::test]
-async fn a_deleted_profile_leaves_its_external_id_to_a_new_one() {
+async fn a_deleted_profiles_external_id_can_be_reused() {
     let workspace = Workspace::new().await;
     let first =
         post(&workspace, &json!({"externalId": "ann", "email": "ann@example.test"}), 201).await;

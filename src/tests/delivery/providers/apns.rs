@@ -27,7 +27,7 @@ use super::{
     vault,
 };
 
-/// Apple: a server of HTTP/2 alone, which refuses a token once it has been told to.
+/// Apple: a server of HTTP/2 alone, which refuses a token on demand.
 pub(super) struct Apple {
     pub(super) simulator: Simulator,
     expired: Arc<Mutex<Option<String>>>,
@@ -156,7 +156,7 @@ fn apns(request: &Seen, expired: Option<&str>) -> Reply {
 }
 
 #[tokio::test]
-async fn a_notification_is_posted_as_apple_wants_it() {
+async fn a_notification_is_posted_in_apples_format() {
     let apple = Apple::start().await;
     let (provider, _) = apple.provider();
     let message = to(whole(), &[device(Platform::Ios, "aa11")]);
@@ -196,7 +196,7 @@ async fn a_notification_is_posted_as_apple_wants_it() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_what_it_says_about_the_device() {
+async fn each_push_error_maps_to_an_outcome_for_the_device() {
     let apple = Apple::start().await;
     let (provider, _) = apple.provider();
     let bad = device(Platform::Ios, "400");
@@ -219,10 +219,12 @@ async fn every_refusal_is_what_it_says_about_the_device() {
         let device = device(Platform::Ios, token);
         let sent = send(&*provider, to(whole(), std::slice::from_ref(&device))).await;
         match (sent.outcome, retry) {
-            (Outcome::Retry { code: told, after, .. }, Some(expected)) => {
-                assert_eq!((told.as_str(), after), (code, expected));
+            (Outcome::Retry { code: reported, after, .. }, Some(expected)) => {
+                assert_eq!((reported.as_str(), after), (code, expected));
             }
-            (Outcome::Rejected { code: told, effect: None, .. }, None) => assert_eq!(told, code),
+            (Outcome::Rejected { code: reported, effect: None, .. }, None) => {
+                assert_eq!(reported, code)
+            }
             (other, _) => panic!("{token}: {other:?}"),
         }
         assert_eq!(sent.gone, if is_gone { vec![device] } else { Vec::new() }, "{token}");
@@ -235,7 +237,7 @@ async fn every_refusal_is_what_it_says_about_the_device() {
 }
 
 #[tokio::test]
-async fn the_token_by_which_apple_knows_us_is_changed_neither_too_late_nor_too_often() {
+async fn the_apns_provider_token_is_renewed_within_apples_limits() {
     let apple = Apple::start().await;
     let (provider, hand) = apple.provider();
     let jwts = async || {
@@ -265,7 +267,7 @@ async fn the_token_by_which_apple_knows_us_is_changed_neither_too_late_nor_too_o
 }
 
 #[tokio::test]
-async fn many_at_once_share_the_connection() {
+async fn concurrent_notifications_share_one_connection() {
     let apple = Apple::start().await;
     let (provider, _) = apple.provider();
     let batch: Vec<_> =

@@ -1,4 +1,4 @@
-//! Signed mail as a receiver verifies it: by RFC 6376's words, from what arrived.
+//! DKIM signatures, verified by RFC 6376 on the mail as it arrived.
 
 use std::path::Path;
 
@@ -88,7 +88,7 @@ fn is_signed(mail: &str) -> bool {
 }
 
 #[tokio::test]
-async fn signed_mail_is_verified_and_a_change_of_it_is_not() {
+async fn dkim_signatures_verify_and_break_when_the_mail_is_changed() {
     let server = MailServer::start().await;
     let url = format!("smtp://{}", server.address);
     for key in ["dkim-rsa.pem", "dkim-ed25519.pem"] {
@@ -144,7 +144,7 @@ async fn signed_mail_is_verified_and_a_change_of_it_is_not() {
 }
 
 #[tokio::test]
-async fn mail_from_a_workspaces_own_domain_is_signed_for_that_domain_too() {
+async fn mail_from_a_verified_sender_domain_is_also_signed_for_that_domain() {
     let server = MailServer::start().await;
     let url = format!("smtp://{}", server.address);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tests/delivery/providers");

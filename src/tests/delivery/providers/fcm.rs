@@ -160,7 +160,7 @@ fn fcm(request: &Seen, credentials: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_notification_is_posted_with_what_concerns_its_platform() {
+async fn a_notification_contains_only_its_platforms_fields() {
     let google = Google::start().await;
     let provider = google.provider();
     let accepted = |token: &str| Outcome::Accepted {
@@ -217,7 +217,7 @@ async fn a_notification_is_posted_with_what_concerns_its_platform() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_what_it_says_about_the_device() {
+async fn each_push_error_maps_to_an_outcome_for_the_device() {
     let google = Google::start().await;
     let provider = google.provider();
     let rejected = |code: &str| Outcome::Rejected {
@@ -254,7 +254,7 @@ async fn every_refusal_is_what_it_says_about_the_device() {
 }
 
 #[tokio::test]
-async fn a_token_that_google_forgot_or_that_expires_is_replaced() {
+async fn expired_or_revoked_google_tokens_are_replaced() {
     let google = Google::start().await;
     let (clock, hand) = Clock::fixed(NOW);
     let variables = google.settings();
@@ -282,7 +282,7 @@ async fn a_token_that_google_forgot_or_that_expires_is_replaced() {
 }
 
 #[tokio::test]
-async fn many_at_once_ask_for_one_token() {
+async fn concurrent_notifications_request_one_google_token() {
     let google = Google::start().await;
     let provider = google.provider();
     let batch: Vec<_> =
@@ -293,7 +293,7 @@ async fn many_at_once_ask_for_one_token() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_granted_is_why_nothing_was_sent() {
+async fn a_refused_google_token_is_the_reason_of_the_failure() {
     for (reply, expected) in [
         (
             Reply::json(
@@ -312,12 +312,12 @@ async fn a_token_that_is_not_granted_is_why_nothing_was_sent() {
             .collect();
         let variables: Vec<_> = variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let sent = send(&*native(&variables), to(whole(), &[device(Platform::Android, "x")])).await;
-        let told = match sent.outcome {
+        let reported = match sent.outcome {
             Outcome::Rejected { code, reason, effect: None } => (code, reason, false),
             Outcome::Retry { code, reason, .. } => (code, reason, true),
             other => panic!("{other:?}"),
         };
-        assert_eq!((told.0.as_str(), told.1.as_str(), told.2), expected);
+        assert_eq!((reported.0.as_str(), reported.1.as_str(), reported.2), expected);
         assert_eq!(refusing.seen().len(), 1, "only the token was asked for");
     }
 }

@@ -1,4 +1,4 @@
-//! The generic gateway as the contract describes it.
+//! Requests to the generic gateway, in the documented format.
 
 use std::{sync::Arc, time::Duration};
 
@@ -73,7 +73,7 @@ fn through(url: &str) -> Arc<dyn Provider> {
 }
 
 #[tokio::test]
-async fn a_gateway_is_posted_what_the_contract_says() {
+async fn a_gateway_request_has_the_documented_format() {
     let (url, calls) = gateway().await;
     let url = url.replace("http://", "http://us%40er:pass@");
     let mut sent = sms("+4915112345678");
@@ -101,7 +101,7 @@ async fn a_gateway_is_posted_what_the_contract_says() {
 }
 
 #[tokio::test]
-async fn a_push_without_devices_goes_to_the_user_and_with_them_names_them() {
+async fn a_push_names_its_devices_or_the_user_when_there_are_none() {
     let (url, calls) = gateway().await;
     let variables = [
         ("MILLRACE_CHANNELS__PUSH__PROVIDER", "http"),
@@ -120,7 +120,7 @@ async fn a_push_without_devices_goes_to_the_user_and_with_them_names_them() {
 }
 
 #[tokio::test]
-async fn what_a_gateway_answers_is_what_becomes_of_the_message() {
+async fn each_gateway_answer_maps_to_an_outcome() {
     let (url, calls) = gateway().await;
     let provider = through(&url);
     let retry = |code: &str, reason: &str, after: Option<u64>| Outcome::Retry {
@@ -159,7 +159,7 @@ async fn what_a_gateway_answers_is_what_becomes_of_the_message() {
 }
 
 #[tokio::test]
-async fn a_batch_is_tried_at_the_same_time_and_answered_in_its_order() {
+async fn a_batch_is_sent_concurrently_and_answered_in_order() {
     let (url, calls) = gateway().await;
     let provider = through(&url);
     let names = ["ann", "silent", "refused", "bob"];

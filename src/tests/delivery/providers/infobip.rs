@@ -75,7 +75,7 @@ fn text(body: &str) -> ViberContent {
 }
 
 #[tokio::test]
-async fn texts_and_templates_are_posted_as_infobip_wants_them() {
+async fn texts_and_templates_are_posted_in_infobips_format() {
     let simulator = Simulator::start(infobip).await;
     let callbacks = [
         ("MILLRACE_PUBLIC_URL", "https://m.example.test"),
@@ -83,14 +83,14 @@ async fn texts_and_templates_are_posted_as_infobip_wants_them() {
         ("MILLRACE_CALLBACKS__INFOBIP__PASSWORD", "p:@"),
     ];
     let with_callbacks = through(&simulator.url, &callbacks);
-    let said = message(
+    let message_sent = message(
         "+4915100000001",
         Content::Viber(ViberContent { ttl_seconds: Some(60), ..text("Hi") }),
     );
-    let (id, reference) = (said.id.to_string(), Reference::from(&said).to_string());
+    let (id, reference) = (message_sent.id.to_string(), Reference::from(&message_sent).to_string());
     let accepted =
         |id: &str| Outcome::Accepted { provider_id: Some(id.to_owned()), is_delivered: false };
-    assert_eq!(send(&*with_callbacks, said).await, accepted(&id));
+    assert_eq!(send(&*with_callbacks, message_sent).await, accepted(&id));
     let url = "https://in:p%3A%40@m.example.test/callbacks/viber/infobip";
     assert_eq!(
         simulator.seen()[0].json(),
@@ -110,9 +110,9 @@ async fn texts_and_templates_are_posted_as_infobip_wants_them() {
         sender_id: Some("Other".to_owned()),
         ..ViberContent::default()
     };
-    let said = message("+4915100000001", Content::Viber(template));
-    let id = said.id.to_string();
-    assert_eq!(send(&*through(&simulator.url, &[]), said).await, accepted(&id));
+    let message_sent = message("+4915100000001", Content::Viber(template));
+    let id = message_sent.id.to_string();
+    assert_eq!(send(&*through(&simulator.url, &[]), message_sent).await, accepted(&id));
     assert_eq!(
         simulator.seen()[0].json(),
         json!({ "messages": [{
@@ -125,7 +125,7 @@ async fn texts_and_templates_are_posted_as_infobip_wants_them() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_kept_in_infobips_words() {
+async fn infobip_errors_are_recorded_in_infobips_words() {
     let simulator = Simulator::start(infobip).await;
     let provider = through(&simulator.url, &[]);
     let rejected = |code: &str, reason: &str| Outcome::Rejected {

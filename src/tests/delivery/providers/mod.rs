@@ -1,4 +1,4 @@
-//! Each provider against a server that checks what it is sent and answers as it is told.
+//! Each provider against a server that checks each request and answers as the test wants.
 
 mod apns;
 mod dkim;

@@ -1,4 +1,4 @@
-//! Push notifications: which device goes where, and what they have in common.
+//! Push notifications: routing of devices to services, and rules common to all.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ async fn each_device_is_reached_by_the_service_of_its_platform() {
 }
 
 #[tokio::test]
-async fn one_device_that_takes_it_is_enough_and_the_dead_ones_are_named() {
+async fn a_push_succeeds_with_one_device_and_names_unregistered_ones() {
     let google = Google::start().await;
     let variables = google.settings();
     let variables: Vec<_> = variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
@@ -111,7 +111,7 @@ async fn one_device_that_takes_it_is_enough_and_the_dead_ones_are_named() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused_by_name() {
+async fn unusable_push_settings_are_refused_by_name() {
     let simulator = Simulator::start(|_| super::simulator::Reply::text(500, "")).await;
     let account =
         r#"{"project_id":"p","private_key":"x","client_email":"a","token_uri":"http://h"}"#;

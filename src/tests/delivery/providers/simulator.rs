@@ -1,4 +1,4 @@
-//! A server that stands for a provider's: it judges what it is sent and answers as the provider would.
+//! A server in a provider's place: it checks each request and answers as the provider would.
 
 use std::{
     sync::{Arc, Mutex},
@@ -72,20 +72,20 @@ impl Reply {
     }
 }
 
-/// The service that answers by `judge` and keeps what it saw.
+/// The service that answers by `respond` and keeps what it saw.
 pub(super) fn router(
     seen: &Arc<Mutex<Vec<Seen>>>,
-    judge: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
+    respond: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
 ) -> Router {
     let seen = Arc::clone(seen);
     Router::new().fallback(move |request: Request<Body>| {
-        let (seen, judge) = (Arc::clone(&seen), judge.clone());
+        let (seen, respond) = (Arc::clone(&seen), respond.clone());
         async move {
             let (head, body) = request.into_parts();
             let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
             let (method, path) = (head.method, head.uri.path().to_owned());
             let request = Seen { method, path, headers: head.headers, body };
-            let reply = judge(&request);
+            let reply = respond(&request);
             seen.lock().unwrap().push(request);
             if reply.is_never {
                 tokio::time::sleep(Duration::from_mins(1)).await;
@@ -101,17 +101,17 @@ pub(super) fn router(
 
 impl Simulator {
     pub(super) async fn start(
-        judge: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
+        respond: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
     ) -> Self {
         let seen = Arc::default();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = router(&seen, judge);
+        let router = router(&seen, respond);
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { url, seen }
     }
 
-    /// One whose requests are kept in `seen` by somebody else.
+    /// One whose requests go into the caller's `seen`.
     pub(super) fn at(url: String, seen: Arc<Mutex<Vec<Seen>>>) -> Self {
         Self { url, seen }
     }

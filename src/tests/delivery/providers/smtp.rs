@@ -30,13 +30,13 @@ fn retry(code: &str, outcome: &Outcome) -> bool {
 }
 
 #[tokio::test]
-async fn what_a_server_says_of_a_recipient_is_what_becomes_of_the_message() {
+async fn each_smtp_reply_maps_to_an_outcome() {
     let server = MailServer::start().await;
     let provider = through(&format!("smtp://{}", server.address), &[]);
     let to = |name: &str| send(&*provider, email(&format!("{name}@example.org")));
     assert_eq!(to("ann").await, ACCEPTED);
     assert!(retry("4.2.0", &to("later").await));
-    let gone = to("nobody").await;
+    let gone = to("unknown").await;
     let Outcome::Rejected { code, reason, effect } = &gone else { panic!("{gone:?}") };
     assert_eq!((code.as_str(), effect), ("5.1.1", &Some(Effect::HardBounce)));
     assert_eq!(reason, "5.1.1 No such user");
@@ -64,7 +64,7 @@ async fn what_a_server_says_of_a_recipient_is_what_becomes_of_the_message() {
 }
 
 #[tokio::test]
-async fn mail_arrives_as_it_was_written() {
+async fn mail_arrives_with_the_rendered_subject_body_and_headers() {
     let server = MailServer::start().await;
     let bounces = ("MILLRACE_CHANNELS__EMAIL__BOUNCE_DOMAIN", "bounce.example.test");
     let provider = through(&format!("smtp://{}", server.address), &[bounces]);
@@ -90,13 +90,13 @@ async fn mail_arrives_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn conversations_are_used_again_and_never_more_than_allowed() {
+async fn smtp_connections_are_reused_and_bounded() {
     let server = MailServer::start().await;
     let few = ("MILLRACE_CHANNELS__EMAIL__CONNECTIONS", "3");
     let provider = through(&format!("smtp://{}", server.address), &[few]);
     assert_eq!(provider.batch_max(), 3);
     let batch: Vec<Outgoing> = (0..60)
-        .map(|n| email(&format!("{}+{n}@example.org", if n % 5 == 0 { "nobody" } else { "ann" })))
+        .map(|n| email(&format!("{}+{n}@example.org", if n % 5 == 0 { "unknown" } else { "ann" })))
         .collect();
     let sent = provider.send(&batch).await;
     let accepted = sent.iter().filter(|sent| sent.outcome == ACCEPTED).count();
@@ -112,7 +112,7 @@ async fn conversations_are_used_again_and_never_more_than_allowed() {
 }
 
 #[tokio::test]
-async fn a_server_out_of_reach_is_tried_again_later() {
+async fn an_unreachable_mail_server_is_retried_later() {
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
@@ -145,7 +145,7 @@ fn certificate() -> (TlsAcceptor, tempfile::NamedTempFile) {
 }
 
 #[tokio::test]
-async fn a_conversation_is_encrypted_where_it_can_be_and_always_where_it_must() {
+async fn starttls_is_used_when_offered_and_enforced_when_required() {
     let (tls, authority) = certificate();
     let server = MailServer::with_tls(tls).await;
     let port = server.address.port();
@@ -154,14 +154,17 @@ async fn a_conversation_is_encrypted_where_it_can_be_and_always_where_it_must() 
         let provider = through(&url, &more);
         async move {
             let outcome = send(&*provider, email("ann@example.org")).await;
-            assert!(!format!("{outcome:?}").contains("wrong"), "no password is told");
+            assert!(!format!("{outcome:?}").contains("wrong"), "no password is shown");
             outcome
         }
     };
     // Where it is only taken if offered, a certificate that proves nothing is no reason to stay in the open.
     assert_eq!(outcome(format!("smtp://localhost:{port}"), vec![]).await, ACCEPTED);
     let required = format!("smtp://localhost:{port}?tls=required");
-    assert!(retry("tls", &outcome(required.clone(), vec![]).await), "nobody vouches for it");
+    assert!(
+        retry("tls", &outcome(required.clone(), vec![]).await),
+        "the certificate has no trusted issuer"
+    );
     assert_eq!(outcome(required, trusting.to_vec()).await, ACCEPTED);
     let named = format!("smtp://ann:right@localhost:{port}?tls=required");
     assert_eq!(outcome(named, trusting.to_vec()).await, ACCEPTED);

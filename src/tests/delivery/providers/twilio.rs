@@ -79,7 +79,7 @@ fn says(body: &str) -> SmsContent {
 }
 
 #[tokio::test]
-async fn a_text_message_is_posted_as_twilio_wants_it() {
+async fn a_text_message_is_posted_in_twilios_format() {
     let simulator = Simulator::start(twilio).await;
     let callbacks = [
         ("MILLRACE_PUBLIC_URL", "https://m.example.test/in/"),
@@ -108,7 +108,7 @@ async fn a_text_message_is_posted_as_twilio_wants_it() {
 }
 
 #[tokio::test]
-async fn the_sender_is_the_messages_else_the_service_else_the_channels() {
+async fn the_sender_is_that_of_the_message_then_the_service_then_the_channel() {
     let simulator = Simulator::start(twilio).await;
     let service = [("MILLRACE_CHANNELS__SMS__MESSAGING_SERVICE_SID", "MG1")];
     for (more, from, expected) in [
@@ -135,7 +135,7 @@ async fn the_sender_is_the_messages_else_the_service_else_the_channels() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_what_it_says_about_the_recipient() {
+async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
     let simulator = Simulator::start(twilio).await;
     let provider = through(&simulator.url, &[]);
     let rejected = |code: &str, reason: &str, effect| Outcome::Rejected {
@@ -182,7 +182,7 @@ async fn every_refusal_is_what_it_says_about_the_recipient() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_and_nobody_listening_are_told_apart() {
+async fn wrong_credentials_and_an_unreachable_provider_are_distinct_faults() {
     let simulator = Simulator::start(twilio).await;
     let wrong = through(&simulator.url, &[("MILLRACE_CHANNELS__SMS__AUTH_TOKEN", "wrong")]);
     let outcome = send(&*wrong, message("+4915100000001", Content::Sms(says("Hi")))).await;
@@ -195,7 +195,7 @@ async fn wrong_credentials_and_nobody_listening_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_in_its_order() {
+async fn outcomes_of_a_batch_are_in_its_order() {
     let simulator = Simulator::start(twilio).await;
     let provider = through(&simulator.url, &[]);
     let batch: Vec<_> = (0..provider.batch_max())

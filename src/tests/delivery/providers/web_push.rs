@@ -1,4 +1,4 @@
-//! The push services of browsers: what arrives is decrypted with the browser's key.
+//! The push services of browsers: payloads are decrypted with the browser's key.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ pub(super) struct Browser {
 
 impl Browser {
     pub(super) async fn start(
-        judge: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
+        respond: impl Fn(&Seen) -> Reply + Clone + Send + Sync + 'static,
     ) -> Self {
         let simulator = Simulator::start(move |request| {
-            if is_right(request) { judge(request) } else { Reply::text(400, "bad request") }
+            if is_right(request) { respond(request) } else { Reply::text(400, "bad request") }
         })
         .await;
         Self { simulator, secret: SecretKey::from_slice(&[5; 32]).unwrap() }
@@ -97,7 +97,7 @@ impl Browser {
     }
 }
 
-/// Whether a request is one of RFC 8030 by somebody whom RFC 8292 lets in.
+/// Whether a request follows RFC 8030 with a valid VAPID signature (RFC 8292).
 fn is_right(request: &Seen) -> bool {
     let authorization = request.header("authorization").unwrap_or_default();
     let Some((token, key)) =
@@ -130,7 +130,7 @@ fn is_right(request: &Seen) -> bool {
 }
 
 #[tokio::test]
-async fn the_browser_reads_what_was_sent_and_nobody_else_could() {
+async fn web_push_payloads_are_encrypted_for_the_subscription() {
     let browser =
         Browser::start(|_| Reply::text(201, "").with("location", "https://push.test/m/1")).await;
     let provider = Browser::provider();
@@ -164,7 +164,7 @@ async fn the_browser_reads_what_was_sent_and_nobody_else_could() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_what_it_says_about_the_subscription() {
+async fn each_push_service_answer_maps_to_an_outcome_for_the_subscription() {
     let browser = Browser::start(|request| match request.path.rsplit('/').next().unwrap() {
         "0" => Reply::never(),
         "429" => Reply::text(429, "slow").with("retry-after", "Sun, 01 Mar 2026 12:00:10 GMT"),
@@ -203,7 +203,7 @@ async fn every_refusal_is_what_it_says_about_the_subscription() {
 }
 
 #[tokio::test]
-async fn what_is_no_subscription_or_does_not_fit_is_not_sent() {
+async fn invalid_subscriptions_and_oversized_payloads_are_not_sent() {
     let browser = Browser::start(|_| Reply::text(201, "")).await;
     let provider = Browser::provider();
     let right = browser.device("1");
@@ -223,7 +223,7 @@ async fn what_is_no_subscription_or_does_not_fit_is_not_sent() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_somebody_made_up_does_not_reach_the_inside() {
+async fn a_forged_subscription_endpoint_cannot_reach_internal_addresses() {
     let browser = Browser::start(|_| Reply::text(201, "")).await;
     let variables = Browser::settings();
     let variables: Vec<_> = variables.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();

@@ -1,4 +1,4 @@
-//! Calls of endpoints: what they are sent, what their answers mean, and which are never called.
+//! Webhook requests, the outcomes of their answers, and addresses that are never called.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -98,7 +98,7 @@ fn is_signed(call: &Call) -> bool {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_called_as_the_variant_says_and_can_tell_who_calls() {
+async fn a_webhook_request_follows_the_variant_and_is_signed() {
     let (url, calls) = endpoint().await;
     let provider = open();
     let delivered = Outcome::Accepted { provider_id: None, is_delivered: true };
@@ -127,7 +127,7 @@ async fn an_endpoint_is_called_as_the_variant_says_and_can_tell_who_calls() {
 }
 
 #[tokio::test]
-async fn credentials_are_opened_for_the_call_alone() {
+async fn webhook_credentials_are_decrypted_only_for_the_request() {
     let (url, calls) = endpoint().await;
     let provider = open();
     let secret = |text: &str| serde_json::from_value::<Secret>(json!(text)).unwrap();
@@ -155,11 +155,11 @@ async fn credentials_are_opened_for_the_call_alone() {
         let outcome = call(&*provider, WebhookContent { auth, ..content(&url) }).await;
         assert!(matches!(outcome, Outcome::Rejected { code, .. } if code == "invalid_auth"));
     }
-    assert_eq!(calls.lock().len(), 4, "without its credentials nobody is called");
+    assert_eq!(calls.lock().len(), 4, "nothing is called without its credentials");
 }
 
 #[tokio::test]
-async fn what_an_endpoint_answers_is_what_becomes_of_the_message() {
+async fn each_webhook_answer_maps_to_an_outcome() {
     let (url, calls) = endpoint().await;
     let provider = open();
     for (path, again, code) in [
@@ -188,7 +188,7 @@ async fn what_an_endpoint_answers_is_what_becomes_of_the_message() {
 }
 
 #[tokio::test]
-async fn what_is_not_on_the_public_internet_is_not_called() {
+async fn webhooks_do_not_reach_private_addresses() {
     let (url, calls) = endpoint().await;
     let guarded = provider(&[], MessageChannel::Webhook);
     let port = url.rsplit(':').next().unwrap();

@@ -83,7 +83,7 @@ fn template(name: &str, variables: &Value) -> WhatsappContent {
 }
 
 #[tokio::test]
-async fn templates_and_texts_are_posted_as_meta_wants_them() {
+async fn templates_and_texts_are_posted_in_metas_format() {
     let simulator = Simulator::start(meta).await;
     let provider = through(&simulator.url, "token");
     let accepted = Outcome::Accepted {
@@ -126,7 +126,7 @@ async fn templates_and_texts_are_posted_as_meta_wants_them() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_what_it_says_about_the_recipient() {
+async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
     let simulator = Simulator::start(meta).await;
     let provider = through(&simulator.url, "token");
     let rejected = |code: &str, reason: &str, effect| Outcome::Rejected {
@@ -164,7 +164,7 @@ async fn every_refusal_is_what_it_says_about_the_recipient() {
 }
 
 #[tokio::test]
-async fn a_message_that_says_nothing_is_not_posted() {
+async fn an_empty_message_is_not_posted() {
     let simulator = Simulator::start(meta).await;
     let provider = through(&simulator.url, "token");
     let nothing = message("+49151", Content::Whatsapp(WhatsappContent::default()));

@@ -1,4 +1,4 @@
-//! What a provider does not get through in a second goes back into the queue, as if its turn had not come.
+//! Messages that a provider does not take within a second go back to the queue without counting as an attempt.
 //! Push has two calls at a time here, and one message a day for each recipient.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -41,9 +41,9 @@ async fn left_out(clocked: &Clocked, id: &str, count: usize) -> Vec<Value> {
         let page = clocked.api.get(path, 200).await.json();
         let rows = page["data"].as_array().unwrap();
         let rules: Vec<Value> = rows.iter().map(|row| row["skipReason"].clone()).collect();
-        // They are counted, listed and explained by several questions: one may be told a moment before another.
-        let are_told = rules.len() == count && rules.iter().all(|rule| !rule.is_null());
-        (page["pagination"]["total"] == count && are_told).then_some(rules)
+        // Counts, lists and reasons are separate queries: one may be up to date a moment before another.
+        let are_reported = rules.len() == count && rules.iter().all(|rule| !rule.is_null());
+        (page["pagination"]["total"] == count && are_reported).then_some(rules)
     })
     .await
 }
@@ -60,13 +60,13 @@ async fn reported(clocked: &Clocked, id: &str, sent: usize, failed: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_put_back_leaves_later_once_and_counts_once_against_caps() {
+async fn a_deferred_message_is_sent_once_later_and_counts_once_against_caps() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = patient(&clocked).await;
     let first = cohort.send(api, &push()).await;
     until(api, &first, "completed").await;
-    assert_eq!(log.once(&first), cohort.at(0..PEOPLE), "everyone is called, and nobody twice");
+    assert_eq!(log.once(&first), cohort.at(0..PEOPLE), "each recipient is called exactly once");
     reported(&clocked, &first, PEOPLE, 0).await;
 
     // What was put back took nothing off the cap that was not counted, and left nothing counted twice.
@@ -82,7 +82,7 @@ async fn what_is_put_back_leaves_later_once_and_counts_once_against_caps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_put_back_stays_while_its_campaign_is_paused() {
+async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = patient(&clocked).await;
@@ -102,12 +102,12 @@ async fn what_is_put_back_stays_while_its_campaign_is_paused() {
     log.keep_waiting(&cohort.ids, Duration::ZERO);
     call(api, &id, "resume").await;
     until(api, &id, "completed").await;
-    assert_eq!(log.once(&id), cohort.at(0..PEOPLE), "everyone is called, and nobody twice");
+    assert_eq!(log.once(&id), cohort.at(0..PEOPLE), "each recipient is called exactly once");
     reported(&clocked, &id, PEOPLE, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_put_back_was_not_tried() {
+async fn a_deferred_message_does_not_count_as_an_attempt() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
     let cohort = patient(&clocked).await;

@@ -1,5 +1,5 @@
-//! Processes that carry different channels: each takes up what it has a provider for, and a campaign fails only where
-//! no process carries its channel.
+//! Processes with different channels: each sends what it has a provider for, and a campaign fails only where no
+//! process has its channel.
 
 use kernel::{Clock, ClockHand, Timestamp};
 use serde_json::{Value, json};
@@ -13,27 +13,31 @@ use crate::kit::{Client, TestServer, data_dir, eventually, run, settings, unique
 /// When the clocks begin.
 const BEGIN: &str = "2031-03-03T00:00:00Z";
 /// The process that has the stores.
-const FIRST: &str = "carriers";
+const FIRST: &str = "channels";
 /// Recipients of every campaign.
 const PEOPLE: usize = 20;
 
-/// A process that carries these channels, on the stores of the first.
-struct Carrier {
+/// A process with these channels, on the stores of the first.
+struct DeliveryProcess {
     server: TestServer,
     hand: ClockHand,
 }
 
-async fn carrier(url: &str, name: &str, channels: &'static [&'static str]) -> Carrier {
-    carrier_at(url, name, channels, 0).await
+async fn delivery_process(
+    url: &str,
+    name: &str,
+    channels: &'static [&'static str],
+) -> DeliveryProcess {
+    delivery_process_at(url, name, channels, 0).await
 }
 
 /// Likewise, with a clock that is so far ahead.
-async fn carrier_at(
+async fn delivery_process_at(
     url: &str,
     name: &str,
     channels: &'static [&'static str],
     ahead_ms: i64,
-) -> Carrier {
+) -> DeliveryProcess {
     let (url, name) = (url.to_owned(), name.to_owned());
     let start = move || {
         let mut values = Vec::new();
@@ -53,7 +57,7 @@ async fn carrier_at(
         }
         let begin = Timestamp::parse(BEGIN).unwrap();
         let (clock, hand) = Clock::fixed(Timestamp::from_millis(begin.millis() + ahead_ms));
-        Carrier { server: run(settings, clock), hand }
+        DeliveryProcess { server: run(settings, clock), hand }
     };
     tokio::task::spawn_blocking(start).await.unwrap()
 }
@@ -65,7 +69,7 @@ fn sms() -> Value {
 }
 
 async fn people(api: &Client) -> Cohort {
-    let cohort = Cohort::new(api, PEOPLE, "carried").await;
+    let cohort = Cohort::new(api, PEOPLE, "channels").await;
     let numbered = cohort.ids.iter().map(|id| {
         let number = format!("+1555{:010}", uuid::Uuid::now_v7().as_u128() % 10_000_000_000);
         json!({"externalId": id, "phone": number})
@@ -74,9 +78,9 @@ async fn people(api: &Client) -> Cohort {
     cohort
 }
 
-/// Waits until a process said that it carries a channel.
-async fn said(server: &TestServer, channel: &'static str) {
-    eventually("the channel is carried", async || {
+/// Waits until a process has announced a channel.
+async fn announced(server: &TestServer, channel: &'static str) {
+    eventually("the channel is announced", async || {
         let db = server.db();
         let sql = "select channel from carried_channel where channel = $1";
         let work = async move { sqlx::query(sql).bind(channel).execute(&db).await };
@@ -86,10 +90,10 @@ async fn said(server: &TestServer, channel: &'static str) {
 }
 
 /// Likewise, so long after the beginning.
-async fn said_at(server: &TestServer, channel: &'static str, after_ms: i64) {
+async fn announced_at(server: &TestServer, channel: &'static str, after_ms: i64) {
     let at = Timestamp::parse(BEGIN).unwrap().millis() + after_ms;
     let at = Timestamp::from_millis(at).utc();
-    eventually("the channel is carried", async || {
+    eventually("the channel is announced", async || {
         let db = server.db();
         let sql = "select channel from carried_channel where channel = $1 and carried_at = $2";
         let work = async move { sqlx::query(sql).bind(channel).bind(at).execute(&db).await };
@@ -108,25 +112,25 @@ fn by(log: &Log, id: &str, name: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_campaign_waits_for_a_process_that_carries_its_channel_and_fails_without_one() {
+async fn a_campaign_waits_for_a_process_with_its_channel_and_fails_without_one() {
     let (url, log) = gateway();
-    let first = carrier(&url, FIRST, &["email"]).await;
-    let (token, _) = first.server.key(&unique("carriers"), "*").await;
+    let first = delivery_process(&url, FIRST, &["email"]).await;
+    let (token, _) = first.server.key(&unique("channels"), "*").await;
     let api = &Client::new(&first.server.url, Some(&token));
     let cohort = people(api).await;
 
     let never = cohort.send(api, &sms()).await;
     assert_eq!(failed(api, &never).await, "no provider is set for channel sms");
 
-    let second = carrier(&url, "carriers-second", &["email", "sms"]).await;
-    let third = carrier(&url, "carriers-third", &["email"]).await;
-    said(&first.server, "sms").await;
+    let second = delivery_process(&url, "channels-second", &["email", "sms"]).await;
+    let third = delivery_process(&url, "channels-third", &["email"]).await;
+    announced(&first.server, "sms").await;
     let sent = cohort.send(api, &sms()).await;
     until(api, &sent, "completed").await;
     assert_eq!(log.once(&sent).len(), PEOPLE);
-    assert_eq!(by(&log, &sent, "carriers-second"), PEOPLE, "the one that can carry it does");
+    assert_eq!(by(&log, &sent, "channels-second"), PEOPLE, "the process with the channel sends");
 
-    // The clock of the one that carries it stands still: nothing is heard of it for almost ten minutes.
+    // The clock of the process with the channel stands still: its last announcement is almost ten minutes old.
     first.hand.advance_ms(10 * MINUTE - 1);
     third.hand.advance_ms(10 * MINUTE - 1);
     let waiting = cohort.send(api, &sms()).await;
@@ -140,20 +144,20 @@ async fn a_campaign_waits_for_a_process_that_carries_its_channel_and_fails_witho
     until(api, &waiting, "completed").await;
     assert_eq!(log.once(&waiting).len(), PEOPLE);
 
-    // Others are heard of all the time.
+    // The others announce themselves all the time.
     for minutes in [19, 28] {
         first.hand.advance_ms(9 * MINUTE);
-        said_at(&first.server, "email", minutes * MINUTE - 1).await;
+        announced_at(&first.server, "email", minutes * MINUTE - 1).await;
     }
     let silent = cohort.send(api, &sms()).await;
     let reason = failed(api, &silent).await;
     assert!(reason.contains("for 10 minutes"), "{reason}");
     assert!(log.of(&silent).is_empty());
 
-    // A process that starts when all were silent gives the others time to start, too.
+    // A process that starts after all went silent gives the others time to start, too.
     let ahead = 60 * MINUTE;
-    let _fourth = carrier_at(&url, "carriers-fourth", &["email"], ahead).await;
-    said_at(&first.server, "sms", ahead).await;
+    let _fourth = delivery_process_at(&url, "channels-fourth", &["email"], ahead).await;
+    announced_at(&first.server, "sms", ahead).await;
     let late = cohort.send(api, &sms()).await;
     second.hand.advance_ms(60 * MINUTE);
     until(api, &late, "completed").await;

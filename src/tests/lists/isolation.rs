@@ -1,4 +1,4 @@
-//! Who may do what to which list.
+//! Isolation of workspaces, and scopes of lists.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -34,14 +34,14 @@ async fn call(client: &Client, method: &str, path: &str) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn another_workspaces_list_is_answered_like_one_that_is_not_there() {
+async fn a_list_of_another_workspace_is_404() {
     let (one, other) = (Workspace::new().await, Workspace::new().await);
     let id = create(&one, json!({"name": "Secret"})).await["id"].as_str().unwrap().to_owned();
-    let nobody = uuid::Uuid::new_v4();
+    let unknown = uuid::Uuid::new_v4();
     for (method, path, _) in ENDPOINTS {
         let (status, mut foreign) = call(&other.api, method, &format!("/lists/{id}{path}")).await;
         let (absent_status, mut absent) =
-            call(&other.api, method, &format!("/lists/{nobody}{path}")).await;
+            call(&other.api, method, &format!("/lists/{unknown}{path}")).await;
         assert_eq!((status, absent_status), (404, 404), "{method} {path}");
         for answer in [&mut foreign, &mut absent] {
             answer.as_object_mut().unwrap().retain(|key, _| key != "timestamp" && key != "path");
@@ -52,7 +52,7 @@ async fn another_workspaces_list_is_answered_like_one_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn every_endpoint_opens_to_its_own_scope_alone() {
+async fn every_list_endpoint_requires_its_scope() {
     const SCOPES: &[&str] = &[
         "users:read",
         "users:write",

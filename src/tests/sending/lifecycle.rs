@@ -1,4 +1,4 @@
-//! Pausing, going on, calling off, sending again: what they do to a send that is under way.
+//! Effects of pause, resume, cancel and resend on a running send.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::kit::eventually;
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_send_halts_goes_on_and_is_called_off() {
+async fn a_send_can_be_paused_resumed_and_cancelled() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let cohort = Cohort::new(api, 200, "steps").await;
     let id = cohort.send(api, &json!({"sendRateLimit": {"maxPerMinute": 600}})).await;
@@ -33,7 +33,7 @@ async fn a_send_halts_goes_on_and_is_called_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sent_again_it_goes_to_those_alone_who_did_not_get_it() {
+async fn resending_reaches_only_people_who_were_not_sent_to_before() {
     let (api, log) = (&sender().await.api(), &sender().await.log);
     let mut cohort = Cohort::new(api, 20, "again").await;
     let id = cohort.send(api, &json!({"resendPolicy": "only_new"})).await;
@@ -43,11 +43,11 @@ async fn sent_again_it_goes_to_those_alone_who_did_not_get_it() {
     call(api, &id, "resend").await;
     eventually("the new one is called", async || (log.of(&id).len() == 21).then_some(())).await;
     until(api, &id, "completed").await;
-    assert!(log.once(&id).contains(&late), "and nobody else again");
+    assert!(log.once(&id).contains(&late), "and no one else again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_provider_a_campaign_fails_and_says_why() {
+async fn a_campaign_without_a_provider_fails_with_the_reason() {
     let api = &sender().await.api();
     let cohort = Cohort::new(api, 1, "none").await;
     let body = json!({"channel": "viber", "variants": [

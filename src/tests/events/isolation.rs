@@ -1,4 +1,4 @@
-//! The wall between workspaces, and scopes.
+//! Isolation of workspaces, and scopes.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::track::events_of;
 use crate::kit::{Client, Workspace};
 
 #[tokio::test]
-async fn a_workspace_never_sees_another_ones_events() {
+async fn a_workspace_never_sees_events_of_another() {
     let (one, other) = (Workspace::new().await, Workspace::new().await);
     let event = json!({"userId": "ann", "eventName": "A", "properties": {"n": 1}});
     one.api.post("/events/track", &event, 200).await;
@@ -18,7 +18,7 @@ async fn a_workspace_never_sees_another_ones_events() {
 }
 
 #[tokio::test]
-async fn every_scope_opens_its_own_endpoints_and_no_others() {
+async fn each_scope_gives_access_to_its_endpoints_only() {
     let workspace = Workspace::new().await;
     let event = json!({"userId": "ann", "eventName": "A"});
     let question = json!({"eventName": "A"});
@@ -44,7 +44,7 @@ async fn every_scope_opens_its_own_endpoints_and_no_others() {
 }
 
 #[tokio::test]
-async fn no_credential_or_a_bad_one_is_401_before_anything_else_is_judged() {
+async fn a_missing_or_invalid_credential_is_401_before_validation() {
     for client in [
         Client::anonymous(),
         Client::new(&crate::kit::server().url, Some("mr_abcdefghijkl_nonsense")),

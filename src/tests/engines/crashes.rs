@@ -1,4 +1,4 @@
-//! Engines that are killed come back; engines whose server is killed go with it.
+//! Killed engines restart; engines of a killed server end with it.
 
 use std::{
     io::ErrorKind,
@@ -46,8 +46,8 @@ async fn until_ready(admin_url: &str) {
 }
 
 #[tokio::test]
-async fn killed_engines_come_back_where_they_were_with_what_they_had() {
-    // Otherwise one crash of an engine would end a deployment until somebody notices.
+async fn killed_engines_restart_on_their_ports_with_their_data() {
+    // Otherwise one crash of an engine would end a deployment until an operator notices.
     let data_dir = data_dir("engine-deaths");
     let (server, key) = Process::start(&data_dir, &[]).await;
     let client = server.client(&key.unwrap());
@@ -116,12 +116,12 @@ async fn no_other_process_can_take_the_port_of_a_clickhouse_that_died() {
     })
     .await;
     assert!(server.stop().await.success());
-    assert!(!data_dir.join("clickhouse.url").exists(), "nobody listens there for us any more");
+    assert!(!data_dir.join("clickhouse.url").exists(), "the server's listener is gone");
     TcpListener::bind(port).expect("a stopped server leaves the port");
 }
 
 #[tokio::test]
-async fn the_password_is_not_sent_to_an_address_that_a_killed_server_left() {
+async fn the_password_is_not_sent_to_a_port_whose_server_died() {
     let data_dir = data_dir("engine-stranger");
     let (server, _) = Process::start(&data_dir, &[]).await;
     let port = clickhouse_address(&data_dir);
@@ -135,13 +135,13 @@ async fn the_password_is_not_sent_to_an_address_that_a_killed_server_left() {
         tokio::join!(Process::start(&data_dir, &[]), millrace(&data_dir, &command));
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     assert_ne!(clickhouse_address(&data_dir), port);
-    let met = stranger.accept().expect_err("somebody called the stranger");
+    let met = stranger.accept().expect_err("the stranger was called");
     assert_eq!(met.kind(), ErrorKind::WouldBlock, "{met}");
     assert!(server.stop().await.success());
 }
 
 #[tokio::test]
-async fn a_killed_server_takes_its_engines_along_and_the_next_one_starts_at_once() {
+async fn engines_die_with_a_killed_server_and_the_next_one_starts_at_once() {
     let data_dir = data_dir("server-death");
     let (server, key) = Process::start(&data_dir, &[]).await;
     let key = key.unwrap();
@@ -169,7 +169,7 @@ async fn a_killed_server_takes_its_engines_along_and_the_next_one_starts_at_once
 }
 
 #[tokio::test]
-async fn an_orderly_stop_warns_of_nothing() {
+async fn a_graceful_shutdown_logs_no_warning() {
     let folder = data_dir("orderly-stop");
     std::fs::create_dir_all(&folder).unwrap();
     let log = folder.join("log");

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn pages_come_newest_first_with_what_was_applied() {
+async fn suppression_pages_are_newest_first_with_applied_filters() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     fixture::run(
@@ -48,7 +48,7 @@ async fn pages_come_newest_first_with_what_was_applied() {
 }
 
 #[tokio::test]
-async fn of_several_rows_the_gravest_global_one_is_shown() {
+async fn a_status_shows_the_most_severe_global_suppression() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let (list, ann) = (fixture::list(workspace.id, false).await, "ann@example.test");
@@ -85,7 +85,7 @@ async fn of_several_rows_the_gravest_global_one_is_shown() {
 }
 
 #[tokio::test]
-async fn identifiers_are_found_in_any_spelling() {
+async fn identifiers_are_found_in_any_notation() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let body = json!({"channel": "email", "identifier": "a+b/c@bücher.example"});

@@ -1,4 +1,4 @@
-//! Where engines keep their files, and who gets in.
+//! Directories of the engines and their permissions.
 
 use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
@@ -23,7 +23,7 @@ fn command_lines() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn engines_run_below_a_long_path_that_only_its_owner_may_enter() {
+async fn engines_run_under_long_paths_private_to_the_owner() {
     // A socket's address holds 107 bytes, and PostgreSQL does not run as root: neither may decide where
     // an operator can keep the data.
     let closed = data_dir("places");
@@ -83,7 +83,7 @@ fn open_to_others(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_data_directory_that_was_open_is_closed_to_other_users() {
+async fn an_open_data_directory_is_closed_to_other_users() {
     let data_dir = data_dir("open");
     std::fs::create_dir_all(&data_dir).unwrap();
     let set = |name: &str, bits| {

@@ -1,12 +1,12 @@
-//! What belongs to another workspace is nobody's.
+//! Data of another workspace matches nothing.
 
 use serde_json::json;
 
-use super::fixture::{Asked, Deed, Person, days_ago, list, meant, only, track};
+use super::fixture::{Asked, Person, TrackedEvent, days_ago, list, meant, only, track};
 use crate::kit::{Workspace, unique};
 
 #[tokio::test]
-async fn ids_of_another_workspace_mean_nobody() {
+async fn ids_of_another_workspace_match_no_profile() {
     let (ours, theirs) = (Workspace::new().await, Workspace::new().await);
     let shared = unique("shared");
     let their_list = list(&theirs, "Theirs").await;
@@ -14,7 +14,7 @@ async fn ids_of_another_workspace_mean_nobody() {
     our_person.make(&ours).await;
     let mut their_person = Person::with(&shared, json!({"k": 1}));
     their_person.lists.push((their_list.clone(), "email", "subscribed"));
-    their_person.deeds.push(Deed {
+    their_person.tracked_events.push(TrackedEvent {
         name: "Bought",
         at: days_ago(1),
         properties: json!({}),
@@ -52,7 +52,7 @@ async fn ids_of_another_workspace_mean_nobody() {
 }
 
 #[tokio::test]
-async fn deleted_people_are_in_no_audience() {
+async fn deleted_profiles_are_in_no_audience() {
     let workspace = Workspace::new().await;
     let mut person = Person::with("gone", json!({"k": 1}));
     person.make(&workspace).await;

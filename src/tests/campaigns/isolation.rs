@@ -1,4 +1,4 @@
-//! Nothing of one workspace is seen or moved from another.
+//! Campaigns of one workspace cannot be read or changed from another.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{call, email, id, in_status, made, put, read, triggered};
 use crate::kit::Workspace;
 
 #[tokio::test]
-async fn the_campaigns_of_another_workspace_are_not_there() {
+async fn campaigns_of_another_workspace_are_not_found() {
     let (here, there) = (Workspace::new().await, Workspace::new().await);
     let theirs = in_status(&there, &triggered("theirs"), "active").await;
     put(&there.api, &theirs, json!({"name": "edited"}), 200).await;
@@ -55,7 +55,7 @@ async fn a_version_belongs_to_its_campaign() {
 }
 
 #[tokio::test]
-async fn the_rate_of_campaigns_is_their_own() {
+async fn campaign_calls_have_a_rate_limit_of_their_own() {
     let workspace = Workspace::new().await;
     let answer = workspace.api.get("/campaigns", 200).await;
     assert_eq!(answer.headers["ratelimit-limit"], "500");

@@ -6,7 +6,7 @@ use super::fixture::{self, Contact, delete_with, put, session, standing, workspa
 use crate::kit::{Client, Workspace, unique};
 
 #[tokio::test]
-async fn a_phone_is_followed_across_the_organization_and_an_address_is_not() {
+async fn phone_opt_outs_apply_across_the_organization_and_email_ones_do_not() {
     let organization = unique("organization");
     let one = workspace_of(&organization).await;
     let two = workspace_of(&organization).await;
@@ -27,7 +27,7 @@ async fn a_phone_is_followed_across_the_organization_and_an_address_is_not() {
         assert!(!suppressed(api, "email").await);
     }
     assert!(!suppressed(&foreign.api, "sms").await);
-    // The opt-in reaches as far, whoever says it.
+    // The opt-in reaches as far, from any source.
     let same = Contact::with(&two, &ann.email, &ann.phone).await;
     same.set(&two.api, "sms", "optedIn").await;
     for api in [&one.api, &two.api, &late.api] {
@@ -37,7 +37,7 @@ async fn a_phone_is_followed_across_the_organization_and_an_address_is_not() {
 }
 
 #[tokio::test]
-async fn an_opt_out_and_a_new_workspace_never_miss_each_other() {
+async fn a_concurrent_opt_out_reaches_a_new_workspace() {
     let organization = unique("organization");
     let one = workspace_of(&organization).await;
     let mut contacts = Vec::new();
@@ -61,7 +61,7 @@ async fn an_opt_out_and_a_new_workspace_never_miss_each_other() {
 }
 
 #[tokio::test]
-async fn the_same_address_next_door_is_another_matter() {
+async fn the_same_address_in_another_workspace_is_separate() {
     let (here, there) = (Workspace::new().await, Workspace::new().await);
     let ann = Contact::new(&here).await;
     let same = Contact::with(&there, &ann.email, &ann.phone).await;
@@ -115,7 +115,7 @@ const SCOPES: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn every_route_wants_its_own_scope_of_keys_and_sessions_alike() {
+async fn every_route_requires_its_scope_of_keys_and_sessions() {
     let workspace = Workspace::new().await;
     let routes = routes(&workspace).await;
     for scope in SCOPES {
@@ -138,7 +138,7 @@ async fn every_route_wants_its_own_scope_of_keys_and_sessions_alike() {
 }
 
 #[tokio::test]
-async fn sessions_open_consent_and_nothing_of_users_or_events() {
+async fn sessions_can_use_consent_but_not_users_or_events() {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     let dashboard = session(workspace.id, "*");
@@ -153,7 +153,7 @@ async fn sessions_open_consent_and_nothing_of_users_or_events() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_scope_comes_before_any_word_about_the_request() {
+async fn the_scope_is_checked_before_the_request_is_validated() {
     let workspace = Workspace::new().await;
     let poor = workspace.with_scopes("events:read").await;
     poor.get("/subscriptions/contacts/no-id", 403).await;

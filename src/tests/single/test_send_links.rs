@@ -1,4 +1,4 @@
-//! The ways out of a test that goes to an address by name: they work, and opt nobody out.
+//! Unsubscribe links of test sends to a named address: they open, and change no consent.
 
 use reqwest::{StatusCode, redirect::Policy};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::kit::unique;
 
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
-/// A test of somebody's mail that somebody else reads, as it arrived.
+/// A test send of one profile's mail to another reader, as it arrived.
 async fn arrived(person: &Person) -> Value {
     let Sender { api, .. } = sender().await;
     let html =
@@ -26,7 +26,7 @@ async fn arrived(person: &Person) -> Value {
     arrived
 }
 
-/// What is known of somebody's consent: channels, lists, and everything that was ever said.
+/// A profile's consent: channels, lists and their history.
 async fn consent(person: &Person) -> Value {
     let Sender { api, .. } = sender().await;
     let path = format!("/subscriptions/contacts/{}", person.id);
@@ -37,7 +37,7 @@ async fn consent(person: &Person) -> Value {
 }
 
 #[tokio::test]
-async fn the_links_of_a_test_say_so_and_opt_nobody_out() {
+async fn links_of_a_test_send_change_no_consent() {
     let Sender { url, .. } = sender().await;
     let person = sender().await.person().await;
     let before = consent(&person).await;
@@ -73,5 +73,5 @@ async fn the_links_of_a_test_say_so_and_opt_nobody_out() {
     assert_eq!(by_button.status(), StatusCode::OK);
     assert!(by_button.text().await.unwrap().contains("test message"));
     post(&choose, "action=save&shown=channel.email").await.unwrap();
-    assert_eq!(consent(&person).await, before, "nobody chose anything");
+    assert_eq!(consent(&person).await, before, "no consent changed");
 }

@@ -21,7 +21,7 @@ async fn campaign(fields: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_test_shows_what_a_variant_says_whatever_the_campaigns_state() {
+async fn a_test_send_renders_a_variant_in_any_campaign_status() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let id = campaign(json!({})).await;
@@ -45,7 +45,7 @@ async fn a_test_shows_what_a_variant_says_whatever_the_campaigns_state() {
 }
 
 #[tokio::test]
-async fn a_test_that_cannot_be_says_why() {
+async fn a_refused_test_send_has_a_reason() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let id = campaign(json!({})).await;
@@ -57,7 +57,7 @@ async fn a_test_that_cannot_be_says_why() {
         ("email", json!({"userId": person.external_id, "variantId": "control"}), 400, "control"),
         ("sms", user.clone(), 400, "no message of this channel"),
         ("in-app", user.clone(), 400, "no message of this channel"),
-        ("email", json!({"userId": "nobody"}), 404, "User"),
+        ("email", json!({"userId": "unknown"}), 404, "User"),
     ] {
         let path = format!("/campaigns/{id}/send-test-{suffix}");
         let refused = api.post(&path, &body, status).await;
@@ -73,7 +73,7 @@ async fn a_test_that_cannot_be_says_why() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_waits_is_asked_about_by_mail() {
+async fn a_pending_subscription_gets_a_confirmation_mail() {
     let Sender { api, .. } = sender().await;
     let person = sender().await.person().await;
     let list = json!({"name": unique("list"), "requireDoubleOptIn": true});

@@ -1,5 +1,5 @@
-//! What the head of a request is refused for, before a byte of its body is read. Each of these promises a body
-//! and sends none: an answer that waited for it would be a timeout.
+//! Requests refused by their headers, before the body is read. Each announces a body and sends none, so an answer
+//! that waited for it would time out.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ const JSON: (&str, &str) = ("content-type", "application/json");
 const BASE64: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 #[tokio::test]
-async fn a_call_without_its_proof_is_refused_unread_whatever_its_type() {
+async fn an_unsigned_callback_is_refused_before_its_body_is_read() {
     for path in [
         "/callbacks/sms/twilio",
         "/callbacks/whatsapp",
@@ -58,7 +58,7 @@ async fn a_call_without_its_proof_is_refused_unread_whatever_its_type() {
 }
 
 #[tokio::test]
-async fn a_proof_that_cannot_be_right_is_refused_unread() {
+async fn a_malformed_signature_is_refused_before_the_body_is_read() {
     let (now, old) = (now_s().to_string(), (now_s() - 310).to_string());
     let (now, old) = (now.as_str(), old.as_str());
     let (long, signature) = ("A".repeat(200), format!("v1,{BASE64}"));
@@ -104,7 +104,7 @@ async fn a_proof_that_cannot_be_right_is_refused_unread() {
 }
 
 #[tokio::test]
-async fn what_the_head_shows_to_be_wrong_is_not_read() {
+async fn a_callback_with_invalid_headers_is_refused_before_its_body_is_read() {
     let now = now_s().to_string();
     let signature = format!("v1,{BASE64}");
     let signed = [
@@ -120,14 +120,14 @@ async fn what_the_head_shows_to_be_wrong_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_link_that_opens_nothing_is_refused_unread() {
+async fn a_form_with_an_invalid_link_token_is_refused_before_its_body_is_read() {
     for path in ["/p/invented", "/u/invented", "/c/invented"] {
         assert_eq!(answered(path, &[]).await, 404, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_request_of_nobody_known_is_refused_unread() {
+async fn a_request_without_a_known_credential_is_refused_before_its_body_is_read() {
     for (path, headers) in [
         ("/events/track", &[][..]),
         ("/users", &[("authorization", "Bearer mr_none")]),

@@ -29,7 +29,7 @@ struct Load {
 }
 
 impl Load {
-    fn aim(&self, client: Option<Client>) {
+    fn set_target(&self, client: Option<Client>) {
         *self.target.lock() = client;
     }
 
@@ -112,9 +112,10 @@ fn start(load: &Load) -> Vec<tokio::task::JoinHandle<()>> {
     (0..CLIENTS).map(|_| tokio::spawn(load.clone().run())).collect()
 }
 
-async fn grown(load: &Load, by: usize) {
+async fn grow_by(load: &Load, by: usize) {
     let goal = load.acknowledged() + by;
-    eventually("the load goes on", || async { (load.acknowledged() >= goal).then_some(()) }).await;
+    eventually("the load continues", || async { (load.acknowledged() >= goal).then_some(()) })
+        .await;
 }
 
 async fn finish(load: &Load, clients: Vec<tokio::task::JoinHandle<()>>) {
@@ -153,8 +154,8 @@ async fn acknowledged_events_survive_server_kills_exactly_once() {
     let load = Load::default();
     let clients = start(&load);
     for _ in 0..3 {
-        load.aim(Some(process.client(&key)));
-        grown(&load, 1_000).await;
+        load.set_target(Some(process.client(&key)));
+        grow_by(&load, 1_000).await;
         let engines = [
             engine_pids(process.pid(), "engine clickhouse"),
             engine_pids(process.pid(), "postgres"),
@@ -162,15 +163,15 @@ async fn acknowledged_events_survive_server_kills_exactly_once() {
         .concat();
         assert_eq!(engines.len(), 2, "{engines:?}");
         process.kill();
-        load.aim(None);
+        load.set_target(None);
         eventually("the engines go with their parent", || async {
             engines.iter().all(|pid| !is_running(*pid)).then_some(())
         })
         .await;
         (process, _) = Process::start(&folder, &[]).await;
     }
-    load.aim(Some(process.client(&key)));
-    grown(&load, 1_000).await;
+    load.set_target(Some(process.client(&key)));
+    grow_by(&load, 1_000).await;
     finish(&load, clients).await;
     assert_exactly_once(&process.client(&key), &load).await;
     assert!(process.stop().await.success());
@@ -182,16 +183,16 @@ async fn acknowledged_events_survive_clickhouse_kills_exactly_once() {
     let (process, key) = Process::start(&folder, &[]).await;
     let client = process.client(&key.expect("the first start prints a key"));
     let load = Load::default();
-    load.aim(Some(client.clone()));
+    load.set_target(Some(client.clone()));
     let clients = start(&load);
     for _ in 0..3 {
-        grown(&load, 1_000).await;
+        grow_by(&load, 1_000).await;
         let pids = engine_pids(process.pid(), "engine clickhouse");
         assert_eq!(pids.len(), 1, "{pids:?}");
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(pids[0]), nix::sys::signal::SIGKILL)
             .unwrap();
-        // Tracking goes on without ClickHouse.
-        grown(&load, 1_000).await;
+        // Tracking continues without ClickHouse.
+        grow_by(&load, 1_000).await;
         eventually("another ClickHouse was started", || async {
             let now = engine_pids(process.pid(), "engine clickhouse");
             (now.len() == 1 && now != pids).then_some(())

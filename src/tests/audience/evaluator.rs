@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::fixture::{Person, days_ago};
 
-/// Whether a targeting means a person, asked on a channel.
-pub(crate) fn means(targeting: &Value, person: &Person, channel: Option<&str>) -> bool {
+/// Whether a targeting matches a person on a channel.
+pub(crate) fn matches_targeting(targeting: &Value, person: &Person, channel: Option<&str>) -> bool {
     let groups = |name: &str| targeting[name].as_array().cloned().unwrap_or_default();
     let is_in = |group: &Value| {
         let filters = group["filters"].as_array().unwrap();
@@ -45,7 +45,7 @@ fn holds(filter: &Value, person: &Person, channel: Option<&str>) -> bool {
             list == field && *status == "subscribed" && channel.is_none_or(|channel| channel == *on)
         }),
         "segment" => false,
-        "event" => performed(filter, person),
+        "event" => matches_event_filter(filter, person),
         other => panic!("no evaluator for {other}"),
     };
     held != (positive != operator)
@@ -150,7 +150,7 @@ fn profile(person: &Person, field: &str, operator: &str, operand: &Value) -> boo
     meets(&text.map_or(Value::Null, Value::from), operator, operand)
 }
 
-fn performed(filter: &Value, person: &Person) -> bool {
+fn matches_event_filter(filter: &Value, person: &Person) -> bool {
     let details = &filter["value"];
     let since = details["withinDays"].as_i64().map(days_ago);
     let times = person

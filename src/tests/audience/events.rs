@@ -37,16 +37,16 @@ async fn event_filters_match_events_by_any_id_of_the_profile() {
     }
     track(&workspace, &people).await;
     track_until(&workspace, 6).await;
-    let performed = event("Bought", "performed", Value::Null);
+    let matches_event_filter = event("Bought", "performed", Value::Null);
     assert_eq!(
-        names(&workspace, &people, &performed).await,
+        names(&workspace, &people, &matches_event_filter).await,
         ["both", "external", "internal", "internal as userId"]
     );
     let not = event("Bought", "not_performed", Value::Null);
     assert_eq!(names(&workspace, &people, &not).await, ["idle"]);
     // Bound when it is read: a profile made later has done what its id did before.
     let late = person(&workspace, "stranger", vec![]).await;
-    assert_eq!(names(&workspace, &[late], &performed).await, ["stranger"]);
+    assert_eq!(names(&workspace, &[late], &matches_event_filter).await, ["stranger"]);
 }
 
 #[tokio::test]
@@ -89,8 +89,8 @@ async fn an_event_counts_once_per_profile_whatever_ids_it_has() {
         (json!({"properties": {"n": [5, 1]}}), &["mixed", "once", "twice"]),
     ];
     for (value, expected) in table {
-        let performed = event("Viewed", "performed", value.clone());
-        assert_eq!(names(&workspace, &people, &performed).await, expected, "{value}");
+        let matches_event_filter = event("Viewed", "performed", value.clone());
+        assert_eq!(names(&workspace, &people, &matches_event_filter).await, expected, "{value}");
         let not =
             names(&workspace, &people, &event("Viewed", "not_performed", value.clone())).await;
         assert_eq!(not.len() + expected.len(), people.len(), "{value}");
@@ -133,8 +133,8 @@ async fn a_repeat_under_another_user_counts_for_the_first_user_only() {
             track_until(&workspace, if number == 0 { 1 } else { 2 }).await;
         }
     }
-    let performed = event("Paid", "performed", Value::Null);
-    assert_eq!(names(&workspace, &people, &performed).await, ["one"]);
+    let matches_event_filter = event("Paid", "performed", Value::Null);
+    assert_eq!(names(&workspace, &people, &matches_event_filter).await, ["one"]);
     let not = event("Paid", "not_performed", Value::Null);
     assert_eq!(names(&workspace, &people, &not).await, ["other"]);
 }

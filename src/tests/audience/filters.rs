@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Person, days_ago, iso, list, meant, names, only};
+use super::fixture::{Person, days_ago, iso, list, matching_ids, names, only};
 use crate::kit::{Workspace, unique};
 
 async fn people(workspace: &Workspace, people: Vec<(&str, Value)>) -> Vec<Person> {
@@ -332,10 +332,10 @@ async fn filter_groups_are_united_intersected_and_excluded() {
         (json!({"userIds": ["a", "b"], "filterGroups": [group(&["y"], "AND")]}), vec!["b"]),
         (json!({"userIds": ["a", "b"], "excludeFilterGroups": [group(&["y"], "AND")]}), vec!["a"]),
     ] {
-        let meant = meant(&workspace, &targeting).await;
+        let matching_ids = matching_ids(&workspace, &targeting).await;
         let found: Vec<&str> = people
             .iter()
-            .filter(|person| meant.contains(&person.id.parse().unwrap()))
+            .filter(|person| matching_ids.contains(&person.id.parse().unwrap()))
             .filter_map(|person| person.external_id.as_deref())
             .collect();
         assert_eq!(found, expected, "{targeting}");
@@ -352,10 +352,10 @@ async fn the_largest_allowed_targeting_is_evaluated() {
     let dates = json!({"type": "attribute", "field": path, "operator": "between", "value": ["2026-01-01", "2026-02-01"]});
     let group = json!({"filters": vec![dates; 50], "operator": "OR"});
     let targeting = json!({"filterGroups": [group], "excludeFilterGroups": [group]});
-    assert!(meant(&workspace, &targeting).await.is_empty());
+    assert!(matching_ids(&workspace, &targeting).await.is_empty());
     let ids: Vec<String> = (0..9_999).map(|n| format!("u{n}")).chain(["one".to_owned()]).collect();
-    assert_eq!(meant(&workspace, &json!({"userIds": ids})).await.len(), 1);
+    assert_eq!(matching_ids(&workspace, &json!({"userIds": ids})).await.len(), 1);
     let equals = json!({"type": "attribute", "field": path, "operator": "equals", "value": 1});
     assert_eq!(names(&workspace, &people, &equals).await, ["one"]);
-    assert_eq!(meant(&workspace, &only(&equals)).await.len(), 1);
+    assert_eq!(matching_ids(&workspace, &only(&equals)).await.len(), 1);
 }

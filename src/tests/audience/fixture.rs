@@ -184,8 +184,8 @@ impl Asked {
     }
 }
 
-/// The internal ids of everyone whom a targeting means.
-pub(crate) async fn meant(workspace: &Workspace, targeting: &Value) -> BTreeSet<UserId> {
+/// Internal ids of the profiles that match a targeting.
+pub(crate) async fn matching_ids(workspace: &Workspace, targeting: &Value) -> BTreeSet<UserId> {
     let all = Asked::new(targeting).pages(workspace.id, 1000).await;
     all.into_iter().map(|reached| reached.user).collect()
 }
@@ -195,12 +195,12 @@ pub(crate) fn only(filter: &Value) -> Value {
     json!({"filterGroups": [{"filters": [filter], "operator": "AND"}]})
 }
 
-/// The external ids of those whom one filter means, in their order.
+/// External ids of the profiles that match one filter, in order.
 pub(crate) async fn names(workspace: &Workspace, people: &[Person], filter: &Value) -> Vec<String> {
-    let meant = meant(workspace, &only(filter)).await;
+    let matching_ids = matching_ids(workspace, &only(filter)).await;
     let mut names: Vec<String> = people
         .iter()
-        .filter(|person| meant.contains(&person.id.parse().unwrap()))
+        .filter(|person| matching_ids.contains(&person.id.parse().unwrap()))
         .map(|person| person.external_id.clone().unwrap_or_else(|| "-".to_owned()))
         .collect();
     names.sort();

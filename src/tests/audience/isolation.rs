@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::fixture::{Asked, Person, TrackedEvent, days_ago, list, meant, only, track};
+use super::fixture::{Asked, Person, TrackedEvent, days_ago, list, matching_ids, only, track};
 use crate::kit::{Workspace, unique};
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn ids_of_another_workspace_match_no_profile() {
             vec![our_id],
         ),
     ] {
-        let found: Vec<_> = meant(&ours, &targeting).await.into_iter().collect();
+        let found: Vec<_> = matching_ids(&ours, &targeting).await.into_iter().collect();
         assert_eq!(found, expected, "{targeting}");
     }
     // Their list neither lets our people through nor keeps them out.
@@ -56,10 +56,10 @@ async fn deleted_profiles_are_in_no_audience() {
     let workspace = Workspace::new().await;
     let mut person = Person::with("gone", json!({"k": 1}));
     person.make(&workspace).await;
-    assert_eq!(meant(&workspace, &json!({})).await.len(), 1);
+    assert_eq!(matching_ids(&workspace, &json!({})).await.len(), 1);
     let delete = workspace.api.request(reqwest::Method::DELETE, &format!("/users/{}", person.id));
     workspace.api.send(delete, 204).await;
     for targeting in [json!({}), json!({"userIds": ["gone", person.id]})] {
-        assert!(meant(&workspace, &targeting).await.is_empty(), "{targeting}");
+        assert!(matching_ids(&workspace, &targeting).await.is_empty(), "{targeting}");
     }
 }

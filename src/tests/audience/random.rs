@@ -7,7 +7,7 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Map, Value, json};
 
 use super::{
-    evaluator::means,
+    evaluator::matches_targeting,
     fixture::{Asked, Person, TrackedEvent, days_ago, iso, list, track},
 };
 use crate::kit::{Workspace, unique};
@@ -311,7 +311,7 @@ async fn random_targetings_match_an_independent_evaluator() {
         let expected: BTreeSet<UserId> = dice
             .people
             .iter()
-            .filter(|person| means(&targeting, person, channel.map(Channel::as_str)))
+            .filter(|person| matches_targeting(&targeting, person, channel.map(Channel::as_str)))
             .map(|person| person.id.parse().unwrap())
             .collect();
         let mut asked = Asked::new(&targeting);

@@ -29,7 +29,7 @@ async fn suppress(workspace: &Workspace, body: Value) {
     workspace.api.post("/suppressions", &body, 201).await;
 }
 
-/// Each person's reason, in the order of the people; counts are held against it.
+/// Each person's reason, in the order of the people; counts are compared with it.
 async fn reasons(
     workspace: &Workspace,
     people: &[Person],
@@ -89,7 +89,7 @@ async fn email_reachability_reports_the_first_reason() {
         let asked = Asked::new(&json!({"subscriptionPreference": preference})).on(Channel::Email);
         assert_eq!(reasons(&workspace, &people, &asked).await, expected, "{preference}");
     }
-    // Without a channel that needs consent everybody is reached.
+    // Without a channel that needs consent every profile is reachable.
     assert_eq!(reasons(&workspace, &people, &Asked::new(&json!({}))).await, [None; 6]);
 }
 

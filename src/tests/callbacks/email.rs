@@ -10,8 +10,8 @@ use ring::{
 use serde_json::{Value, json};
 
 use super::fixture::{
-    MAILGUN_KEY, Message, TOPIC, ask, basic, hash, now_s, recorded, sendgrid, sent, signed,
-    suppressed,
+    MAILGUN_KEY, Message, TOPIC, basic, call_expecting, hash, now_s, recorded, sendgrid, sent,
+    signed, suppressed,
 };
 use crate::kit::{Client, Workspace};
 
@@ -42,13 +42,13 @@ async fn sendgrid_callbacks_are_verified_by_public_key() {
     let body =
         json!([event("delivered", ""), event("bounce", "550 5.1.1 unknown"), event("open", "")]);
     let body = body.to_string();
-    ask(post("/callbacks/email/sendgrid", body.as_bytes()), 401).await;
-    ask(by_sendgrid(now_s(), body.as_bytes()).body("[]"), 401).await;
-    ask(by_sendgrid(now_s() - 310, body.as_bytes()), 401).await;
-    ask(by_sendgrid(now_s(), b"{"), 400).await;
+    call_expecting(post("/callbacks/email/sendgrid", body.as_bytes()), 401).await;
+    call_expecting(by_sendgrid(now_s(), body.as_bytes()).body("[]"), 401).await;
+    call_expecting(by_sendgrid(now_s() - 310, body.as_bytes()), 401).await;
+    call_expecting(by_sendgrid(now_s(), b"{"), 400).await;
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
-    ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
-    ask(by_sendgrid(now_s(), body.as_bytes()), 200).await;
+    call_expecting(by_sendgrid(now_s(), body.as_bytes()), 200).await;
+    call_expecting(by_sendgrid(now_s(), body.as_bytes()), 200).await;
     assert_eq!(recorded(message.reference, 2).await, ["bounced hard 5.1.1", "delivered"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
@@ -60,11 +60,11 @@ async fn postmark_callbacks_are_verified_by_password() {
     let path = "/callbacks/email/postmark";
     let body = json!({"RecordType": "SpamComplaint", "Type": "SpamComplaint", "ID": 7,
         "MessageID": message.provider_id, "Email": message.email});
-    ask(post(path, body.to_string().as_bytes()), 401).await;
+    call_expecting(post(path, body.to_string().as_bytes()), 401).await;
     let wrong = post(path, body.to_string().as_bytes()).basic_auth("reporter", Some("password"));
-    ask(wrong, 401).await;
-    ask(basic(path, &json!("nonsense")), 200).await;
-    ask(basic(path, &body), 200).await;
+    call_expecting(wrong, 401).await;
+    call_expecting(basic(path, &json!("nonsense")), 200).await;
+    call_expecting(basic(path, &body), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["complained SpamComplaint"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "complaint delivery");
 }
@@ -85,11 +85,11 @@ async fn mailgun_callbacks_are_verified_by_the_signature_in_the_body() {
     let call = |body: &Value| post("/callbacks/email/mailgun", body.to_string().as_bytes());
     let mut forged = by_mailgun(now_s(), &message);
     forged["signature"]["token"] = json!("other");
-    ask(call(&forged), 401).await;
-    ask(call(&by_mailgun(now_s() - 310, &message)), 401).await;
-    ask(call(&json!({})), 401).await;
-    ask(post("/callbacks/email/mailgun", b"{"), 400).await;
-    ask(call(&by_mailgun(now_s(), &message)), 200).await;
+    call_expecting(call(&forged), 401).await;
+    call_expecting(call(&by_mailgun(now_s() - 310, &message)), 401).await;
+    call_expecting(call(&json!({})), 401).await;
+    call_expecting(post("/callbacks/email/mailgun", b"{"), 400).await;
+    call_expecting(call(&by_mailgun(now_s(), &message)), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["unsubscribed"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "unsubscribe provider");
 }
@@ -103,10 +103,10 @@ async fn resend_callbacks_are_verified_by_svix_signature() {
         "email_id": message.provider_id, "to": [message.email],
         "bounce": {"type": "Permanent", "subType": "General", "message": "550 5.1.1 gone"}}});
     let body = body.to_string();
-    ask(signed(path, "webhook", now_s(), body.as_bytes()), 401).await;
-    ask(signed(path, "svix", now_s() - 310, body.as_bytes()), 401).await;
-    ask(signed(path, "svix", now_s(), b"{"), 400).await;
-    ask(signed(path, "svix", now_s(), body.as_bytes()), 200).await;
+    call_expecting(signed(path, "webhook", now_s(), body.as_bytes()), 401).await;
+    call_expecting(signed(path, "svix", now_s() - 310, body.as_bytes()), 401).await;
+    call_expecting(signed(path, "svix", now_s(), b"{"), 400).await;
+    call_expecting(signed(path, "svix", now_s(), body.as_bytes()), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
@@ -139,21 +139,21 @@ async fn ses_callbacks_are_verified_by_amazons_signature_and_the_topic() {
         post("/callbacks/email/ses", body.to_string().as_bytes())
             .header("content-type", "text/plain")
     };
-    ask(call(&envelope("arn:aws:sns:eu-central-1:1:theirs", now, &bounce)), 401).await;
+    call_expecting(call(&envelope("arn:aws:sns:eu-central-1:1:theirs", now, &bounce)), 401).await;
     let old = Timestamp::from_millis(now.millis() - 3_700_000);
-    ask(call(&envelope(TOPIC, old, &bounce)), 401).await;
+    call_expecting(call(&envelope(TOPIC, old, &bounce)), 401).await;
     let mut forged = envelope(TOPIC, now, &bounce);
     forged["Message"] = json!("{}");
-    ask(call(&forged), 401).await;
+    call_expecting(call(&forged), 401).await;
     let mut elsewhere = envelope(TOPIC, now, &bounce);
     elsewhere["SigningCertURL"] = json!("https://example.test/x.pem");
-    ask(call(&elsewhere), 401).await;
-    ask(call(&json!({})), 400).await;
-    ask(call(&json!([7])), 400).await;
+    call_expecting(call(&elsewhere), 401).await;
+    call_expecting(call(&json!({})), 400).await;
+    call_expecting(call(&json!([7])), 400).await;
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
-    ask(call(&envelope(TOPIC, now, &json!("what else a topic carries"))), 200).await;
-    ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
-    ask(call(&envelope(TOPIC, now, &bounce)), 200).await;
+    call_expecting(call(&envelope(TOPIC, now, &json!("what else a topic carries"))), 200).await;
+    call_expecting(call(&envelope(TOPIC, now, &bounce)), 200).await;
+    call_expecting(call(&envelope(TOPIC, now, &bounce)), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
@@ -168,7 +168,7 @@ async fn a_bounce_of_a_previous_address_marks_only_that_address() {
     workspace.api.send(request, 200).await;
     let body = json!({"RecordType": "Bounce", "Type": "HardBounce", "ID": 8,
         "MessageID": message.provider_id, "Email": message.email});
-    ask(basic("/callbacks/email/postmark", &body), 200).await;
+    call_expecting(basic("/callbacks/email/postmark", &body), 200).await;
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
     assert_eq!(suppressed(&workspace, "email", &new).await, "");
     let path = format!("/subscriptions/contacts/{}/email-valid", message.user);

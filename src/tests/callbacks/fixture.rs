@@ -32,8 +32,8 @@ pub(crate) fn sendgrid() -> EcdsaKeyPair {
     EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, SENDGRID_KEY, &random).unwrap()
 }
 
-/// Lets the shared server hear everybody.
-pub(crate) fn hear(settings: &mut Settings) {
+/// Configures every callback source on the shared server.
+pub(crate) fn configure_callbacks(settings: &mut Settings) {
     let callbacks = &mut settings.callbacks;
     let basic = || {
         Some(BasicCredentials { username: "reporter".into(), password: PASSWORD.to_owned().into() })
@@ -96,14 +96,14 @@ pub(crate) fn basic(path: &str, body: &Value) -> RequestBuilder {
 }
 
 /// Sends a call and demands its status.
-pub(crate) async fn ask(request: RequestBuilder, expected: u16) -> String {
+pub(crate) async fn call_expecting(request: RequestBuilder, expected: u16) -> String {
     Client::anonymous().send(request, expected).await.text
 }
 
 /// Says something as a gateway would, and is believed.
 pub(crate) async fn gateway(channel: &str, body: &Value) {
     let path = format!("/callbacks/generic/{channel}");
-    ask(signed(&path, "webhook", now_s(), body.to_string().as_bytes()), 200).await;
+    call_expecting(signed(&path, "webhook", now_s(), body.to_string().as_bytes()), 200).await;
 }
 
 /// A sent message, to a profile with an address and a number of its own.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::fixture::{
-    ask, consent, gateway, history, message, now_s, recorded, sent, signed, suppressed,
+    call_expecting, consent, gateway, history, message, now_s, recorded, sent, signed, suppressed,
 };
 use crate::kit::{Client, Workspace};
 
@@ -156,25 +156,25 @@ async fn unsigned_callbacks_are_refused_and_unknown_ones_ignored() {
     let body = json!({"type": "delivered", "id": message.provider_id}).to_string();
     let body = body.as_bytes();
     let unsigned = Client::anonymous().request(reqwest::Method::POST, path).body(body.to_vec());
-    ask(unsigned, 401).await;
-    ask(signed(path, "webhook", now_s(), body).body("{}"), 401).await;
-    ask(signed(path, "webhook", now_s() - 310, body), 401).await;
-    ask(signed(path, "webhook", now_s() + 310, body), 401).await;
-    ask(signed(path, "svix", now_s(), body), 401).await;
+    call_expecting(unsigned, 401).await;
+    call_expecting(signed(path, "webhook", now_s(), body).body("{}"), 401).await;
+    call_expecting(signed(path, "webhook", now_s() - 310, body), 401).await;
+    call_expecting(signed(path, "webhook", now_s() + 310, body), 401).await;
+    call_expecting(signed(path, "svix", now_s(), body), 401).await;
     assert!(recorded(message.reference, 0).await.is_empty());
 
     let fine = |body: &str| signed(path, "webhook", now_s(), body.as_bytes());
-    ask(fine(r#"{"type": "delivered", "id": "unknown-id"}"#), 200).await;
+    call_expecting(fine(r#"{"type": "delivered", "id": "unknown-id"}"#), 200).await;
     let foreign = json!({"type": "delivered", "messageId": message.reference.message,
         "workspace": Workspace::new().await.id});
-    ask(fine(&foreign.to_string()), 200).await;
+    call_expecting(fine(&foreign.to_string()), 200).await;
     let deep = "[".repeat(10_000);
     for broken in ["", "{", "null", "[]", "7", r#"{"type": "x"}"#, r#"{"type": "\u0000"}"#, &deep] {
-        ask(fine(broken), 400).await;
+        call_expecting(fine(broken), 400).await;
     }
-    ask(signed("/callbacks/generic/fax", "webhook", now_s(), body), 404).await;
+    call_expecting(signed("/callbacks/generic/fax", "webhook", now_s(), body), 404).await;
     let large = vec![b' '; (2 << 20) + 1];
-    ask(signed(path, "webhook", now_s(), &large), 413).await;
+    call_expecting(signed(path, "webhook", now_s(), &large), 413).await;
     assert!(
         recorded(message.reference, 0).await.is_empty(),
         "what is of another channel or workspace"

@@ -6,7 +6,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::fixture::{Message, ask, consent, now_s, recorded, sent, signed, suppressed};
+use super::fixture::{Message, call_expecting, consent, now_s, recorded, sent, signed, suppressed};
 use crate::kit::{Client, Workspace, server};
 
 const POSTFIX: &str = include_str!("../../callbacks/model/mail/fixtures/postfix.eml");
@@ -109,13 +109,13 @@ async fn a_mail_server_can_forward_received_reports() {
     // One mailbox for all of it: what was returned names the message.
     let mail = about(POSTFIX, &message).replace(&format!("b+{}", message.reference), "bounces");
     let unsigned = Client::anonymous().request(reqwest::Method::POST, path).body(mail.clone());
-    ask(unsigned, 401).await;
-    ask(signed(path, "webhook", now_s() - 310, mail.as_bytes()), 401).await;
-    ask(signed(path, "webhook", now_s(), b""), 400).await;
+    call_expecting(unsigned, 401).await;
+    call_expecting(signed(path, "webhook", now_s() - 310, mail.as_bytes()), 401).await;
+    call_expecting(signed(path, "webhook", now_s(), b""), 400).await;
     let deep = "Content-Type: message/rfc822\r\n\r\n".repeat(10_000);
-    ask(signed(path, "webhook", now_s(), deep.as_bytes()), 400).await;
-    ask(signed(path, "webhook", now_s(), b"Subject: a letter\r\n\r\nHello"), 200).await;
-    ask(signed(path, "webhook", now_s(), mail.as_bytes()), 200).await;
+    call_expecting(signed(path, "webhook", now_s(), deep.as_bytes()), 400).await;
+    call_expecting(signed(path, "webhook", now_s(), b"Subject: a letter\r\n\r\nHello"), 200).await;
+    call_expecting(signed(path, "webhook", now_s(), mail.as_bytes()), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["bounced hard 5.1.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "hard_bounce delivery");
 }
@@ -126,10 +126,11 @@ async fn a_report_that_names_only_an_address_is_ignored() {
     let message = sent(&workspace, "email").await;
     let mail = POSTFIX.replace("b+REFERENCE", "bounces").replace("REFERENCE", "1234");
     let mail = about(&mail, &message);
-    ask(signed("/callbacks/email/raw", "webhook", now_s(), mail.as_bytes()), 200).await;
+    call_expecting(signed("/callbacks/email/raw", "webhook", now_s(), mail.as_bytes()), 200).await;
     // A later report names the message; it is the first one recorded.
     let delayed = about(DELAYED, &message);
-    ask(signed("/callbacks/email/raw", "webhook", now_s(), delayed.as_bytes()), 200).await;
+    call_expecting(signed("/callbacks/email/raw", "webhook", now_s(), delayed.as_bytes()), 200)
+        .await;
     assert_eq!(recorded(message.reference, 1).await, ["deferred 4.4.1"]);
     assert_eq!(suppressed(&workspace, "email", &message.email).await, "");
 }

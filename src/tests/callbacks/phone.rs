@@ -12,8 +12,8 @@ use web::auth::{
 };
 
 use super::fixture::{
-    META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, ask, basic, consent, gateway, hash, history,
-    message, number, recorded, sent, suppressed,
+    META_SECRET, Message, TWILIO_TOKEN, VERIFY_TOKEN, basic, call_expecting, consent, gateway,
+    hash, history, message, number, recorded, sent, suppressed,
 };
 use crate::kit::{Client, Workspace, server, unique};
 
@@ -45,7 +45,7 @@ fn status(message: &Message, status: &str, code: &str) -> RequestBuilder {
 
 async fn text(from: &str, sid: &str, body: &str) -> String {
     let fields = [("MessageSid", sid), ("From", from), ("To", "+15550001111"), ("Body", body)];
-    ask(by_twilio("", TWILIO_TOKEN, &fields), 200).await
+    call_expecting(by_twilio("", TWILIO_TOKEN, &fields), 200).await
 }
 
 #[tokio::test]
@@ -54,23 +54,26 @@ async fn twilio_callbacks_are_verified_by_signature_of_url_and_form() {
     let message = sent(&workspace, "sms").await;
     let fields = [("MessageSid", "not-kept-yet"), ("MessageStatus", "delivered")];
     let query = format!("?m={}", message.reference);
-    ask(by_twilio(&query, "other-token", &fields), 401).await;
+    call_expecting(by_twilio(&query, "other-token", &fields), 401).await;
     let unsigned = Client::anonymous().request(Method::POST, "/callbacks/sms/twilio");
-    ask(unsigned.header("content-type", "application/x-www-form-urlencoded").body("a=b"), 401)
-        .await;
+    call_expecting(
+        unsigned.header("content-type", "application/x-www-form-urlencoded").body("a=b"),
+        401,
+    )
+    .await;
     let forged =
         by_twilio("", TWILIO_TOKEN, &fields).query(&[("m", message.reference.to_string())]);
-    ask(forged, 401).await;
-    ask(status(&message, "sent", ""), 200).await;
+    call_expecting(forged, 401).await;
+    call_expecting(status(&message, "sent", ""), 200).await;
     // Before its id is kept, the message is known by the name it was given.
-    ask(by_twilio(&query, TWILIO_TOKEN, &fields), 200).await;
-    ask(status(&message, "delivered", ""), 200).await;
-    ask(
+    call_expecting(by_twilio(&query, TWILIO_TOKEN, &fields), 200).await;
+    call_expecting(status(&message, "delivered", ""), 200).await;
+    call_expecting(
         by_twilio("", TWILIO_TOKEN, &[("MessageSid", "SMnobody"), ("MessageStatus", "delivered")]),
         200,
     )
     .await;
-    ask(by_twilio("", TWILIO_TOKEN, &[]), 200).await;
+    call_expecting(by_twilio("", TWILIO_TOKEN, &[]), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["delivered"]);
 }
 
@@ -78,8 +81,8 @@ async fn twilio_callbacks_are_verified_by_signature_of_url_and_form() {
 async fn a_number_opted_out_at_twilio_is_opted_out_here() {
     let workspace = Workspace::new().await;
     let message = sent(&workspace, "sms").await;
-    ask(status(&message, "failed", "21610"), 200).await;
-    ask(status(&message, "failed", "21610"), 200).await;
+    call_expecting(status(&message, "failed", "21610"), 200).await;
+    call_expecting(status(&message, "failed", "21610"), 200).await;
     assert_eq!(recorded(message.reference, 2).await, ["failed 21610", "unsubscribed"]);
     assert_eq!(suppressed(&workspace, "sms", &message.phone).await, "unsubscribe provider");
     assert_eq!(consent(&workspace, &message.user, "sms").await["status"], "unsubscribed");
@@ -189,8 +192,8 @@ async fn meta_verifies_the_endpoint_and_its_callbacks_are_signed() {
             [("hub.mode", "subscribe"), ("hub.verify_token", token), ("hub.challenge", "42")];
         Client::anonymous().request(Method::GET, "/callbacks/whatsapp").query(&query)
     };
-    assert_eq!(ask(question(VERIFY_TOKEN), 200).await, "42");
-    ask(question("guess"), 401).await;
+    assert_eq!(call_expecting(question(VERIFY_TOKEN), 200).await, "42");
+    call_expecting(question("guess"), 401).await;
     let change = |value: &Value| {
         json!({"object": "whatsapp_business_account", "entry": [{"id": "1", "changes": [
             {"field": "messages", "value": value}]}]})
@@ -201,18 +204,18 @@ async fn meta_verifies_the_endpoint_and_its_callbacks_are_signed() {
         change(&json!({"messaging_product": "whatsapp", "statuses": [
             {"id": message.provider_id, "status": status, "timestamp": at, "recipient_id": "1"}]}))
     };
-    ask(by_meta("other", &status("delivered")), 401).await;
+    call_expecting(by_meta("other", &status("delivered")), 401).await;
     let unsigned = Client::anonymous().request(Method::POST, "/callbacks/whatsapp");
-    ask(unsigned.body(status("delivered")), 401).await;
-    ask(by_meta(META_SECRET, "{"), 400).await;
+    call_expecting(unsigned.body(status("delivered")), 401).await;
+    call_expecting(by_meta(META_SECRET, "{"), 400).await;
     for what in ["sent", "delivered", "read", "read"] {
-        ask(by_meta(META_SECRET, &status(what)), 200).await;
+        call_expecting(by_meta(META_SECRET, &status(what)), 200).await;
     }
     assert_eq!(recorded(message.reference, 2).await, ["delivered", "opened"]);
     let stop = change(&json!({"metadata": {"display_phone_number": "15550001111"}, "messages": [
         {"from": message.phone.trim_start_matches('+'), "id": unique("wamid"), "timestamp": "1", "type": "text",
          "text": {"body": "STOP"}}]}));
-    ask(by_meta(META_SECRET, &stop), 200).await;
+    call_expecting(by_meta(META_SECRET, &stop), 200).await;
     assert_eq!(suppressed(&workspace, "whatsapp", &message.phone).await, "unsubscribe keyword");
 }
 
@@ -224,8 +227,8 @@ async fn infobip_callbacks_are_verified_by_password() {
     let report = json!({"results": [{"messageId": message.provider_id, "to": "1",
         "status": {"groupId": 3, "groupName": "DELIVERED", "id": 5, "name": "DELIVERED_TO_HANDSET"}}]});
     let unsigned = Client::anonymous().request(Method::POST, path).body(report.to_string());
-    ask(unsigned, 401).await;
-    ask(basic(path, &json!("x")), 400).await;
-    ask(basic(path, &report), 200).await;
+    call_expecting(unsigned, 401).await;
+    call_expecting(basic(path, &json!("x")), 400).await;
+    call_expecting(basic(path, &report), 200).await;
     assert_eq!(recorded(message.reference, 1).await, ["delivered"]);
 }

@@ -8,7 +8,7 @@ use super::{made, put, read};
 use crate::kit::Workspace;
 
 /// A campaign of one variant with this content.
-fn saying(channel: &str, content: &Value) -> Value {
+fn with_content(channel: &str, content: &Value) -> Value {
     let field = if channel == "in_app" { "customContent" } else { "message" };
     let variant = json!({"id": "a", "name": "A", "weight": 100, field: content});
     json!({"name": "n", "channel": channel, "variants": [variant]})
@@ -56,11 +56,11 @@ async fn messages_of_every_channel_read_back_unchanged() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     for (channel, content) in messages() {
-        let mut body = saying(channel, &content);
+        let mut body = with_content(channel, &content);
         let unknown = if channel == "in_app" { "customContent" } else { "message" };
         body["variants"][0][unknown]["somethingElse"] = json!(1);
         let campaign = made(api, &body).await;
-        let mut sent = saying(channel, &content)["variants"].clone();
+        let mut sent = with_content(channel, &content)["variants"].clone();
         if let Some(token) = sent.pointer_mut("/0/message/auth/token") {
             *token = json!("********");
         }
@@ -97,7 +97,8 @@ async fn every_invalid_field_of_every_variant_is_reported() {
         ])
     );
     let native = json!({"buttons": [{"id": "b", "text": "t", "action": "url"}], "style": {"cornerRadius": 49}});
-    let answer = workspace.api.post("/campaigns", &saying("in_app", &native), 400).await.json();
+    let answer =
+        workspace.api.post("/campaigns", &with_content("in_app", &native), 400).await.json();
     assert_eq!(
         answer["errors"],
         json!([
@@ -113,7 +114,7 @@ async fn incomplete_drafts_are_saved() {
     let channels =
         ["email", "sms", "viber", "push", "whatsapp", "webhook", "ai_optimized", "in_app"];
     for channel in channels {
-        let mut body = saying(channel, &json!({}));
+        let mut body = with_content(channel, &json!({}));
         if channel == "ai_optimized" {
             body["variants"][0]["message"] = json!({"channel": "push"});
         }
@@ -126,8 +127,8 @@ async fn incomplete_drafts_are_saved() {
 #[tokio::test]
 async fn liquid_templates_that_explode_are_refused_quickly() {
     let workspace = Workspace::new().await;
-    let css = |css: String| saying("in_app", &json!({"style": {"customCss": css}}));
-    let html = |html: String| saying("email", &json!({"html": html}));
+    let css = |css: String| with_content("in_app", &json!({"style": {"customCss": css}}));
+    let html = |html: String| with_content("email", &json!({"html": html}));
     let began = Instant::now();
     for (body, problem) in [
         (css("a{".repeat(10_000)), "must not be nested deeper than 16 blocks"),
@@ -139,7 +140,10 @@ async fn liquid_templates_that_explode_are_refused_quickly() {
         ),
         (html("{% if a %}".repeat(20_000)), "blocks are nested deeper than 32"),
         (html("x".repeat(262_145)), "must be at most 262144 bytes, received 262145"),
-        (saying("webhook", &json!({"body": "[".repeat(65_537)})), "must be at most 65536 bytes"),
+        (
+            with_content("webhook", &json!({"body": "[".repeat(65_537)})),
+            "must be at most 65536 bytes",
+        ),
     ] {
         let answer = workspace.api.post("/campaigns", &body, 400).await.json();
         let errors = answer["errors"].to_string();
@@ -153,7 +157,7 @@ async fn an_ai_optimized_message_keeps_the_fields_of_every_channel() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let message = json!({"subject": "Hi", "text": "x", "title": "T", "body": "B", "x": {"n": [1, {"y": "{{"}]}});
-    let mut campaign = saying("ai_optimized", &message);
+    let mut campaign = with_content("ai_optimized", &message);
     campaign["variants"][0]["weight"] = json!(50);
     let saved = made(api, &campaign).await;
     let at = "/variants/0/message";

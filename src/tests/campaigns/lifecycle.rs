@@ -59,7 +59,7 @@ async fn a_campaign_without_a_provider_fails_with_the_reason_and_can_be_retried(
     assert_eq!((status(&retried), &retried["failureReason"]), ("scheduled", &Value::Null));
     assert!(retried["nextSendAt"].is_string(), "at once");
     let second = failed().await;
-    assert_eq!(second["occurrence"], 1, "a retry goes on with the same occurrence");
+    assert_eq!(second["occurrence"], 1, "a retry continues the same occurrence");
     let answer = api.get(format!("/campaigns/{}/history", id(&campaign)), 200).await.json();
     let actions: Vec<&str> = answer["items"]
         .as_array()
@@ -98,7 +98,7 @@ async fn a_schedule_missed_by_more_than_a_day_is_not_sent() {
         let schedule = json!({"sendType": "scheduled", "scheduledAt": in_ms(60 * minute)});
         let campaign = made(api, &email_with("late", schedule)).await;
         force(&workspace, &campaign, "scheduled", Some(-late_ms)).await;
-        let failed = eventually("it was taken up", || async {
+        let failed = eventually("it was started", || async {
             Some(read(api, &campaign).await).filter(|it| status(it) == "failed")
         })
         .await;

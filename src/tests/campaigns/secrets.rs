@@ -19,7 +19,7 @@ fn bearer(token: &str) -> Value {
 }
 
 /// What the stores keep of a workspace's campaigns, all of it as one text.
-async fn kept(workspace: &Workspace) -> String {
+async fn stored_text(workspace: &Workspace) -> String {
     let (db, workspace) = (server().db(), workspace.id.uuid());
     let rows = async move {
         sqlx::query_scalar::<_, String>(
@@ -107,7 +107,7 @@ async fn a_secret_is_encrypted_at_rest_and_masked_in_answers() {
 
     let shown = everything_shown(api, &campaign).await;
     assert!(!shown.contains("s3cret") && !shown.contains("sealed:"), "{shown}");
-    assert!(!kept(&workspace).await.contains("s3cret"));
+    assert!(!stored_text(&workspace).await.contains("s3cret"));
 }
 
 #[tokio::test]
@@ -167,8 +167,8 @@ async fn a_masked_secret_is_not_reused_for_another_host() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let message = |url: &str, token: &str, key: &str| json!({"url": url, "auth": bearer(token), "headers": {"X-Api-Key": key, "X-Plan": "pro"}});
-    let kept = message("https://example.com/h", "s3cret-one", "s3cret-key");
-    let campaign = made(api, &hook(&kept)).await;
+    let stored_text = message("https://example.com/h", "s3cret-one", "s3cret-key");
+    let campaign = made(api, &hook(&stored_text)).await;
     // The same server: another path, its port by its number, its name in other letters.
     for url in ["https://example.com/other?q={{ user.id }}", "https://EXAMPLE.com:443/h"] {
         put_message(api, &campaign, &message(url, HIDDEN, HIDDEN), 200).await;
@@ -264,7 +264,7 @@ async fn credential_headers_are_encrypted_and_masked() {
 
     let shown = everything_shown(api, &campaign).await;
     assert!(!shown.contains("s3cret") && !shown.contains("sealed:"), "{shown}");
-    assert!(!kept(&workspace).await.contains("s3cret"));
+    assert!(!stored_text(&workspace).await.contains("s3cret"));
 }
 
 #[tokio::test]
@@ -272,7 +272,7 @@ async fn a_callers_ciphertext_is_treated_as_plain_text() {
     let workspace = Workspace::new().await;
     let api = &workspace.api;
     let campaign = made(api, &webhook(&bearer("s3cret-one"))).await;
-    let rows = kept(&workspace).await;
+    let rows = stored_text(&workspace).await;
     let sealed = rows.split('"').find(|text| text.starts_with("sealed:1:")).unwrap();
     let message = json!({"url": "https://evil.test/h", "auth": bearer(sealed)});
     let problem = json!(["variants[0].message.auth.token must not begin with sealed:1:"]);
@@ -314,7 +314,7 @@ async fn headers_stored_in_plain_text_are_masked_and_encrypted_on_the_next_chang
     let headers = json!({"url": "https://example.com/h", "headers": {"X-Api-Key": "s3cret-old"}});
     let campaign = made(api, &hook(&headers)).await;
     store_in_message(&workspace, &campaign, "/headers/X-Api-Key", "s3cret-old").await;
-    assert!(kept(&workspace).await.contains("s3cret-old"));
+    assert!(stored_text(&workspace).await.contains("s3cret-old"));
     let shown = everything_shown(api, &campaign).await;
     assert!(!shown.contains("s3cret"), "{shown}");
 
@@ -352,7 +352,7 @@ async fn credentials_in_a_url_are_refused() {
         let written = put_message(api, &campaign, &json!({"url": url}), 200).await;
         assert_eq!(written["variants"][0]["message"]["url"], url);
     }
-    assert!(!kept(&workspace).await.contains("s3cret"));
+    assert!(!stored_text(&workspace).await.contains("s3cret"));
 }
 
 #[tokio::test]

@@ -120,7 +120,7 @@ async fn scripted(answer: &'static [u8]) -> Spamd {
     spamd
 }
 
-fn letter() -> Mail {
+fn sample_email() -> Mail {
     Mail {
         subject: "Your order".to_owned(),
         text: Some("It is on its way. unsubscribe".to_owned()),
@@ -140,12 +140,12 @@ async fn the_built_in_rules_apply_and_the_answer_says_so_while_spamassassin_is_d
         scripted(b"SPAMD/1.1 0 EX_OK\r\nContent-length: 900\r\nSpam: True ; 9 / 5\r\n\r\n").await,
     ];
     for spamd in faulty {
-        let report = spam::check(Some(&spamd), letter(), now()).await.unwrap();
+        let report = spam::check(Some(&spamd), sample_email(), now()).await.unwrap();
         assert_eq!(report.engine, Engine::Builtin);
         assert!(report.suggestions[0].contains("SpamAssassin could not be asked"), "{report:?}");
     }
     let answers = scripted(b"SPAMD/1.1 0 EX_OK\r\nSpam: False ; -0.5 / 6.0\r\n\r\n").await;
-    let report = spam::check(Some(&answers), letter(), now()).await.unwrap();
+    let report = spam::check(Some(&answers), sample_email(), now()).await.unwrap();
     assert_eq!((report.engine, report.score, report.threshold), (Engine::Spamassassin, -0.5, 6.0));
 }
 
@@ -196,7 +196,7 @@ async fn a_real_spamassassin_answer_is_parsed() {
     let spamd = Spamd::at(&daemon.address);
     // SpamAssassin's own test string, which is spam by definition.
     let gtube = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X";
-    let test = Mail { text: Some(gtube.to_owned()), ..letter() };
+    let test = Mail { text: Some(gtube.to_owned()), ..sample_email() };
     let report = spam::check(Some(&spamd), test, now()).await.unwrap();
     assert_eq!(
         (report.engine, report.verdict),
@@ -209,13 +209,13 @@ async fn a_real_spamassassin_answer_is_parsed() {
     let advert = Mail {
         subject: "CHEAP VIAGRA!!!".to_owned(),
         html: Some("<a href='http://203.0.113.9/'>Viagra click here</a>".to_owned()),
-        ..letter()
+        ..sample_email()
     };
     let advert = spam::check(Some(&spamd), advert, now()).await.unwrap();
     assert_eq!(advert.engine, Engine::Spamassassin);
     assert!(advert.score > 3.0, "{advert:?}");
     let sum: f64 = advert.rules.iter().map(|rule| rule.score).sum();
     assert!((sum - advert.score).abs() < 0.25, "rules are rounded: {sum} {advert:?}");
-    let fine = spam::check(Some(&spamd), letter(), now()).await.unwrap();
+    let fine = spam::check(Some(&spamd), sample_email(), now()).await.unwrap();
     assert_eq!((fine.engine, fine.is_spam), (Engine::Spamassassin, false), "{fine:?}");
 }

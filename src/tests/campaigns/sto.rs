@@ -84,7 +84,7 @@ async fn send_time_optimisation_needs_enough_visits_and_uses_local_time() {
     let short = made(&workspace.api, &email_with("Short", short)).await;
     assert_eq!(coverage(&workspace, &short).await["optimizedUsers"], 0);
 
-    // And whom the campaign means.
+    // And the campaign's audience.
     let only = json!({"targeting": {"userIds": ["bob"]}});
     let only = made(&workspace.api, &email_with("Only Bob", only)).await;
     let found = coverage(&workspace, &only).await;

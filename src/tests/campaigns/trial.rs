@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{id, made, recurring};
 use crate::kit::Workspace;
 
-fn tried() -> Value {
+fn trial_campaign() -> Value {
     let mut body = recurring("Tried");
     let message = body["variants"][0]["message"].clone();
     let variant = |id: &str, weight: u32, control: bool| json!({"id": id, "name": id, "weight": weight, "message": message, "isControlGroup": control});
@@ -23,7 +23,7 @@ async fn select(workspace: &Workspace, campaign: &Value, body: Value, status: u1
 #[tokio::test]
 async fn the_winner_of_a_trial_is_chosen_by_hand_once() {
     let workspace = Workspace::new().await;
-    let campaign = made(&workspace.api, &tried()).await;
+    let campaign = made(&workspace.api, &trial_campaign()).await;
     let winner = json!({"variantId": "b"});
     select(&workspace, &campaign, winner.clone(), 409).await;
     workspace.api.post(&format!("/campaigns/{}/send", id(&campaign)), &json!({}), 200).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::fixture::{self, Contact, put, standing};
 use crate::kit::Workspace;
 
-async fn annes() -> (Workspace, Contact) {
+async fn workspace_with_contact() -> (Workspace, Contact) {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     (workspace, ann)
@@ -17,7 +17,7 @@ async fn channels(workspace: &Workspace, contact: &Contact) -> Value {
 
 #[tokio::test]
 async fn each_consent_call_sets_its_status() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let steps = [
         ("subscribed", "subscribe", Value::Null),
         ("subscribed", "api_update", json!("subscribed")),
@@ -47,7 +47,7 @@ async fn each_consent_call_sets_its_status() {
 
 #[tokio::test]
 async fn an_opt_out_needs_no_earlier_opt_in() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let answer = ann.set(&workspace.api, "push", "unsubscribed").await;
     let push = &answer["push"];
     assert_eq!(push["status"], "unsubscribed");
@@ -57,7 +57,7 @@ async fn an_opt_out_needs_no_earlier_opt_in() {
 
 #[tokio::test]
 async fn the_answer_shows_every_channel_and_the_path_wins_over_the_body() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     ann.set(&workspace.api, "sms", "unsubscribed").await;
     let body = json!({"channel": "sms", "status": "optedIn", "source": "form", "consentText": "Yes, news."});
     let answer = put(&workspace.api, &ann.path("/channels/email"), &body, 200).await.json();
@@ -79,7 +79,7 @@ async fn the_answer_shows_every_channel_and_the_path_wins_over_the_body() {
 
 #[tokio::test]
 async fn every_field_of_the_wrong_type_is_named_once_in_order() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let path = ann.path("/channels/email");
     let body =
         json!({"channel": 1, "status": [], "source": {}, "consentText": true, "reason": 0.5});
@@ -125,7 +125,7 @@ async fn every_field_of_the_wrong_type_is_named_once_in_order() {
 
 #[tokio::test]
 async fn opt_outs_add_suppressions_and_an_opt_in_removes_them() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let api = &workspace.api;
     for (channel, opt_in) in
         [("email", "subscribed"), ("sms", "optedIn"), ("whatsapp", "subscribed")]
@@ -165,7 +165,7 @@ async fn opt_outs_add_suppressions_and_an_opt_in_removes_them() {
 
 #[tokio::test]
 async fn an_opt_in_keeps_deliverability_and_group_suppressions() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let (api, list) = (&workspace.api, fixture::list(workspace.id, false).await);
     api.post("/suppressions/hard-bounce", &json!({"identifier": ann.email}), 201).await;
     fixture::run(
@@ -190,7 +190,7 @@ async fn an_opt_in_keeps_deliverability_and_group_suppressions() {
 
 #[tokio::test]
 async fn a_suppression_covers_every_profile_with_the_address() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let twin = Contact::with(&workspace, &ann.email, &ann.phone).await;
     ann.set(&workspace.api, "email", "unsubscribed").await;
     assert_eq!(twin.standing(&workspace.api, "email").await["suppressed"], true);
@@ -200,7 +200,7 @@ async fn a_suppression_covers_every_profile_with_the_address() {
 
 #[tokio::test]
 async fn an_opt_in_clears_soft_bounces() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     for (status, forgotten) in [("unsubscribed", false), ("subscribed", true), ("optedIn", true)] {
         fixture::run(
             workspace.id,
@@ -224,7 +224,7 @@ async fn an_opt_in_clears_soft_bounces() {
 
 #[tokio::test]
 async fn clearing_a_bounce_validates_the_address_and_lifts_its_suppressions() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let api = &workspace.api;
     ann.set(api, "email", "subscribed").await;
     let manual = json!({"channel": "email", "identifier": ann.email});
@@ -263,7 +263,7 @@ async fn clearing_a_bounce_validates_the_address_and_lifts_its_suppressions() {
 
 #[tokio::test]
 async fn clearing_bounces_restores_a_contact_without_consent() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let bounce = json!({"identifier": ann.email});
     workspace.api.post("/suppressions/hard-bounce", &bounce, 201).await;
     let email = channels(&workspace, &ann).await["email"].clone();

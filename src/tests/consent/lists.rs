@@ -11,7 +11,7 @@ use web::{
 use super::fixture::{self, Contact, archive, delete_with, list, tenant};
 use crate::kit::{Workspace, server};
 
-async fn annes() -> (Workspace, Contact) {
+async fn workspace_with_contact() -> (Workspace, Contact) {
     let workspace = Workspace::new().await;
     let ann = Contact::new(&workspace).await;
     (workspace, ann)
@@ -33,7 +33,7 @@ async fn memberships(workspace: &Workspace, ann: &Contact) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_subscription_answers_the_row_and_its_repeat_changes_nothing() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, false).await;
     let tenant = tenant(workspace.id).await;
     let body = json!({"channel": "email", "source": "import", "consentText": "Yes."});
@@ -56,7 +56,7 @@ async fn a_subscription_answers_the_row_and_its_repeat_changes_nothing() {
 
 #[tokio::test]
 async fn one_list_has_a_membership_for_each_channel() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, false).await;
     // The list is for email; memberships of other channels are taken all the same.
     for channel in ["email", "sms", "whatsapp", "push", "viber"] {
@@ -73,7 +73,7 @@ async fn one_list_has_a_membership_for_each_channel() {
 
 #[tokio::test]
 async fn a_list_opt_out_is_stored_and_only_a_subscription_reverts_it() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let (one, two) = (list(workspace.id, false).await, list(workspace.id, false).await);
     subscribe(&workspace, &ann, one, json!({"channel": "email"})).await;
     unsubscribe(&workspace, &ann, one, json!({"channel": "email", "source": "form"})).await;
@@ -97,7 +97,7 @@ async fn a_list_opt_out_is_stored_and_only_a_subscription_reverts_it() {
 
 #[tokio::test]
 async fn a_subscription_lifts_consent_suppressions_of_that_list_only() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let api = &workspace.api;
     let (one, two) = (list(workspace.id, false).await, list(workspace.id, false).await);
     for (list, reason) in [(one, "manual"), (one, "unsubscribe"), (two, "manual")] {
@@ -114,7 +114,7 @@ async fn a_subscription_lifts_consent_suppressions_of_that_list_only() {
 
 #[tokio::test]
 async fn an_unknown_list_is_404_and_an_archived_one_accepts_opt_outs() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let other = Workspace::new().await;
     let (theirs, archived) = (list(other.id, false).await, list(workspace.id, false).await);
     subscribe(&workspace, &ann, archived, json!({"channel": "email"})).await;
@@ -134,7 +134,7 @@ async fn an_unknown_list_is_404_and_an_archived_one_accepts_opt_outs() {
 
 #[tokio::test]
 async fn every_field_of_the_wrong_type_is_named_once_in_order() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let path = ann.path(&format!("/lists/{}", list(workspace.id, false).await));
     let wrong = json!({"channel": 1, "source": 2, "consentText": 3});
     let answer = workspace.api.post(&path, &wrong, 400).await;
@@ -176,7 +176,7 @@ fn now() -> Timestamp {
 
 #[tokio::test]
 async fn a_form_on_a_double_opt_in_list_is_pending_until_confirmed() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, true).await;
     let tenant = tenant(workspace.id).await;
     let body = json!({"channel": "email", "source": "form", "consentText": "Yes, weekly."});
@@ -211,7 +211,7 @@ async fn a_form_on_a_double_opt_in_list_is_pending_until_confirmed() {
 
 #[tokio::test]
 async fn only_forms_on_double_opt_in_lists_are_pending() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let (strict, open) = (list(workspace.id, true).await, list(workspace.id, false).await);
     for (list, source, expected) in [
         (strict, "form", "pending"),
@@ -231,7 +231,7 @@ async fn only_forms_on_double_opt_in_lists_are_pending() {
 
 #[tokio::test]
 async fn a_later_opt_out_overrides_the_confirmation_link() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, true).await;
     let form = json!({"channel": "email", "source": "form"});
     let pending = subscribe(&workspace, &ann, list, form.clone()).await;
@@ -251,7 +251,7 @@ async fn a_later_opt_out_overrides_the_confirmation_link() {
 
 #[tokio::test]
 async fn a_confirmation_link_is_valid_for_seven_days_and_one_purpose() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, true).await;
     let pending =
         subscribe(&workspace, &ann, list, json!({"channel": "email", "source": "form"})).await;
@@ -272,7 +272,7 @@ async fn a_confirmation_link_is_valid_for_seven_days_and_one_purpose() {
 
 #[tokio::test]
 async fn a_confirmation_link_without_a_pending_request_confirms_nothing() {
-    let (workspace, ann) = annes().await;
+    let (workspace, ann) = workspace_with_contact().await;
     let list = list(workspace.id, true).await;
     let link = ConfirmSubscription {
         workspace: workspace.id,

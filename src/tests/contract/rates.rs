@@ -99,7 +99,7 @@ impl Peer {
     /// Asks with keys that do not exist until they are not looked up any more, and with a key that does in between.
     async fn exhaust(&self, known: &str) -> (HeaderMap, Value) {
         for failed in 0..1_000 {
-            let (status, headers, body) = self.ask(&invented("mr")).await;
+            let (status, headers, body) = self.ask(&unknown_key("mr")).await;
             if status == 429 {
                 assert!(failed >= FAILURES, "{failed}");
                 return (headers, body);
@@ -112,7 +112,7 @@ impl Peer {
 }
 
 /// A key of the right form that does not exist.
-fn invented(prefix: &str) -> String {
+fn unknown_key(prefix: &str) -> String {
     let text = || uuid::Uuid::new_v4().simple().to_string();
     format!("{prefix}_{}_{:A<43}", &text()[..12], text())
 }
@@ -140,11 +140,11 @@ async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
         }
         assert_eq!(status, 200);
         assert!(unseen.len() < 100, "a key that is not known yet is looked up without end");
-        one.ask(&invented("mr")).await;
+        one.ask(&unknown_key("mr")).await;
     }
     let refused = async || {
         for _ in 0..100 {
-            if one.track(&invented("mrs")).await.0 == 429 {
+            if one.track(&unknown_key("mrs")).await.0 == 429 {
                 return true;
             }
         }
@@ -157,13 +157,13 @@ async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
     let fresh = unseen.pop().unwrap();
     assert_eq!(other.ask(&fresh).await.0, 200);
     assert_eq!(one.ask(&fresh).await.0, 200);
-    assert_eq!(other.ask(&invented("mr")).await.0, 401);
+    assert_eq!(other.ask(&unknown_key("mr")).await.0, 401);
     // Addresses of one IPv6 network are one peer.
     Peer("2001:db8:1::1").exhaust(&known).await;
     let neighbour = Peer("2001:db8:1::2");
     let mut statuses = Vec::new();
     while statuses.len() < FAILURES / 2 && statuses.last() != Some(&429) {
-        statuses.push(neighbour.ask(&invented("mr")).await.0);
+        statuses.push(neighbour.ask(&unknown_key("mr")).await.0);
     }
     assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
 

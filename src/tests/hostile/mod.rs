@@ -103,7 +103,7 @@ async fn metric(server: &Sender, name: &str, containing: &str) -> f64 {
         .sum()
 }
 
-async fn withstands(kind: Kind, connections: usize, sources: &[&str]) {
+async fn good_caller_is_unaffected(kind: Kind, connections: usize, sources: &[&str]) {
     let (server, _turn) = server().await;
     if may_open(connections) {
         good_caller_is_served(server, &kind, connections, sources).await;
@@ -112,12 +112,12 @@ async fn withstands(kind: Kind, connections: usize, sources: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promised_bodies_that_never_arrive() {
-    withstands(Kind::Promise, CONNECTIONS, TWO).await;
+    good_caller_is_unaffected(Kind::Promise, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_stop_halfway() {
-    withstands(Kind::HalfBody, CONNECTIONS, TWO).await;
+    good_caller_is_unaffected(Kind::HalfBody, CONNECTIONS, TWO).await;
     let (server, _turn) = server().await;
     eventually("the memory was given back", async || {
         let used = metric(server, "millrace_http_body_used_bytes", "public").await;
@@ -128,12 +128,12 @@ async fn bodies_that_stop_halfway() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_sent_byte_by_byte() {
-    withstands(Kind::Dribble, CONNECTIONS, TWO).await;
+    good_caller_is_unaffected(Kind::Dribble, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_up_to_the_cap_of_one_peer() {
-    withstands(Kind::Silent, CONNECTIONS, ONE).await;
+    good_caller_is_unaffected(Kind::Silent, CONNECTIONS, ONE).await;
     let (server, _turn) = server().await;
     if may_open(CONNECTIONS) {
         assert!(metric(server, "millrace_http_connections_closed_total", "peer_cap").await > 0.0);
@@ -142,7 +142,7 @@ async fn idle_connections_up_to_the_cap_of_one_peer() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_up_to_the_cap_of_the_server() {
-    withstands(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
+    good_caller_is_unaffected(Kind::Silent, 2 * CONNECTIONS, FOUR).await;
     let (server, _turn) = server().await;
     if may_open(2 * CONNECTIONS) {
         assert!(metric(server, "millrace_http_connections_closed_total", "\"cap\"").await > 0.0);
@@ -154,22 +154,22 @@ async fn idle_connections_up_to_the_cap_of_the_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_connections_without_requests() {
-    withstands(Kind::Preface, 2 * CONNECTIONS, FOUR).await;
+    good_caller_is_unaffected(Kind::Preface, 2 * CONNECTIONS, FOUR).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn request_heads_sent_byte_by_byte() {
-    withstands(Kind::SlowHead, 2 * CONNECTIONS, FOUR).await;
+    good_caller_is_unaffected(Kind::SlowHead, 2 * CONNECTIONS, FOUR).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_with_unknown_keys() {
-    withstands(Kind::BadKeys, CONNECTIONS, TWO).await;
+    good_caller_is_unaffected(Kind::BadKeys, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn links_with_forged_signatures() {
-    withstands(Kind::BadTokens, CONNECTIONS, TWO).await;
+    good_caller_is_unaffected(Kind::BadTokens, CONNECTIONS, TWO).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

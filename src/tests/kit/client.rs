@@ -108,7 +108,7 @@ async fn answered(request: reqwest::RequestBuilder) -> (StatusCode, Answer) {
     let answer = http.execute(request).await.unwrap();
     let (status, headers) = (answer.status(), answer.headers().clone());
     let text = answer.text().await.unwrap();
-    described::demand(Seen {
+    described::require_described(Seen {
         method: &method,
         path: &path,
         status,

@@ -44,7 +44,7 @@ pub(super) struct Seen<'a> {
 /// Fails the test when the answer is not one that the description has for its operation: an operation or a
 /// status that is not described, another content type, or a body that breaks the schema or has a field that the
 /// schema does not know.
-pub(super) fn demand(seen: Seen<'_>) {
+pub(super) fn require_described(seen: Seen<'_>) {
     static DESCRIPTION: LazyLock<Description> = LazyLock::new(Description::new);
     let is_left_out = UNDESCRIBED.iter().any(|path| seen.path.starts_with(path));
     // What these two answer follows from the other methods.

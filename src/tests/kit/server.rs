@@ -84,7 +84,7 @@ pub(crate) fn server() -> &'static TestServer {
 
 fn start() -> TestServer {
     let mut settings = settings(&data_dir("shared"), &[]);
-    callbacks::fixture::hear(&mut settings);
+    callbacks::fixture::configure_callbacks(&mut settings);
     run(settings, Clock::system())
 }
 

@@ -148,7 +148,7 @@ struct Address {
 }
 
 impl Address {
-    async fn leading_to(port: u16) -> Self {
+    async fn forwarding_to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let target = Arc::new(AtomicU16::new(port));
@@ -167,7 +167,7 @@ impl Address {
         Self { port: address.port(), target }
     }
 
-    fn lead_to(&self, port: u16) {
+    fn forward_to(&self, port: u16) {
         self.target.store(port, Ordering::Relaxed);
     }
 }
@@ -205,7 +205,7 @@ async fn writes_are_refused_until_the_standby_is_promoted_and_then_succeed() {
     let first = Postgres::start(&programs, &first_folder, first_port);
     let mut in_first = first.connect().await;
     let second = Postgres::start(&programs, &second_folder, second_port);
-    let address = Address::leading_to(first_port).await;
+    let address = Address::forwarding_to(first_port).await;
 
     let mut settings = settings(&folder.join("server"), &[]);
     let url = format!("postgres://millrace@127.0.0.1:{}/postgres", address.port);
@@ -231,7 +231,7 @@ async fn writes_are_refused_until_the_standby_is_promoted_and_then_succeed() {
     // The first takes no writes any more; the address leads to the second, which takes none yet.
     in_first.execute("alter system set default_transaction_read_only = on").await.unwrap();
     in_first.execute("select pg_reload_conf()").await.unwrap();
-    address.lead_to(second_port);
+    address.forward_to(second_port);
     eventually("writes are refused", || async {
         (!is_saved(&client, "before the failover").await).then_some(())
     })

@@ -140,7 +140,7 @@ async fn with_triggered_campaigns_a_frozen_postgres_drops_their_oldest_events_fi
     until_readiness(&process.admin_url, "", 200).await;
     let before = entered().await;
     client.post("/events/track", &event, 200).await;
-    eventually("events set it off again", || async { (entered().await > before).then_some(()) })
+    eventually("events trigger it again", || async { (entered().await > before).then_some(()) })
         .await;
     assert!(process.stop().await.success());
 }

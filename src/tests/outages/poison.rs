@@ -82,7 +82,7 @@ async fn triggers_skip_an_event_that_panics_and_continue() {
     drop(spool);
 
     let (process, _) = Process::start(&folder, &environment).await;
-    eventually("the event after it sets the campaign off", || async {
+    eventually("the event after it triggers the campaign", || async {
         let entered = metric(&process.admin_url, "millrace_trigger_entries_total").await;
         (entered >= 1.0).then_some(())
     })

@@ -252,7 +252,7 @@ async fn the_command_line_prints_token_secrets_and_keeps_keys() {
 }
 
 /// Signs `{"sub": …, "exp": …}` as the README of the SDK does it.
-async fn minted_by(program: &str, script: &str, secret: &str, user: &str) -> Option<String> {
+async fn token_made_by(program: &str, script: &str, secret: &str, user: &str) -> Option<String> {
     let output = tokio::process::Command::new(program)
         .args([if program == "node" { "-e" } else { "-c" }, script])
         .env("MILLRACE_SDK_SECRET", secret)
@@ -282,7 +282,7 @@ async fn the_readme_examples_create_valid_user_tokens() {
     let node = example("js") + "\nconsole.log(userToken(process.env.USER_ID))";
     let python = example("python") + "\nprint(user_token(os.environ[\"USER_ID\"]))";
     for (program, script) in [("node", node), ("python3", python)] {
-        if let Some(token) = minted_by(program, &script, &device.secret, &ann).await {
+        if let Some(token) = token_made_by(program, &script, &device.secret, &ann).await {
             assert_eq!(status(&device, &token, &ann).await, 200, "{program}: {token}");
         }
     }

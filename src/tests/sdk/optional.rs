@@ -195,7 +195,7 @@ async fn an_address_gets_three_confirmations_a_day_and_a_suppressed_one_none() {
         }
     }
     // All that is to be asked has been looked at once nothing waits to be.
-    eventually("everybody was looked at", || async {
+    eventually("every profile was checked", || async {
         let (db, workspace) = (shop.open.server.db(), shop.id.uuid());
         let work = async move {
             sqlx::query_scalar::<_, i64>(
@@ -383,7 +383,7 @@ async fn a_trusted_sdk_event_triggers_campaigns() {
     call(&shop.api, &campaign, "send", 200).await;
     let event = json!({"userId": ann, "eventName": "Signed Up", "clientEventId": "e1"});
     shop.app.post("/v1/track", &event, 200).await;
-    eventually("it has set the campaign off", || async {
+    eventually("it has triggered the campaign", || async {
         let to = format!("{ann}@example.test");
         shop.open.mail.taken().iter().any(|it| it.to.contains(&to)).then_some(())
     })

@@ -57,7 +57,7 @@ async fn an_sdk_event_triggers_no_campaign() {
     device.post("/v1/track", &event("from-app"), 200).await;
     workspace.api.post("/events/track", &event("from-server"), 200).await;
     // Events are looked at in the order they came in.
-    let entered = eventually("the server's event has set it off", || async {
+    let entered = eventually("the server's event has triggered it", || async {
         let (db, workspace) = (server().db(), workspace.id.uuid());
         let work = async move {
             sqlx::query_scalar::<_, String>(

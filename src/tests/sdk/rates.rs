@@ -64,11 +64,11 @@ async fn sdk_rates_apply_per_peer_and_per_key() {
     assert_eq!(headers["access-control-allow-origin"], "*", "pages can read it");
     assert_eq!(track(&one, "192.0.2.2").await.0, 200, "another peer has its own");
     let unknown = Client::new(&server.url, None);
-    let invented = unknown.request(Method::POST, "/v1/track").header("x-sdk-key", "mrs_x_y");
-    let invented = invented.header("x-forwarded-for", "192.0.2.1").json(&event);
+    let unknown_key = unknown.request(Method::POST, "/v1/track").header("x-sdk-key", "mrs_x_y");
+    let unknown_key = unknown_key.header("x-forwarded-for", "192.0.2.1").json(&event);
     let (mut tries, mut invented_status) = (0, 0);
     while tries < 5 && invented_status != 429 {
-        invented_status = invented.try_clone().unwrap().send().await.unwrap().status().as_u16();
+        invented_status = unknown_key.try_clone().unwrap().send().await.unwrap().status().as_u16();
         tries += 1;
     }
     assert_eq!(invented_status, 429, "before the key is looked at");

@@ -81,19 +81,19 @@ impl Clocked {
 
     /// Lets so much time pass.
     pub(super) async fn pass(&self, ms: i64) {
-        self.land().await;
+        self.await_in_flight().await;
         SHARED.hand.advance_ms(ms);
     }
 
-    /// Goes on to a moment, which must be ahead.
-    pub(super) async fn go_to(&self, at: Timestamp) {
+    /// Advances to a moment, which must be ahead.
+    pub(super) async fn advance_to(&self, at: Timestamp) {
         assert!(at >= self.now(), "time does not go back");
-        self.land().await;
+        self.await_in_flight().await;
         SHARED.hand.set(at);
     }
 
     /// Waits until nothing is in flight: after a jump of time its events would be recorded at the wrong time.
-    pub(super) async fn land(&self) {
+    pub(super) async fn await_in_flight(&self) {
         eventually("nothing is in flight", async || {
             let sql =
                 "select id from message where workspace_id = $1 and status = 'sending' limit 1";
@@ -125,7 +125,7 @@ impl Clocked {
 
     /// Waits until messages that were due by now have been looked at: until others that were made due after
     /// them have left, and others after those.
-    pub(super) async fn glance(&self) {
+    pub(super) async fn process_due(&self) {
         for _ in 0..2 {
             let id = unique("glance");
             let body = json!({"externalId": id, "email": format!("{id}@example.test")});

@@ -28,9 +28,9 @@ fn push() -> Value {
 }
 
 /// People whose calls take long.
-async fn patient(clocked: &Clocked) -> Cohort {
+async fn slow_recipients(clocked: &Clocked) -> Cohort {
     let cohort = Cohort::new(&clocked.api, PEOPLE, "patient").await;
-    clocked.log.keep_waiting(&cohort.ids, LONG);
+    clocked.log.delay(&cohort.ids, LONG);
     cohort
 }
 
@@ -63,14 +63,14 @@ async fn reported(clocked: &Clocked, id: &str, sent: usize, failed: usize) {
 async fn a_deferred_message_is_sent_once_later_and_counts_once_against_caps() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
-    let cohort = patient(&clocked).await;
+    let cohort = slow_recipients(&clocked).await;
     let first = cohort.send(api, &push()).await;
     until(api, &first, "completed").await;
     assert_eq!(log.once(&first), cohort.at(0..PEOPLE), "each recipient is called exactly once");
     reported(&clocked, &first, PEOPLE, 0).await;
 
     // What was put back took nothing off the cap that was not counted, and left nothing counted twice.
-    log.keep_waiting(&cohort.ids, Duration::ZERO);
+    log.delay(&cohort.ids, Duration::ZERO);
     let second = cohort.send(api, &push()).await;
     until(api, &second, "completed").await;
     assert!(log.of(&second).is_empty(), "one in a day is the cap");
@@ -85,11 +85,11 @@ async fn a_deferred_message_is_sent_once_later_and_counts_once_against_caps() {
 async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
-    let cohort = patient(&clocked).await;
+    let cohort = slow_recipients(&clocked).await;
     let id = cohort.send(api, &push()).await;
     eventually("it begins", async || (log.of(&id).len() == CALLS).then_some(())).await;
     call(api, &id, "pause").await;
-    clocked.land().await;
+    clocked.await_in_flight().await;
     let halted = log.once(&id).len();
     // Those of the batch that was under way, and of another if it began before the pause did.
     assert!(halted == CALLS || halted == 2 * CALLS, "{halted} of a batch of {PEOPLE} were called");
@@ -97,9 +97,9 @@ async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
                   where workspace_id = $1 and purpose = 'campaign' and status = 'queued'";
     assert_eq!(clocked.sql(queued).await, (PEOPLE - halted) as u64, "the others wait again");
     clocked.pass(60 * SECOND).await;
-    clocked.glance().await;
+    clocked.process_due().await;
     assert_eq!(log.once(&id).len(), halted, "nothing leaves while it is paused");
-    log.keep_waiting(&cohort.ids, Duration::ZERO);
+    log.delay(&cohort.ids, Duration::ZERO);
     call(api, &id, "resume").await;
     until(api, &id, "completed").await;
     assert_eq!(log.once(&id), cohort.at(0..PEOPLE), "each recipient is called exactly once");
@@ -110,14 +110,14 @@ async fn deferred_messages_stay_queued_while_the_campaign_is_paused() {
 async fn a_deferred_message_does_not_count_as_an_attempt() {
     let clocked = clocked().await;
     let (api, log) = (&clocked.api, clocked.log);
-    let cohort = patient(&clocked).await;
+    let cohort = slow_recipients(&clocked).await;
     log.refuse(cohort.ids.iter().cloned(), StatusCode::SERVICE_UNAVAILABLE);
     let id = cohort.send(api, &push()).await;
     for tried in 1..=ATTEMPTS {
         let calls = || log.of(&id).len();
         eventually("all are tried", async || (calls() == PEOPLE * tried).then_some(())).await;
         // From the second time on they are in a hurry: what was put back is known by then.
-        log.keep_waiting(&cohort.ids, Duration::ZERO);
+        log.delay(&cohort.ids, Duration::ZERO);
         clocked.pass((5 * SECOND / 4) << (tried - 1)).await;
     }
     until(api, &id, "completed").await;

@@ -35,7 +35,7 @@ pub(super) struct Call {
     pub(super) at: std::time::Instant,
 }
 
-/// What a gateway has seen, whom it refuses, and whom it keeps waiting.
+/// Calls a gateway received, recipients it refuses, and recipients it answers late.
 #[derive(Debug, Default)]
 struct Seen {
     calls: Vec<Call>,
@@ -66,7 +66,7 @@ impl Log {
     }
 
     /// Has calls for these people answered no sooner than after so long from now on; after nothing, at once.
-    pub(super) fn keep_waiting(&self, ids: &[String], time: Duration) {
+    pub(super) fn delay(&self, ids: &[String], time: Duration) {
         self.0.lock().kept_waiting.extend(ids.iter().map(|id| (id.clone(), time)));
     }
 
@@ -76,7 +76,7 @@ impl Log {
     }
 
     /// Has calls for these people answered, those that are held and those that come.
-    pub(super) fn let_go(&self, ids: &[String]) {
+    pub(super) fn release(&self, ids: &[String]) {
         let mut seen = self.0.lock();
         seen.held.retain(|id| !ids.contains(id));
         seen.released.notify_waiters();

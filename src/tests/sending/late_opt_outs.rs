@@ -35,7 +35,7 @@ async fn an_opt_out_during_a_batch_sends_nothing_and_is_not_counted() {
     for other in &others {
         consent(api, other, "push", "unsubscribed").await;
     }
-    log.let_go(&cohort.ids);
+    log.release(&cohort.ids);
     until(api, &id, "completed").await;
     assert_eq!(log.once(&id), called, "the others opted out before their turn came");
     eventually("they are reported as skipped", async || {

@@ -22,7 +22,7 @@ async fn a_send_can_be_paused_resumed_and_cancelled() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(log.once(&id).len(), halted, "nothing leaves while it is paused");
     call(api, &id, "resume").await;
-    eventually("it goes on", async || (log.of(&id).len() >= halted + 10).then_some(())).await;
+    eventually("it continues", async || (log.of(&id).len() >= halted + 10).then_some(())).await;
     call(api, &id, "cancel").await;
     tokio::time::sleep(IN_FLIGHT).await;
     let cancelled = log.once(&id).len();

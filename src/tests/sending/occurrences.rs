@@ -48,7 +48,7 @@ async fn a_recurring_campaign_runs_for_its_occurrences_or_until_stopped() {
     clocked.settle().await;
     assert!(log.of(&twice).is_empty(), "not before its time");
     let first = clocked.next(9 * HOUR);
-    clocked.go_to(first).await;
+    clocked.advance_to(first).await;
     settled(&clocked, &twice, 1, 3).await;
     settled(&clocked, &stopped, 1, 3).await;
     assert_eq!(log.once(&twice), cohort.at(0..3));
@@ -87,7 +87,7 @@ async fn a_failed_recurring_campaign_repeats_its_last_occurrence_and_continues()
     let last = daily(&json!({"endDate": due.to_string()[..10]}));
     let ids = [cohort.send(api, &daily(&json!({}))).await, cohort.send(api, &last).await];
     log.refuse(cohort.ids.iter().cloned(), StatusCode::UNAUTHORIZED);
-    clocked.go_to(due).await;
+    clocked.advance_to(due).await;
     for id in &ids {
         until(api, id, "failed").await;
     }
@@ -103,7 +103,7 @@ async fn a_failed_recurring_campaign_repeats_its_last_occurrence_and_continues()
     until(api, ends, "completed").await;
     let next = until(api, goes_on, "active").await;
     assert_eq!(next["nextSendAt"], clocked.next(9 * HOUR).to_string());
-    clocked.go_to(clocked.next(9 * HOUR)).await;
+    clocked.advance_to(clocked.next(9 * HOUR)).await;
     settled(&clocked, goes_on, 2, MANY).await;
     call(api, goes_on, "stop-recurring").await;
     assert_eq!(log.of(ends).iter().filter(|call| call.is_taken).count(), MANY);
@@ -138,7 +138,7 @@ async fn resending_follows_the_re_entry_policy() {
     // For four the week is over, for the one who came later it is not.
     clocked.pass(4 * DAY + MINUTE).await;
     again([5, 4, 0]).await;
-    // A message is only once anybody's, however often it is sent again.
+    // A recipient gets a message once, however often it is resent.
     for id in &ids {
         let calls = log.of(id);
         let messages: BTreeSet<&str> = calls.iter().map(|it| it.message.as_str()).collect();

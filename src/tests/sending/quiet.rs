@@ -34,7 +34,7 @@ async fn quiet_hours_delay_a_message_to_the_recipients_local_morning() {
         ids.push(id);
     }
     let evening = clocked.next(20 * HOUR);
-    clocked.go_to(evening).await;
+    clocked.advance_to(evening).await;
     let id = cohort
         .send(
             api,
@@ -52,11 +52,11 @@ async fn quiet_hours_delay_a_message_to_the_recipients_local_morning() {
     called(&expected).await;
     for (at, (after, _)) in people.iter().enumerate().take(4) {
         let morning = kernel::Timestamp::from_millis(evening.millis() + after);
-        clocked.go_to(kernel::Timestamp::from_millis(morning.millis() - 1)).await;
-        clocked.glance().await;
+        clocked.advance_to(kernel::Timestamp::from_millis(morning.millis() - 1)).await;
+        clocked.process_due().await;
         called(&expected).await;
         // Within five minutes, so that not all of a country wake at once.
-        clocked.go_to(kernel::Timestamp::from_millis(morning.millis() + 5 * MINUTE)).await;
+        clocked.advance_to(kernel::Timestamp::from_millis(morning.millis() + 5 * MINUTE)).await;
         expected.push(ids[at].clone());
         called(&expected).await;
     }

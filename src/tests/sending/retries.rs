@@ -50,7 +50,7 @@ async fn a_provider_fault_fails_the_campaign_and_a_retry_reaches_each_recipient_
     assert!(failed["failureReason"].as_str().unwrap().contains(" 401: "), "{failed}");
 
     log.take(&refused);
-    // Halted at once, before anything was made of it, it is a retry all the same when it goes on.
+    // Halted at once, before anything was made of it, resuming it is still a retry.
     for step in ["retry", "pause", "resume"] {
         call(api, &id, step).await;
     }
@@ -110,7 +110,7 @@ async fn transient_failures_are_retried_six_times_with_growing_pauses() {
         eventually("they are tried", async || (calls() == 2 * tried).then_some(())).await;
         let least = (3 * SECOND / 4) << (tried - 1);
         clocked.pass(least - 1).await;
-        clocked.glance().await;
+        clocked.process_due().await;
         assert_eq!(calls(), 2 * tried, "nothing is retried before its time");
         clocked.pass(least).await;
     }
@@ -134,7 +134,7 @@ async fn retries_honour_retry_after() {
     eventually("it is asked", async || (log.of(&id).len() == 1).then_some(())).await;
     // By itself it would be a second and a quarter at most.
     clocked.pass(2 * SECOND - 1).await;
-    clocked.glance().await;
+    clocked.process_due().await;
     assert_eq!(log.of(&id).len(), 1);
     clocked.pass(1).await;
     until(api, &id, "completed").await;
@@ -159,9 +159,9 @@ async fn messages_deferred_for_three_days_are_dropped() {
     eventually("another leaves", async || (log.of(&id).len() == 2).then_some(())).await;
     // Halted, so that no sender that looked at the clock before acts after: what it finds is in time for it.
     call(api, &id, "pause").await;
-    clocked.glance().await;
+    clocked.process_due().await;
     clocked.pass(SECOND).await;
-    // Of neither anything is left to be sent when it goes on.
+    // Neither has messages left to send after it is resumed.
     call(api, &id, "resume").await;
     call(api, &later, "resume").await;
     for (id, sent) in [(&id, 2), (&later, 1)] {

@@ -19,7 +19,7 @@ const PEOPLE: usize = 320;
 const ALL: usize = 800;
 
 /// A campaign of two variants that are tried on half of the people for four hours.
-fn tried(besides: &Value) -> Value {
+fn trial_campaign(besides: &Value) -> Value {
     let mut config = json!({
         "testPercentage": 50, "testDurationHours": 4, "winnerMetric": "click_rate", "minSamplePerVariant": 20,
     });
@@ -87,7 +87,7 @@ async fn reported_calls(clocked: &Clocked, id: &str, people: usize) -> Vec<Call>
     calls
 }
 
-/// Waits until the trial's own messages have left: everybody else's wait.
+/// Waits until the trial's own messages have left: the other recipients wait.
 async fn trial(clocked: &Clocked, id: &str) -> Vec<Call> {
     eventually("the trial begins", async || (!clocked.log.of(id).is_empty()).then_some(())).await;
     clocked.drain().await;
@@ -101,20 +101,21 @@ async fn trial(clocked: &Clocked, id: &str) -> Vec<Call> {
 async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, PEOPLE, "trial").await;
-    let id = cohort.send(&clocked.api, &tried(&json!({}))).await;
+    let id = cohort.send(&clocked.api, &trial_campaign(&json!({}))).await;
     let others = Cohort::new(&clocked.api, PEOPLE, "trial").await;
-    let none = others.send(&clocked.api, &tried(&json!({"ifInconclusive": "stop"}))).await;
-    let tried = trial(&clocked, &id).await;
+    let none = others.send(&clocked.api, &trial_campaign(&json!({"ifInconclusive": "stop"}))).await;
+    let trial_campaign = trial(&clocked, &id).await;
     let unwon = trial(&clocked, &none).await.len();
-    let before = given(&tried);
+    let before = given(&trial_campaign);
     assert_eq!(before.values().collect::<BTreeSet<_>>().len(), 2, "both are tried");
-    let better: Vec<Call> = tried.iter().filter(|call| call.variant == "b").cloned().collect();
+    let better: Vec<Call> =
+        trial_campaign.iter().filter(|call| call.variant == "b").cloned().collect();
     click(&clocked, &id, &better, better.len()).await;
 
     clocked.pass(4 * HOUR - SECOND).await;
-    clocked.glance().await;
+    clocked.process_due().await;
     assert_eq!(phase(&clocked, &id, "testing").await["winnerVariantId"], json!(null));
-    assert_eq!(clocked.log.of(&id).len(), tried.len(), "the others wait");
+    assert_eq!(clocked.log.of(&id).len(), trial_campaign.len(), "the others wait");
     clocked.pass(SECOND).await;
     assert_eq!(phase(&clocked, &id, "winner_sent").await["winnerVariantId"], "b");
     phase(&clocked, &none, "inconclusive").await;
@@ -143,7 +144,7 @@ async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
 async fn ending_a_trial_by_hand_sends_the_winner_to_waiting_recipients_at_once() {
     let clocked = clocked().await;
     let cohort = Cohort::new(&clocked.api, PEOPLE, "named").await;
-    let manual = tried(&json!({"winnerSelection": "manual"}));
+    let manual = trial_campaign(&json!({"winnerSelection": "manual"}));
     let (early, late) =
         (cohort.send(&clocked.api, &manual).await, cohort.send(&clocked.api, &manual).await);
     let before = given(&trial(&clocked, &early).await);
@@ -158,11 +159,11 @@ async fn ending_a_trial_by_hand_sends_the_winner_to_waiting_recipients_at_once()
         assert_eq!(variant, before.get(&person).map_or("a", String::as_str));
     }
     // By itself it does not end, however long it takes.
-    let tried = clocked.log.of(&late).len();
+    let trial_campaign = clocked.log.of(&late).len();
     clocked.pass(9 * HOUR).await;
-    clocked.glance().await;
+    clocked.process_due().await;
     phase(&clocked, &late, "testing").await;
-    assert_eq!(clocked.log.of(&late).len(), tried);
+    assert_eq!(clocked.log.of(&late).len(), trial_campaign);
     clocked.api.post(&format!("/campaigns/{late}/select-winner"), &winner, 200).await;
     phase(&clocked, &late, "winner_sent").await;
     clocked.pass(MINUTE).await;
@@ -177,7 +178,7 @@ async fn arms(clocked: &Clocked, id: &str) -> Value {
 
 /// Waits until a campaign that learns was last brought up to date now. Messages that waited for that may leave at
 /// once, or a second later.
-async fn learnt(clocked: &Clocked, id: &str) -> Value {
+async fn learning_state(clocked: &Clocked, id: &str) -> Value {
     let now = clocked.now().to_string();
     eventually("it has learnt", async || {
         let stats = arms(clocked, id).await;
@@ -285,7 +286,7 @@ async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
 
     clocked.pass(15 * MINUTE).await;
     looks.push(json!(clocked.now().to_string()));
-    let known = learnt(&clocked, id).await;
+    let known = learning_state(&clocked, id).await;
     assert_eq!((&known["status"], moments(&known)), (&json!("learning"), looks.clone()));
     let share = |stats: &Value| stats["arms"][1]["allocation"].as_f64().unwrap();
     assert!(share(&known) > 0.85, "{known}");
@@ -300,14 +301,14 @@ async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
     halted(&clocked, (id, &known), &second, won).await;
     // It goes on just as another epoch begins, and learns at once; no reward window has ended.
     looks.push(json!(clocked.now().to_string()));
-    learnt(&clocked, id).await;
+    learning_state(&clocked, id).await;
     clocked.pass(MINUTE).await;
     let third = wave(second.len()).await;
     adds_up(&arms(&clocked, id).await, earned(&third, won, 0));
     // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
     clocked.pass(2 * HOUR - MINUTE).await;
     looks.push(json!(clocked.now().to_string()));
-    learnt(&clocked, id).await;
+    learning_state(&clocked, id).await;
     clocked.pass(MINUTE).await;
     until(&clocked.api, id, "completed").await;
     assert_eq!(clocked.log.taken(id).len(), ALL, "everyone once");
@@ -317,12 +318,12 @@ async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
     assert_eq!(moments(&stats), looks, "once an epoch, and not while it was halted");
 }
 
-/// Halts a campaign that learns until an epoch begins, and goes on: meanwhile it forgets nothing, and nothing
+/// Pauses a learning campaign until an epoch begins, and resumes it: meanwhile it forgets nothing, and nothing
 /// leaves.
 async fn halted(clocked: &Clocked, (id, known): (&str, &Value), left: &[Call], won: usize) {
     call(&clocked.api, id, "pause-rl").await;
     clocked.pass(14 * MINUTE).await;
-    clocked.glance().await;
+    clocked.process_due().await;
     let stats = arms(clocked, id).await;
     assert_eq!(stats["status"], "paused");
     for field in

@@ -107,7 +107,7 @@ async fn reserve_recipients_replace_skipped_and_failed_ones() {
     let fresh: Vec<String> =
         cohort.ids.iter().filter(|id| !capped.contains(*id)).cloned().collect();
     log.refuse(fresh[..10].iter().cloned(), StatusCode::BAD_REQUEST);
-    // Twenty are left to whom a message gets through.
+    // Twenty recipients are left who can be reached.
     for (limit, reached) in [(15, 15), (15, 5)] {
         let id = cohort.send(api, &push(json!({"maxSends": limit, "cadence": "per_send"}))).await;
         until(api, &id, "completed").await;

@@ -76,19 +76,19 @@ pub(crate) async fn start(folder: &str, settings: &[(&'static str, String)]) -> 
 
 impl Sender {
     /// What the gateway was handed of a message.
-    pub(crate) fn handed(&self, message: &str) -> Vec<Value> {
+    pub(crate) fn received(&self, message: &str) -> Vec<Value> {
         let log = self.log.0.lock();
         log.iter().filter(|call| call["messageId"] == message).cloned().collect()
     }
 
     /// What it was handed to an address.
-    pub(crate) fn handed_to(&self, to: &str) -> Vec<Value> {
+    pub(crate) fn received_at(&self, to: &str) -> Vec<Value> {
         self.log.0.lock().iter().filter(|call| call["to"] == to).cloned().collect()
     }
 
     /// Waits for a message.
     pub(crate) async fn arrived(&self, message: &str) -> Value {
-        eventually("the message arrives", async || self.handed(message).pop()).await
+        eventually("the message arrives", async || self.received(message).pop()).await
     }
 
     /// A new profile with an address and a number of its own.

@@ -32,7 +32,8 @@ pub(crate) async fn arrived(sender: &Sender) -> (String, String) {
     let campaign = api.post("/campaigns", &body, 201).await.json();
     let id = campaign["id"].as_str().unwrap().to_owned();
     api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
-    let mail = eventually("the mail arrives", async || sender.handed_to(&person.email).pop()).await;
+    let mail =
+        eventually("the mail arrives", async || sender.received_at(&person.email).pop()).await;
     (id, mail["message"]["html"].as_str().unwrap().to_owned())
 }
 
@@ -124,7 +125,7 @@ async fn a_short_link_redirects_like_the_long_one() {
     let id = campaign["id"].as_str().unwrap();
     api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
     let sms =
-        eventually("the message arrives", async || sender().await.handed_to(&person.phone).pop())
+        eventually("the message arrives", async || sender().await.received_at(&person.phone).pop())
             .await;
     let text = sms["message"]["body"].as_str().unwrap();
     let short = address(text, &format!("{url}/s/"));
@@ -233,7 +234,7 @@ async fn beyond_the_rate_short_links_redirect_and_unknown_codes_are_refused() {
     let id = campaign["id"].as_str().unwrap();
     api.post(&format!("/campaigns/{id}/send"), &json!({}), 200).await;
     let sms =
-        eventually("the message arrives", async || sender.handed_to(&person.phone).pop()).await;
+        eventually("the message arrives", async || sender.received_at(&person.phone).pop()).await;
     let short = address(sms["message"]["body"].as_str().unwrap(), &format!("{url}/s/"));
     for _ in 0..3 * BURST {
         let followed = fetched(&short, "198.51.100.1").await;

@@ -84,10 +84,10 @@ async fn a_pending_subscription_gets_a_confirmation_mail() {
     api.post(&path, &wish, 200).await;
     api.post(&path, &wish, 200).await;
     let asked = crate::kit::eventually("the contact is asked", async || {
-        sender().await.handed_to(&person.email).pop()
+        sender().await.received_at(&person.email).pop()
     })
     .await;
     let text = asked["message"]["text"].as_str().unwrap();
     assert!(text.contains(list["name"].as_str().unwrap()) && text.contains("/c/"), "{text}");
-    assert_eq!(sender().await.handed_to(&person.email).len(), 1, "asked once for two wishes");
+    assert_eq!(sender().await.received_at(&person.email).len(), 1, "asked once for two wishes");
 }

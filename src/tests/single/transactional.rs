@@ -149,7 +149,7 @@ async fn an_ineligible_recipient_is_skipped_with_the_reason() {
             "{answer}"
         );
         assert_eq!(answer["reason"], reason, "{answer}");
-        assert!(sender().await.handed(answer["messageId"].as_str().unwrap()).is_empty());
+        assert!(sender().await.received(answer["messageId"].as_str().unwrap()).is_empty());
     }
     let bounced = sender().await.person().await;
     let row = json!({"channel": "email", "identifier": bounced.email});
@@ -178,7 +178,7 @@ async fn concurrent_requests_with_one_idempotency_key_send_one_message() {
     assert!(!first[0].headers.contains_key("idempotent-replayed"));
     let id = ids.first().unwrap();
     sender().await.arrived(id).await;
-    assert_eq!(sender().await.handed_to(&person.email).len(), 1);
+    assert_eq!(sender().await.received_at(&person.email).len(), 1);
 
     body["message"]["subject"] = "Another".into();
     let refused = api.post(SEND, &body, 409).await.json();

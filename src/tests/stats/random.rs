@@ -165,7 +165,7 @@ impl Checked<'_> {
     }
 
     /// Events credited, messages with any, and money by currency.
-    fn achieved(
+    fn totals(
         &self,
         goal: Option<usize>,
         range: (i64, i64),
@@ -236,7 +236,7 @@ impl Checked<'_> {
         }
         let sent = count(&|it| it.is("sent"));
         for goal in 0..self.own.goals.len() {
-            let (parts, unique, _) = self.achieved(Some(goal), range, false);
+            let (parts, unique, _) = self.totals(Some(goal), range, false);
             let conversions = &report["conversionStats"];
             let found = if goal == 0 {
                 &conversions["primary"]
@@ -250,7 +250,7 @@ impl Checked<'_> {
             );
             assert!(near(&found["conversionRate"], unique as f64 / sent), "{found}");
         }
-        let (_, _, money) = self.achieved(None, range, false);
+        let (_, _, money) = self.totals(None, range, false);
         let (revenue, euros) = (&report["revenue"], money.get("EUR").copied().unwrap_or(0.0));
         assert_eq!(revenue["currency"], "EUR");
         assert!(
@@ -268,8 +268,8 @@ impl Checked<'_> {
             "{revenue} is not {money:?}"
         );
         let uplift = &report["uplift"];
-        let (_, treated, _) = self.achieved(Some(0), range, false);
-        let (_, held_out, _) = self.achieved(Some(0), range, true);
+        let (_, treated, _) = self.totals(Some(0), range, false);
+        let (_, held_out, _) = self.totals(Some(0), range, true);
         assert!(near(&uplift["treatment"]["conversions"], treated as f64), "{uplift}");
         assert!(near(&uplift["control"]["conversions"], held_out as f64), "{uplift}");
         assert!(near(&uplift["control"]["size"], count(&|it| it.is("control"))), "{uplift}");

@@ -9,7 +9,7 @@ use super::fixture::{
 };
 use crate::kit::Workspace;
 
-/// People to whom a campaign was sent, by their ids.
+/// Ids of people a campaign was sent to.
 async fn sent(workspace: &Workspace, campaign: Uuid, count: usize) -> Vec<String> {
     let (mut users, mut all) = (Vec::new(), Vec::new());
     for _ in 0..count {

@@ -78,9 +78,9 @@ impl Load {
         request.send().await.is_ok_and(|answer| answer.status().is_success())
     }
 
-    async fn grown(&self, by: usize) {
+    async fn grow_by(&self, by: usize) {
         let goal = self.acknowledged.lock().len() + by;
-        eventually("the load goes on", || async {
+        eventually("the load continues", || async {
             (self.acknowledged.lock().len() >= goal).then_some(())
         })
         .await;
@@ -106,13 +106,13 @@ async fn every_acknowledged_event_triggers_once_across_server_kills() {
     let clients: Vec<_> = (0..2).map(|_| tokio::spawn(load.clone().run())).collect();
     for _ in 0..KILLS {
         *load.target.lock() = Some(process.client(&key));
-        load.grown(300).await;
+        load.grow_by(300).await;
         process.kill();
         *load.target.lock() = None;
         (process, _) = Process::start(&folder, &[]).await;
     }
     *load.target.lock() = Some(process.client(&key));
-    load.grown(100).await;
+    load.grow_by(100).await;
     load.done.store(true, Ordering::Relaxed);
     for client in clients {
         client.await.unwrap();
@@ -120,7 +120,7 @@ async fn every_acknowledged_event_triggers_once_across_server_kills() {
     let acknowledged = load.acknowledged.lock().clone();
     let db = store(&folder, scratch.path()).await;
     for campaign in &campaigns {
-        let entered = eventually("every event set it off", || async {
+        let entered = eventually("every event triggered it", || async {
             let entered = all(db.clone(), campaign).await;
             let events: BTreeSet<&str> = entered.iter().map(|it| it.event.as_str()).collect();
             acknowledged.iter().all(|id| events.contains(id.as_str())).then_some(entered)

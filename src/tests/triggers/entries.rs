@@ -310,7 +310,7 @@ async fn a_thousand_concurrent_events_enter_a_thousand_profiles_once_each() {
     let campaign = launched(&workspace, json!({}), json!({})).await;
     let event = |name: &String| json!({"userId": name, "eventName": EVENT, "clientEventId": name});
     for some in names.chunks(500) {
-        // Everybody does it twice.
+        // Each profile does it twice.
         let events: Vec<Value> = some.iter().map(event).collect();
         let again: Vec<Value> =
             some.iter().map(|name| json!({"userId": name, "eventName": EVENT})).collect();

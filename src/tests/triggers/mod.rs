@@ -14,7 +14,7 @@ use crate::{
     kit::{Client, Workspace, eventually, server},
 };
 
-/// The event that sets campaigns off.
+/// The event that triggers campaigns.
 const EVENT: &str = "Signed Up";
 /// So many minutes messages of these campaigns stay where they can be looked at.
 const DELAY_MINUTES: i64 = 600;
@@ -114,7 +114,7 @@ async fn entered(campaign: &Value) -> Vec<Entered> {
 
 /// Waits until an event entered its campaign: then all that were tracked before it were processed.
 async fn until(campaign: &Value, event: &str) -> Vec<Entered> {
-    eventually("the event sets the campaign off", || async {
+    eventually("the event triggers the campaign", || async {
         let entered = entered(campaign).await;
         entered.iter().any(|entered| entered.event == event).then_some(entered)
     })

@@ -63,7 +63,7 @@ async fn this_release_runs_on_the_previous_releases_data_beside_it() {
     let stats = format!("/campaigns/{}/stats", march["id"].as_str().unwrap());
     client.get(&stats, 200).await;
 
-    // The other release goes on inserting what it names by its columns; a retry over there counts once.
+    // The other release continues inserting what it names by its columns; a retry over there counts once.
     previous.insert_as_the_previous("other-1").await;
     previous.insert_as_the_previous("web-1").await;
     let mut all = landed.to_vec();

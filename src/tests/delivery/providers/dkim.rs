@@ -20,7 +20,7 @@ const RSA: &str = "MIIBCgKCAQEApbuWqazWnJEHmc/sJ3IGj47nmzOLi+1oDKPT27mBNGyWDWQrf
 const ED25519_KEY: &str = "VgoFV4A873eAvq/JqYHVpFMFFtxMKgIMbjy+ybxddYc=";
 
 /// Every run of white space as one space, none at the end.
-fn squeezed(text: &str) -> String {
+fn collapse_spaces(text: &str) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         let is_space = matches!(letter, ' ' | '\t');
@@ -34,7 +34,7 @@ fn squeezed(text: &str) -> String {
 /// A field in its relaxed form.
 fn relaxed(name: &str, value: &str) -> String {
     let value = value.replace("\r\n", "");
-    format!("{}:{}", name.trim().to_lowercase(), squeezed(&value).trim_start())
+    format!("{}:{}", name.trim().to_lowercase(), collapse_spaces(&value).trim_start())
 }
 
 /// The tags of a signature by name.
@@ -59,7 +59,7 @@ fn is_signed(mail: &str) -> bool {
     }
     let (signature_name, signature) = fields.remove(0);
     assert_eq!(signature_name, "DKIM-Signature", "what signs a mail goes before it");
-    let lines: Vec<String> = body.split("\r\n").map(squeezed).collect();
+    let lines: Vec<String> = body.split("\r\n").map(collapse_spaces).collect();
     let body = format!("{}\r\n", lines.join("\r\n").trim_end_matches("\r\n"));
     if bare(tag(&signature, "bh")) != STANDARD.encode(Sha256::digest(&body)) {
         return false;

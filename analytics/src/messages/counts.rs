@@ -142,7 +142,7 @@ pub async fn clicks(analytics: &Analytics, cohort: &Cohort<'_>) -> Result<u64, A
 /// Which events count as engagement.
 #[derive(Clone, Copy)]
 struct EngagementKinds<'a> {
-    /// Types in `message_events`.
+    /// Their types in `message_events`.
     types: &'a [&'a str],
     /// The same as bits of [`happened`].
     bits: u32,

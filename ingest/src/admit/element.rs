@@ -21,7 +21,7 @@ pub(super) enum Field<'a> {
     Other,
 }
 
-/// `userAlias` before validation.
+/// Value of `userAlias` before validation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Alias<'a> {
     /// Not sent, or null.
@@ -37,7 +37,7 @@ pub(super) enum Alias<'a> {
     Other,
 }
 
-/// `properties` before validation.
+/// Value of `properties` before validation.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Sent<'t, 'a> {
     /// Not sent, or null.

@@ -270,7 +270,7 @@ async fn interrupted_everywhere(cut: Cut) {
     let of_apps =
         "SELECT event_id FROM orders FINAL WHERE startsWith(event_id, 'sdk:') ORDER BY event_id";
     let of_apps: Vec<String> = direct.client().query_raw(of_apps).fetch_all().await.unwrap();
-    assert_eq!(of_apps, paid, "what an app may not call an order is none");
+    assert_eq!(of_apps, paid, "an order that an app may not report is none");
     let left: Vec<(String, u64)> = direct
         .client()
         .query_raw(

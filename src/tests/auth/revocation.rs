@@ -33,7 +33,7 @@ async fn a_revocation_reaches_keys_in_use() {
     keys::revoke(&guard.db, now(), issued.created.id).await.unwrap();
     let took = refused(&guard, &issued.text).await;
     assert!(took < REVOKED_WITHIN, "took {took:?}");
-    assert_eq!(guard.status(&other.text).await, 200, "the other key lives on");
+    assert_eq!(guard.status(&other.text).await, 200, "the other key stays valid");
     guard.bearer("/read", &issued.text).await.refused(401, "Invalid API key");
 }
 

@@ -177,6 +177,6 @@ async fn unsigned_callbacks_are_refused_and_unknown_ones_ignored() {
     call_expecting(signed(path, "webhook", now_s(), &large), 413).await;
     assert!(
         recorded(message.reference, 0).await.is_empty(),
-        "what is of another channel or workspace"
+        "reports for another channel or workspace are ignored"
     );
 }

@@ -65,7 +65,7 @@ async fn bulk_calls_check_each_campaigns_status_separately() {
     let answer = api.post("/campaigns/bulk-delete", &ids, 200).await.json();
     assert_eq!(answer["succeeded"].as_array().unwrap().len(), 3);
     api.get(format!("/campaigns/{}", id(&draft)), 404).await;
-    assert_eq!(read(api, &live).await["status"], "archived", "what ran is kept");
+    assert_eq!(read(api, &live).await["status"], "archived", "a campaign that ran is kept");
 }
 
 #[tokio::test]

@@ -191,7 +191,7 @@ async fn a_patch_changes_only_sent_fields_and_null_removes() {
     assert_eq!(read(&workspace.api, &campaign).await, changed);
 
     let same = put(&workspace.api, &campaign, json!({}), 200).await.json();
-    assert_eq!(same, changed, "a change of nothing leaves even its time alone");
+    assert_eq!(same, changed, "an empty change keeps the time of the last change");
     let same =
         put(&workspace.api, &campaign, json!({"name": "Spring", "own": 1}), 200).await.json();
     assert_eq!(same, changed);

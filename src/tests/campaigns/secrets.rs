@@ -239,7 +239,7 @@ async fn credential_headers_are_encrypted_and_masked() {
 
     let variants = read(api, &campaign).await["variants"].clone();
     let same = put(api, &campaign, json!({"variants": variants}), 200).await.json();
-    assert_eq!(same["version"], 1, "sent back as it was shown, nothing changed");
+    assert_eq!(same["version"], 1, "sending back the masked form changes nothing");
     // A header's name has no case.
     let mut lower = headers(HIDDEN, HIDDEN);
     let key = lower["headers"].as_object_mut().unwrap().remove("X-Api-Key").unwrap();

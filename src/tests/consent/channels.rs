@@ -120,7 +120,7 @@ async fn every_field_of_the_wrong_type_is_named_once_in_order() {
     for body in [json!([]), json!("x"), json!(null)] {
         put(&workspace.api, &path, &body, 400).await;
     }
-    assert_eq!(ann.history(&workspace.api).await.len(), 3, "what was refused left nothing");
+    assert_eq!(ann.history(&workspace.api).await.len(), 3, "the refused call stored nothing");
 }
 
 #[tokio::test]

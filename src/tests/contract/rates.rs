@@ -107,7 +107,7 @@ impl Peer {
             assert_eq!((status, &body["message"]), (401, &json!("Invalid API key")));
             assert_eq!(self.ask(known).await.0, 200);
         }
-        panic!("keys that do not exist are looked up without end");
+        panic!("unknown keys are looked up without limit");
     }
 }
 
@@ -139,7 +139,7 @@ async fn unknown_keys_are_rate_limited_and_known_ones_are_not() {
             break;
         }
         assert_eq!(status, 200);
-        assert!(unseen.len() < 100, "a key that is not known yet is looked up without end");
+        assert!(unseen.len() < 100, "a new key is looked up without limit");
         one.ask(&unknown_key("mr")).await;
     }
     let refused = async || {

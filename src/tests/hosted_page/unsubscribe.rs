@@ -91,7 +91,7 @@ async fn only_a_submitted_form_redirects_to_the_workspaces_url() {
     assert_eq!((done.status, done.header("location")), (200, ""));
 
     page.template(json!({"redirectUrl": TARGET}), 200).await;
-    assert_eq!(submit(&path, &button).await.status, 200, "the mode is what counts");
+    assert_eq!(submit(&path, &button).await.status, 200, "only the mode matters");
     page.template(json!({"mode": "redirect"}), 200).await;
     let asked = open(&path).await;
     assert_eq!(asked.status, 200);

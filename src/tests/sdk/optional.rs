@@ -281,7 +281,7 @@ async fn answers_do_not_reveal_whether_a_profile_exists() {
     .await;
     assert!(proven.to_string().contains("Hi Ann"), "{proven}");
     let shown = messages(&shop.app, &ann).await.json()["messages"].clone();
-    assert_eq!(shown.as_array().unwrap().len(), 1, "what is for some is shown to the proven alone");
+    assert_eq!(shown.as_array().unwrap().len(), 1, "targeted messages are shown only with a token");
     assert_eq!(shown[0]["content"]["title"], "Hi you ");
     assert!(!shown.to_string().contains("/p/"), "{shown}");
     let group = |status: &str| json!({"listId": list, "channel": "email", "status": status});

@@ -33,7 +33,7 @@ async fn sdk_routes_have_rate_headers_and_server_routes_have_none() {
     assert_eq!(answer.headers["ratelimit-limit"], "5000");
     assert_eq!(answer.headers["ratelimit-policy"], "\"sdk_key\";q=5000;w=1");
     let refused = device.get("/v1/in-app/messages?userId=ann&platform=web", 401).await;
-    assert!(refused.headers.contains_key("ratelimit-remaining"), "what is refused counts, too");
+    assert!(refused.headers.contains_key("ratelimit-remaining"), "refused requests count, too");
     let answer = workspace.api.post("/events/track", &event, 200).await;
     assert!(!answer.headers.contains_key("ratelimit-limit"));
 }

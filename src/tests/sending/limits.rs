@@ -46,7 +46,7 @@ async fn a_frequency_cap_counts_all_campaigns_except_those_that_ignore_caps() {
     assert_eq!(log.once(&uncounted).len(), 5);
     let first = cohort.send(api, &push()).await;
     until(api, &first, "completed").await;
-    assert_eq!(log.once(&first).len(), 5, "what ignores caps does not count");
+    assert_eq!(log.once(&first).len(), 5, "campaigns that ignore caps do not count");
     let second = cohort.send(api, &push()).await;
     until(api, &second, "completed").await;
     assert_eq!(log.once(&second).len(), 0, "one in a day is the cap");

@@ -60,7 +60,7 @@ async fn a_recurring_campaign_runs_for_its_occurrences_or_until_stopped() {
     cohort.join(api).await;
     clocked.pass(DAY).await;
     let all = settled(&clocked, &twice, 2, 4).await;
-    assert_eq!(log.of(&twice).len(), 7, "those of the day before again, and who came since");
+    assert_eq!(log.of(&twice).len(), 7, "yesterday's recipients again, and new ones");
     let messages: BTreeSet<String> = log.of(&twice).into_iter().map(|it| it.message).collect();
     assert_eq!(messages.len(), 7, "each a message of its own");
     let row = |at: usize, field: &str| all["data"][at][field].clone();

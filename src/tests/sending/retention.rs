@@ -142,7 +142,7 @@ async fn old_messages_are_deleted_and_limits_still_count_them() {
     }
     assert_eq!(log.of(&once_sent).len(), 6);
     assert!(log.once(&once_sent).contains(&late), "only who is new gets it");
-    assert_eq!(log.taken_count(&limited), 3, "three are all it may send");
+    assert_eq!(log.taken_count(&limited), 3, "the limit is three");
     three.track(&ann, &first).await;
     three.track(&ann, &again).await;
     eventually("it is sent", async || (log.of(&always).len() == 4).then_some(())).await;

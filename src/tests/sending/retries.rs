@@ -95,7 +95,7 @@ async fn failed_messages_do_not_count_against_frequency_caps() {
     log.take(&cohort.ids);
     call(api, &id, "retry").await;
     until(api, &id, "completed").await;
-    assert_eq!(log.taken(&id).len(), MANY, "what did not reach them does not count");
+    assert_eq!(log.taken(&id).len(), MANY, "undelivered messages do not count");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -249,7 +249,7 @@ async fn beyond_the_rate_short_links_redirect_and_unknown_codes_are_refused() {
             break answer;
         }
         codes += 1;
-        assert!(codes < 1_000, "codes that do not exist are looked up without end");
+        assert!(codes < 1_000, "unknown codes are looked up without limit");
     };
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(refused.headers().contains_key("retry-after") && codes >= 20, "{codes}");

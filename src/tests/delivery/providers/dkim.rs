@@ -58,7 +58,7 @@ fn is_signed(mail: &str) -> bool {
         }
     }
     let (signature_name, signature) = fields.remove(0);
-    assert_eq!(signature_name, "DKIM-Signature", "what signs a mail goes before it");
+    assert_eq!(signature_name, "DKIM-Signature", "signatures precede the mail");
     let lines: Vec<String> = body.split("\r\n").map(collapse_spaces).collect();
     let body = format!("{}\r\n", lines.join("\r\n").trim_end_matches("\r\n"));
     if bare(tag(&signature, "bh")) != STANDARD.encode(Sha256::digest(&body)) {

@@ -250,7 +250,7 @@ async fn each_push_error_maps_to_an_outcome_for_the_device() {
         assert_eq!(sent.outcome, expected, "{token}");
         assert_eq!(sent.gone, if is_gone { vec![device] } else { Vec::new() }, "{token}");
     }
-    assert_eq!(google.granted.load(Ordering::SeqCst), 1, "none of them is about our own token");
+    assert_eq!(google.granted.load(Ordering::SeqCst), 1, "none is about the server's own token");
 }
 
 #[tokio::test]

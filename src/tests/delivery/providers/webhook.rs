@@ -179,7 +179,7 @@ async fn each_webhook_answer_maps_to_an_outcome() {
         assert!(is_as_expected, "{path}: {outcome:?}");
     }
     let endless = call(&*provider, content(&format!("{url}/endless"))).await;
-    assert!(matches!(endless, Outcome::Accepted { .. }), "what is too long is not read on");
+    assert!(matches!(endless, Outcome::Accepted { .. }), "an overlong body is not read further");
     assert_eq!(calls.lock().len(), 7);
     let header = BTreeMap::from([("X".to_owned(), "a\r\nHost: b".to_owned())]);
     let split = call(&*provider, WebhookContent { headers: header, ..content(&url) }).await;

@@ -8,7 +8,6 @@ use kernel::Timestamp;
 
 use super::{output, stores};
 
-/// What to do with them.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum DeadLetters {
     /// Lists them, oldest first
@@ -17,7 +16,6 @@ pub(super) enum DeadLetters {
     Retry,
 }
 
-/// Runs the command.
 pub(super) async fn run(command: DeadLetters, settings: &Settings) -> anyhow::Result<()> {
     let folder = DataDir::open(&settings.data_dir)?.dead_letters();
     match command {

@@ -1,9 +1,8 @@
-//! `millrace engine …`: what `serve` runs as processes of their own.
+//! `millrace engine …`: the child processes of `serve`.
 
 use clap::Subcommand;
 use engines::PostgresLaunch;
 
-/// An engine to become.
 #[derive(Debug, Subcommand)]
 pub(super) enum Engine {
     /// The embedded ClickHouse; takes its orders on standard input
@@ -12,11 +11,10 @@ pub(super) enum Engine {
     Postgres(PostgresLaunch),
 }
 
-/// Becomes the engine.
 pub(super) fn run(engine: &Engine) -> anyhow::Result<()> {
     match engine {
         Engine::Clickhouse => {
-            // The parent passes these lines on with a time of its own.
+            // The parent adds a timestamp when it forwards these lines.
             tracing_subscriber::fmt()
                 .with_writer(std::io::stderr)
                 .with_ansi(false)

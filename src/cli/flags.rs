@@ -1,4 +1,4 @@
-//! Flags that are settings: each beats its environment variable.
+//! Flags that are settings: each has precedence over its environment variable.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `millrace keys …`: makes, lists and revokes API keys and SDK keys.
+//! `millrace keys …`: creates, lists and revokes API keys and SDK keys.
 
 use clap::{Args, Subcommand};
 use config::Settings;
@@ -11,7 +11,6 @@ use web::auth::{
 
 use super::{output, stores};
 
-/// What to do with keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum Keys {
     /// Makes a key, and the workspace when it is new; prints the key, this once
@@ -29,7 +28,6 @@ pub(super) enum Keys {
     },
 }
 
-/// The key to make.
 #[derive(Debug, Args)]
 pub(super) struct Create {
     /// The workspace's name; it is made when it is new
@@ -52,7 +50,6 @@ pub(super) struct Create {
     currency: Option<String>,
 }
 
-/// Runs the command.
 pub(super) async fn run(command: Keys, settings: &Settings) -> anyhow::Result<()> {
     let now = Clock::system().now();
     match command {

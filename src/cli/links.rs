@@ -1,4 +1,4 @@
-//! `millrace links …`: makes the links that messages carry, to try a page by hand.
+//! `millrace links …`: creates the links of messages, to try a page by hand.
 
 use clap::{Args, Subcommand, ValueEnum};
 use config::Settings;
@@ -11,14 +11,12 @@ use web::{
 
 use super::{output, stores};
 
-/// What to do with links.
 #[derive(Debug, Subcommand)]
 pub(super) enum LinkCommand {
     /// Prints a recipient's link, as a message would carry it
     Create(Create),
 }
 
-/// The link to make.
 #[derive(Debug, Args)]
 pub(super) struct Create {
     /// The workspace's name
@@ -38,7 +36,6 @@ pub(super) struct Create {
     channel: Channel,
 }
 
-/// What a link is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Purpose {
     /// Opens the preference page
@@ -49,7 +46,6 @@ enum Purpose {
     Confirm,
 }
 
-/// Runs the command.
 pub(super) async fn run(command: LinkCommand, settings: &Settings) -> anyhow::Result<()> {
     let LinkCommand::Create(create) = command;
     let url = stores::with_postgres(settings, async |pool| {

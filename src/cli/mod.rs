@@ -1,7 +1,7 @@
 //! The command line.
 //!
-//! Exit status: 0 done, 1 failed with one plain line on standard error, 2 bad usage. What a command is
-//! asked for goes to standard output, alone.
+//! Exit status: 0 success, 1 failure with one line on standard error, 2 invalid usage. Standard output holds
+//! only the requested data.
 
 mod dead_letters;
 mod engine;
@@ -56,7 +56,7 @@ enum Command {
     /// Links that messages carry
     #[command(subcommand)]
     Links(LinkCommand),
-    /// Calls of somebody's own endpoints
+    /// Webhooks that call your endpoints
     #[command(subcommand)]
     Webhooks(Webhooks),
     /// User tokens of apps
@@ -74,13 +74,13 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let line = CommandLine::parse(); // bad usage ends the process with 2
+    let line = CommandLine::parse(); // invalid usage ends the process with 2
     match execute(line) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let text = format!("{error:#}");
             let text = text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-            // With nobody to read it there is only the status left.
+            // If standard error is closed, only the status is left.
             let _ = writeln!(std::io::stderr(), "millrace: {text}");
             ExitCode::FAILURE
         }
@@ -108,7 +108,6 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     }
 }
 
-/// Runs a future to its end in a runtime of its own.
 fn block_on<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     Ok(runtime.block_on(work))

@@ -4,12 +4,11 @@ use std::io::{self, Write as _};
 
 use anyhow::Context as _;
 
-/// Prints one line, alone.
 pub(super) fn line(text: &str) -> anyhow::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Prints rows under a head, in columns as wide as they need to be.
+/// Prints rows below a header, with aligned columns.
 pub(super) fn table<const N: usize>(
     head: [&str; N],
     rows: impl Iterator<Item = [String; N]>,

@@ -1,4 +1,4 @@
-//! `millrace sdk …`: what the user tokens of apps are checked with.
+//! `millrace sdk …`: the keys that verify the user tokens of apps.
 
 use std::{fs, path::PathBuf};
 
@@ -16,7 +16,6 @@ use web::auth::keys::find_workspace;
 
 use super::{output, stores};
 
-/// What to do about user tokens.
 #[derive(Debug, Subcommand)]
 pub(super) enum Sdk {
     /// Prints the secret that a backend signs user tokens with (HS256); it is made at the first call
@@ -26,7 +25,6 @@ pub(super) enum Sdk {
     Keys(Keys),
 }
 
-/// Which secret.
 #[derive(Debug, Args)]
 pub(super) struct Secret {
     /// The workspace's name
@@ -37,7 +35,6 @@ pub(super) struct Secret {
     rotate: bool,
 }
 
-/// What to do with public keys.
 #[derive(Debug, Subcommand)]
 pub(super) enum Keys {
     /// Registers a public key and prints its id
@@ -62,7 +59,6 @@ pub(super) enum Keys {
     },
 }
 
-/// Runs the command.
 pub(super) async fn run(command: Sdk, settings: &Settings) -> anyhow::Result<()> {
     match command {
         Sdk::Secret(secret) => print_secret(secret, settings).await,

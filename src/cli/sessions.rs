@@ -1,4 +1,4 @@
-//! `millrace sessions …`: makes dashboard session tokens.
+//! `millrace sessions …`: creates and revokes dashboard session tokens.
 
 use std::time::Duration;
 
@@ -16,7 +16,6 @@ use web::auth::{
 
 use super::{output, stores};
 
-/// What to do with sessions.
 #[derive(Debug, Subcommand)]
 pub(super) enum Session {
     /// Prints a session token (JWT) for a workspace
@@ -25,7 +24,6 @@ pub(super) enum Session {
     Revoke(Revoke),
 }
 
-/// The session to make.
 #[derive(Debug, Args)]
 pub(super) struct Create {
     /// The workspace's name
@@ -42,7 +40,6 @@ pub(super) struct Create {
     ttl: Duration,
 }
 
-/// The sessions to revoke.
 #[derive(Debug, Args)]
 pub(super) struct Revoke {
     /// The workspace's name
@@ -61,7 +58,6 @@ pub(super) struct Revoke {
     session: Option<String>,
 }
 
-/// Runs the command.
 pub(super) async fn run(command: Session, settings: &Settings) -> anyhow::Result<()> {
     match command {
         Session::Create(create) => self::create(create, settings).await,
@@ -83,8 +79,8 @@ async fn revoke(revoke: Revoke, settings: &Settings) -> anyhow::Result<()> {
     .await
 }
 
-/// The id of a session: what was given, or what a token says. Whether the token is one of ours does not matter:
-/// revoking an id that nobody has changes nothing.
+/// The id of a session: given as such, or taken from a token. The token is not verified, since revoking an
+/// unknown id changes nothing.
 fn id_of(session: String) -> anyhow::Result<String> {
     #[derive(serde::Deserialize)]
     struct Claims {

@@ -1,4 +1,4 @@
-//! The stores a command works on: those of a running server, or engines of its own.
+//! The stores of a command: those of a running server, or engines of its own.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use engines::{EngineOptions, Engines, Needs};
 use sqlx::PgPool;
 use web::db;
 
-/// Connections of a command: one for its work, one for what its transactions look up.
+/// Connections of a command: one for its work, one for lookups of its transactions.
 const CONNECTIONS_MAX: u32 = 2;
-/// How long a command waits for one of them.
+/// How long a command waits for a connection.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Runs `work` on a migrated PostgreSQL.
@@ -39,7 +39,6 @@ pub(super) async fn with_clickhouse<T>(
     .await
 }
 
-/// Brings both stores to the newest schema.
 pub(super) async fn migrate(settings: &Settings) -> anyhow::Result<()> {
     with_engines(settings, Needs::BOTH, async |engines| {
         postgres(engines).await?.close().await;

@@ -1,4 +1,4 @@
-//! `millrace webhooks …`: what receivers of webhooks verify them by.
+//! `millrace webhooks …`: the secret that receivers verify webhooks with.
 
 use clap::Subcommand;
 use config::Settings;
@@ -9,7 +9,6 @@ use web::auth::keys;
 
 use super::{output, stores};
 
-/// What to do with webhooks.
 #[derive(Debug, Subcommand)]
 pub(super) enum Webhooks {
     /// Prints the secret that signs the webhooks of a workspace (Standard Webhooks)
@@ -20,7 +19,6 @@ pub(super) enum Webhooks {
     },
 }
 
-/// Runs the command.
 pub(super) async fn run(command: Webhooks, settings: &Settings) -> anyhow::Result<()> {
     let Webhooks::Secret { workspace } = command;
     let vault = Vault::from_settings(settings, &DataDir::open(&settings.data_dir)?)?;

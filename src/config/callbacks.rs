@@ -1,31 +1,31 @@
-//! `[callbacks]`: what may come back, and from whom. Without a secret nobody can prove who he is, so
-//! nothing is heard from a provider that is not set up here.
+//! `[callbacks]`: delivery reports and replies from providers. Callbacks of a provider without credentials
+//! here are refused, since they cannot be authenticated.
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use secrecy::SecretString;
 use serde::Deserialize;
 
-/// What is heard of messages after they left.
+/// Callbacks about sent messages.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Callbacks {
-    /// Soft bounces in a row after which an address counts as one that does not exist; 0: never.
+    /// Consecutive soft bounces after which an address counts as invalid; 0: never.
     #[serde(default)]
     pub soft_bounce_limit: u32,
     /// Twilio's auth token, which signs its callbacks.
     pub twilio_auth_token: Option<SecretString>,
     pub whatsapp: Option<WhatsappCallbacks>,
-    /// Whom Infobip says it is.
+    /// The credentials that Infobip sends.
     pub infobip: Option<BasicCredentials>,
     /// Amazon SES, by SNS.
     pub ses: Option<Ses>,
     pub sendgrid: Option<Sendgrid>,
-    /// Whom Postmark says it is.
+    /// The credentials that Postmark sends.
     pub postmark: Option<BasicCredentials>,
     pub mailgun: Option<Mailgun>,
     pub resend: Option<Resend>,
-    /// Gateways of one's own, and mail servers that hand over what came back.
+    /// Own gateways, and mail servers that forward bounces.
     pub generic: Option<GenericCallbacks>,
 }
 
@@ -34,11 +34,10 @@ pub struct Callbacks {
 pub struct WhatsappCallbacks {
     /// The app's secret, which signs its callbacks.
     pub app_secret: SecretString,
-    /// What Meta says when it asks whether this is the place.
+    /// The token that Meta sends when it verifies the callback URL.
     pub verify_token: SecretString,
 }
 
-/// A name and a password.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BasicCredentials {
@@ -49,16 +48,16 @@ pub struct BasicCredentials {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ses {
-    /// The topics that are ours: Amazon signs those of everybody.
+    /// The topics of this deployment: Amazon signs those of all its customers.
     pub topic_arns: Vec<String>,
-    /// The certificate that Amazon signs with, as PEM, where it cannot be fetched from them.
+    /// Amazon's signing certificate as PEM, if it cannot be downloaded.
     pub certificate: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sendgrid {
-    /// The verification key as SendGrid shows it: base64 of an ECDSA P-256 key.
+    /// The verification key as SendGrid displays it: base64 of an ECDSA P-256 key.
     pub public_key: String,
 }
 
@@ -79,13 +78,13 @@ pub struct Resend {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GenericCallbacks {
-    /// What signs them (Standard Webhooks): `whsec_` and base64, or any text.
+    /// The signing secret (Standard Webhooks): `whsec_` and base64, or any text.
     pub secret: SecretString,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inbound {
-    /// Where bounces are taken by SMTP or LMTP; none: they are not.
+    /// Address where bounces are accepted by SMTP or LMTP; none: they are not.
     pub listen: Option<SocketAddr>,
 }

@@ -1,4 +1,4 @@
-//! `[delivery]` and `[transactional]`: how messages are sent, and what holds them back.
+//! `[delivery]` and `[transactional]`: sending, frequency caps and quiet hours.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,37 @@ use serde::Deserialize;
 
 /// Hours a frequency cap may look back: thirty days.
 pub const CAP_HOURS_MAX: u32 = 720;
-/// Seconds of the shortest lease: a sender needs some to hand its messages over.
+/// Shortest lease in seconds: sending a batch takes some.
 const LEASE_SECONDS_MIN: u32 = 2;
-/// What `[delivery.caps.any]` counts: every channel together.
+/// The key of the cap over all channels together.
 pub const ANY_CHANNEL: &str = "any";
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// Minutes after its time at which a campaign is not sent any more.
+    /// Minutes after its scheduled time at which a campaign is no longer sent.
     pub max_lateness_minutes: u32,
-    /// Seconds after which messages are given up whose sender died.
+    /// Seconds after which another sender takes over the messages of one that stopped.
     pub lease_seconds: u32,
-    /// How much one recipient gets at most, by channel or `any`.
+    /// Frequency caps by channel or `any`.
     #[serde(default)]
     pub caps: BTreeMap<String, Cap>,
-    /// Quiet hours of campaigns that have none of their own.
+    /// Quiet hours of campaigns without their own.
     pub quiet_hours: Option<QuietHours>,
 }
 
-/// So many messages in so many hours.
+/// A frequency cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cap {
     #[serde(deserialize_with = "number")]
     pub max: u32,
-    /// In any so many hours in a row.
+    /// The length of the sliding window.
     #[serde(deserialize_with = "number")]
     pub hours: u32,
 }
 
-/// A number, or one in a variable of the environment, which is a text.
+/// A number, or the text of one from an environment variable.
 fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -54,13 +54,13 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u32, D::E
     }
 }
 
-/// `[delivery.quiet_hours]`, in the words of a campaign's `quietTimeOverride`.
+/// `[delivery.quiet_hours]`, with the values of a campaign's `quietTimeOverride`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuietHours {
     /// The first quiet minute.
     pub start: TimeOfDay,
-    /// The first that is not quiet any more.
+    /// The first minute after the quiet hours.
     pub end: TimeOfDay,
     /// `recipient` or an IANA zone.
     #[serde(default)]
@@ -72,12 +72,12 @@ pub struct QuietHours {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transactional {
-    /// Whether email and push reach those who only unsubscribed.
+    /// Whether email and push are sent to recipients who unsubscribed; other suppressions stay.
     pub bypass_unsubscribe: bool,
 }
 
 impl QuietHours {
-    /// As a campaign would say it.
+    /// As a campaign's `quietTimeOverride`.
     pub fn as_override(&self) -> QuietTimeOverride {
         QuietTimeOverride {
             enabled: None,
@@ -90,7 +90,7 @@ impl QuietHours {
 }
 
 impl Delivery {
-    /// The first fault: the key and what is wrong with it.
+    /// The first invalid value: the key and the reason.
     pub(super) fn fault(&self) -> Option<(String, String)> {
         if self.lease_seconds < LEASE_SECONDS_MIN {
             let reason = format!("must be at least {LEASE_SECONDS_MIN}");

@@ -1,8 +1,8 @@
-//! Settings: a flag beats an environment variable, which beats `millrace.toml`, which beats the default.
+//! Settings. Precedence: flag, environment variable, `millrace.toml`, default.
 //!
-//! `millrace.default.toml` beside this file documents every setting and is the one place its default
-//! stands. It is merged with the other sources as TOML and read into [`Settings`] once, so a key that
-//! nothing reads cannot exist in any source: it is refused by name.
+//! `millrace.default.toml` beside this file documents every setting and is the single place of its default.
+//! It is merged with the other sources as TOML and read into [`Settings`] once, so unknown keys are refused
+//! by name in every source.
 
 mod callbacks;
 mod channels;
@@ -34,36 +34,34 @@ pub use self::{
     source::{Environment, Flags},
 };
 
-/// Least length of a secret that signs sessions, in bytes: HS256 wants as many as its hash has.
+/// Shortest secret for signing sessions: HS256 requires the length of its hash.
 pub const SESSION_SECRET_BYTES_MIN: usize = 32;
 
-/// Longest time that a key may be taken without being confirmed.
+/// Longest time for which a key may be accepted without confirmation.
 const UNCONFIRMED_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 
-/// Least length of the master key, in bytes.
+/// Shortest master key, in bytes.
 pub const MASTER_KEY_BYTES_MIN: usize = 32;
 
-/// Why the settings cannot be used; one plain line.
+/// Why the settings are invalid, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The settings file was named but cannot be read.
     #[error("cannot read the settings file {}: {reason}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: std::io::Error,
     },
-    /// One source holds something that is no setting, or no value for it.
+    /// A source holds an unknown key or an invalid value.
     #[error("{source_name}: {reason}")]
     Refused {
         /// A file name, a variable or a flag.
         source_name: String,
-        /// What is wrong with it.
         reason: String,
     },
 }
 
-/// Everything an operator can set.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -71,65 +69,52 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// Address of `/metrics`, `/livez`, `/readyz`.
     pub admin_listen: SocketAddr,
-    /// Spool, files of the embedded engines, secrets. Absolute.
+    /// The folder for the spool, the embedded engines' files and secrets. Absolute.
     pub data_dir: PathBuf,
-    /// Base of links put into messages, when set; see [`Settings::public_url`].
+    /// Base URL of links in messages, if set; see [`Settings::public_url`].
     #[serde(default, deserialize_with = "url_as_text")]
     pub public_url: Option<Url>,
-    /// A PostgreSQL to use instead of the embedded one.
+    /// An external PostgreSQL instead of the embedded one.
     pub database_url: Option<SecretString>,
-    /// A ClickHouse HTTP interface to use instead of the embedded one.
+    /// The HTTP interface of an external ClickHouse instead of the embedded one.
     pub clickhouse_url: Option<SecretString>,
-    /// What the ClickHouse of that address is part of.
+    /// The cluster of the external ClickHouse.
     #[serde(default)]
     pub clickhouse: ClickHouse,
-    /// What this process does.
+    /// The roles of this process.
     pub roles: Vec<Role>,
-    /// The log of acknowledged events.
     pub spool: Spool,
-    /// From the spool into ClickHouse.
     pub ingest: Ingest,
     pub http: Http,
-    /// What one credential may ask for.
     pub rate_limits: RateLimits,
-    /// What is stored at most.
     pub limits: Limits,
-    /// The embedded engines, and the pools that lead to any engine.
+    /// The embedded engines, and the connection pools.
     pub engines: Engines,
     pub auth: Auth,
-    /// What outgoing calls may reach.
     pub security: Security,
     pub sdk: Sdk,
-    /// Who judges what emails look like to spam filters.
     #[serde(default)]
     pub spam: Spam,
-    /// What events set off.
     pub triggers: Triggers,
-    /// How messages are sent, and what holds them back.
     pub delivery: Delivery,
-    /// What transactional messages may do that others may not.
     pub transactional: Transactional,
-    /// What is deleted after how many days.
     pub retention: Retention,
-    /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
-    /// What may come back, and from whom.
     #[serde(default)]
     pub callbacks: Callbacks,
-    /// Mail that comes back.
     #[serde(default)]
     pub inbound: Inbound,
-    /// What the operator should be told once at start, in whole sentences without secrets.
+    /// Warnings for the operator, logged once at start; without secrets.
     #[serde(skip)]
     pub notices: Vec<String>,
 }
 
-/// Something a process does, so that a deployment can scale each on its own.
+/// A part of the server that can be scaled on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Answers the API and writes events.
+    /// The HTTP API and the ingest.
     Api,
     Delivery,
 }
@@ -137,44 +122,44 @@ pub enum Role {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spool {
-    /// Bytes on disk at most.
+    /// Largest size on disk.
     pub limit_bytes: u64,
-    /// Bytes of one segment file.
+    /// Size of a segment file.
     pub segment_bytes: u64,
-    /// What an acknowledgement promises.
+    /// What an acknowledged event survives.
     pub durability: Durability,
 }
 
-/// What an acknowledged event has survived.
+/// What an acknowledged event survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// `fdatasync`: a power cut.
+    /// `fdatasync`: a power failure.
     Fsync,
-    /// A write: a crash of the program, not one of the machine.
+    /// A write: a crash of the program, but not of the machine.
     Os,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ingest {
-    /// Bytes of events waiting for the disk at most.
+    /// Largest volume of events waiting for the disk.
     pub queue_bytes: usize,
-    /// Rows of one insert at most.
+    /// Most rows of one insert.
     pub batch_rows: usize,
-    /// Milliseconds a row waits for its batch to fill at most.
+    /// Longest wait of a row for its batch to fill.
     pub linger_ms: u64,
-    /// Recent ids without a timestamp that are remembered.
+    /// Remembered ids of events without a timestamp.
     pub window_entries: usize,
-    /// Seconds by which this machine's clock may be behind ClickHouse's, or behind what is stored.
+    /// Seconds by which this machine's clock may be behind ClickHouse's, or behind stored events.
     pub clock_behind_max_seconds: u32,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClickHouse {
-    /// Name of a cluster in `system.clusters`, on all servers of which tables are made, replicated; none:
-    /// one server.
+    /// The cluster in `system.clusters` on whose servers replicated tables are created; none: a single
+    /// server.
     pub cluster: Option<String>,
     /// Shards of the cluster; only 1 is supported.
     pub shards: Option<u32>,
@@ -183,44 +168,44 @@ pub struct ClickHouse {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// Open connections of a listener at most.
+    /// Most open connections of a listener.
     pub connections_max: usize,
-    /// Of these, connections of one peer that is no trusted proxy.
+    /// Most open connections of one peer that is not a trusted proxy.
     pub peer_connections_max: usize,
-    /// Seconds for a whole request head.
+    /// Seconds for the head of a request.
     pub header_timeout_seconds: u64,
-    /// Seconds for a whole request body.
+    /// Seconds for the body of a request.
     pub body_timeout_seconds: u64,
-    /// Bytes a second that a request body must bring on average; 0 for no such limit.
+    /// Lowest average rate of a request body in bytes a second; 0 for no limit.
     pub body_rate_bytes: u32,
-    /// Seconds after which that counts.
+    /// Seconds after which the rate is enforced.
     pub body_grace_seconds: u64,
-    /// Bytes of request bodies in flight at most, all together.
+    /// Most bytes of request bodies in flight.
     pub body_bytes: usize,
-    /// Of these, bytes of callers without a verified credential.
+    /// Of these, bytes for callers without a verified credential.
     pub public_body_bytes: usize,
-    /// Of these, bytes of one peer.
+    /// Of these, bytes for one peer.
     pub peer_body_bytes: usize,
-    /// Percent of the rest that one workspace may hold.
+    /// Percent of the rest that one workspace may use.
     pub workspace_body_percent: usize,
-    /// Seconds between two requests of a connection.
+    /// Seconds a connection may be idle between two requests.
     pub idle_timeout_seconds: u64,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<TrustedProxy>,
 }
 
 impl Http {
-    /// Bytes of request bodies of callers with a verified credential.
+    /// Bytes for request bodies of callers with a verified credential.
     pub fn verified_body_bytes(&self) -> usize {
         self.body_bytes.saturating_sub(self.public_body_bytes)
     }
 
-    /// Of these, bytes of one workspace.
+    /// Of these, bytes for one workspace.
     pub fn workspace_body_bytes(&self) -> usize {
         self.verified_body_bytes() / 100 * self.workspace_body_percent
     }
 
-    /// What is wrong with the amounts together: a key and the reason.
+    /// Inconsistent limits: a key and the reason.
     fn fault(&self) -> Option<(&'static str, &'static str)> {
         if self.public_body_bytes >= self.body_bytes {
             return Some(("http.public_body_bytes", "must be less than `http.body_bytes`"));
@@ -239,24 +224,23 @@ impl Http {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateLimits {
-    /// Of subscriptions, lists and suppressions.
+    /// Subscriptions, lists and suppressions.
     pub management: Rate,
     pub campaigns: Rate,
-    /// Of messages sent one by one.
+    /// Transactional messages.
     pub transactional: Rate,
-    /// Of what apps do, by peer.
+    /// Calls of apps, by peer.
     pub sdk_peer: Rate,
-    /// Of what apps do, by SDK key.
+    /// Calls of apps, by SDK key.
     pub sdk_key: Rate,
-    /// Of opens and clicks of messages, by peer.
+    /// Opens and clicks, by peer.
     pub links: Rate,
-    /// Of credentials and short links that do not exist, by peer.
+    /// Unknown credentials and short links, by peer.
     pub failed_lookups: Rate,
-    /// Of test sends, in each workspace.
+    /// Test sends, by workspace.
     pub test_sends: RatePerMinute,
 }
 
-/// A rate of requests that a workspace has.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatePerMinute {
@@ -267,104 +251,101 @@ pub struct RatePerMinute {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Opens of one message that are stored in a minute; likewise clicks.
+    /// Stored opens of one message a minute; likewise clicks.
     pub message_engagements_per_minute: u32,
 }
 
-/// A rate of requests.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
-    /// Requests a second in the long run; 0 for no limit.
+    /// Sustained requests a second; 0 for no limit.
     pub per_second: u32,
-    /// Requests at once after a silence; at least `per_second`.
+    /// Requests at once after an idle time; at least `per_second`.
     pub burst: u32,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engines {
-    /// Memory budget of the embedded ClickHouse, in bytes.
+    /// Memory limit of the embedded ClickHouse, in bytes.
     pub clickhouse_memory_bytes: u64,
-    /// Queries the embedded ClickHouse runs at once.
+    /// Concurrent queries of the embedded ClickHouse.
     pub clickhouse_connections: usize,
-    /// Connections to PostgreSQL at most.
+    /// Most connections to PostgreSQL.
     pub postgres_connections: u32,
-    /// Seconds a call waits for one of them before the store counts as unavailable.
+    /// Seconds a call waits for a connection before PostgreSQL positive_settings as unavailable.
     pub postgres_wait_seconds: u64,
     /// Seconds a statement may run in PostgreSQL.
     pub postgres_statement_seconds: u64,
     /// Seconds a statement waits for a lock in PostgreSQL.
     pub postgres_lock_seconds: u64,
-    /// Seconds a question to ClickHouse may take, its wait for its turn included.
+    /// Seconds for a ClickHouse query, including the wait in the queue.
     pub clickhouse_query_seconds: u64,
-    /// Questions to ClickHouse in flight at one time.
+    /// Concurrent ClickHouse queries.
     pub clickhouse_queries: usize,
-    /// Questions to ClickHouse that wait for their turn at most.
+    /// ClickHouse queries that may wait in the queue.
     pub clickhouse_queries_waiting: usize,
-    /// Where engines are installed.
+    /// The folder where engines are installed.
     pub cache_dir: Option<PathBuf>,
-    /// A `libchdb` to use instead of an installed one.
+    /// A `libchdb` instead of the installed one.
     pub libchdb: Option<PathBuf>,
-    /// A folder with `postgres` and `initdb` to use instead of installed ones.
+    /// A folder with `postgres` and `initdb` instead of the installed ones.
     pub postgres_bin: Option<PathBuf>,
-    /// Who runs PostgreSQL when Millrace runs as root.
+    /// The account that runs PostgreSQL when Millrace runs as root.
     pub postgres_user: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Triggers {
-    /// Bytes of the spool that events waiting for the triggers may keep from being freed.
+    /// Bytes of the spool that may be retained for events the triggers have not read.
     pub backlog_bytes: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Auth {
-    /// Signs dashboard sessions; none: the data directory keeps one.
+    /// The secret that signs dashboard sessions; none: one in the data directory.
     pub session_secret: Option<SecretString>,
-    /// Seconds that a key is taken without PostgreSQL having confirmed it.
+    /// Seconds a key is accepted without confirmation by PostgreSQL.
     pub unconfirmed_seconds: u64,
-    /// Likewise where events are tracked.
+    /// The same for endpoints that track events.
     pub unconfirmed_tracking_seconds: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Security {
-    /// Whether a webhook may go to a loopback or private address.
+    /// Whether webhooks may be sent to loopback and private addresses.
     pub allow_private_webhook_targets: bool,
-    /// What secrets in the stores are sealed with, and what is derived from it: at least
-    /// [`MASTER_KEY_BYTES_MIN`] bytes; none: the data directory keeps one.
+    /// The key that seals stored secrets and from which others are derived, of at least
+    /// [`MASTER_KEY_BYTES_MIN`] bytes; none: one in the data directory.
     pub master_key: Option<SecretString>,
-    /// Certificate authorities trusted besides the public ones, in PEM.
+    /// Additional trusted certificate authorities, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// Answers for the records of sender domains; none: the resolvers that the system names.
+    /// The resolver for sender domains; none: the system's.
     pub resolver: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sdk {
-    /// Pages that may call `/v1` from a browser.
+    /// Origins that may call `/v1` from a browser.
     pub allowed_origins: Vec<kernel::Origin>,
-    /// Whether calls about a person need that person's user token.
+    /// Whether calls about a person require that person's user token.
     pub identity: kernel::Identity,
-    /// Names of events that count from SDK keys as if a server had sent them.
+    /// Events from SDK keys that have the effects of events from a server.
     pub trusted_events: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spam {
-    /// `host:port` of a SpamAssassin daemon; none: rules of our own.
+    /// `host:port` of a SpamAssassin daemon; none: built-in rules.
     pub spamd: Option<String>,
 }
 
-/// Names in `[sdk] trusted_events`.
 const TRUSTED_EVENTS_MAX: usize = 1000;
-/// Characters of the name of an event.
 const EVENT_NAME_CHARS_MAX: usize = 255;
 
 impl Sdk {
@@ -381,12 +362,11 @@ impl Sdk {
 }
 
 impl Settings {
-    /// Reads flags, the environment, the settings file and the defaults.
     pub fn load(flags: &Flags) -> Result<Self, Error> {
         Self::from_sources(flags, &Environment::of_process())
     }
 
-    /// Like [`Settings::load`], from a given environment.
+    /// Like [`Settings::load`], with a given environment.
     pub fn from_sources(flags: &Flags, environment: &Environment) -> Result<Self, Error> {
         let mut settings = source::merge(flags, environment)?;
         settings.data_dir = absolute(&settings.data_dir)?;
@@ -394,7 +374,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Base of links put into messages: what was set, else the API's address.
+    /// Base URL of links in messages: the setting, otherwise the API's address.
     pub fn public_url(&self) -> Url {
         self.public_url.clone().unwrap_or_else(|| {
             Url::parse(&format!("http://{}", self.listen))
@@ -402,12 +382,11 @@ impl Settings {
         })
     }
 
-    /// Whether this process has `role`.
     pub fn has_role(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
 
-    /// What the types alone cannot hold.
+    /// Checks that types cannot express.
     fn check(&self) -> Result<(), Error> {
         let refuse = |key: &str, reason: &str| {
             Err(Error::Refused { source_name: key.to_owned(), reason: reason.to_owned() })
@@ -415,7 +394,7 @@ impl Settings {
         if self.roles.is_empty() {
             return refuse("roles", "must name at least one of `api` and `delivery`");
         }
-        self.channels.carriers()?;
+        self.channels.providers()?;
         self.channels.from_domains()?;
         if self.listen == self.admin_listen && self.listen.port() != 0 {
             return refuse("admin_listen", "must differ from `listen`");
@@ -455,7 +434,7 @@ impl Settings {
         if let Some((key, reason)) = self.retention.fault() {
             return refuse(key, &reason);
         }
-        for (key, value) in self.counts() {
+        for (key, value) in self.positive_settings() {
             if value == 0 {
                 return refuse(key, "must be at least 1");
             }
@@ -481,8 +460,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Settings of which none is no sensible amount.
-    fn counts(&self) -> [(&'static str, u64); 22] {
+    /// Settings that must be positive.
+    fn positive_settings(&self) -> [(&'static str, u64); 22] {
         let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
         [
             ("ingest.queue_bytes", wide(self.ingest.queue_bytes)),
@@ -526,7 +505,7 @@ fn is_host_and_port(address: &str) -> bool {
     })
 }
 
-/// Segments the spool must have room for: one written, one read, two recycled.
+/// The spool needs room for this many segments: one written, one read, two recycled.
 const SEGMENTS_MIN: u64 = 4;
 
 fn url_as_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {

@@ -1,26 +1,26 @@
-//! `[retention]`: what is deleted after how many days.
+//! `[retention]`: after how many days records are deleted.
 
 use serde::Deserialize;
 
-/// Fewest days anything is kept: the keys of transactional messages count for thirty, and no frequency cap looks back
-/// further.
+/// Fewest days of retention: idempotency keys of transactional messages are valid for thirty, the longest
+/// frequency cap is as long.
 const DAYS_MIN: u32 = 31;
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retention {
-    /// Minutes between two times of deleting.
+    /// Minutes between two runs of the deletion.
     pub every_minutes: u32,
-    /// Days a settled message is kept in PostgreSQL; 0 keeps it for ever.
+    /// Days a completed message stays in PostgreSQL; 0: for ever.
     pub messages_days: u32,
-    /// Days an entry into a triggered campaign is kept that is not its person's last; 0 keeps it for ever.
+    /// Days an entry into a triggered campaign stays, except a person's latest; 0: for ever.
     pub campaign_entries_days: u32,
-    /// Days a line of a campaign's history is kept; 0 keeps it for ever.
+    /// Days an entry of a campaign's history stays; 0: for ever.
     pub campaign_history_days: u32,
 }
 
 impl Retention {
-    /// The first fault: the key and what is wrong with it.
+    /// The first invalid value: the key and the reason.
     pub(super) fn fault(&self) -> Option<(&'static str, String)> {
         if self.every_minutes == 0 {
             return Some(("retention.every_minutes", "must be at least 1".to_owned()));

@@ -1,4 +1,4 @@
-//! The four sources of settings, merged as TOML tables from the weakest to the strongest.
+//! The four sources of settings, merged as TOML tables in order of precedence.
 
 use std::{
     collections::BTreeMap,
@@ -11,11 +11,11 @@ use super::{Error, Settings, one_line};
 
 /// Every setting with its default; also the documentation of the settings file.
 const DEFAULTS: &str = include_str!("millrace.default.toml");
-/// The settings file that is read when none is named and this one exists.
+/// The settings file that is read if none is named and this one exists.
 const FILE_DEFAULT: &str = "millrace.toml";
-/// What the names of our variables start with.
+/// The prefix of environment variables.
 const PREFIX: &str = "MILLRACE_";
-/// What stands between a section and its key in the name of a variable.
+/// Separates a section and its key in a variable's name.
 const NESTED: &str = "__";
 /// Variables whose names do not follow from the key.
 const NAMED: [(&str, &str); 4] = [
@@ -27,7 +27,7 @@ const NAMED: [(&str, &str); 4] = [
 /// Names the settings file; not a setting itself.
 const FILE_VARIABLE: &str = "MILLRACE_CONFIG";
 
-/// What the command line said about settings: `(flag, key, value)`, and the file it named.
+/// Settings from the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     pub config: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub struct Flags {
     pub values: Vec<(&'static str, &'static str, String)>,
 }
 
-/// Environment variables, and the folder in which relative paths start.
+/// Environment variables, and the working folder.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     pub variables: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Those of this process. A variable that is not UTF-8 cannot be one of ours.
+    /// The environment of this process. A variable that is not UTF-8 cannot be a setting.
     pub fn of_process() -> Self {
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -52,13 +52,12 @@ impl Environment {
         Self { variables, folder: PathBuf::new() }
     }
 
-    /// A variable's value; an empty one counts as unset, as compose files write it.
+    /// A variable's value; an empty one counts as unset, since compose files write unset variables so.
     fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
-/// Merges all sources into settings.
 pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings, Error> {
     let mut table: Table = DEFAULTS.parse().expect("the embedded defaults are valid TOML");
     if let Some((name, text)) = file(flags, environment)? {
@@ -73,11 +72,11 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
         set(&mut table, &key, value);
         match read(&table) {
             Ok(_) => lacking = None,
-            // What else its table wants may come with the variables that follow.
+            // Variables that follow may hold the missing field.
             Err(reason) if reason.starts_with("missing field") => {
                 lacking.get_or_insert((name, reason));
             }
-            // Another program's variable may start like ours; a section's may not.
+            // Another program's variable may have the same prefix, but not a section's name.
             Err(reason) if reason.starts_with("unknown field") && !key.contains('.') => {
                 table = before;
                 notices.push(format!("the variable {name} is no setting and is ignored"));
@@ -89,7 +88,7 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
         set(&mut table, key, value);
         match read(&table) {
             Ok(_) => lacking = None,
-            // Likewise with the flags.
+            // The same for flags.
             Err(reason) if reason.starts_with("missing field") => {
                 lacking.get_or_insert(((*flag).to_owned(), reason));
             }
@@ -105,7 +104,7 @@ pub(super) fn merge(flags: &Flags, environment: &Environment) -> Result<Settings
     Ok(settings)
 }
 
-/// The settings file's name and text: the one that was named, or the usual one where it exists.
+/// The settings file's name and text: the named one, or the default one if it exists.
 fn file(flags: &Flags, environment: &Environment) -> Result<Option<(String, String)>, Error> {
     let named = flags.config.clone().or_else(|| environment.get(FILE_VARIABLE).map(PathBuf::from));
     let must_exist = named.is_some();
@@ -141,7 +140,7 @@ fn environment_keys(environment: &Environment) -> Vec<(String, String)> {
     named.chain(prefixed).collect()
 }
 
-/// Lays `over` onto `under`, table by table.
+/// Merges `over` into `under`, table by table.
 fn overlay(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -153,7 +152,7 @@ fn overlay(under: &mut Table, over: Table) {
     }
 }
 
-/// Sets a dotted key to a text, read as the kind of value that stands there now.
+/// Sets a dotted key to a text, converted to the type of the present value.
 fn set(table: &mut Table, key: &str, text: &str) {
     let Some((section, rest)) = key.split_once('.') else {
         let value = typed(table.get(key), text);
@@ -163,12 +162,12 @@ fn set(table: &mut Table, key: &str, text: &str) {
     let inner = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
     match inner {
         Value::Table(inner) => set(inner, rest, text),
-        // Left for the reader to refuse: the section is not one.
+        // The reader refuses it: the section is not a table.
         other => *other = Value::Table(Table::from_iter([(rest.to_owned(), text.into())])),
     }
 }
 
-/// A text as the kind of value that stands there now; what does not fit stays text and is refused by the reader.
+/// Converts a text to the type of the present value; otherwise it stays text, which the reader refuses.
 fn typed(now: Option<&Value>, text: &str) -> Value {
     let text = text.trim();
     let parsed = match now {

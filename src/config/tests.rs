@@ -1,4 +1,4 @@
-//! Which source wins, and what is refused with which words.
+//! Precedence of sources, and refusals with their texts.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn defaults_are_those_of_the_contract() {
     assert_eq!((http.connections_max, http.peer_connections_max), (10_000, 1_000));
     assert_eq!((http.body_rate_bytes, http.body_grace_seconds), (1_024, 2));
     assert_eq!(http.verified_body_bytes(), 96 << 20);
-    // A request of users may have 64 MiB, and must fit into a workspace's share.
+    // A request of `POST /users` may have 64 MiB, and must fit into a workspace's share.
     assert!(http.workspace_body_bytes() > web::http::USERS_BODY_BYTES_MAX);
     assert_eq!(settings.limits.message_engagements_per_minute, 20);
     let (peer, key) = (settings.rate_limits.sdk_peer, settings.rate_limits.sdk_key);
@@ -54,7 +54,7 @@ fn defaults_are_those_of_the_contract() {
 }
 
 #[test]
-fn what_a_section_needs_may_come_flag_by_flag() {
+fn required_fields_of_a_section_may_come_from_several_flags() {
     let max = ("--set", "delivery.caps.push.max", "3");
     let hours = ("--set", "delivery.caps.push.hours", "24");
     for order in [[max, hours], [hours, max]] {
@@ -80,7 +80,7 @@ fn a_flag_beats_a_variable_which_beats_the_file_which_beats_the_default() {
 }
 
 #[test]
-fn a_section_keeps_the_keys_a_stronger_source_leaves_out() {
+fn sections_are_merged_key_by_key() {
     let settings = load(
         &Flags::default(),
         &[("MILLRACE_SPOOL__DURABILITY", "os")],
@@ -93,7 +93,7 @@ fn a_section_keeps_the_keys_a_stronger_source_leaves_out() {
 }
 
 #[test]
-fn variables_take_the_kind_of_value_their_setting_has() {
+fn variables_are_converted_to_the_type_of_their_setting() {
     let settings = load(
         &Flags::default(),
         &[
@@ -123,7 +123,7 @@ fn variables_take_the_kind_of_value_their_setting_has() {
     assert_eq!(settings.public_url.unwrap().as_str(), "https://example.test/base");
 }
 
-/// Variables, the file, and what the refusal says.
+/// Variables, the file, and the text of the refusal.
 type Refusal =
     (&'static [(&'static str, &'static str)], Option<&'static str>, &'static [&'static str]);
 
@@ -205,7 +205,7 @@ fn a_file_that_was_named_must_exist() {
 }
 
 #[test]
-fn a_foreign_variable_with_our_prefix_is_ignored_aloud() {
+fn an_unknown_variable_with_the_prefix_is_ignored_with_a_warning() {
     let settings = load(&Flags::default(), &[("MILLRACE_API_KEY", "x")], None).unwrap();
     assert_eq!(settings.notices.len(), 1);
     assert!(settings.notices[0].contains("MILLRACE_API_KEY"), "{:?}", settings.notices);
@@ -226,9 +226,9 @@ fn channels_are_set_by_the_file_and_by_variables() {
     )
     .unwrap();
     assert_eq!(settings.roles, [Role::Delivery]);
-    let carriers = settings.channels.carriers().unwrap();
-    let [(_, ProviderConfig::Smtp(email)), (_, ProviderConfig::Http(sms))] = &carriers[..] else {
-        panic!("{carriers:?}")
+    let providers = settings.channels.providers().unwrap();
+    let [(_, ProviderConfig::Smtp(email)), (_, ProviderConfig::Http(sms))] = &providers[..] else {
+        panic!("{providers:?}")
     };
     assert_eq!(email.url.expose_secret(), "smtp://user:secret@127.0.0.1:1025");
     assert_eq!((email.from.as_deref(), email.connections), (Some("Shop <hello@example.test>"), 3));
@@ -239,7 +239,7 @@ fn channels_are_set_by_the_file_and_by_variables() {
 }
 
 #[test]
-fn a_table_that_wants_several_keys_may_get_them_by_variables() {
+fn required_fields_of_a_table_may_come_from_several_variables() {
     let (name, word) = (
         ("MILLRACE_CALLBACKS__INFOBIP__USERNAME", "in"),
         ("MILLRACE_CALLBACKS__INFOBIP__PASSWORD", "p"),
@@ -249,7 +249,7 @@ fn a_table_that_wants_several_keys_may_get_them_by_variables() {
     for (given, missing) in [(name, "password"), (word, "username")] {
         let refusal = load(&Flags::default(), &[given], None).unwrap_err();
         assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");
-        // Others' variables that follow do not hide it.
+        // Unknown variables that follow do not hide it.
         let others = [given, ("MILLRACE_SPOOL__LIMIT_BYTES", "1_000_000_000")];
         let refusal = load(&Flags::default(), &others, None).unwrap_err();
         assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");

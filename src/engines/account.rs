@@ -1,4 +1,4 @@
-//! Who runs PostgreSQL: it refuses to run as root.
+//! The account that runs PostgreSQL: PostgreSQL refuses to run as root.
 
 use std::{
     fs,
@@ -10,10 +10,9 @@ use nix::unistd::{Gid, Uid, User};
 
 use super::Error;
 
-/// Accounts that may run PostgreSQL when Millrace runs as root, best first.
+/// Accounts that may run PostgreSQL when Millrace runs as root, in order of preference.
 const CANDIDATES: [&str; 3] = ["millrace", "postgres", "nobody"];
 
-/// An unprivileged account of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) name: String,
@@ -26,7 +25,7 @@ impl Account {
         Self { name: user.name, uid: user.uid, gid: user.gid }
     }
 
-    /// The account this process runs as. PostgreSQL needs it to have a name.
+    /// The account of this process. PostgreSQL requires it to have a name.
     fn of_process() -> Result<Self, Error> {
         let uid = Uid::effective();
         match User::from_uid(uid) {
@@ -41,8 +40,8 @@ impl Account {
         User::from_name(name).ok().flatten().map(Self::of)
     }
 
-    /// Whether this account may read or run what is at `path`.
-    pub(super) fn reaches(&self, path: &Path) -> bool {
+    /// Whether this account may read or execute `path`.
+    pub(super) fn can_access(&self, path: &Path) -> bool {
         let Ok(path) = fs::canonicalize(path) else { return false };
         path.ancestors().all(|step| {
             fs::metadata(step).is_ok_and(|found| {
@@ -60,8 +59,8 @@ impl Account {
     }
 }
 
-/// Chooses who runs the cluster in `folder`: this process's user; when that is root, whoever owns the
-/// files already, else the account that was set, else the first of [`CANDIDATES`] that exists.
+/// Selects the account that runs the cluster in `folder`: this process's user; for root the owner of existing
+/// files, else the configured account, else the first of [`CANDIDATES`] that exists.
 pub(super) fn choose(folder: &Path, setting: Option<&str>) -> Result<Account, Error> {
     if !Uid::effective().is_root() {
         return Account::of_process();
@@ -95,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_reaches_what_every_folder_on_the_way_lets_it_reach() {
+    fn access_requires_permission_on_every_parent_folder() {
         let scratch = tempfile::tempdir_in("/tmp").unwrap();
         let file = scratch.path().join("a/program");
         fs::create_dir(scratch.path().join("a")).unwrap();
@@ -114,13 +113,13 @@ mod tests {
         set(&file, 0o755);
         set(&scratch.path().join("a"), 0o750);
         set(scratch.path(), 0o755);
-        assert!(!stranger.reaches(&file), "a closed folder in between");
-        assert!(colleague.reaches(&file), "open to the group");
+        assert!(!stranger.can_access(&file), "a closed folder in between");
+        assert!(colleague.can_access(&file), "open to the group");
         set(&scratch.path().join("a"), 0o711);
-        assert!(stranger.reaches(&file), "a folder that can be entered need not be listed");
+        assert!(stranger.can_access(&file), "a folder that can be entered need not be listed");
         set(&file, 0o600);
-        assert!(!stranger.reaches(&file), "the file itself");
-        assert!(account(owner.uid(), 0).reaches(&file));
-        assert!(!stranger.reaches(&scratch.path().join("absent")));
+        assert!(!stranger.can_access(&file), "the file itself");
+        assert!(account(owner.uid(), 0).can_access(&file));
+        assert!(!stranger.can_access(&scratch.path().join("absent")));
     }
 }

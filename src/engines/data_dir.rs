@@ -17,37 +17,36 @@ use super::{
     permissions::{self, CLICKHOUSE_URL_FILE, LOCK_FILE},
 };
 
-/// Random bytes of a secret.
 const SECRET_BYTES: usize = 32;
-/// How long one program waits for a short-lived command to finish.
+/// How long a server or command waits for a short-lived command to finish.
 const COMMAND_WAIT: Duration = Duration::from_mins(1);
-/// Pause between two looks at a lock.
+/// Polling interval of a lock.
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Where one deployment keeps its files.
+/// The folder of a deployment.
 #[derive(Debug, Clone)]
 pub struct DataDir {
     path: PathBuf,
 }
 
-/// Who takes the lock: a server keeps it, a command soon lets go of it.
+/// The kind of process that takes the lock: a server holds it for its life, a command briefly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Server,
-    /// Any other command that has to run engines for a moment.
+    /// Any other command that runs engines for a moment.
     Command,
 }
 
-/// The right to use a data directory, for as long as this lives.
+/// Exclusive use of a data directory, for as long as this lives.
 #[derive(Debug)]
 pub struct DataDirLock {
     _file: File,
 }
 
 impl DataDir {
-    /// Opens the directory; makes it, for this user alone, when it is missing. Where it and what Millrace
-    /// keeps in it are open to other users, they are closed to them; the session secret is not: one that
-    /// others could read is refused where it is used.
+    /// Opens the directory; creates it with mode 0700 if it is missing. Permissions of other users on it and
+    /// its files are removed. A session secret that was readable by others is instead refused where it is
+    /// used.
     pub fn open(path: &Path) -> Result<Self, Error> {
         make_private(path)?;
         let path = fs::canonicalize(path).map_err(Error::file("open", path))?;
@@ -60,17 +59,17 @@ impl DataDir {
         &self.path
     }
 
-    /// Where the log of acknowledged events lives.
+    /// The folder of the spool.
     pub fn spool(&self) -> PathBuf {
         self.path.join("spool")
     }
 
-    /// Where rows that ClickHouse refused are kept.
+    /// The folder of rows that ClickHouse refused.
     pub fn dead_letters(&self) -> PathBuf {
         self.path.join("dead-letters")
     }
 
-    /// Takes the directory for a server; waits for a short-lived command, refuses a second server.
+    /// Locks the directory for a server; waits for a short-lived command, refuses a second server.
     pub async fn lock(&self) -> Result<DataDirLock, Error> {
         let deadline = Instant::now() + COMMAND_WAIT;
         loop {
@@ -87,7 +86,7 @@ impl DataDir {
         }
     }
 
-    /// Takes the directory for a command; none when a server holds it. Commands wait for one another.
+    /// Locks the directory for a command; none if a server holds it. Commands wait for one another.
     pub async fn lock_for_command(&self) -> Result<Option<DataDirLock>, Error> {
         let deadline = Instant::now() + COMMAND_WAIT;
         loop {
@@ -114,8 +113,8 @@ impl DataDir {
             }
             Err(TryLockError::Error(reason)) => return Err(Error::file("lock", &path)(reason)),
         }
-        // A server that was killed left its address, and its port may be another program's by now. It goes
-        // before this holder is known, so that no command sends the password there.
+        // A killed server leaves its address, and its port may belong to another program now. It is removed
+        // before this holder is visible, so that no command sends the password there.
         self.withdraw_address()?;
         let word = match holder {
             Holder::Server => "server",
@@ -138,7 +137,7 @@ impl DataDir {
         }
     }
 
-    /// A secret of this directory: 32 random bytes as hex, made when first asked for.
+    /// A secret of this directory: 32 random bytes as hex, generated on first use.
     pub fn secret(&self, name: &str) -> Result<SecretString, Error> {
         let folder = self.path.join("secrets");
         make_private(&folder)?;
@@ -147,7 +146,7 @@ impl DataDir {
             Ok(text) if text.trim().len() == SECRET_BYTES * 2 => {
                 return Ok(text.trim().to_owned().into());
             }
-            Ok(_) => {} // a torn write of a first start: nothing can know that secret
+            Ok(_) => {} // an incomplete write of a first start: that secret was never used
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::file("read", &path)(error)),
         }
@@ -159,13 +158,13 @@ impl DataDir {
     }
 }
 
-/// What came of asking for the lock.
+/// The outcome of a try to lock.
 enum Attempt {
     Taken(DataDirLock),
     Held { by: Option<Holder>, pid: u32 },
 }
 
-/// Reads `<pid> <holder>`; a holder that has not written yet, over what the one before left, is unknown.
+/// Reads `<pid> <holder>`; unknown if a new holder has not written it yet.
 fn held(text: &str) -> Attempt {
     let mut words = text.split_whitespace();
     let pid = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
@@ -178,21 +177,21 @@ fn held(text: &str) -> Attempt {
 }
 
 fn is_alive(pid: u32) -> bool {
-    // Another user's process may not be signalled, but is there.
+    // Another user's process may not be signalled, but exists.
     i32::try_from(pid).is_ok_and(|pid| kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH))
 }
 
-/// Makes a folder, and those above it, for this user alone; leaves an existing one as it is.
+/// Creates a folder and its parents for this user only; leaves an existing one unchanged.
 pub(super) fn make_private(path: &Path) -> Result<(), Error> {
     ingest::spool::create_private_dir(path).map_err(Error::file("create the folder", path))
 }
 
-/// Opens a file only this user may read, and makes it when it is missing.
+/// Opens a file that only this user may read; creates it if it is missing.
 pub(super) fn private_file(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Puts a whole file in place at once, readable by this user alone.
+/// Writes a whole file atomically, readable by this user only.
 pub(super) fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_leaves_a_server_alone_and_a_server_waits_for_a_command() {
+    async fn a_command_yields_to_a_server_and_a_server_waits_for_a_command() {
         let (dir, _folder) = open();
         let server = dir.lock().await.unwrap();
         assert!(dir.lock_for_command().await.unwrap().is_none());
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_made_once_and_readable_by_its_owner_alone() {
+    fn a_secret_is_generated_once_and_readable_by_its_owner_only() {
         let (dir, _folder) = open();
         let first = dir.secret("clickhouse").unwrap();
         let again = dir.secret("clickhouse").unwrap();
@@ -256,10 +255,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_a_killed_server_left_goes_before_the_next_holder_is_known() {
+    async fn a_stale_address_is_removed_before_the_next_holder_is_visible() {
         let (dir, _folder) = open();
         let address = dir.path().join(CLICKHOUSE_URL_FILE);
-        // What a server that was killed left: no process has this number.
+        // The state after a killed server: no process has this pid.
         fs::write(dir.path().join(LOCK_FILE), format!("{} server", i32::MAX)).unwrap();
         fs::write(&address, "http://millrace:secret@127.0.0.1:1/millrace").unwrap();
         let file = private_file(&dir.path().join(LOCK_FILE)).unwrap();

@@ -1,7 +1,7 @@
-//! Starts and watches the embedded PostgreSQL and ClickHouse, or says where the given ones are.
+//! Starts and supervises the embedded PostgreSQL and ClickHouse, or provides the addresses of external ones.
 //!
-//! Both run as child processes of `serve`: started again when they die, stopped with it, and ended by
-//! the kernel or by themselves when it is killed.
+//! Both run as child processes of `serve`: restarted when they die, stopped with it, and ended by the kernel
+//! or by themselves when it is killed.
 
 mod account;
 mod clickhouse;
@@ -31,12 +31,12 @@ pub use self::{
 };
 use config::Settings;
 
-/// How long a command waits for the engines of a server that is just starting.
+/// How long a command waits for the engines of a server that is starting.
 const ATTACH_MAX: Duration = Duration::from_secs(30);
-/// Pause between two attempts.
+/// Polling interval of that wait.
 const ATTACH_PAUSE: Duration = Duration::from_millis(100);
 
-/// Which engines are needed.
+/// The required engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     pub postgres: bool,
@@ -49,23 +49,22 @@ impl Needs {
     pub const POSTGRES: Self = Self { postgres: true, clickhouse: false };
 }
 
-/// What engines are started with.
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
     /// The `millrace` program, which runs the children.
     pub executable: PathBuf,
-    /// A PostgreSQL to use instead.
+    /// An external PostgreSQL.
     pub database_url: Option<SecretString>,
-    /// A ClickHouse to use instead.
+    /// An external ClickHouse.
     pub clickhouse_url: Option<SecretString>,
-    /// The cluster it is part of.
+    /// The cluster of the external ClickHouse.
     pub clickhouse_cluster: Option<String>,
     pub settings: config::Engines,
     pub needs: Needs,
 }
 
 impl EngineOptions {
-    /// Both engines as the settings say, run by the program that runs now.
+    /// Both engines as configured, run by the current program.
     pub fn from_settings(settings: &Settings) -> Result<Self, Error> {
         let executable = std::env::current_exe().map_err(|error| {
             Error::Setting(format!("the path of this program is not known: {error}"))
@@ -85,16 +84,15 @@ impl EngineOptions {
 pub struct Engines {
     postgres: Option<PgConnectOptions>,
     clickhouse: Option<ClickHouseAddress>,
-    /// Those that stop with us.
+    /// Engines that stop with this process.
     children: Vec<Supervised>,
-    /// Held for as long as a command runs engines of its own.
+    /// Held for as long as a command runs its own engines.
     lock: Option<DataDirLock>,
 }
 
 impl Engines {
-    /// Installs and starts what is needed and not given; returns when all of it answers.
-    /// The caller holds the lock of the data directory, and the tasks that watch the children live in
-    /// the caller's runtime.
+    /// Installs and starts the required engines that are not external; returns when all answer. The caller
+    /// holds the lock of the data directory; the supervising tasks live in the caller's runtime.
     pub async fn start(options: &EngineOptions, data: &DataDir) -> Result<Self, Error> {
         let mut engines = Self::given(options)?;
         let (postgres, clickhouse) = tokio::join!(
@@ -140,8 +138,8 @@ impl Engines {
         }
     }
 
-    /// For a command: the engines the settings name, else those of the server that runs on this data
-    /// directory, else engines of our own for as long as the command takes.
+    /// For a command: the configured engines, else those of the server that runs on this data directory, else
+    /// own engines for the duration of the command.
     pub async fn attach_or_start(options: &EngineOptions, data_dir: &Path) -> Result<Self, Error> {
         let given = Self::given(options)?;
         if given.satisfies(options.needs) {
@@ -156,7 +154,7 @@ impl Engines {
         given.attach(options.needs, data).await
     }
 
-    /// The engines that the settings name.
+    /// The external engines.
     fn given(options: &EngineOptions) -> Result<Self, Error> {
         let postgres = match &options.database_url {
             Some(url) => {
@@ -183,11 +181,11 @@ impl Engines {
             && (self.clickhouse.is_some() || !needs.clickhouse)
     }
 
-    /// Finds the engines of a running server, which may be just starting.
+    /// Finds the engines of a running or starting server.
     async fn attach(mut self, needs: Needs, data: &DataDir) -> Result<Self, Error> {
         let deadline = Instant::now() + ATTACH_MAX;
         loop {
-            // An error means that the folder is not there yet.
+            // An error means that the folder does not exist yet.
             if self.postgres.is_none()
                 && needs.postgres
                 && let Ok(options) = postgres::connect_options(&data.path().join("postgres"))
@@ -199,7 +197,7 @@ impl Engines {
                 && needs.clickhouse
                 && let Some(address) = clickhouse::published(data)
                 && clickhouse::answers(&address).await
-                // Still there: then the server still held the port when it was called.
+                // Still published: then the server still held the port when it was called.
                 && clickhouse::published(data).is_some_and(|again| again.url == address.url)
             {
                 self.clickhouse = Some(address);
@@ -217,22 +215,22 @@ impl Engines {
         }
     }
 
-    /// How to reach PostgreSQL. Panics when it was not asked for.
+    /// The address of PostgreSQL. Panics if it was not requested.
     pub fn postgres_options(&self) -> PgConnectOptions {
         self.postgres.clone().expect("PostgreSQL was among the engines asked for")
     }
 
-    /// The same as an address, for what wants one.
+    /// The same as a URL.
     pub fn postgres_url(&self) -> SecretString {
         self.postgres_options().to_url_lossy().to_string().into()
     }
 
-    /// How to reach ClickHouse. Panics when it was not asked for.
+    /// The address of ClickHouse. Panics if it was not requested.
     pub fn clickhouse(&self) -> &ClickHouseAddress {
         self.clickhouse.as_ref().expect("ClickHouse was among the engines asked for")
     }
 
-    /// Stops the engines that are ours, and returns when they have ended.
+    /// Stops the own engines, and returns when they have ended.
     pub async fn stop(self) {
         let stops: Vec<_> =
             self.children.into_iter().map(|child| tokio::spawn(child.stop())).collect();

@@ -1,4 +1,4 @@
-//! Who may read what the data directory holds: its owner alone.
+//! Restricts the data directory to its owner.
 
 use std::{
     fs::{self, Metadata, Permissions},
@@ -7,25 +7,25 @@ use std::{
     path::Path,
 };
 
-/// The rights of the group and of everybody else.
+/// The permissions of the group and of all others.
 const OTHERS: u32 = 0o077;
 /// The bit of a folder that is shared by design, such as `/tmp`.
 const STICKY: u32 = 0o1000;
-/// Folders of the data directory whose files are closed one by one.
+/// Folders of the data directory whose files are restricted one by one.
 const FOLDERS: [&str; 3] = ["dead-letters", "secrets", "spool"];
-/// Folders of the engines. What is below belongs to the engines, who make it for their user alone; where it
-/// is wider, nobody else gets to it.
+/// Folders of the engines, which create their files for their own user only; the restriction of the folder
+/// covers the files below.
 const ENGINES: [&str; 2] = ["clickhouse", "postgres"];
-/// Held by the one program that uses the directory; says who it is.
+/// Locked by the program that uses the directory; holds its pid.
 pub(super) const LOCK_FILE: &str = "millrace.lock";
-/// Where the server that runs the embedded ClickHouse publishes its address, password included.
+/// The address of the embedded ClickHouse, including its password.
 pub(super) const CLICKHOUSE_URL_FILE: &str = "clickhouse.url";
 /// Files beside the folders.
 const FILES: [&str; 2] = [CLICKHOUSE_URL_FILE, LOCK_FILE];
 
-/// Takes the rights of other users away from the data directory and from what Millrace keeps in it. Other
-/// files stay as they are, and so does a folder that is shared by design or that belongs to another user:
-/// then a log line says so, and the folders in it are closed all the same.
+/// Removes the permissions of other users on the data directory and Millrace's files in it. Other files stay
+/// unchanged, and so does a folder that is shared by design or belongs to another user: then a warning is
+/// logged, and the folders in it are restricted all the same.
 pub(super) fn close_to_others(data: &Path) {
     close(data);
     for name in FILES {
@@ -42,13 +42,13 @@ pub(super) fn close_to_others(data: &Path) {
     }
 }
 
-/// What came of one file or folder.
+/// The outcome for a file or folder.
 enum Outcome {
-    /// It is closed, or not there.
+    /// Restricted already, or it does not exist.
     Closed,
-    /// It was open, with these rights, and is closed now.
+    /// It had these permissions, and is restricted now.
     WasOpen(u32),
-    /// It stays open, with these rights.
+    /// It stays shared, with these permissions.
     Shared(u32),
     Failed(u32, io::Error),
 }
@@ -58,25 +58,25 @@ fn close(path: &Path) {
     match try_close(path) {
         Outcome::Closed => {}
         Outcome::WasOpen(mode) => {
-            tracing::warn!(path = %shown, mode = %octal(mode), "other users could use this and no longer can");
+            tracing::warn!(path = %shown, mode = %octal(mode), "removed the permissions of other users");
         }
         Outcome::Shared(mode) => {
-            tracing::warn!(path = %shown, mode = %octal(mode), "a folder shared by all users holds the data; use one of its own");
+            tracing::warn!(path = %shown, mode = %octal(mode), "the data directory is a folder shared by all users; use a private one");
         }
         Outcome::Failed(mode, error) => {
-            tracing::warn!(path = %shown, mode = %octal(mode), %error, "other users can use this, and its mode cannot be changed");
+            tracing::warn!(path = %shown, mode = %octal(mode), %error, "other users have permissions that cannot be removed");
         }
     }
 }
 
-/// Closes what is in a folder, with one log line for all of it.
-fn close_in(folder: &Path, is_meant: fn(&Metadata) -> bool) {
-    // A folder that is not there has nothing to close; one that cannot be read fails where it is used.
+/// Restricts the entries of a folder, with one log line for all of them.
+fn close_in(folder: &Path, is_included: fn(&Metadata) -> bool) {
+    // A folder that does not exist needs nothing; one that cannot be read fails where it is used.
     let Ok(entries) = fs::read_dir(folder) else { return };
     let (mut closed, mut open) = (0_u32, 0_u32);
     for entry in entries.flatten() {
-        // Not what a symbolic link leads to.
-        if !entry.metadata().is_ok_and(|found| is_meant(&found)) {
+        // Symbolic links are not followed.
+        if !entry.metadata().is_ok_and(|found| is_included(&found)) {
             continue;
         }
         match try_close(&entry.path()) {
@@ -86,7 +86,7 @@ fn close_in(folder: &Path, is_meant: fn(&Metadata) -> bool) {
         }
     }
     if closed + open > 0 {
-        tracing::warn!(folder = %folder.display(), closed, still_open = open, "other users could use what is in this folder");
+        tracing::warn!(folder = %folder.display(), closed, still_open = open, "other users had permissions on entries of this folder");
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_is_closed_and_other_files_stay_as_they_are() {
+    fn own_files_are_restricted_and_others_stay_unchanged() {
         let scratch = tempfile::tempdir().unwrap();
         let data = scratch.path().join("data");
         let at = |name: &str| data.join(name);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_all_share_stays_shared() {
+    fn a_shared_folder_stays_shared() {
         let scratch = tempfile::tempdir().unwrap();
         let data = scratch.path().join("shared");
         fs::create_dir_all(data.join("spool")).unwrap();

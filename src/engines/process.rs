@@ -1,4 +1,4 @@
-//! A child process that is kept alive: started, watched, started again when it dies, stopped with us.
+//! Supervision of a child process: started, watched, restarted when it dies, stopped with this process.
 
 use std::{
     collections::VecDeque,
@@ -30,52 +30,51 @@ use tokio::{
 
 use super::Error;
 
-/// Pause before the first new start after a death.
+/// Pause before the first restart after a death.
 const BACKOFF_MIN: Duration = Duration::from_millis(200);
-/// Pause between starts that keep failing.
+/// Longest pause between restarts that fail.
 const BACKOFF_MAX: Duration = Duration::from_secs(15);
-/// A child that lived this long starts again without a longer pause.
+/// After this uptime the pause starts from the minimum again.
 const STEADY: Duration = Duration::from_mins(1);
-/// Lines of a child's output kept for the message when it fails.
+/// Lines of a child's output kept for the error message.
 const TAIL_LINES: usize = 20;
 /// Bytes of one such line that are kept.
 const TAIL_LINE_BYTES_MAX: usize = 1024;
 /// Words that mark an error line in a child's log.
 const ERROR_WORDS: [&str; 6] = ["PANIC", "ERROR", "WARN", "<Fatal>", "<Error>", "millrace: "];
-/// PostgreSQL's word for the end of a session: an error only among the last words of a server.
+/// PostgreSQL also logs the end of a session with this word, so it marks an error only in the last lines of a
+/// server.
 const SESSION_ENDED: &str = "FATAL";
-/// Spawn requests waiting at once.
 const SPAWNS_WAITING: usize = 8;
 
-/// What a kind of child needs to be kept alive.
+/// An engine that can be supervised.
 pub(super) trait Engine: Send + 'static {
     /// Its name in logs and messages.
     const NAME: &'static str;
-    /// How long it may take to stop by itself.
+    /// Timeout of an orderly stop.
     const STOP_MAX: Duration;
-    /// Makes way (ends what an earlier run left) and says what to run.
+    /// Ends the process of an earlier run, and returns the command.
     fn prepare(&mut self) -> impl Future<Output = Result<Launch, Error>> + Send;
     /// Waits until the child answers.
     fn ready(&mut self, child: &mut Running) -> impl Future<Output = Result<(), Error>> + Send;
-    /// Asks the child to stop.
     fn ask_to_stop(child: &mut Running);
 }
 
-/// What to run, and how it hears of its parent's end.
+/// The command, and how the child learns of its parent's end.
 pub(super) struct Launch {
     command: Command,
     channel: Option<std::os::unix::net::UnixStream>,
 }
 
 impl Launch {
-    /// A child whose standard input ends with its parent.
+    /// A child whose standard input closes with its parent.
     pub(super) fn piped(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         Self { command, channel: None }
     }
 
-    /// A child that gets a socket as its standard input, as `inetd` hands one over. Its standard output
-    /// is a stream to and from its parent, and ends with it.
+    /// A child that gets a socket as its standard input, as from `inetd`. Its standard output is a stream to
+    /// and from its parent.
     pub(super) fn with_socket(mut command: Command, socket: OwnedFd) -> std::io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -84,21 +83,20 @@ impl Launch {
     }
 }
 
-/// A child that runs.
 pub(super) struct Running {
     child: Child,
-    /// Held open: its end is the end of the parent.
+    /// Held open: its closing signals the end of the parent.
     _stdin: Option<ChildStdin>,
-    /// To and from the child. Closing it tells the child that its parent is gone or wants it gone.
+    /// To and from the child. Closing it signals the end of the parent.
     pub(super) channel: Option<BufStream<UnixStream>>,
     log: Arc<Log>,
 }
 
-/// What a child said.
+/// The output of a child.
 #[derive(Default)]
 struct Log {
     tail: Mutex<VecDeque<String>>,
-    /// Whether it has answered: until then its errors belong to the start, which reports its own failure.
+    /// Whether the child has answered: errors before that are reported by the failed start.
     ready: AtomicBool,
 }
 
@@ -106,18 +104,18 @@ impl Running {
     /// Sends a signal, unless the child has been reaped.
     pub(super) fn signal(&self, signal: Signal) {
         if let Some(pid) = self.child.id().and_then(|pid| i32::try_from(pid).ok()) {
-            // It may have died meanwhile, which is what a signal is for here.
+            // It may have ended meanwhile, which is the purpose of the signal.
             let _ = kill(Pid::from_raw(pid), signal);
         }
     }
 
-    /// Waits for the end, and tells it with the child's last words.
+    /// Waits for the end, and describes it with the child's last output.
     pub(super) async fn died(&mut self) -> String {
         let status = match self.child.wait().await {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         };
-        // What it wrote last may still be on its way.
+        // Its last output may still be in the pipe.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let tail = self.log.tail.lock();
         let last =
@@ -131,18 +129,18 @@ impl Running {
         }
     }
 
-    /// Asks the child to stop, and ends it when it does not.
+    /// Asks the child to stop, and kills it after a timeout.
     async fn stop<E: Engine>(mut self) {
         E::ask_to_stop(&mut self);
         if tokio::time::timeout(E::STOP_MAX, self.child.wait()).await.is_err() {
             tracing::warn!(engine = E::NAME, "{} did not stop in time and is killed", E::NAME);
-            // A child that is gone already cannot be killed, nor need be.
+            // A child that has ended cannot be killed.
             let _ = self.child.kill().await;
         }
     }
 }
 
-/// A child kept alive by a task.
+/// A child process supervised by a task.
 pub(super) struct Supervised {
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -155,7 +153,7 @@ impl fmt::Debug for Supervised {
 }
 
 impl Supervised {
-    /// Starts the child, waits until it answers, and keeps it alive from then on.
+    /// Starts the child, waits until it answers, and supervises it from then on.
     pub(super) async fn start<E: Engine>(mut engine: E) -> Result<Self, Error> {
         let running = start(&mut engine).await?;
         let (stop, stopped) = watch::channel(false);
@@ -165,7 +163,7 @@ impl Supervised {
 
     /// Stops the child and waits for its end.
     pub(super) async fn stop(self) {
-        // The task is gone when its runtime is; then so is the child.
+        // If the task is gone with its runtime, so is the child.
         let _ = self.stop.send(true);
         let _ = self.task.await;
     }
@@ -227,12 +225,12 @@ async fn start<E: Engine>(engine: &mut E) -> Result<Running, Error> {
     }
 }
 
-/// Spawns in a thread that lives as long as the process: on Linux a child asks to be signalled when
-/// the *thread* that made it ends.
+/// Spawns in a thread that lives as long as the process: on Linux a child is signalled when the *thread* that
+/// spawned it ends.
 async fn spawn(launch: Launch) -> std::io::Result<Running> {
     let Launch { mut command, channel } = launch;
     let channel = channel.map(UnixStream::from_std).transpose()?.map(BufStream::new);
-    // A group of its own: Ctrl-C on the terminal is for us, who stop the engines last.
+    // An own process group: Ctrl-C on the terminal is for this process, which stops the engines last.
     command.process_group(0).kill_on_drop(true);
     command.stderr(Stdio::piped());
     let (answer, answered) = oneshot::channel();
@@ -258,7 +256,7 @@ fn spawner() -> &'static mpsc::SyncSender<Spawn> {
             .spawn(move || {
                 for mut request in received {
                     let _runtime = request.handle.enter();
-                    // Whoever asked may be gone; then the child is dropped, and with it killed.
+                    // If the caller is gone, the child is dropped, which kills it.
                     let _ = request.answer.send(request.command.spawn());
                 }
             })
@@ -267,7 +265,7 @@ fn spawner() -> &'static mpsc::SyncSender<Spawn> {
     })
 }
 
-/// Passes a child's log on to ours, and keeps its end.
+/// Forwards a child's log, and keeps its last lines.
 async fn relay(engine: &'static str, output: impl AsyncRead + Unpin, log: Arc<Log>) {
     let mut lines = BufReader::new(output).lines();
     loop {

@@ -1,8 +1,8 @@
-//! The master key: what is derived from it, and secrets in the stores sealed with it.
+//! The master key: keys derived from it, and sealed secrets in the stores.
 //!
-//! A sealed secret is `sealed:1:` and base64url of a nonce and what ChaCha20-Poly1305 (RFC 8439) makes of
-//! the secret, under a key of its workspace: taken to another workspace it opens no more. Keys are derived
-//! by HMAC-SHA256 of a label, so that none says anything about another.
+//! A sealed secret is `sealed:1:` and base64url of a nonce and the secret encrypted by ChaCha20-Poly1305 (RFC
+//! 8439) with a key of its workspace: it cannot be opened in another workspace. Keys are derived by
+//! HMAC-SHA256 of a label, so that none reveals anything about another.
 
 use std::fmt;
 
@@ -16,17 +16,15 @@ use sha2::Sha256;
 
 use crate::{self as engines, DataDir};
 
-/// Name of the key among the secrets of the data directory.
+/// The key's file among the secrets of the data directory.
 const FILE: &str = "master.key";
 
-/// What a sealed secret begins with.
+/// The prefix of a sealed secret.
 const PREFIX: &str = "sealed:1:";
 const SEALING: &str = "secrets of a workspace";
 const WEBHOOKS: &str = "webhooks of a workspace";
-/// Bytes of a key.
 const KEY_BYTES: usize = 32;
 
-/// Holds the master key.
 #[derive(Clone)]
 pub struct Vault {
     master: SecretString,
@@ -44,11 +42,11 @@ impl fmt::Debug for Vault {
 pub struct ForeignSeal;
 
 impl Vault {
-    /// The vault of the settings' key, or of the one in the data directory, which is made now if there
-    /// is none.
+    /// The vault of the configured key, or of the one in the data directory, which is generated if there is
+    /// none.
     ///
     /// # Errors
-    /// When that cannot be read or made.
+    /// If it cannot be read or created.
     pub fn from_settings(settings: &Settings, data_dir: &DataDir) -> Result<Self, engines::Error> {
         let master = match &settings.security.master_key {
             Some(key) => key.clone(),
@@ -57,17 +55,14 @@ impl Vault {
         Ok(Self::new(master))
     }
 
-    /// A vault of this key.
     pub fn new(master: SecretString) -> Self {
         Self { master }
     }
 
-    /// Whether a text has the form of a sealed secret.
     pub fn is_sealed(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
-    /// Seals a secret of a workspace.
     pub fn seal(&self, workspace: WorkspaceId, secret: &str) -> String {
         let nonce: [u8; NONCE_LEN] = rand::random();
         let mut sealed = secret.as_bytes().to_vec();
@@ -83,10 +78,10 @@ impl Vault {
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(all))
     }
 
-    /// Opens a sealed secret of a workspace; nothing where the text is no sealed secret.
+    /// Opens a sealed secret of a workspace; none if the text is not a sealed secret.
     ///
     /// # Errors
-    /// When it was sealed elsewhere.
+    /// If it was sealed with another key.
     pub fn open(
         &self,
         workspace: WorkspaceId,
@@ -104,7 +99,7 @@ impl Vault {
         Ok(Some(SecretString::from(text)))
     }
 
-    /// The key that a workspace's webhooks are signed with.
+    /// The key that signs a workspace's webhooks.
     pub fn webhook_key(&self, workspace: WorkspaceId) -> [u8; KEY_BYTES] {
         self.derive(WEBHOOKS, workspace)
     }
@@ -146,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_secret_opens_where_it_was_sealed_and_nowhere_else(secret in "\\PC{0,200}") {
+        fn a_secret_opens_only_in_its_workspace(secret in "\\PC{0,200}") {
             let vault = vault("one");
             let sealed = vault.seal(workspace(1), &secret);
             prop_assert!(Vault::is_sealed(&sealed) && (secret.len() < 4 || !sealed.contains(&secret)));
@@ -157,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn what_anybody_makes_up_is_no_sealed_secret(text in "\\PC{0,60}") {
+        fn arbitrary_texts_are_not_sealed_secrets(text in "\\PC{0,60}") {
             let vault = vault("one");
             let made_up = format!("{PREFIX}{text}");
             prop_assert!(vault.open(workspace(1), &made_up).is_err());
@@ -167,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_workspace_signs_with_a_key_of_its_own() {
+    fn each_workspace_has_its_own_webhook_key() {
         let vault = vault("one");
         assert_eq!(vault.webhook_key(workspace(1)), vault.webhook_key(workspace(1)));
         assert_ne!(vault.webhook_key(workspace(1)), vault.webhook_key(workspace(2)));

@@ -56,7 +56,7 @@ impl Providers {
         let webhook = webhook::Webhook::new(&means.options, means.reach, vault, clock);
         let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
             vec![(MessageChannel::Webhook, Arc::new(webhook))];
-        for (channel, carrier) in settings.channels.carriers()? {
+        for (channel, carrier) in settings.channels.providers()? {
             let provider = means
                 .provider(channel, &carrier)
                 .with_context(|| format!("cannot use channels.{channel}"))?;

@@ -13,7 +13,7 @@ use super::smtp::Smtp;
 /// When the settings of the channel cannot be read, or name no key that signs.
 pub fn sender_setup(settings: &Settings) -> anyhow::Result<SenderSetup> {
     let mut domains = settings.channels.from_domains()?;
-    let carriers = settings.channels.carriers()?;
+    let carriers = settings.channels.providers()?;
     let email = carriers.iter().find(|(channel, _)| *channel == Channel::Email);
     let from = match email {
         Some((_, ProviderConfig::Smtp(smtp))) => smtp.from.as_deref(),

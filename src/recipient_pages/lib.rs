@@ -1,4 +1,4 @@
-//! What the links in messages lead to: the preference page, opens and clicks.
+//! The targets of links in messages: the preference page, open pixels and tracked links.
 
 pub mod hosted_page;
 pub mod tracking;

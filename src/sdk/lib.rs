@@ -1,5 +1,5 @@
-//! `/v1/*`: what apps and pages talk to, by an SDK key that anybody who has the app can read. Whose calls they
-//! are is proven by a user token, which the workspace's backend signs.
+//! `/v1/*`: the endpoints for apps and web pages. An SDK key is public, since every copy of an app contains
+//! it; a user token, signed by the workspace's backend, proves who the person is.
 
 pub mod api;
 pub mod model;

@@ -1,21 +1,19 @@
-//! Which pages may call from a browser: `[sdk] allowed_origins`.
+//! The origins that may call from a browser: `[sdk] allowed_origins`.
 
 use http::HeaderValue;
 use kernel::Origin;
 
-/// Stands for every page.
+/// The wildcard of `Access-Control-Allow-Origin`.
 const ANY: &str = "*";
 
-/// The pages that may call.
+/// The allowed origins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     Any,
-    /// Those of these origins.
     Only(Vec<String>),
 }
 
 impl Origins {
-    /// Those of the settings.
     pub fn new(entries: &[Origin]) -> Self {
         let named = entries.iter().map(|entry| match entry {
             Origin::Any => None,
@@ -24,8 +22,8 @@ impl Origins {
         named.collect::<Option<Vec<_>>>().map_or(Self::Any, Self::Only)
     }
 
-    /// What a page is told about itself; nothing for one that may not call.
-    pub(super) fn answer_to(&self, origin: &HeaderValue) -> Option<HeaderValue> {
+    /// The value of `Access-Control-Allow-Origin` for an origin; none if it is not allowed.
+    pub(super) fn allowed(&self, origin: &HeaderValue) -> Option<HeaderValue> {
         match self {
             Self::Any => Some(HeaderValue::from_static(ANY)),
             Self::Only(origins) => {
@@ -34,8 +32,8 @@ impl Origins {
         }
     }
 
-    /// Whether answers differ by who asks, which caches must know.
-    pub(super) const fn differ(&self) -> bool {
+    /// Whether answers depend_on_origin by origin, which caches must know (`Vary`).
+    pub(super) const fn depend_on_origin(&self) -> bool {
         matches!(self, Self::Only(_))
     }
 }
@@ -45,14 +43,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_pages_that_are_named_get_an_answer() {
+    fn only_listed_origins_are_allowed() {
         let page = HeaderValue::from_static("https://shop.example");
         let other = HeaderValue::from_static("https://shop.example.evil.test");
         let any = Origins::new(&[Origin::Any]);
-        assert_eq!(any.answer_to(&other).unwrap(), "*");
+        assert_eq!(any.allowed(&other).unwrap(), "*");
         let only = Origins::new(&[Origin::parse("https://shop.example").unwrap()]);
-        assert_eq!(only.answer_to(&page), Some(page));
-        assert_eq!(only.answer_to(&other), None);
-        assert_eq!(Origins::new(&[]).answer_to(&other), None);
+        assert_eq!(only.allowed(&page), Some(page));
+        assert_eq!(only.allowed(&other), None);
+        assert_eq!(Origins::new(&[]).allowed(&other), None);
     }
 }

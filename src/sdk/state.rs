@@ -1,4 +1,4 @@
-//! What the endpoints for apps may reach.
+//! The state of the endpoints for apps.
 
 use std::sync::Arc;
 
@@ -7,20 +7,18 @@ use kernel::Identity;
 
 use crate::{
     Origins,
-    ops::{Live, UserTokens},
+    ops::{LiveCampaigns, UserTokens},
 };
 
-/// The state of delivery, and what apps need beside it. Cheap to clone.
+/// The state of delivery and what apps need in addition. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SdkState(Arc<SdkParts>);
 
-/// What an [`SdkState`] is made of.
+/// The parts of an [`SdkState`].
 #[derive(Debug)]
 pub struct SdkParts {
     pub delivery: DeliveryState,
-    /// In-app campaigns, ready for apps.
-    pub in_app: Live,
-    /// Which pages may call `/v1`.
+    pub in_app: LiveCampaigns,
     pub origins: Origins,
     /// Whether calls of apps need a user token.
     pub identity: Identity,
@@ -28,22 +26,18 @@ pub struct SdkParts {
 }
 
 impl SdkState {
-    /// A handle around the parts.
     pub fn new(parts: SdkParts) -> Self {
         Self(Arc::new(parts))
     }
 
-    /// In-app campaigns, ready for apps.
-    pub fn in_app(&self) -> &Live {
+    pub fn in_app(&self) -> &LiveCampaigns {
         &self.0.in_app
     }
 
-    /// Which pages may call `/v1`.
     pub fn origins(&self) -> &Origins {
         &self.0.origins
     }
 
-    /// Whether calls of apps need a user token.
     pub fn identity(&self) -> Identity {
         self.0.identity
     }

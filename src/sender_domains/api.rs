@@ -1,4 +1,4 @@
-//! `/sender-domains`: add, read, check and remove.
+//! `/sender-domains`: adding, reading, checking and removing sender domains.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -20,7 +20,6 @@ use super::{
 };
 use crate::SenderDomainState;
 
-/// The routes of `/sender-domains`.
 pub fn routes() -> OpenApiRouter<SenderDomainState> {
     OpenApiRouter::new()
         .routes(routes!(add_sender_domain, list_sender_domains))
@@ -32,13 +31,13 @@ pub fn routes() -> OpenApiRouter<SenderDomainState> {
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "describes the body")]
 struct NewSenderDomain {
-    /// At least two labels, at most 243 characters, no public suffix such as `co.uk`. Kept in ASCII and lower
-    /// case (IDNA).
+    /// At least two labels, at most 243 characters, no public suffix such as `co.uk`. Stored in ASCII and
+    /// lower case (IDNA).
     #[schema(min_length = 3, example = "news.example.com")]
     domain: String,
 }
 
-/// A domain as it was sent, read.
+/// A validated body.
 #[derive(Debug)]
 struct NewDomain(String);
 
@@ -55,9 +54,10 @@ struct SenderDomain {
     id: SenderDomainId,
     /// In ASCII and lower case.
     domain: String,
-    /// `verified` when its ownership record was found, `failed` when the last check found none.
+    /// `verified` once its ownership record was found, `failed` if the last check did not find it.
     status: DomainStatus,
-    /// The records to set. Only `ownership` is needed to send; where others are missing, launch checks warn.
+    /// The records to set. Only `ownership` is required for sending; if others are missing, launch checks
+    /// warn.
     records: Vec<Record>,
     /// What went wrong at the last check of the ownership record.
     problem: Option<String>,
@@ -95,7 +95,7 @@ fn id_of(text: &str) -> Result<SenderDomainId> {
     text.parse().map_err(|_| ops::NOT_FOUND)
 }
 
-/// Adds a domain to send email from; the answer says which DNS records to set.
+/// Adds a domain to send email from; the answer lists the DNS records to set.
 #[utoipa::path(
     post,
     path = "/sender-domains",
@@ -131,7 +131,7 @@ async fn list_sender_domains(
     Ok(Json(SenderDomains { data: data.collect() }))
 }
 
-/// Reads a domain, with what the last check found.
+/// Reads a domain with the result of the last check.
 #[utoipa::path(
     get,
     path = "/sender-domains/{senderDomainId}",
@@ -148,14 +148,14 @@ async fn get_sender_domain(
     Ok(Json(SenderDomain::of(found, app.sender_setup())))
 }
 
-/// Looks for the domain's records in DNS, now.
+/// Checks the domain's DNS records now.
 #[utoipa::path(
     post,
     path = "/sender-domains/{senderDomainId}/verify",
     tag = "sender-domains",
     params(("senderDomainId" = SenderDomainId, Path)),
     responses(
-        (status = 200, body = SenderDomain, description = "the domain after the check, whatever it found"),
+        (status = 200, body = SenderDomain, description = "the domain with the result of the check"),
         (status = 404, description = "no such domain"),
     )
 )]
@@ -169,7 +169,7 @@ async fn verify_sender_domain(
     Ok(Json(SenderDomain::of(checked, app.sender_setup())))
 }
 
-/// Removes a domain: nothing leaves from it any more.
+/// Removes a domain: no more email is sent from it.
 #[utoipa::path(
     delete,
     path = "/sender-domains/{senderDomainId}",

@@ -1,4 +1,4 @@
-//! Asks DNS for texts, and tells a name without any from an answer that did not come.
+//! Looks up TXT records, and distinguishes a name without any from a lookup without an answer.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -13,25 +13,25 @@ use hickory_resolver::{
 };
 use tokio::{sync::Semaphore, time::timeout};
 
-/// Time for one try.
+/// Timeout of one try.
 const TRY_MAX: Duration = Duration::from_secs(2);
-/// Tries of one question.
+/// Tries of one lookup.
 const TRIES: usize = 2;
-/// Time for one question, tries, several resolvers and a repeat by TCP included.
+/// Timeout of a lookup, including tries, several resolvers and a retry over TCP.
 const ANSWER_MAX: Duration = Duration::from_secs(6);
-/// Questions that are asked at the same time.
-const QUESTIONS_MAX: usize = 128;
-/// Texts of one name that are read.
+/// Concurrent lookups.
+const LOOKUPS_MAX: usize = 128;
+/// TXT records of one name that are read.
 const TEXTS_MAX: usize = 100;
-/// Bytes of one text that are read.
+/// Bytes of one record that are read.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
-/// The texts at a name.
+/// The result of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Texts {
-    /// These; none where DNS says that there are none.
+    /// The texts; empty if DNS answers that there are none.
     Are(Vec<String>),
-    /// DNS did not say, and why.
+    /// There was no answer, with the reason.
     NoAnswer(String),
 }
 
@@ -42,7 +42,7 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// The resolver at an address, or those that the system names.
+    /// The resolver at an address, or the system's resolvers.
     pub fn at(address: Option<SocketAddr>) -> Self {
         let builder = match address {
             None => TokioResolver::builder_tokio(),
@@ -61,13 +61,13 @@ impl Dns {
         let resolver = builder.and_then(|mut builder| {
             let options = builder.options_mut();
             (options.timeout, options.attempts) = (TRY_MAX, TRIES);
-            // Who has just set a record wants to see it.
+            // A user who has just set a record expects the next check to find it.
             options.cache_size = 0;
             options.use_hosts_file = ResolveHosts::Never;
             builder.build()
         });
         let resolver = resolver.map_err(|fault| format!("no resolver is set up: {fault}"));
-        Self { resolver, questions: Semaphore::new(QUESTIONS_MAX) }
+        Self { resolver, questions: Semaphore::new(LOOKUPS_MAX) }
     }
 
     /// The TXT records at a name, each as one text.
@@ -75,7 +75,7 @@ impl Dns {
         let asked = timeout(ANSWER_MAX, async {
             let _permit = self.questions.acquire().await;
             let resolver = self.resolver.as_ref().map_err(Clone::clone)?;
-            // The dot keeps the system's search list out of it.
+            // The trailing dot disables the system's search list.
             let answer = resolver.lookup(format!("{name}."), RecordType::TXT).await;
             match answer {
                 Ok(found) => Ok(found

@@ -1,4 +1,4 @@
-//! `/sender-domains`: the domains that a workspace may send email from, and how it proves that they are its own.
+//! `/sender-domains`: the domains that a workspace may send email from, and the proof of ownership by DNS.
 
 pub mod api;
 pub mod dns;

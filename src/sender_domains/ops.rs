@@ -1,4 +1,4 @@
-//! What callers do with sender domains, and whether a workspace may send from one.
+//! Operations on sender domains, and the check whether a workspace may send from one.
 
 use futures_util::future::join_all;
 use kernel::{EmailAddress, Error, Result, SenderDomainId, WorkspaceId};
@@ -8,21 +8,20 @@ use crate::{
     SenderDomainState,
     dns::{Dns, Texts},
     model::{
-        DomainStatus, Findings, Found, Purpose, Record, Sender, SenderDomain, SenderSetup, records,
-        with_parents,
+        DomainStatus, Findings, Purpose, Record, RecordStatus, Sender, SenderDomain, SenderSetup,
+        records, with_parents,
     },
     store,
 };
 
-/// The answer for a domain that is not there, or not the workspace's.
+/// The answer for a domain that does not exist or belongs to another workspace.
 pub const NOT_FOUND: Error = Error::NotFound("Sender domain");
-/// Bytes of a token.
 const TOKEN_BYTES: usize = 20;
 
-/// Adds a domain, to be verified.
+/// Adds a domain, unverified.
 ///
 /// # Errors
-/// A conflict where the workspace has it; a bad request where it has as many as it may.
+/// A conflict if the workspace has it; a bad request if the workspace has the maximum number.
 pub async fn add(
     app: &SenderDomainState,
     workspace: WorkspaceId,
@@ -47,13 +46,11 @@ pub async fn add(
 /// The domains of a workspace, by name.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn list(app: &SenderDomainState, workspace: WorkspaceId) -> Result<Vec<SenderDomain>> {
     store::list(app.db(), workspace).await
 }
 
-/// A domain.
-///
 /// # Errors
 /// Not found.
 pub async fn find(
@@ -64,7 +61,7 @@ pub async fn find(
     store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)
 }
 
-/// Removes a domain: nothing leaves from it any more.
+/// Removes a domain: no more email is sent from it.
 ///
 /// # Errors
 /// Not found.
@@ -76,7 +73,7 @@ pub async fn delete(
     if store::delete(app.db(), workspace, id).await? { Ok(()) } else { Err(NOT_FOUND) }
 }
 
-/// Looks for the records of a domain in DNS, now.
+/// Checks the DNS records of a domain now.
 ///
 /// # Errors
 /// Not found.
@@ -87,19 +84,23 @@ pub async fn verify(
 ) -> Result<SenderDomain> {
     let domain = find(app, workspace, id).await?;
     let wanted = records(&domain, app.sender_setup());
-    let looked = wanted.iter().map(|record| look(app.dns(), record, &domain.domain));
-    let looked = join_all(looked).await;
+    let lookups = wanted.iter().map(|record| look_up(app.dns(), record, &domain.domain));
+    let results = join_all(lookups).await;
     let mut findings = Findings::new();
-    let (mut ownership, mut problem) = (Found::NoAnswer, None);
-    for (record, (found, why)) in wanted.iter().zip(looked) {
-        findings.insert(record.purpose, found);
+    let (mut ownership, mut problem) = (RecordStatus::NoAnswer, None);
+    for (record, (status, reason)) in wanted.iter().zip(results) {
+        findings.insert(record.purpose, status);
         if record.purpose == Purpose::Ownership {
-            (ownership, problem) = (found, why);
+            (ownership, problem) = (status, reason);
         }
     }
-    let found = (&findings, ownership, problem.as_deref());
-    let now = app.clock().now();
-    let checked = store::checked(app.db(), workspace, id, found, now).await?;
+    let check = store::Check {
+        findings: &findings,
+        ownership,
+        problem: problem.as_deref(),
+        at: app.clock().now(),
+    };
+    let checked = store::record_check(app.db(), workspace, id, check).await?;
     let checked = checked.ok_or(NOT_FOUND)?;
     if checked.status != domain.status {
         let status = checked.status.as_str();
@@ -108,30 +109,30 @@ pub async fn verify(
     Ok(checked)
 }
 
-/// Whether a record is in DNS, and what to say where it is not.
-async fn look(dns: &Dns, record: &Record, domain: &str) -> (Found, Option<String>) {
+/// Looks a record up in DNS; with a description of the problem unless it was found.
+async fn look_up(dns: &Dns, record: &Record, domain: &str) -> (RecordStatus, Option<String>) {
     for name in record.names(domain) {
         match dns.texts(&name).await {
             Texts::Are(texts) if texts.iter().any(|text| record.is_met_by(text)) => {
-                return (Found::Found, None);
+                return (RecordStatus::Found, None);
             }
             Texts::Are(_) => {}
             Texts::NoAnswer(problem) => {
                 return (
-                    Found::NoAnswer,
+                    RecordStatus::NoAnswer,
                     Some(format!("DNS gave no answer for {name}: {problem}")),
                 );
             }
         }
     }
     let problem = format!("there is no TXT record \"{}\" at {}", record.value, record.name);
-    (Found::Missing, Some(problem))
+    (RecordStatus::Missing, Some(problem))
 }
 
 /// Whether a workspace may send from a domain.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn sender(
     db: impl PgExecutor<'_>,
     setup: &SenderSetup,
@@ -146,16 +147,16 @@ pub async fn sender(
     };
     let missing = records(&found, setup)
         .into_iter()
-        .filter(|record| matches!(record.status, Found::Missing | Found::Unchecked))
+        .filter(|record| matches!(record.status, RecordStatus::Missing | RecordStatus::Unchecked))
         .map(|record| record.purpose)
         .collect();
     Ok(Sender::Verified { domain: found.domain, missing })
 }
 
-/// Why a workspace may not send from an address; nothing where it may.
+/// Why a workspace may not send from an address; none if it may.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn refusal(
     app: &SenderDomainState,
     workspace: WorkspaceId,
@@ -165,7 +166,6 @@ pub async fn refusal(
     Ok((found == Sender::Unknown).then(|| not_verified(from.domain())))
 }
 
-/// What is said of a sender in a domain that is not the workspace's.
 pub fn not_verified(domain: &str) -> String {
     format!(
         "must be in the domain of the email channel, or in one that the workspace verified \

@@ -1,4 +1,4 @@
-//! What the handlers of sender domains may reach.
+//! The state of the sender domain endpoints.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use web::Services;
 
 use crate::{dns::Dns, model::SenderSetup};
 
-/// The services, and what domains are checked with.
 #[derive(Debug, Clone)]
 pub struct SenderDomainState {
     services: Services,
@@ -15,17 +14,14 @@ pub struct SenderDomainState {
 }
 
 impl SenderDomainState {
-    /// The state around these.
     pub fn new(services: Services, sender_setup: SenderSetup, dns: Dns) -> Self {
         Self { services, sender_setup, dns: Arc::new(dns) }
     }
 
-    /// What the settings say of sending email.
     pub fn sender_setup(&self) -> &SenderSetup {
         &self.sender_setup
     }
 
-    /// Finds the records of domains.
     pub fn dns(&self) -> &Dns {
         &self.dns
     }

@@ -6,9 +6,9 @@ use sqlx::{PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
 use web::db::ResultExt as _;
 
-use crate::model::{DOMAINS_MAX, DomainStatus, Findings, Found, SenderDomain, status_of};
+use crate::model::{DOMAINS_MAX, DomainStatus, Findings, RecordStatus, SenderDomain, status_of};
 
-/// The constraint that holds a workspace's domains apart.
+/// The constraint that makes domains unique in a workspace.
 const DOMAIN_UNIQUE: &str = "sender_domain_unique";
 
 struct Row {
@@ -28,7 +28,8 @@ impl TryFrom<Row> for SenderDomain {
 
     fn try_from(row: Row) -> Result<Self> {
         let status = DomainStatus::NAMED.iter().find(|(name, _)| *name == row.status);
-        let (_, status) = status.ok_or_else(|| Error::internal("a sender domain of no status"))?;
+        let (_, status) =
+            status.ok_or_else(|| Error::internal("a sender domain with an unknown status"))?;
         Ok(Self {
             id: SenderDomainId::new(row.id),
             domain: row.domain,
@@ -43,13 +44,11 @@ impl TryFrom<Row> for SenderDomain {
     }
 }
 
-/// Adds a domain.
-///
 /// # Errors
-/// A conflict where the workspace has it; a bad request where it has as many as it may.
+/// A conflict if the workspace has it; a bad request if the workspace has the maximum number.
 pub(super) async fn insert(db: &PgPool, workspace: WorkspaceId, new: &SenderDomain) -> Result<()> {
     let mut tx = db.begin().await?;
-    // One at a time in a workspace, so that the limit holds.
+    // Serialised in a workspace, so that the limit holds.
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_one(&mut *tx)
         .await?;
@@ -92,7 +91,6 @@ pub(super) async fn insert(db: &PgPool, workspace: WorkspaceId, new: &SenderDoma
     Ok(())
 }
 
-/// The domains of a workspace, by name.
 pub(super) async fn list(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -130,15 +128,24 @@ pub(super) async fn find(
     row.map(SenderDomain::try_from).transpose()
 }
 
-/// Writes what a check found. A check whose ownership record got no answer leaves the status that the row has
-/// by now. Nothing where the domain was deleted meanwhile.
-pub(super) async fn checked(
+/// The result of a check of a domain's records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Check<'a> {
+    pub(super) findings: &'a Findings,
+    pub(super) ownership: RecordStatus,
+    pub(super) problem: Option<&'a str>,
+    pub(super) at: Timestamp,
+}
+
+/// Stores the result of a check. Without an answer for the ownership record the row's status stays. None if
+/// the domain was deleted meanwhile.
+pub(super) async fn record_check(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: SenderDomainId,
-    (findings, ownership, problem): (&Findings, Found, Option<&str>),
-    now: Timestamp,
+    check: Check<'_>,
 ) -> Result<Option<SenderDomain>> {
+    let Check { findings, ownership, problem, at } = check;
     let status = status_of(ownership);
     let row = sqlx::query_as!(
         Row,
@@ -154,14 +161,14 @@ pub(super) async fn checked(
         status.map(DomainStatus::as_str),
         Json(findings) as _,
         problem,
-        now.utc(),
+        at.utc(),
     )
     .fetch_optional(db)
     .await?;
     row.map(SenderDomain::try_from).transpose()
 }
 
-/// Removes a domain; false where there is none.
+/// Deletes a domain; false if it does not exist.
 pub(super) async fn delete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -177,7 +184,7 @@ pub(super) async fn delete(
     Ok(done.rows_affected() > 0)
 }
 
-/// The verified one of these names, the longest where several are.
+/// The verified domain with the longest of these names.
 pub(super) async fn verified(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -1,8 +1,8 @@
-//! What came first has the smaller arrival number, whatever the clocks of the processes say.
+//! Arrival numbers of events, increasing in the order of arrival even if the clocks of processes differ.
 //!
-//! A process goes on after the largest number in its spool and in ClickHouse, and from then on counts by
-//! ClickHouse's clock, which it looks at every few seconds. One whose own clock is far behind does not
-//! start: the times it would give events are wrong.
+//! A process continues after the largest number in its spool and in ClickHouse, and from then on counts by
+//! ClickHouse's clock, which it reads every few seconds. A process whose clock is far behind does not start:
+//! it would give events wrong times.
 
 use std::time::Duration;
 
@@ -14,16 +14,14 @@ use supervisor::Heartbeat;
 
 use crate::app::App;
 
-/// How long a start waits for ClickHouse before it goes on without.
+/// How long a start waits for ClickHouse before it continues without.
 const START_MAX: Duration = Duration::from_secs(3);
-/// Pause between two looks at ClickHouse's clock.
-const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-/// Times ClickHouse is asked in one look.
-const LOOKS: u32 = 3;
-/// An answer that took longer says too little.
-const LOOK_MAX: Duration = Duration::from_secs(1);
+const CLOCK_INTERVAL: Duration = Duration::from_secs(10);
+/// Readings of ClickHouse's clock in one measurement.
+const READINGS: u32 = 3;
+/// A slower answer is too inaccurate.
+const READING_MAX: Duration = Duration::from_secs(1);
 
-/// This machine's clock is so far behind that nothing is started.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the clock of this machine says {now}, which is {behind_seconds} seconds before {what}: set the clock, \
@@ -42,7 +40,7 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// Refuses a clock that is far behind `other_ms`, which is `what`.
+    /// Refuses a clock that is far behind `other_ms`, described by `what`.
     pub(super) fn check(
         self,
         now: Timestamp,
@@ -57,12 +55,12 @@ impl Clocks {
         }
     }
 
-    /// Goes on after what ClickHouse holds, by its clock.
+    /// Continues after ClickHouse's largest number, by its clock.
     ///
     /// # Errors
-    /// When this machine's clock is far behind, or ClickHouse is away.
+    /// If this machine's clock is far behind, or ClickHouse is unavailable.
     pub(super) async fn follow(self, app: &App) -> anyhow::Result<()> {
-        let ahead_ms = look(app).await?;
+        let ahead_ms = clock_offset(app).await?;
         let now = app.clock().now();
         self.check(now, now.millis() + ahead_ms, "that of ClickHouse")?;
         let newest = newest_arrival(app).await?;
@@ -72,20 +70,20 @@ impl Clocks {
         Ok(())
     }
 
-    /// The same before anything is accepted, where ClickHouse can be reached: where it cannot, the process
-    /// starts all the same, and inserts nothing before it could look.
+    /// The same before anything is accepted, if ClickHouse is reachable; otherwise the process starts, and
+    /// inserts nothing before it could read the clock.
     ///
     /// # Errors
-    /// When this machine's clock is far behind.
+    /// If this machine's clock is far behind.
     pub(super) async fn follow_at_start(self, app: &App) -> anyhow::Result<()> {
         match tokio::time::timeout(START_MAX, self.follow(app)).await {
             Ok(Err(error)) if error.is::<ClockBehind>() => return Err(error),
             Ok(Err(error)) => tracing::warn!(
                 %error,
-                "ClickHouse cannot be asked for the newest event yet, arrivals are counted by this machine's clock"
+                "the newest event cannot be read from ClickHouse yet; arrival numbers follow this machine's clock"
             ),
             Err(_) => tracing::warn!(
-                "ClickHouse does not answer yet, arrivals are counted by this machine's clock"
+                "ClickHouse does not answer yet; arrival numbers follow this machine's clock"
             ),
             Ok(Ok(())) => {}
         }
@@ -93,39 +91,39 @@ impl Clocks {
     }
 }
 
-/// The largest number that is stored; 0 where there are too many events to find it in time: then
-/// ClickHouse's clock alone counts, which is right as long as it was right before.
+/// The largest stored number; 0 if there are too many events to find it in time: then ClickHouse's clock
+/// alone counts, which is right as long as it was right before.
 async fn newest_arrival(app: &App) -> Result<u64, AnalyticsError> {
     match events::newest_arrival(app.analytics()).await {
         Err(error @ (AnalyticsError::Timeout(_) | AnalyticsError::TooMuch(_))) => {
-            tracing::warn!(%error, "the newest stored event is not known, arrivals are counted by ClickHouse's clock alone");
+            tracing::warn!(%error, "the newest stored event is not known; arrival numbers follow ClickHouse's clock only");
             Ok(0)
         }
         newest => newest,
     }
 }
 
-/// Keeps counting by ClickHouse's clock.
+/// Keeps the numbers aligned with ClickHouse's clock.
 pub(super) async fn watch(app: App, heartbeat: Heartbeat) {
     loop {
-        heartbeat.waiting(tokio::time::sleep(LOOK_INTERVAL)).await;
-        // Whether ClickHouse can be reached is somebody else's business; the last look holds.
-        if let Ok(ahead_ms) = look(&app).await {
+        heartbeat.waiting(tokio::time::sleep(CLOCK_INTERVAL)).await;
+        // Another task reports whether ClickHouse is reachable; the last reading stays valid.
+        if let Ok(ahead_ms) = clock_offset(&app).await {
             app.intake().sequence().set_ahead_ms(ahead_ms);
         }
     }
 }
 
-/// By how many milliseconds ClickHouse's clock is ahead of this machine's. The quickest of several answers
-/// tells it best: it may be wrong by half of the time it took.
-async fn look(app: &App) -> anyhow::Result<i64> {
+/// By how many milliseconds ClickHouse's clock is ahead of this machine's. The fastest of several answers is
+/// the most accurate: its error is at most half of its duration.
+async fn clock_offset(app: &App) -> anyhow::Result<i64> {
     let mut quickest_ms = i64::MAX;
     let mut ahead_ms = 0;
-    for _ in 0..LOOKS {
+    for _ in 0..READINGS {
         let before = app.clock().now().millis();
-        let answered = tokio::time::timeout(LOOK_MAX, events::clock_ms(app.analytics())).await;
+        let answered = tokio::time::timeout(READING_MAX, events::clock_ms(app.analytics())).await;
         let Ok(there) = answered else {
-            bail!("ClickHouse took longer than {LOOK_MAX:?} to tell the time")
+            bail!("ClickHouse took longer than {READING_MAX:?} to answer")
         };
         let after = app.clock().now().millis();
         let there = there?;
@@ -142,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_may_be_behind_by_the_limit_and_not_a_second_more() {
+    fn a_clock_may_be_behind_by_the_limit_only() {
         let clocks = Clocks { behind_max_seconds: 3600 };
         let now = Timestamp::from_millis(10_000_000_000);
         for ahead_ms in [-9_000_000, 0, 3_600_000, 3_600_999] {

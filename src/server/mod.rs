@@ -1,8 +1,8 @@
-//! A running server: what starts it, in which order, and what stops it.
+//! Starts and stops a server.
 //!
-//! The order of a start: lock the data directory, open the spool, take the ports, start the embedded
-//! engines, answer. Schemas are brought up behind that ([`stores`]): with its stores elsewhere and out of
-//! reach the server still stands, says so on `/readyz`, and keeps what it acknowledged in the spool.
+//! Order of a start: lock the data directory, open the spool, bind the ports, start the embedded engines,
+//! answer. Schemas are migrated in the background ([`stores`]): a server with unreachable external stores
+//! still runs, reports that on `/readyz`, and keeps acknowledged events in the spool.
 
 mod arrivals;
 mod open_files;
@@ -32,7 +32,7 @@ use providers::{Providers, sender_setup};
 use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
     Origins, SdkParts, SdkState,
-    ops::{Live, UserTokens},
+    ops::{LiveCampaigns, UserTokens},
 };
 use sender_domains::{SenderDomainState, dns::Dns};
 use supervisor::{Heartbeat, Panicked, Workers};
@@ -59,38 +59,35 @@ use web::{
 use self::arrivals::Clocks;
 use crate::{app::App, router, shutdown};
 
-/// Space on disk that the spool leaves for others.
+/// Disk space that the spool leaves free.
 const SPOOL_RESERVE_BYTES: u64 = 512 << 20;
 
-/// Longest silence within a request body.
+/// Longest pause within a request body.
 const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// How long a task may not beat before it counts as hung.
+/// How long a task may go without a heartbeat before it counts as hung.
 const TASK_SILENCE_MAX: Duration = Duration::from_mins(1);
 
-/// How often a start looks whether the stores are ready.
 const READY_LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What tests set and a person never does.
+/// Options that only tests change.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// The program to run again for the engines.
     pub executable: PathBuf,
-    /// The source of time.
     pub clock: Clock,
-    /// Whether a first start makes a workspace and prints its key. Logs that many read are no place for it.
+    /// Whether a first start creates a workspace and prints its key. Shared logs must not contain it.
     pub show_key: bool,
 }
 
 impl ServerOptions {
-    /// This very program, the system's clock, and no key shown.
+    /// The current program, the system's clock, and no key displayed.
     pub fn of_process() -> anyhow::Result<Self> {
         let executable = std::env::current_exe().context("cannot find this program's own file")?;
         Ok(Self { executable, clock: Clock::system(), show_key: false })
     }
 }
 
-/// A server that answers.
 #[derive(Debug)]
 pub struct Server {
     app: App,
@@ -102,17 +99,17 @@ pub struct Server {
     engines: Engines,
     stopping: watch::Sender<bool>,
     listeners: Vec<JoinHandle<Result<http::Drained, Panicked>>>,
-    /// Those who send, where this process does.
+    /// The sending tasks, if this process sends.
     senders: Option<JoinHandle<()>>,
     background: JoinSet<()>,
     mail: Option<SocketAddr>,
     _lock: DataDirLock,
 }
 
-/// Runs the service until it is told to stop; `show_key` as in [`ServerOptions`].
+/// Runs the service until a signal stops it; `show_key` as in [`ServerOptions`].
 ///
 /// # Errors
-/// When it cannot start, with one plain line that says what to do.
+/// If it cannot start, in one line with a remedy.
 pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
     for notice in &settings.notices {
         tracing::warn!("{notice}");
@@ -130,7 +127,7 @@ pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
     };
     let signal = tokio::select! {
         () = server.ready() => {
-            welcome::say_ready(&server, has_api);
+            welcome::print_ready(&server, has_api);
             stop.await?
         }
         signal = &mut stop => signal?,
@@ -139,9 +136,9 @@ pub async fn serve(settings: Settings, show_key: bool) -> anyhow::Result<()> {
 }
 
 impl Server {
-    /// Starts everything, and answers when the listeners do; see [`Server::ready`] for the stores.
+    /// Starts everything, and returns when the listeners answer; see [`Server::ready`] for the stores.
     pub async fn start(settings: Settings, options: ServerOptions) -> anyhow::Result<Self> {
-        // Before anything that counts: a counter made earlier would count for nobody.
+        // Before all counters: one created earlier would not be exported.
         let recorder = Recorder::install()?;
         let data_dir = DataDir::open(&settings.data_dir)?;
         let lock = data_dir.lock().await?;
@@ -152,7 +149,7 @@ impl Server {
         let last_arrival_number = intake::last_arrival_number(&spool)?;
         let newest_ms = Sequence::time_ms(last_arrival_number);
         clocks.check(options.clock.now(), newest_ms, "the newest event in the spool")?;
-        // Before anybody else reads it: what only triggers have seen must wait for ClickHouse.
+        // Before other consumers: records that only triggers have read must be retained for ClickHouse.
         spool.register(pipeline::CONSUMER)?;
         let api = http::bind(settings.listen).with_context(|| cannot_listen(settings.listen))?;
         let admin = http::bind(settings.admin_listen)
@@ -167,7 +164,7 @@ impl Server {
             ..EngineOptions::from_settings(&settings)?
         };
         let engines = Engines::start(&engine_options, &data_dir).await?;
-        // With port 0 the system chose the port, and links have to lead there.
+        // With port 0 the system chose the port, and links need the real one.
         let settings = Settings { listen: api.local_addr()?, ..settings };
         let app = assemble(
             &settings,
@@ -212,7 +209,6 @@ impl Server {
         Ok(server)
     }
 
-    /// Where the API answers.
     pub fn api_address(&self) -> SocketAddr {
         self.api
     }
@@ -221,12 +217,11 @@ impl Server {
         self.admin
     }
 
-    /// Where mail that comes back is taken, if it is.
+    /// Where bounces are accepted, if they are.
     pub fn mail_address(&self) -> Option<SocketAddr> {
         self.mail
     }
 
-    /// What the handlers reach.
     pub fn app(&self) -> &App {
         &self.app
     }
@@ -249,7 +244,8 @@ impl Server {
             let front = http::front(router, self.app.clock().clone());
             let stop = stopped(self.stopping.subscribe());
             let serve = http::serve(listener, front, serve_options(&settings.http), stop);
-            // It is not run again, since its socket is gone; but it is noticed. Nothing to do is no silence.
+            // A listener is not restarted, since its socket is gone, but its end is reported. An idle
+            // listener does not count as hung.
             let heartbeat = self.app.readiness().workers().register(name, Duration::MAX);
             self.listeners.push(tokio::spawn(async move {
                 let drained = heartbeat.attempt_async(serve).await?;
@@ -305,7 +301,7 @@ impl Server {
         });
     }
 
-    /// Keeps a task running in the background under this name.
+    /// Runs a background task under this name, restarted when it fails.
     fn keep<F>(&mut self, name: &'static str, work: impl FnMut(Heartbeat) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -314,8 +310,8 @@ impl Server {
         self.background.spawn(heartbeat.run(work));
     }
 
-    /// Stops in order: requests under way, the spool's way into ClickHouse, the spool, the engines.
-    /// What did not land within [`shutdown::LANDING_MAX`] is in the spool for the next start.
+    /// Stops in order: open requests, the pipeline into ClickHouse, the spool, the engines. Rows not inserted
+    /// within [`shutdown::LANDING_MAX`] stay in the spool for the next start.
     pub async fn stop(mut self, why: &str) -> anyhow::Result<()> {
         tracing::info!(why, "stopping");
         self.stopping.send_replace(true);
@@ -329,7 +325,7 @@ impl Server {
         if let Some(mut senders) = self.senders
             && tokio::time::timeout_at(sent_by, &mut senders).await.is_err()
         {
-            tracing::warn!("messages are still being handed over: their outcome will be unknown");
+            tracing::warn!("messages are still being sent: their outcome will be unknown");
             senders.abort();
         }
         self.background.shutdown().await;
@@ -342,7 +338,7 @@ impl Server {
         }
         self.spool.close().await;
         if tokio::time::timeout(shutdown::DISCONNECT_MAX, self.app.db().close()).await.is_err() {
-            tracing::warn!("connections to PostgreSQL are cut off");
+            tracing::warn!("connections to PostgreSQL are closed forcibly");
         }
         self.engines.stop().await;
         tracing::info!("stopped");
@@ -385,7 +381,7 @@ fn serve_options(settings: &config::Http) -> ServeOptions {
     }
 }
 
-/// Parts of the ingest that are started before the application state.
+/// Parts of the ingest that start before the application state.
 struct IngestParts {
     spool: Spool,
     workers: Workers,
@@ -462,7 +458,7 @@ fn assemble(
         pages: PageState::new(delivery.clone(), stored),
         sdk: SdkState::new(SdkParts {
             delivery: delivery.clone(),
-            in_app: Live::default(),
+            in_app: LiveCampaigns::default(),
             origins: Origins::new(&settings.sdk.allowed_origins),
             identity: settings.sdk.identity,
             user_tokens,

@@ -1,13 +1,13 @@
-//! How many files this process may have open. Each connection is one.
+//! The limit of open files of this process. Each connection is one.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Files kept for everything but connections: the spool, both stores, providers.
+/// Files for everything but connections: the spool, both stores, providers.
 const OTHERS: u64 = 512;
-/// Connections that are let in however few files there are.
+/// Connections that are accepted however low the limit is.
 const CONNECTIONS_MIN: usize = 64;
 
-/// Raises the process's limit as far as it may, and says how many of `wanted` connections fit into it.
+/// Raises the limit as far as allowed, and returns how many of `wanted` connections fit into it.
 pub(super) fn connections(wanted: usize) -> usize {
     let limit = match raised() {
         Ok(limit) => limit,
@@ -28,7 +28,7 @@ pub(super) fn connections(wanted: usize) -> usize {
     wanted.min(fit)
 }
 
-/// The process's limit after it was raised to the most that is allowed without privileges.
+/// The limit after raising it as far as possible without privileges.
 fn raised() -> nix::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_connections_as_there_are_files_for() {
+    fn connections_are_limited_by_open_files() {
         assert_eq!(connections(1), 1);
         let limit = usize::try_from(raised().unwrap()).unwrap();
         assert!(connections(usize::MAX) <= limit.max(CONNECTIONS_MIN));

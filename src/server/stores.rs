@@ -1,4 +1,4 @@
-//! Brings the stores up behind a server that already answers: connect, migrate, start the writer.
+//! Brings the stores up while the server already answers: connect, migrate, start the writer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,22 +21,20 @@ use web::{
 use super::{arrivals::Clocks, welcome::Demo};
 use crate::app::App;
 
-/// Pause between two tries to reach a store.
+/// Pause between two attempts to reach a store.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Pause between two looks at a store that was ready.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Longest wait for its answer.
-const LOOK_MAX: Duration = Duration::from_secs(1);
-/// Looks in a row without an answer after which it counts as down: a store that is frozen is known to be within 3 s.
-const SILENT_LOOKS_MAX: u32 = 2;
-/// How long a watching task may not beat before it counts as hung.
+/// Interval of checks of a store that was ready.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Timeout of a check.
+const CHECK_MAX: Duration = Duration::from_secs(1);
+/// Consecutive checks without an answer after which a store counts as down: a frozen one within 3 s.
+const SILENT_CHECKS_MAX: u32 = 2;
+/// How long a watching task may go without a heartbeat before it counts as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Days for which server-stamped event ids are remembered to refuse duplicates.
 const WINDOW_DAYS: i64 = 7;
-/// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What it takes to bring the stores up.
 #[derive(Debug)]
 pub(super) struct Stores {
     pub(super) app: App,
@@ -67,7 +65,7 @@ pub(super) fn pipeline_options(
 }
 
 impl Stores {
-    /// Brings both stores up, each as soon as it can be reached, then keeps an eye on each: one task a store, so that
+    /// Brings both stores up, each as soon as it is reachable, then monitors each: one task a store, so that
     /// one that hangs does not hide the other.
     pub(super) fn watch(self, tasks: &mut JoinSet<()>) {
         let Self { app, spool, pipeline, pipeline_options, clocks, demo } = self;
@@ -93,13 +91,13 @@ impl Stores {
     }
 }
 
-/// Refuses a ClickHouse cluster that cannot be used. One that cannot be asked is asked again before anything
-/// is written to it.
+/// Refuses an unsupported ClickHouse cluster. If it cannot be checked now, it is checked again before the
+/// first insert.
 pub(super) async fn check_cluster(app: &App) -> anyhow::Result<()> {
     match app.analytics().check_cluster().await {
         Err(error @ AnalyticsError::Schema(_)) => Err(error.into()),
         Err(error) => {
-            tracing::warn!(%error, "ClickHouse cannot be asked for its cluster yet");
+            tracing::warn!(%error, "ClickHouse's cluster cannot be checked yet");
             Ok(())
         }
         Ok(()) => Ok(()),
@@ -152,7 +150,7 @@ async fn prepare_clickhouse(app: &App, clocks: Clocks) -> anyhow::Result<()> {
     seed_window(app).await
 }
 
-/// Repeats of events that the server stamped before this start take the first one's time.
+/// Repeats of events that the server stamped before this start get the first one's time.
 async fn seed_window(app: &App) -> anyhow::Result<()> {
     let since_ms = app.clock().now().millis() - WINDOW_DAYS * DAY_MS;
     let limit = u32::try_from(app.intake().window_entries_max()).unwrap_or(u32::MAX);
@@ -173,25 +171,25 @@ fn down(reason: &str) -> Condition {
     Condition::Down(reason.to_owned())
 }
 
-/// Failed tries to bring a store up.
+/// Failed attempts to bring a store up.
 #[derive(Debug)]
 struct Tries {
     store: Store,
-    said: String,
+    last_reason: String,
 }
 
 impl Tries {
     fn of(store: Store) -> Self {
-        Self { store, said: String::new() }
+        Self { store, last_reason: String::new() }
     }
 
-    /// Notes a failure and waits for the next try. A reason is logged once, not every half second.
+    /// Records a failure and waits for the next attempt. A reason is logged once, not every half second.
     async fn failed(&mut self, app: &App, error: &anyhow::Error) {
         app.readiness().set(self.store, down("not reachable or not migrated"));
         let reason = format!("{error:#}");
-        if reason != self.said {
-            tracing::warn!(store = ?self.store, %reason, "a store cannot be used yet, trying on");
-            self.said = reason;
+        if reason != self.last_reason {
+            tracing::warn!(store = ?self.store, %reason, "a store is not usable yet, will retry");
+            self.last_reason = reason;
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
@@ -202,14 +200,14 @@ async fn watch_postgres(app: &App, heartbeat: &Heartbeat) {
     let mut watched = Watched::of(Store::Postgres);
     loop {
         heartbeat.beat();
-        let seen = match timeout(LOOK_MAX, pinger.ping()).await {
+        let seen = match timeout(CHECK_MAX, pinger.ping()).await {
             Ok(Ok(Pinged::Writable)) => Seen::Ready,
             Ok(Ok(Pinged::ReadOnly)) => Seen::Down("read-only"),
             Ok(Err(_)) => Seen::Down("not reachable"),
             Err(_) => Seen::Silent,
         };
         watched.note(app, seen);
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 
@@ -217,34 +215,34 @@ async fn watch_clickhouse(app: &App, heartbeat: &Heartbeat) {
     let mut watched = Watched::of(Store::Clickhouse);
     loop {
         heartbeat.beat();
-        let seen = match timeout(LOOK_MAX, app.analytics().ping()).await {
+        let seen = match timeout(CHECK_MAX, app.analytics().ping()).await {
             Ok(Ok(())) => Seen::Ready,
             Ok(Err(_)) => Seen::Down("not reachable"),
             // It is busy, and answers others.
-            Err(_) if app.analytics().since_answer().is_some_and(|age| age < LOOK_MAX) => {
+            Err(_) if app.analytics().since_answer().is_some_and(|age| age < CHECK_MAX) => {
                 Seen::Ready
             }
             Err(_) => Seen::Silent,
         };
         watched.note(app, seen);
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 
-/// What one look at a store showed.
+/// The result of a check.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
     Ready,
     Down(&'static str),
-    /// No answer within [`LOOK_MAX`].
+    /// No answer within [`CHECK_MAX`].
     Silent,
 }
 
-/// A store that is being watched.
+/// A store that is monitored.
 #[derive(Debug)]
 struct Watched {
     store: Store,
-    /// Looks in a row without an answer.
+    /// Consecutive checks without an answer.
     silent: u32,
 }
 
@@ -253,13 +251,13 @@ impl Watched {
         Self { store, silent: 0 }
     }
 
-    /// Notes what a look showed. One look without an answer may be a machine that is busy.
+    /// Records the result of a check. A single check without an answer may be due to a busy machine.
     fn note(&mut self, app: &App, seen: Seen) {
         self.silent = if matches!(seen, Seen::Silent) { self.silent + 1 } else { 0 };
         let condition = match seen {
             Seen::Ready => Condition::Ready,
             Seen::Down(reason) => down(reason),
-            Seen::Silent if self.silent < SILENT_LOOKS_MAX => return,
+            Seen::Silent if self.silent < SILENT_CHECKS_MAX => return,
             Seen::Silent => down("does not answer"),
         };
         app.readiness().set(self.store, condition);

@@ -1,4 +1,4 @@
-//! What a person sees on the first start: a demo workspace, its key, and a line to try.
+//! The output of a first start: a demo workspace, its key, and a command to try.
 
 use std::{io::Write as _, net::SocketAddr};
 
@@ -11,11 +11,10 @@ use web::auth::{
 use super::Server;
 use crate::app::App;
 
-/// Name of the workspace made on the first start.
 const DEMO_WORKSPACE: &str = "demo";
 
-/// A demo workspace, made when there is no workspace at all. Only on the embedded PostgreSQL: a
-/// shared one is no place for a key that nobody asked for.
+/// A demo workspace, created if there is none at all. Only on the embedded PostgreSQL: a shared one must not
+/// get a key that was not asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demo {
     api: SocketAddr,
@@ -27,15 +26,17 @@ impl Demo {
         Self { api, show_key }
     }
 
-    /// Makes the workspace and prints its key, alone this once. Where the key may not be shown nothing is
-    /// made, and a line says how to.
+    /// Creates the workspace and prints its key once. If the key may not be displayed, nothing is created,
+    /// and a line explains how to.
     pub(super) async fn make_on_first_start(self, app: &App) -> anyhow::Result<()> {
         if keys::any_workspace(app.db()).await? {
             return Ok(());
         }
         if !self.show_key {
-            say("There is no workspace yet. This makes one and prints its key: \
-                 millrace keys create --workspace NAME --scopes '*'\n");
+            print(
+                "There is no workspace yet. This makes one and prints its key: \
+                 millrace keys create --workspace NAME --scopes '*'\n",
+            );
             return Ok(());
         }
         let created = keys::create(
@@ -52,7 +53,7 @@ impl Demo {
         )
         .await?;
         let (key, api) = (created.token.expose_secret(), self.api);
-        say(&format!(
+        print(&format!(
             "\nA workspace named {DEMO_WORKSPACE} was made. Its API key, shown this once:\n\n  {key}\n\n\
              Track an order, and ask for it a second later:\n\n  \
              curl -s http://{api}/events/track -H 'Authorization: Bearer {key}' \\\n    \
@@ -65,19 +66,18 @@ impl Demo {
     }
 }
 
-/// Tells where the service answers.
-pub(super) fn say_ready(server: &Server, has_api: bool) {
+pub(super) fn print_ready(server: &Server, has_api: bool) {
     let (api, admin) = (server.api_address(), server.admin_address());
     let does = if has_api {
         format!("API http://{api}  ·  docs http://{api}/docs")
     } else {
         format!("It delivers, and has no API  ·  health http://{api}/readyz")
     };
-    say(&format!("Millrace is ready.  {does}  ·  metrics http://{admin}/metrics\n"));
+    print(&format!("Millrace is ready.  {does}  ·  metrics http://{admin}/metrics\n"));
 }
 
-fn say(text: &str) {
+fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody reads along: then there is nobody to tell.
+    // Without a reader of standard output there is nothing to do.
     drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
 }

@@ -1,4 +1,4 @@
-//! `provider = "http"`: the generic gateway, which takes the messages of any channel as JSON.
+//! `provider = "http"`: the generic gateway, which receives the messages of any channel as JSON.
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -8,18 +8,18 @@ use super::{Headers, text};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gateway {
-    /// Where messages are posted.
+    /// The URL that messages are posted to.
     #[serde(deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The sender of messages that do not name theirs.
+    /// The sender of messages without one.
     pub from: Option<String>,
-    /// Headers of every call; may hold credentials.
+    /// Headers of every request; may hold credentials.
     #[serde(default)]
     pub headers: Headers,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
-    /// Calls at the same time.
+    /// Concurrent requests.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub connections: usize,
 }

@@ -9,20 +9,19 @@ use super::text;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Infobip {
-    /// The account's own address: `https://….api.infobip.com`.
+    /// The account's base URL: `https://….api.infobip.com`.
     #[serde(deserialize_with = "text::web_address")]
     pub url: SecretString,
     pub api_key: SecretString,
-    /// The sender of messages that do not name theirs.
+    /// The sender of messages without one.
     pub from: Option<String>,
-    /// As what kind of content a template is sent.
+    /// The content type that templates are sent as.
     #[serde(default = "template_type")]
     pub template_type: String,
-    /// Where reports are told to. Default: this program, where `public_url` and `callbacks.infobip` are
-    /// set.
+    /// The URL for delivery reports. Default: this server, if `public_url` and `callbacks.infobip` are set.
     #[serde(default, deserialize_with = "text::optional_url")]
     pub callback_url: Option<Url>,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }

@@ -1,8 +1,8 @@
-//! `[channels.*]`: who carries the messages of a channel.
+//! `[channels.*]`: the provider of each channel.
 //!
-//! Which keys a channel takes depends on its provider, so its table is kept as it was given until all
-//! sources are merged, and then read as what its provider wants ([`Channels::carriers`]): a key that this
-//! provider does not know is refused by name, and so is one that is missing.
+//! The keys of a channel depend on its provider, so its table is kept as TOML until all sources are merged,
+//! and then read as the provider's settings ([`Channels::providers`]): unknown and missing keys are refused
+//! by name.
 
 mod gateway;
 mod infobip;
@@ -33,7 +33,7 @@ pub use self::{
 /// The key of [`Channels::from_domains`].
 const FROM_DOMAINS: &str = "from_domains";
 
-/// One provider a channel; a channel without one accepts campaigns and fails their sends.
+/// A channel without a provider accepts campaigns and fails their sends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Channels {
@@ -56,14 +56,14 @@ impl fmt::Debug for Given {
     }
 }
 
-/// What a provider is set up with.
+/// The settings of a provider.
 #[derive(Debug, Clone)]
 pub enum ProviderConfig {
     /// `smtp`: a mail server.
     Smtp(Smtp),
     /// `http`: the generic gateway.
     Http(Gateway),
-    /// `twilio`: Twilio, and who answers as it does.
+    /// `twilio`: Twilio, or a service with the same API.
     Twilio(Twilio),
     /// `whatsapp`: Meta's Cloud API.
     Whatsapp(Whatsapp),
@@ -81,14 +81,14 @@ impl Channels {
     /// The provider of every channel that has one.
     ///
     /// # Errors
-    /// The first channel whose table does not say what its provider needs.
-    pub fn carriers(&self) -> Result<Vec<(Channel, ProviderConfig)>, Error> {
+    /// The first channel with invalid settings.
+    pub fn providers(&self) -> Result<Vec<(Channel, ProviderConfig)>, Error> {
         let given = |channel| Some((channel, self.given(channel)?));
         Channel::ALL
             .into_iter()
             .filter_map(given)
             .map(|(channel, given)| match ProviderConfig::read(channel, given.0.clone()) {
-                Ok(carrier) => Ok((channel, carrier)),
+                Ok(provider) => Ok((channel, provider)),
                 Err(reason) => Err(Error::Refused {
                     source_name: format!("channels.{channel}"),
                     reason: super::one_line(&reason),
@@ -100,7 +100,7 @@ impl Channels {
     /// The domains that email may be sent from besides that of the channel's `from`, in ASCII and lower case.
     ///
     /// # Errors
-    /// When one is no domain.
+    /// If one is not a domain.
     pub fn from_domains(&self) -> Result<Vec<String>, Error> {
         let refused = |reason: String| Error::Refused {
             source_name: "channels.email.from_domains".to_owned(),
@@ -109,7 +109,7 @@ impl Channels {
         let given = self.email.as_ref().and_then(|given| given.0.get(FROM_DOMAINS));
         let texts: Vec<&str> = match given {
             None => Vec::new(),
-            // A variable gives them as one text.
+            // An environment variable holds them as one text.
             Some(Value::String(text)) => {
                 text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect()
             }
@@ -138,10 +138,10 @@ impl Channels {
 }
 
 impl ProviderConfig {
-    /// Reads a channel's table as what its provider wants.
+    /// Reads a channel's table as its provider's settings.
     fn read(channel: Channel, mut table: Table) -> Result<Self, String> {
         if channel == Channel::Email {
-            // Of email whoever carries it: read by [`Channels::from_domains`].
+            // Belongs to email with any provider: read by [`Channels::from_domains`].
             table.remove(FROM_DOMAINS);
         }
         let name = match table.remove("provider") {
@@ -174,7 +174,7 @@ impl ProviderConfig {
         }
     }
 
-    /// The provider that an address means where none is named.
+    /// The provider implied by the URL if none is named.
     fn by_address(table: &Table) -> Result<&'static str, String> {
         let scheme = table.get("url").and_then(Value::as_str).and_then(|url| url.split(':').next());
         match scheme {
@@ -189,7 +189,7 @@ fn read<T: for<'de> Deserialize<'de>>(table: Table) -> Result<T, String> {
     table.try_into().map_err(|error| error.to_string())
 }
 
-/// Headers by name; values may be credentials.
+/// Values may be credentials.
 pub type Headers = std::collections::BTreeMap<String, SecretString>;
 
 #[cfg(test)]

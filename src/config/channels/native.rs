@@ -1,4 +1,4 @@
-//! `provider = "native"`: push notifications by the services of the platforms themselves, a table each.
+//! `provider = "native"`: push notifications by the platforms' own services, a table each.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::text;
 
-/// `provider = "native"`: at least one of them.
+/// `provider = "native"`: at least one of the services.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Native {
-    /// Android; and whatever has no table of its own.
+    /// Android, and platforms without a table here.
     pub fcm: Option<Fcm>,
     pub apns: Option<Apns>,
     pub web_push: Option<WebPush>,
@@ -23,13 +23,13 @@ pub struct Native {
 pub struct Fcm {
     #[serde(default = "fcm_url", deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The service account's key: the JSON that Google gives.
+    /// The service account's key: the JSON from Google.
     pub service_account: Option<SecretString>,
-    /// The file with it.
+    /// The file with that JSON.
     pub service_account_file: Option<PathBuf>,
-    /// The project; default: the key's.
+    /// The project; default: that of the key.
     pub project_id: Option<String>,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }
@@ -38,18 +38,18 @@ pub struct Fcm {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apns {
-    /// Where it listens; `https://api.sandbox.push.apple.com` for builds under development.
+    /// The service's URL; `https://api.sandbox.push.apple.com` for development builds.
     #[serde(default = "apns_url", deserialize_with = "text::web_address")]
     pub url: SecretString,
     pub team_id: String,
     pub key_id: String,
-    /// The app: its bundle id.
+    /// The app's bundle id.
     pub topic: String,
-    /// The private key: the text of the `.p8` that Apple gives.
+    /// The private key: the text of Apple's `.p8` file.
     pub key: Option<SecretString>,
-    /// The file with it.
+    /// The file with the key.
     pub key_file: Option<PathBuf>,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }
@@ -58,13 +58,13 @@ pub struct Apns {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebPush {
-    /// The private key by which they know us (RFC 8292): PEM, or the 32 bytes in base64url.
+    /// The private key that identifies this server (RFC 8292): PEM, or the 32 bytes in base64url.
     pub vapid_key: Option<SecretString>,
-    /// The file with it.
+    /// The file with the key.
     pub vapid_key_file: Option<PathBuf>,
-    /// Whom they may turn to: `mailto:…` or `https://…`.
+    /// The operator's contact for push services: `mailto:…` or `https://…`.
     pub subject: String,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }

@@ -11,24 +11,24 @@ use super::{Headers, text};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Smtp {
-    /// The server: `smtp://` (TLS where it is offered, or always with `?tls=required`) or `smtps://`,
-    /// with its credentials.
+    /// The server: `smtp://` (TLS if offered, or always with `?tls=required`) or `smtps://`, with its
+    /// credentials.
     #[serde(deserialize_with = "address")]
     pub url: SecretString,
-    /// The sender of messages that do not name theirs.
+    /// The sender of messages without one.
     pub from: Option<String>,
     /// Headers of every message.
     #[serde(default)]
     pub headers: Headers,
-    /// The name this side gives itself; default: the system's.
+    /// The name in `EHLO`; default: the system's.
     pub hello: Option<String>,
-    /// Connections at the same time.
+    /// Concurrent connections.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub connections: usize,
-    /// Seconds a message may take, from waiting for a conversation to the server's answer.
+    /// Seconds for a message, from waiting for a connection to the server's answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
-    /// Where bounces go: each message gets a return path of its own in this domain. Default: the sender.
+    /// The domain of bounces: each message gets its own return path in it. Default: bounces go to the sender.
     pub bounce_domain: Option<String>,
     pub dkim: Option<Dkim>,
 }
@@ -36,13 +36,13 @@ pub struct Smtp {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dkim {
-    /// The domain that vouches: the sender's, or one above it.
+    /// The signing domain: the sender's, or a parent of it.
     pub domain: String,
-    /// Under which name its key is published: `<selector>._domainkey.<domain>`.
+    /// The selector of the published key: `<selector>._domainkey.<domain>`.
     pub selector: String,
     /// The private key: RSA or Ed25519 in PEM, or the 32 bytes of an Ed25519 seed in base64.
     pub key: Option<SecretString>,
-    /// The file with it.
+    /// The file with the key.
     pub key_file: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! What the tables of channels are read as, and refused with.
+//! Reading and refusing the tables of channels.
 
 use secrecy::ExposeSecret as _;
 
@@ -9,11 +9,11 @@ fn channels(text: &str) -> Channels {
 }
 
 fn refusal(text: &str) -> String {
-    channels(text).carriers().unwrap_err().to_string()
+    channels(text).providers().unwrap_err().to_string()
 }
 
 #[test]
-fn a_channel_is_read_as_what_its_provider_wants() {
+fn a_channel_is_read_as_its_providers_settings() {
     let read = channels(
         "[email]\nurl = \"smtps://u:p@mail.example.test\"\nconnections = \"8\"\n\
          [email.dkim]\ndomain = \"example.test\"\nselector = \"s1\"\nkey_file = \"k.pem\"\n\
@@ -21,16 +21,16 @@ fn a_channel_is_read_as_what_its_provider_wants() {
     );
     assert!(read.set().contains(Channel::Email) && read.set().contains(Channel::Sms));
     assert!(!read.set().contains(Channel::Push));
-    let carriers = read.carriers().unwrap();
+    let providers = read.providers().unwrap();
     let [(Channel::Email, ProviderConfig::Smtp(smtp)), (Channel::Sms, ProviderConfig::Http(http))] =
-        &carriers[..]
+        &providers[..]
     else {
-        panic!("{carriers:?}")
+        panic!("{providers:?}")
     };
     assert_eq!((smtp.connections, smtp.timeout_seconds), (8, 20));
     assert_eq!(smtp.dkim.as_ref().unwrap().selector, "s1");
     assert_eq!(http.headers["Authorization"].expose_secret(), "x");
-    assert!(!format!("{read:?}{carriers:?}").contains("u:p@"), "no secrets are shown");
+    assert!(!format!("{read:?}{providers:?}").contains("u:p@"), "no secrets are shown");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn refusals_name_the_channel_and_the_key() {
 }
 
 #[test]
-fn named_providers_are_read_and_say_what_they_lack() {
+fn named_providers_are_read_and_missing_keys_are_named() {
     let read = channels(
         "[sms]\nprovider = \"twilio\"\naccount_sid = \"AC1\"\nauth_token = \"hidden\"\n\
          [whatsapp]\nprovider = \"whatsapp\"\nphone_number_id = \"7\"\naccess_token = \"hidden\"\n\
@@ -72,9 +72,9 @@ fn named_providers_are_read_and_say_what_they_lack() {
          [push]\nprovider = \"native\"\n[push.apns]\nteam_id = \"T\"\nkey_id = \"K\"\ntopic = \"t\"\n\
          key = \"hidden\"\n",
     );
-    let carriers = read.carriers().unwrap();
-    for (channel, carrier) in &carriers {
-        match carrier {
+    let providers = read.providers().unwrap();
+    for (channel, provider) in &providers {
+        match provider {
             ProviderConfig::Twilio(twilio) => {
                 assert_eq!(twilio.url.expose_secret(), "https://api.twilio.com");
             }
@@ -93,8 +93,8 @@ fn named_providers_are_read_and_say_what_they_lack() {
             other => panic!("{channel}: {other:?}"),
         }
     }
-    assert_eq!(carriers.len(), 4);
-    assert!(!format!("{carriers:?}").contains("hidden"), "no secrets are shown");
+    assert_eq!(providers.len(), 4);
+    assert!(!format!("{providers:?}").contains("hidden"), "no secrets are shown");
     for (text, problem) in [
         ("[sms]\nprovider = \"twilio\"", "missing field `account_sid`"),
         ("[sms]\nprovider = \"twilio\"\naccount_sid = \"A\"", "missing field `auth_token`"),
@@ -116,11 +116,11 @@ fn named_providers_are_read_and_say_what_they_lack() {
 }
 
 #[test]
-fn domains_to_send_from_are_of_email_whoever_carries_it() {
+fn from_domains_belong_to_email_with_any_provider() {
     let of = |given: &str| {
         let text = format!("[email]\nurl = \"http://h/mail\"\nfrom_domains = {given}");
         let read = channels(&text);
-        read.carriers().unwrap();
+        read.providers().unwrap();
         read.from_domains().map_err(|refusal| refusal.to_string())
     };
     let both = ["example.test", "xn--bcher-kva.test"].map(str::to_owned).to_vec();

@@ -1,5 +1,5 @@
-//! Values of settings that have no default whose kind a variable could be read by: a variable's text is
-//! taken for the value it spells.
+//! Deserializers of settings without a default: without one the type of a variable's text is unknown, so the
+//! text is parsed here.
 
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -10,7 +10,7 @@ enum Given<T> {
     Text(String),
 }
 
-/// A whole number of at least 1, or its text.
+/// A positive whole number, or its text.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let given = Given::<usize>::deserialize(deserializer).map_err(|_| not_a_count())?;
     let count = match given {
@@ -24,7 +24,7 @@ fn not_a_count<E: serde::de::Error>() -> E {
     E::custom("must be a whole number of at least 1")
 }
 
-/// An http or https address; it may hold credentials, so it is not shown.
+/// An http or https URL. It may hold credentials, so errors do not show it.
 pub(super) fn web_address<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<secrecy::SecretString, D::Error> {
@@ -38,7 +38,6 @@ pub(super) fn web_address<'de, D: Deserializer<'de>>(
     }
 }
 
-/// An http or https address that may be left out.
 pub(super) fn optional_url<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<url::Url>, D::Error> {

@@ -1,4 +1,4 @@
-//! `provider = "twilio"`: text messages by Twilio, or by whoever answers as it does.
+//! `provider = "twilio"`: text messages by Twilio, or by a service with the same API.
 
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -11,18 +11,18 @@ use super::text;
 pub struct Twilio {
     #[serde(default = "url", deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The account: `AC…`.
+    /// The account's SID: `AC…`.
     pub account_sid: String,
     pub auth_token: SecretString,
-    /// The sender of messages that do not name theirs.
+    /// The sender of messages without one.
     pub from: Option<String>,
-    /// The messaging service that chooses a sender where there is none: `MG…`.
+    /// The messaging service that selects a sender if there is none: `MG…`.
     pub messaging_service_sid: Option<String>,
-    /// Where statuses are told to. Default: this program, where `public_url` and
-    /// `callbacks.twilio_auth_token` are set.
+    /// The URL for delivery reports. Default: this server, if `public_url` and `callbacks.twilio_auth_token`
+    /// are set.
     #[serde(default, deserialize_with = "text::optional_url")]
     pub callback_url: Option<Url>,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }

@@ -10,17 +10,16 @@ use super::text;
 pub struct Whatsapp {
     #[serde(default = "url", deserialize_with = "text::web_address")]
     pub url: SecretString,
-    /// The version of its API.
     #[serde(default = "api_version")]
     pub api_version: String,
-    /// The number that messages come from which do not name theirs: Meta's id of it.
+    /// Meta's id of the sender's number for messages without one.
     pub phone_number_id: String,
     /// The system user's token.
     pub access_token: SecretString,
-    /// The language of templates that do not name theirs (`name:de`).
+    /// The language of templates that do not name one (`name:de`).
     #[serde(default = "language")]
     pub language: String,
-    /// Seconds an answer is awaited.
+    /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub timeout_seconds: usize,
 }

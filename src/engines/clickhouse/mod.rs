@@ -1,4 +1,4 @@
-//! The embedded ClickHouse: a process of our own around the library, reached over loopback with a secret.
+//! The embedded ClickHouse: the library in a child process, reached over loopback with a password.
 
 pub(super) mod serve;
 
@@ -34,33 +34,33 @@ use super::{
     process::{self, Engine as _, Launch, Running, Supervised},
 };
 
-/// The one user of the embedded engine, and its database.
+/// The only user of the embedded engine, and its database.
 const USER: &str = "millrace";
 const DATABASE: &str = "millrace";
-/// Holds the port of the last run, below the engine's folder: the published address goes with its server.
+/// Holds the port of the last run, in the engine's folder: the published address is removed with its server.
 const PORT_FILE: &str = "port";
-/// Connections that wait while the child starts, or starts again.
+/// Connections that wait while the child starts or restarts.
 const BACKLOG: i32 = 1024;
-/// Held by the process that has the files open; says which.
+/// Locked by the process that has the files open; holds its pid.
 const LOCK_FILE: &str = "engine.lock";
-/// How long a start may take, the loading of a large store included.
+/// Timeout of a start, including loading of a large store.
 const START_MAX: Duration = Duration::from_mins(5);
-/// How long an earlier run's process may take to end by itself.
+/// How long a process of an earlier run may take to end by itself.
 const ORPHAN_MAX: Duration = Duration::from_secs(15);
-/// Pause between two looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(20);
+/// Polling interval while waiting for its end.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How to reach a ClickHouse over HTTP.
+/// The HTTP address of a ClickHouse.
 #[derive(Debug, Clone)]
 pub struct ClickHouseAddress {
     /// Scheme, host and port; no credentials.
     pub url: Url,
     pub user: String,
-    /// Their password; may be empty.
+    /// May be empty.
     pub password: SecretString,
-    /// The database that requests mean when they name none.
+    /// The default database.
     pub database: String,
-    /// The cluster it is part of; none: one server.
+    /// The cluster; none: a single server.
     pub cluster: Option<String>,
 }
 
@@ -98,7 +98,6 @@ impl ClickHouseAddress {
         Ok(Self { url, user, password, database, cluster: None })
     }
 
-    /// The same, as the analytics crate takes it.
     pub fn for_analytics(&self) -> analytics::ClickHouseAddress {
         analytics::ClickHouseAddress {
             url: self.url.to_string(),
@@ -109,18 +108,18 @@ impl ClickHouseAddress {
         }
     }
 
-    /// The whole address in one text, credentials included.
+    /// The whole address as text, including credentials.
     pub fn to_secret(&self) -> SecretString {
         let mut url = self.url.clone();
         url.set_path(&self.database);
-        // Neither fails on a URL with a host, which this is.
+        // Neither fails on a URL with a host.
         let _ = url.set_username(&self.user);
         let _ = url.set_password(Some(self.password.expose_secret()));
         url.to_string().into()
     }
 }
 
-/// Whether a port is written out; the `url` crate hides a scheme's own (80, 443).
+/// Whether the text names a port; the `url` crate hides a scheme's default (80, 443).
 fn has_port(text: &str) -> bool {
     let authority = text.split("://").nth(1).unwrap_or_default();
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
@@ -128,13 +127,13 @@ fn has_port(text: &str) -> bool {
     host.rsplit(']').next().unwrap_or_default().contains(':')
 }
 
-/// The address a running server left in the data directory.
+/// The address that a running server wrote into the data directory.
 pub(super) fn published(data: &DataDir) -> Option<ClickHouseAddress> {
     let text = fs::read_to_string(data.path().join(CLICKHOUSE_URL_FILE)).ok()?;
     ClickHouseAddress::parse(text.trim()).ok()
 }
 
-/// Whether something answers there; who it is shows with the first query.
+/// Whether a server answers there; its identity shows with the first query.
 pub(super) async fn answers(address: &ClickHouseAddress) -> bool {
     let Ok(addresses) = address.url.socket_addrs(|| None) else { return false };
     match addresses.first() {
@@ -143,9 +142,9 @@ pub(super) async fn answers(address: &ClickHouseAddress) -> bool {
     }
 }
 
-/// What the child is told, on the stream to its parent: secrets are not for command lines.
+/// Sent to the child over the stream: secrets do not belong on command lines.
 #[derive(Serialize, Deserialize)]
-struct Orders {
+struct ServeRequest {
     library: PathBuf,
     folder: PathBuf,
     user: String,
@@ -155,18 +154,18 @@ struct Orders {
     connections: usize,
 }
 
-/// What the child answers.
+/// The child's answer.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     port: u16,
-    /// The library's version, where it is newer than the one this program is tested with.
+    /// The library's version, if it is newer than the tested one.
     untested_version: Option<String>,
 }
 
-/// Installs ClickHouse where needed, starts it and waits until it answers.
+/// Installs ClickHouse if needed, starts it and waits until it answers.
 ///
-/// This process binds the port and keeps it for its whole life; each child is handed the socket. While
-/// the child is down no other process can take its place: connections wait for the next child.
+/// This process binds the port and keeps it for its whole life; each child inherits the socket. While the
+/// child is down no other process can take the port: connections wait for the next child.
 pub(super) async fn start(
     executable: &Path,
     data: &DataDir,
@@ -181,7 +180,7 @@ pub(super) async fn start(
     let folder = data.path().join("clickhouse");
     make_private(&folder)?;
     let published = Published { path: data.path().join(CLICKHOUSE_URL_FILE) };
-    // The process of an earlier run may hold the port.
+    // A process of an earlier run may hold the port.
     end_orphan(&folder.join(LOCK_FILE)).await?;
     let port_file = folder.join(PORT_FILE);
     let socket = bind(read_port(&port_file))?;
@@ -203,7 +202,7 @@ pub(super) async fn start(
         executable: executable.to_owned(),
         _published: published,
         socket,
-        orders: Orders {
+        orders: ServeRequest {
             library,
             folder,
             user: USER.to_owned(),
@@ -219,8 +218,8 @@ pub(super) async fn start(
     Ok((supervised, address))
 }
 
-/// The file with the address. It exists only while a server holds the port; what a killed one leaves goes with
-/// the lock of the data directory that is taken next.
+/// The file with the address. It exists while a server holds the port; one left by a killed server is removed
+/// by the next holder of the directory's lock.
 struct Published {
     path: PathBuf,
 }
@@ -229,14 +228,14 @@ impl Drop for Published {
     fn drop(&mut self) {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(%error, path = %self.path.display(), "an address stays published");
+                tracing::warn!(%error, path = %self.path.display(), "the published address cannot be removed");
             }
             _ => {}
         }
     }
 }
 
-/// The library: the one that was set, else the installed one. Blocks.
+/// The library: the configured one, else the installed one. Blocks.
 fn library(settings: &config::Engines) -> Result<PathBuf, Error> {
     if let Some(library) = &settings.libchdb {
         return fs::canonicalize(library).map_err(Error::file("read MILLRACE_LIBCHDB", library));
@@ -254,7 +253,7 @@ fn read_port(path: &Path) -> Option<u16> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Listens on the port of the last run where it is free, so that noted addresses stay valid; else on any.
+/// Listens on the port of the last run if it is free, so that noted addresses stay valid; else on any.
 fn bind(last: Option<u16>) -> Result<TcpListener, Error> {
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     let bound = bind(last.unwrap_or(0)).or_else(|_| bind(0)).and_then(|socket| {
@@ -264,13 +263,13 @@ fn bind(last: Option<u16>) -> Result<TcpListener, Error> {
     bound.map_err(|error| Error::Start { engine: Server::NAME, reason: error.to_string() })
 }
 
-/// What it takes to run the server. Fields drop in this order: the address goes before the socket does.
+/// Fields drop in this order: the published address is removed before the socket closes.
 struct Server {
     _published: Published,
     executable: PathBuf,
-    /// Listens as long as this process lives; only children take connections from it.
+    /// Open as long as this process lives; only children accept connections from it.
     socket: TcpListener,
-    orders: Orders,
+    orders: ServeRequest,
 }
 
 impl process::Engine for Server {
@@ -310,7 +309,7 @@ impl process::Engine for Server {
         match serde_json::from_str::<Listening>(&line) {
             Ok(listening) if listening.port == expected => {
                 if let Some(version) = listening.untested_version {
-                    tracing::warn!(version, "this ClickHouse library is newer than the tested one");
+                    tracing::warn!(version, "the ClickHouse library is newer than the tested one");
                 }
                 Ok(())
             }
@@ -323,14 +322,14 @@ impl process::Engine for Server {
     }
 }
 
-/// Waits for the process of an earlier run to let go of the files; ends it when it does not.
+/// Waits for the process of an earlier run to release the files; kills it after a timeout.
 async fn end_orphan(lock: &Path) -> Result<(), Error> {
     let file = private_file(lock).map_err(Error::file("open", lock))?;
     let waited = tokio::time::timeout(ORPHAN_MAX, until_free(&file)).await;
     if waited.is_ok() {
         return Ok(());
     }
-    // Whoever holds the lock wrote its number there: it lives, and it is ours.
+    // The holder of the lock wrote its pid there, so it is alive and an engine of this directory.
     let text = fs::read_to_string(lock).map_err(Error::file("read", lock))?;
     if let Some(pid) = text.trim().parse().ok().filter(|pid| *pid > 1) {
         tracing::warn!(pid, "ending a ClickHouse that an earlier run left behind");
@@ -348,9 +347,9 @@ async fn end_orphan(lock: &Path) -> Result<(), Error> {
 
 async fn until_free(file: &fs::File) {
     while file.try_lock().is_err() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    // Freed for the child by closing the file.
+    // Closing the file releases the lock for the child.
 }
 
 #[cfg(test)]

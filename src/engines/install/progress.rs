@@ -1,4 +1,4 @@
-//! Shows how far an installation is: a bar on a terminal, a line in a log.
+//! Shows the progress of an installation: a bar on a terminal, a line in a log.
 
 use std::{
     fs,
@@ -9,10 +9,9 @@ use std::{
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-/// Time between two looks at the folder.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Runs `work` while the bytes that have arrived in `folder` are shown.
+/// Runs `work` while displaying the bytes that have arrived in `folder`.
 pub(super) fn while_filling<T>(
     engine: &str,
     folder: &Path,
@@ -35,7 +34,7 @@ pub(super) fn while_filling<T>(
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 bar.set_position(size(folder).min(bytes));
-                std::thread::park_timeout(LOOK);
+                std::thread::park_timeout(POLL_INTERVAL);
             }
             bar.finish_and_clear();
         });
@@ -45,7 +44,7 @@ pub(super) fn while_filling<T>(
     })
 }
 
-/// Bytes of all files below `folder`; those that vanish meanwhile count nothing.
+/// Bytes of all files below `folder`; files that vanish meanwhile count as 0.
 fn size(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries

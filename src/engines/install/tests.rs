@@ -1,4 +1,4 @@
-//! The installer against a client that is a script: what it downloads is not the question here.
+//! The installer with a script instead of the npm client.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -42,7 +42,7 @@ echo '[{\"source\":\"native/lib/a.so.1\",\"target\":\"native/lib/a.so\"}]' > nod
 ";
 
 #[test]
-fn a_package_is_installed_once_and_others_wait_for_it() {
+fn concurrent_installers_install_a_package_once() {
     let folder = tempfile::tempdir().unwrap();
     let installer = installer(folder.path(), GOOD);
     let installed: Vec<PathBuf> = std::thread::scope(|scope| {
@@ -77,7 +77,7 @@ fn a_damaged_installation_is_replaced() {
 }
 
 #[test]
-fn what_the_client_says_reaches_the_operator() {
+fn the_clients_errors_are_reported() {
     let cases = [
         ("echo 'npm error code EINTEGRITY' >&2; exit 1", "EINTEGRITY"),
         ("exit 0", "holds no native/bin/server"),

@@ -1,4 +1,4 @@
-//! The files of a PostgreSQL cluster: whose they are, how they are made, who may connect.
+//! The files of a PostgreSQL cluster: ownership, creation, access.
 
 use std::{
     fs::{self, OpenOptions},
@@ -15,12 +15,12 @@ use super::{
     USER,
 };
 
-/// Where `initdb` works; renamed to the cluster's name when it is whole.
+/// The folder that `initdb` works in; renamed when it is complete.
 const UNFINISHED: &str = "initdb.unfinished";
-/// From this version on PostgreSQL has a UTF-8 locale of its own.
+/// Since this version PostgreSQL has a built-in UTF-8 locale.
 const MAJOR_WITH_BUILTIN_LOCALE: u32 = 17;
 
-/// Put into a new cluster's `postgresql.conf`, where an operator may change it.
+/// Written into a new cluster's `postgresql.conf`, where an operator may change it.
 const CONFIGURATION: &str = "
 # Millrace: one program on this machine, many short transactions.
 jit = off
@@ -30,7 +30,7 @@ max_locks_per_transaction = 256
 idle_in_transaction_session_timeout = '60s'
 timezone = 'UTC'
 log_timezone = 'UTC'
-# Neither statements nor values go to the log; a statement's error is told to whoever sent it.
+# Neither statements nor values go to the log; a statement's error goes to its client.
 log_min_messages = log
 log_min_error_statement = panic
 log_error_verbosity = terse
@@ -38,15 +38,15 @@ log_checkpoints = off
 log_line_prefix = ''
 ";
 
-/// The local user may connect as the one database user; nobody else may, from nowhere.
+/// Only the local account may connect, as the only database user, and only by the socket.
 const ACCESS: &str = "local all millrace peer map=millrace\n";
 
-/// Tells the server of one folder from every other process of the machine, in its command line.
+/// Identifies the server of a folder by its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark(String);
 
 impl Mark {
-    /// The mark of a folder: its device and inode, which a moved folder keeps.
+    /// The folder's device and inode, which a moved folder keeps.
     pub(super) fn of(folder: &Path) -> Result<Self, Error> {
         let found = fs::metadata(folder).map_err(Error::file("read", folder))?;
         Ok(Self(format!("millrace-{:x}-{:x}", found.dev(), found.ino())))
@@ -57,8 +57,8 @@ impl Mark {
     }
 }
 
-/// Makes the folder when it is missing, and gives root's to the account.
-pub(super) fn hand_over(folder: &Path, account: &Account) -> Result<(), Error> {
+/// Creates the folder if it is missing, and gives a folder of root to the account.
+pub(super) fn give_to(folder: &Path, account: &Account) -> Result<(), Error> {
     make_private(folder)?;
     let owner = fs::metadata(folder).map_err(Error::file("read", folder))?.uid();
     if Uid::effective().is_root() && owner == 0 {
@@ -68,7 +68,7 @@ pub(super) fn hand_over(folder: &Path, account: &Account) -> Result<(), Error> {
     Ok(())
 }
 
-/// The cluster in `folder`, made first when there is none. Runs as its owner.
+/// The cluster in `folder`, created if there is none. Runs as its owner.
 pub(super) fn make(folder: &Path, programs: &Path, major: u32) -> anyhow::Result<PathBuf> {
     let cluster = folder.join(major.to_string());
     if cluster.join("PG_VERSION").is_file() {
@@ -91,8 +91,8 @@ pub(super) fn make(folder: &Path, programs: &Path, major: u32) -> anyhow::Result
     }
     let output = initdb.stdin(Stdio::null()).stdout(Stdio::null()).output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        anyhow::bail!("initdb failed: {}", said.lines().collect::<Vec<_>>().join("; "));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        anyhow::bail!("initdb failed: {}", errors.lines().collect::<Vec<_>>().join("; "));
     }
     let mut file = OpenOptions::new().append(true).open(unfinished.join("postgresql.conf"))?;
     file.write_all(CONFIGURATION.as_bytes())?;
@@ -102,7 +102,7 @@ pub(super) fn make(folder: &Path, programs: &Path, major: u32) -> anyhow::Result
     Ok(cluster)
 }
 
-/// The major version that made the newest cluster in `folder`.
+/// The major version of the newest cluster in `folder`.
 pub(super) fn made_by(folder: &Path) -> std::io::Result<Option<u32>> {
     let mut found = None;
     for entry in fs::read_dir(folder)? {
@@ -115,7 +115,7 @@ pub(super) fn made_by(folder: &Path) -> std::io::Result<Option<u32>> {
     Ok(found)
 }
 
-/// Writes who may connect: the account that runs the server, and root, who may read its files anyway.
+/// Writes who may connect: the account that runs the server, and root, which could read the files anyway.
 pub(super) fn write_access(cluster: &Path, account: &str) -> std::io::Result<()> {
     let mut names = String::new();
     for name in [account, "root"] {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_finished_cluster_says_who_made_the_files() {
+    fn the_newest_complete_cluster_determines_the_version() {
         let folder = tempfile::tempdir().unwrap();
         let add = |name: &str, whole: bool| {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -150,12 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn names_with_quotes_cannot_add_a_line_of_their_own() {
+    fn account_names_cannot_inject_lines() {
         let cluster = tempfile::tempdir().unwrap();
         write_access(cluster.path(), "a\"b").unwrap();
         let names = fs::read_to_string(cluster.path().join("pg_ident.conf")).unwrap();
         assert_eq!(names, "millrace \"a\"\"b\" millrace\nmillrace \"root\" millrace\n");
         let access = fs::read_to_string(cluster.path().join("pg_hba.conf")).unwrap();
-        assert_eq!(access.lines().count(), 1, "nobody connects but by the socket");
+        assert_eq!(access.lines().count(), 1, "only the socket accepts connections");
     }
 }

@@ -1,13 +1,13 @@
 //! `millrace engine postgres`: becomes the PostgreSQL server, as an unprivileged user.
 //!
-//! PostgreSQL refuses to run as root, and the account that runs it instead may be unable to reach the
-//! data directory (`/root/…`). So this process opens the cluster's folder while it may, gives its rights
-//! up, and hands the server `/proc/self/fd/N` as its path: the kernel follows that link to the open
-//! folder without looking at the folders above. The files stay where the operator wants them, and the
-//! data directory itself stays closed to everybody else, the account included.
+//! PostgreSQL refuses to run as root, and the account that runs it instead may lack access to the data
+//! directory (`/root/…`). So this process opens the cluster's folder while it can, drops its privileges, and
+//! passes `/proc/self/fd/N` as the path: the kernel follows that link to the open folder without checking its
+//! parents. The files stay where the operator wants them, and the data directory stays closed to all other
+//! accounts.
 //!
-//! The server asks the kernel for a signal when its parent dies, so that it does not outlive a
-//! `kill -9`; where there is no such thing this process stays and watches its standard input.
+//! The server asks the kernel for a signal when its parent dies, so that it does not outlive a `kill -9`;
+//! where the kernel lacks that, this process stays and watches its standard input.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ use nix::{
 
 use super::{PORT, cluster};
 
-/// What the parent says about the server to run.
+/// The parent's parameters of the server.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Launch {
     /// The folder of the cluster and its socket.
@@ -37,22 +37,22 @@ pub struct Launch {
     /// The programs' major version.
     #[arg(long)]
     major: u32,
-    /// Who runs the server.
+    /// The account that runs the server.
     #[arg(long)]
     user: String,
-    /// What tells this server from others.
+    /// Identifies this server in its command line.
     #[arg(long)]
     mark: String,
-    /// The process that must not be outlived.
+    /// The process whose death stops the server.
     #[arg(long)]
     parent: i32,
 }
 
-/// Runs the server in place of this process. Returns only what went wrong.
+/// Runs the server in place of this process. Returns only on failure.
 pub fn launch(launch: &Launch) -> anyhow::Result<std::convert::Infallible> {
     let folder =
         if Uid::effective().is_root() { drop_rights(launch)? } else { launch.folder.clone() };
-    // Relative names of PostgreSQL start here, and a folder it cannot enter would be complained about.
+    // PostgreSQL resolves relative names from here, and warns about a folder that it cannot enter.
     std::env::set_current_dir(&folder).context("enter the folder of the cluster")?;
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     let cluster = cluster::make(&folder, &launch.programs, launch.major)?;
@@ -61,7 +61,7 @@ pub fn launch(launch: &Launch) -> anyhow::Result<std::convert::Infallible> {
     server.arg("-D").arg(&cluster);
     for setting in [
         "listen_addresses=",
-        "unix_socket_directories=..", // from the cluster, which the server makes its working folder
+        "unix_socket_directories=..", // relative to the cluster, which the server makes its working folder
         "unix_socket_permissions=0700",
         "logging_collector=off",
         "log_destination=stderr",
@@ -70,14 +70,14 @@ pub fn launch(launch: &Launch) -> anyhow::Result<std::convert::Infallible> {
     ] {
         server.args(["-c", setting]);
     }
-    // Nothing of the caller's environment (PGDATA, PGPORT, …) means this server.
+    // Variables of the caller (PGDATA, PGPORT, …) are not meant for this server.
     server.env_clear().env("LC_ALL", "C").env("TZ", "UTC").env("PATH", "/usr/bin:/bin");
     let log = io::stderr().as_fd().try_clone_to_owned()?;
     server.stdin(Stdio::null()).stdout(Stdio::from(log));
     become_server(server, launch.parent)
 }
 
-/// Becomes the unprivileged user; answers a path to the folder that is valid for them.
+/// Becomes the unprivileged user; returns a path to the folder that is valid for it.
 fn drop_rights(launch: &Launch) -> anyhow::Result<PathBuf> {
     let user = User::from_name(&launch.user)?
         .with_context(|| format!("there is no user {}", launch.user))?;
@@ -90,7 +90,7 @@ fn drop_rights(launch: &Launch) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// A path to the folder that holds whatever the folders above it allow.
+/// A path to the folder that works whatever its parents allow.
 #[cfg(target_os = "linux")]
 fn open_for_children(folder: &std::path::Path) -> anyhow::Result<PathBuf> {
     use std::os::fd::IntoRawFd as _;
@@ -128,7 +128,7 @@ fn become_server(mut server: Command, parent: i32) -> anyhow::Result<std::conver
     Err(server.exec()).context("run postgres")
 }
 
-/// Runs the server and stops it when the parent closes our standard input, by will or by death.
+/// Runs the server and stops it when the parent closes the standard input or dies.
 #[cfg(not(target_os = "linux"))]
 fn become_server(mut server: Command, _parent: i32) -> anyhow::Result<std::convert::Infallible> {
     use nix::{
@@ -139,7 +139,7 @@ fn become_server(mut server: Command, _parent: i32) -> anyhow::Result<std::conve
     let mut child = server.spawn().context("run postgres")?;
     let pid = Pid::from_raw(i32::try_from(child.id())?);
     std::thread::spawn(move || {
-        // Ends at the end of input; an error ends it as well.
+        // Returns at the end of input; an error is an end as well.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         let _ = kill(pid, Signal::SIGINT);
     });

@@ -1,8 +1,8 @@
 //! The embedded PostgreSQL: a cluster in the data directory, reached by a Unix socket only.
 //!
-//! Files: `<data_dir>/postgres/<major>` is the cluster, `<data_dir>/postgres/.s.PGSQL.5432` the socket.
-//! The folder belongs to whoever runs PostgreSQL; nobody else but root gets in. See [`launch`] for how
-//! that works when Millrace runs as root and the account cannot even reach the data directory.
+//! Files: `<data_dir>/postgres/<major>` is the cluster, `<data_dir>/postgres/.s.PGSQL.5432` the socket. The
+//! folder belongs to the account that runs PostgreSQL; only it and root have access. [`launch`] describes how
+//! that works when Millrace runs as root and the account has no access to the data directory.
 
 mod cluster;
 pub(super) mod launch;
@@ -32,18 +32,17 @@ use super::{
 
 /// The superuser of the cluster, and the only user.
 const USER: &str = "millrace";
-/// The database everything lives in.
 const DATABASE: &str = "millrace";
-/// Names the socket; there is no TCP.
+/// Part of the socket's name; there is no TCP.
 const PORT: u16 = 5432;
-/// Pause between two attempts to connect while the server starts.
+/// Polling interval while the server starts.
 const CONNECT_PAUSE: Duration = Duration::from_millis(25);
-/// How long a start may take, recovery after a crash included.
+/// Timeout of a start, including recovery after a crash.
 const START_MAX: Duration = Duration::from_mins(5);
-/// How long one attempt to connect may take.
+/// Timeout of one attempt to connect.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// How to reach the server whose files are in `folder`.
+/// The connection options of the server whose files are in `folder`.
 pub(super) fn connect_options(folder: &Path) -> Result<PgConnectOptions, Error> {
     Ok(PgConnectOptions::new_without_pgpass()
         .socket(socket::address(folder, PORT)?)
@@ -62,14 +61,14 @@ pub(super) async fn answers(options: &PgConnectOptions) -> bool {
     matches!(tokio::time::timeout(CONNECT_MAX, attempt).await, Ok(Ok(())))
 }
 
-/// Installs PostgreSQL where needed, starts it on the files in `folder` and waits until it answers.
+/// Installs PostgreSQL if needed, starts it on the files in `folder` and waits until it answers.
 pub(super) async fn start(
     executable: &Path,
     folder: PathBuf,
     settings: &config::Engines,
 ) -> Result<Supervised, Error> {
     let account = account::choose(&folder, settings.postgres_user.as_deref())?;
-    cluster::hand_over(&folder, &account)?;
+    cluster::give_to(&folder, &account)?;
     let programs = {
         let (settings, account) = (settings.clone(), account.clone());
         let made_by = cluster::made_by(&folder).map_err(Error::file("read", &folder))?;
@@ -85,7 +84,6 @@ pub(super) async fn start(
     Supervised::start(server).await
 }
 
-/// What it takes to run the server.
 struct Server {
     executable: PathBuf,
     folder: PathBuf,
@@ -122,19 +120,19 @@ impl process::Engine for Server {
     }
 
     fn ask_to_stop(child: &mut Running) {
-        child.signal(Signal::SIGINT); // "fast": ends the sessions, then stops cleanly
+        child.signal(Signal::SIGINT); // "fast shutdown": ends the sessions, then stops cleanly
     }
 }
 
 impl Server {
-    /// Waits until the server takes connections; makes the database when it is missing.
+    /// Waits until the server accepts connections; creates the database if it is missing.
     async fn open(&self) -> Result<(), Error> {
         let deadline = Instant::now() + START_MAX;
         let failed = |reason: String| Error::Start { engine: Self::NAME, reason };
         loop {
             let reason = match PgConnection::connect_with(&self.options).await {
                 Ok(connection) => {
-                    // It answered; how it says good-bye does not matter.
+                    // The server answered; an error while closing does not matter.
                     let _ = connection.close().await;
                     return Ok(());
                 }
@@ -155,7 +153,7 @@ impl Server {
     }
 }
 
-/// PostgreSQL's code for a database that is not there (`invalid_catalog_name`).
+/// PostgreSQL's code for a missing database (`invalid_catalog_name`).
 const NO_SUCH_DATABASE: &str = "3D000";
 
 fn code(error: &sqlx::Error) -> Option<String> {

@@ -1,4 +1,4 @@
-//! A server that an earlier run left behind: told from others by its mark, and ended.
+//! Ends a server that an earlier run left behind, identified by its mark.
 
 use std::{
     fs, io,
@@ -14,16 +14,17 @@ use nix::{
 
 use super::{super::Error, cluster::Mark};
 
-/// How long an orphan is given for each way of stopping: "fast", "immediate", and the kernel's.
+/// How long each way of stopping may take: "fast", "immediate", and the kernel's.
 const STOPS: [(Signal, Duration); 3] = [
     (Signal::SIGINT, Duration::from_secs(10)),
     (Signal::SIGQUIT, Duration::from_secs(5)),
     (Signal::SIGKILL, Duration::from_secs(5)),
 ];
-/// Pause between two looks whether it is gone.
-const LOOK: Duration = Duration::from_millis(20);
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Ends the server that holds `cluster`, if one runs; removes a lock file whose process is another's.
+/// Ends the server that holds `cluster`, if one runs; removes a lock file whose pid belongs to another
+/// program.
 pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
     let file = cluster.join("postmaster.pid");
     let pid = match fs::read_to_string(&file) {
@@ -34,13 +35,13 @@ pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
         Err(error) => return Err(Error::file("read", &file)(error)),
     };
     let Some(pid) = pid.filter(|pid| pid.as_raw() > 1 && lives(*pid)) else {
-        return Ok(()); // PostgreSQL itself takes over a file whose process is gone
+        return Ok(()); // PostgreSQL takes over the file of a process that has ended
     };
     let Ok(command_line) = fs::read(format!("/proc/{pid}/cmdline")) else {
-        return Ok(()); // it ended just now, or there is no /proc: PostgreSQL decides
+        return Ok(()); // it has just ended, or there is no /proc: PostgreSQL decides
     };
     if !contains(&command_line, mark.text().as_bytes()) {
-        tracing::warn!(%pid, "removing a lock file of PostgreSQL whose process is another program's now");
+        tracing::warn!(%pid, "removing a PostgreSQL lock file whose pid belongs to another program now");
         return fs::remove_file(&file).map_err(Error::file("remove", &file));
     }
     for (signal, patience) in STOPS {
@@ -58,7 +59,7 @@ pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
         }
         let deadline = Instant::now() + patience;
         while lives(pid) && Instant::now() < deadline {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         if !lives(pid) {
             return Ok(());
@@ -70,13 +71,13 @@ pub(super) async fn end(cluster: &Path, mark: &Mark) -> Result<(), Error> {
     })
 }
 
-/// Whether a process has that number; one that only waits to be reaped is as good as gone.
+/// Whether the process runs; a zombie counts as ended.
 fn lives(pid: Pid) -> bool {
     if kill(pid, None) == Err(Errno::ESRCH) {
         return false;
     }
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
-    // The state follows the name, which is in parentheses and may hold anything.
+    // The state follows the name, which is in parentheses and may hold any characters.
     stat.rsplit_once(") ").is_none_or(|(_, rest)| !rest.starts_with('Z'))
 }
 

@@ -1,4 +1,4 @@
-//! Which PostgreSQL is run: the one that was set, the installed one, or the system's.
+//! Selects the PostgreSQL programs: the configured, the installed, or the system's.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use super::super::{
     install::{Installer, POSTGRES},
 };
 
-/// The oldest PostgreSQL of a system that is used.
+/// The oldest PostgreSQL of the system that is used.
 const MAJOR_MIN: u32 = 15;
 /// Where systems keep the programs of several versions: `<folder>/<version><rest>`.
 const SYSTEM_FOLDERS: [(&str, &str); 4] = [
@@ -24,15 +24,15 @@ const SYSTEM_FOLDERS: [(&str, &str); 4] = [
 
 #[derive(Debug, Clone)]
 pub(super) struct Programs {
-    /// Holds `postgres` and `initdb`.
+    /// The folder with `postgres` and `initdb`.
     pub(super) folder: PathBuf,
     pub(super) major: u32,
     pub(super) version: String,
 }
 
 impl Programs {
-    /// Finds the programs, and installs them where there are none. Blocks. Files that `made_by` has
-    /// made need programs of that major version.
+    /// Finds the programs, and installs them if there are none. Blocks. Existing files need programs of the
+    /// major version `made_by`.
     pub(super) fn find(
         settings: &config::Engines,
         account: &Account,
@@ -66,7 +66,7 @@ impl Programs {
         }
     }
 
-    /// The pinned programs, installed when they are missing.
+    /// The pinned programs, installed if they are missing.
     fn installed(settings: &config::Engines, account: &Account) -> Result<Self, Error> {
         let installer = Installer::new(settings.cache_dir.clone(), Some(account))?;
         let package = installer.install(&POSTGRES)?;
@@ -90,7 +90,7 @@ impl Programs {
         }
     }
 
-    /// The programs in `folder`, when they are there and run.
+    /// The programs in `folder`, if they exist and run.
     fn at(folder: &Path) -> Option<Self> {
         if !folder.join("initdb").is_file() {
             return None;
@@ -119,7 +119,7 @@ impl Programs {
     }
 
     fn reached_by(self, account: &Account) -> Result<Self, Error> {
-        if account.reaches(&self.folder.join("postgres")) {
+        if account.can_access(&self.folder.join("postgres")) {
             return Ok(self);
         }
         Err(Error::Setting(format!(
@@ -131,8 +131,8 @@ impl Programs {
 }
 
 /// `18.4` of `postgres (PostgreSQL) 18.4 (Debian …)`.
-fn version(said: &str) -> Option<&str> {
-    said.split_once(") ")?.1.split_whitespace().next()
+fn version(output: &str) -> Option<&str> {
+    output.split_once(") ")?.1.split_whitespace().next()
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_as_distributions_write_them() {
+    fn versions_of_distributions_are_parsed() {
         assert_eq!(version("postgres (PostgreSQL) 18.4\n"), Some("18.4"));
         assert_eq!(version("postgres (PostgreSQL) 15.7 (Debian 15.7-0+deb12u1)\n"), Some("15.7"));
         assert_eq!(version("postgres (PostgreSQL) 19beta1\n"), Some("19beta1"));

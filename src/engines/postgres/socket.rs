@@ -1,4 +1,4 @@
-//! A short name for the folder of the socket: a Unix address holds no more than 107 bytes.
+//! A short path to the folder of the socket: a Unix address holds at most 107 bytes.
 
 use std::{
     fs::File,
@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 
 use super::super::Error;
 
-/// `sun_path` holds 108 bytes on Linux and 104 on macOS, the closing zero included.
+/// `sun_path` holds 108 bytes on Linux and 104 on macOS, including the final zero.
 const ADDRESS_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
-/// Folders that are kept open for the life of the process, so that their short names stay valid.
+/// Folders that stay open for the life of the process, so that their short paths stay valid.
 static HELD: OnceLock<Mutex<Vec<(PathBuf, File)>>> = OnceLock::new();
 
-/// The folder of the socket as an address can hold it: itself where that is short enough, else the
+/// The folder of the socket as it fits into an address: the path itself if it is short enough, else the
 /// kernel's link to a descriptor of it.
 pub(super) fn address(folder: &Path, port: u16) -> Result<PathBuf, Error> {
     let socket = folder.join(format!(".s.PGSQL.{port}"));
@@ -46,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_folder_is_its_own_address() {
+    fn a_short_path_is_used_unchanged() {
         let folder = Path::new("/srv/millrace/postgres");
         assert_eq!(address(folder, 5432).unwrap(), folder);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_socket_behind_a_long_path_is_reached_through_its_descriptor() {
+    fn a_long_path_is_replaced_by_its_descriptor() {
         use std::os::unix::net::{UnixListener, UnixStream};
 
         let scratch = tempfile::tempdir().unwrap();

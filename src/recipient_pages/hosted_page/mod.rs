@@ -1,7 +1,7 @@
-//! `/subscriptions/hosted-page/*` and the public pages behind links in messages: where recipients choose
-//! what they get, unsubscribe with one click, and confirm a subscription.
+//! `/subscriptions/hosted-page/*` and the public pages behind links in messages: recipients choose what they
+//! get, unsubscribe with one click, and confirm a subscription.
 //!
-//! A `GET` changes nothing: programs follow links too. What a page changes is [`consent`]'s to write.
+//! A `GET` changes nothing, since programs follow links too. Changes are written by [`consent`].
 //!
 //! [`consent`]: contacts::consent
 

@@ -1,7 +1,8 @@
-//! The routes. An answer never waits long for what it tells: leading on is what its asker wants.
+//! The open pixel and tracked links. Storing the event delays the answer only briefly, since the client wants
+//! the redirect.
 //!
-//! A peer over its rate is answered like any other, since many people may share its address; what it opens and
-//! follows is not stored.
+//! A peer over its rate limit is answered as well, since many people may share its address; its opens and
+//! clicks are not stored.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -20,7 +21,6 @@ use http::{
 };
 use kernel::{Error, Result};
 use providers::model::Reference;
-use tokio::sync::Semaphore;
 use url::Url;
 use utoipa_axum::router::OpenApiRouter;
 use web::{
@@ -31,25 +31,19 @@ use web::{
 use super::machine;
 use crate::{PageState, hosted_page};
 
-/// How long an answer waits for what it tells to be durable. Later than that it is told all the same.
-const TELL_WAIT_MAX: Duration = Duration::from_millis(500);
-/// Tellings under way at one time; what comes on top is not told.
-const TELLING_MAX: usize = 1_024;
-/// Short links of clients over their rate that are looked up at one time.
-const OVER_RATE_LOOK_UPS_MAX: usize = 2;
-/// Characters of a short link's code that are looked up.
+/// How long an answer waits for its event to be durable. The event is stored even if that takes longer.
+const STORE_WAIT_MAX: Duration = Duration::from_millis(500);
+/// Characters of a short link's code.
 const CODE_CHARS_MAX: usize = 32;
 const NO_LINK: Error = Error::NotFound("Link");
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
-/// A picture of one transparent pixel (GIF89a).
+/// A transparent pixel (GIF89a).
 const PIXEL: &[u8] =
     b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\
     \0\x02\x01D\0;";
 
-static TELLING: Semaphore = Semaphore::const_new(TELLING_MAX);
-static OVER_RATE_LOOK_UPS: Semaphore = Semaphore::const_new(OVER_RATE_LOOK_UPS_MAX);
-
-/// The routes of the pixel and the links. They are not described: they are for browsers and mail programs.
+/// The routes of the pixel and the links. They are for browsers and mail programs, so OpenAPI does not list
+/// them.
 pub fn routes() -> OpenApiRouter<PageState> {
     let refused = async || ApiError(Error::MethodNotAllowed);
     let routes = Router::new()
@@ -60,7 +54,7 @@ pub fn routes() -> OpenApiRouter<PageState> {
     OpenApiRouter::from(routes)
 }
 
-/// What holds for every answer: each fetch is to be seen, and nobody is told where it came from.
+/// Headers of every answer: every fetch must reach the server, and no site learns the referring page.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(HtmlErrorPage(hosted_page::refusal));
@@ -75,10 +69,9 @@ async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-/// A fetch of a link, as far as storing it goes.
+/// What decides whether the fetch of a link is stored.
 struct Fetch {
     client: Client,
-    /// Whether the client is within its rate.
     is_within_rate: bool,
     method: Method,
     headers: HeaderMap,
@@ -104,7 +97,7 @@ async fn open(
         return Err(NO_LINK.into());
     };
     let message = Reference { workspace: link.workspace, message: link.message };
-    tell(&app, &fetch, message, Engaged::Opened).await;
+    publish(&app, &fetch, message, Engaged::Opened).await;
     Ok(([(CONTENT_TYPE, "image/gif")], PIXEL).into_response())
 }
 
@@ -119,7 +112,7 @@ async fn follow(
     let location = location(&click.target)?;
     let message = Reference { workspace: click.workspace, message: click.message };
     let engaged = Engaged::Clicked { target: click.target, label: click.label };
-    tell(&app, &fetch, message, engaged).await;
+    publish(&app, &fetch, message, engaged).await;
     Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
 }
 
@@ -134,21 +127,21 @@ async fn follow_short(
     }
     let (message, target) = find_short(&app, &fetch, &code).await?;
     let location = location(&target)?;
-    // A way out made short is still no click.
+    // A shortened unsubscribe or preference link is no click.
     if !app.links().is_own(&target) {
         let engaged = Engaged::Clicked { target, label: String::new() };
-        tell(&app, &fetch, message, engaged).await;
+        publish(&app, &fetch, message, engaged).await;
     }
     Ok((StatusCode::FOUND, [(LOCATION, location)]).into_response())
 }
 
-/// What a code stands for. Only the database knows, so clients over their rate share a few queries at a time, and
-/// one that tries codes that do not exist is refused (429) when it goes on.
+/// Looks up a short link. Codes carry no signature, so clients over their rate limit share a few lookups at a
+/// time, and one that tries codes that do not exist is refused (429) when it goes on.
 async fn find_short(app: &PageState, fetch: &Fetch, code: &str) -> ApiResult<(Reference, String)> {
-    let _turn = if fetch.is_within_rate {
+    let _permit = if fetch.is_within_rate {
         None
     } else {
-        Some(OVER_RATE_LOOK_UPS.acquire().await.map_err(Error::internal)?)
+        Some(app.over_rate_lookups().acquire().await.map_err(Error::internal)?)
     };
     let unknown = &app.rate_limits().short_links;
     unknown.check(fetch.client)?;
@@ -161,19 +154,19 @@ async fn find_short(app: &PageState, fetch: &Fetch, code: &str) -> ApiResult<(Re
         .map_err(ApiError)
 }
 
-/// An address as a header holds it; what is not of the web was never signed.
+/// The value of `Location`. Only web addresses are ever signed.
 fn location(target: &str) -> ApiResult<HeaderValue> {
     let url = Url::parse(target).map_err(|_| NO_LINK)?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(NO_LINK.into());
     }
-    // Letter by letter where a header can hold it: some sites are particular.
+    // Unchanged if a header can hold it: some sites depend on the exact spelling.
     let text = if target.is_ascii() { target } else { url.as_str() };
     HeaderValue::try_from(text).map_err(|_| NO_LINK).map_err(ApiError)
 }
 
-/// Tells what was done, unless it was only asked about, or the client is over its rate.
-async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engaged) {
+/// Stores the open or click, unless the request is a `HEAD` or the client is over its rate limit.
+async fn publish(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engaged) {
     if fetch.method != Method::GET || !fetch.is_within_rate {
         return;
     }
@@ -183,19 +176,19 @@ async fn tell(app: &PageState, fetch: &Fetch, message: Reference, engaged: Engag
         metrics_catalogue::TRACKING_REPEATS.increment(1);
         return;
     }
-    let Ok(turn) = TELLING.try_acquire() else {
+    let Ok(permit) = app.publishing().try_acquire_owned() else {
         metrics_catalogue::TRACKING_UNRECORDED.increment(1);
         return;
     };
-    let is_bot = machine::asks(&fetch.headers);
+    let is_bot = machine::is_machine(&fetch.headers);
     let done = Engagement { message, engaged, at: now, is_bot };
     let app = app.clone();
-    let telling = tokio::spawn(async move {
-        let _turn = turn;
+    let publishing = tokio::spawn(async move {
+        let _permit = permit;
         if let Err(error) = engagement::publish(&app, &done).await {
             metrics_catalogue::TRACKING_UNRECORDED.increment(1);
-            tracing::warn!(%error, "an open or a click could not be told");
+            tracing::warn!(%error, "an open or a click could not be stored");
         }
     });
-    let _ = tokio::time::timeout(TELL_WAIT_MAX, telling).await;
+    let _ = tokio::time::timeout(STORE_WAIT_MAX, publishing).await;
 }

@@ -1,14 +1,14 @@
-//! Whether a person did it. Mail programs fetch pictures before anybody looks, and gateways follow links to
-//! judge them; such are counted apart.
+//! Recognises automated opens and clicks, which are counted separately. Mail programs fetch pictures before a
+//! person opens the message, and security gateways follow links to check them.
 //!
-//! Known by what they say of themselves, so that nobody is taken for a machine by how fast they are.
-//! Gmail's proxy fetches pictures when the message is opened: it counts as the person. Apple's privacy
-//! protection fetches them whenever it likes: it does not. A scanner that passes for a browser counts as
-//! one; opens and clicks are what mail programs tell, not more.
+//! They are recognised by their request headers, never by speed, so that no person is counted as a machine.
+//! Gmail's proxy fetches pictures when the message is opened, so it counts as the person. Apple's privacy
+//! protection fetches them at any time, so it does not. A scanner that imitates a browser counts as a person:
+//! opens and clicks are estimates.
 
 use http::HeaderMap;
 
-/// What machines call themselves, in lower case, wherever it stands in `User-Agent`.
+/// Names of machines in lower case, anywhere in `User-Agent`.
 const NAMES: &[&str] = &[
     "bot",
     "crawl",
@@ -41,18 +41,18 @@ const NAMES: &[&str] = &[
     "microsoft office existence discovery",
     "ms-office; msoffice",
 ];
-/// Real names that end in one of those.
+/// Names of devices that end in one of those.
 const NOT_MACHINES: &[&str] = &["cubot"];
-/// All that Apple's privacy protection says of itself.
+/// The whole `User-Agent` of Apple's privacy protection.
 const APPLE_MAIL_PRIVACY: &str = "mozilla/5.0";
-/// Headers in which a browser says that nobody asked yet.
+/// Headers in which a browser announces a prefetch.
 const PURPOSES: &[&str] = &["purpose", "sec-purpose", "x-purpose", "x-moz"];
 
-/// Whether a machine asks, of its own accord.
-pub(super) fn asks(headers: &HeaderMap) -> bool {
-    let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let agent = said("user-agent").unwrap_or_default().trim().to_ascii_lowercase();
-    let ahead = PURPOSES.iter().filter_map(|name| said(name)).any(|purpose| {
+/// Whether a machine sent the request on its own.
+pub(super) fn is_machine(headers: &HeaderMap) -> bool {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let agent = header("user-agent").unwrap_or_default().trim().to_ascii_lowercase();
+    let ahead = PURPOSES.iter().filter_map(|name| header(name)).any(|purpose| {
         let purpose = purpose.to_ascii_lowercase();
         purpose.contains("prefetch") || purpose.contains("preview")
     });
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_known_by_what_they_say_of_themselves() {
+    fn machines_are_recognised_by_their_user_agent() {
         for (agent, is_machine) in [
             ("Mozilla/5.0", true),
             ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true),
@@ -99,19 +99,19 @@ mod tests {
             ("curl/8.5.0", false),
             ("", false),
         ] {
-            assert_eq!(asks(&headers(&[("user-agent", agent)])), is_machine, "{agent}");
+            assert_eq!(is_machine(&headers(&[("user-agent", agent)])), is_machine, "{agent}");
         }
-        assert!(!asks(&HeaderMap::new()));
+        assert!(!is_machine(&HeaderMap::new()));
     }
 
     #[test]
-    fn a_browser_that_looks_ahead_is_a_machine() {
+    fn a_prefetching_browser_is_a_machine() {
         let agent = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) Chrome/120.0");
         for purpose in
             [("purpose", "prefetch"), ("sec-purpose", "prefetch;prerender"), ("x-moz", "Prefetch")]
         {
-            assert!(asks(&headers(&[agent, purpose])), "{purpose:?}");
+            assert!(is_machine(&headers(&[agent, purpose])), "{purpose:?}");
         }
-        assert!(!asks(&headers(&[agent, ("sec-purpose", "navigate")])));
+        assert!(!is_machine(&headers(&[agent, ("sec-purpose", "navigate")])));
     }
 }

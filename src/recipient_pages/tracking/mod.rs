@@ -1,5 +1,5 @@
-//! `/o/:token`, `/l/:token`, `/s/:code`: the pixel and the links in messages. They tell what was opened and
-//! followed, and lead on; they never change what anybody agreed to, and lead nowhere that we did not sign.
+//! `/o/:token`, `/l/:token`, `/s/:code`: the pixel and the links in messages. They record opens and clicks
+//! and redirect; they never change consent, and redirect only to signed targets.
 
 pub mod api;
 mod machine;

@@ -1,8 +1,8 @@
-//! How many opens and clicks of one message are stored: so many of each kind in a minute.
+//! Limits how many opens and clicks of one message are stored in a minute.
 //!
-//! Whoever holds a signed link can fetch it without end; what is stored must not grow with that. Counts are
-//! kept in a fixed number of slots that messages share by hash, so memory is bounded whatever is fetched; two
-//! busy messages in one slot (one of half a million) count together for that minute.
+//! The holder of a signed link can fetch it without end; stored data must not grow with that. Counts are kept
+//! in a fixed number of slots that messages share by hash, so memory is bounded; two busy messages in one
+//! slot (one of half a million) share the limit of that minute.
 
 use std::{
     hash::{BuildHasher as _, Hash, RandomState},
@@ -11,13 +11,13 @@ use std::{
 
 use kernel::Timestamp;
 
-/// Slots: a power of two, 4 MiB of counts.
+/// A power of two; 4 MiB of counts.
 const SLOTS: usize = 1 << 19;
 /// Bits of a slot that hold the count; the minute is above them.
 const COUNT_BITS: u32 = 32;
 const MS_PER_MINUTE: i64 = 60_000;
 
-/// Counts of this minute, by message and kind.
+/// Counts of the current minute by message and kind.
 #[derive(Debug)]
 pub struct StoredRate {
     per_minute: u64,
@@ -26,7 +26,7 @@ pub struct StoredRate {
 }
 
 impl StoredRate {
-    /// Nothing counted yet. Lets `per_minute` of each key through in each minute of the clock.
+    /// Admits `per_minute` events of each key in each clock minute.
     pub fn new(per_minute: u32) -> Self {
         Self {
             per_minute: per_minute.into(),
@@ -35,12 +35,12 @@ impl StoredRate {
         }
     }
 
-    /// Counts one of this key; says whether it is to be stored.
+    /// Counts an event; true if it is within the limit.
     pub fn admits(&self, key: impl Hash, now: Timestamp) -> bool {
         let hash = self.hasher.hash_one(key);
         #[expect(clippy::cast_possible_truncation, reason = "only the low bits are wanted")]
         let slot = &self.slots[hash as usize % SLOTS];
-        // Kept to 32 bits, minutes repeat after 8,000 years.
+        // In 32 bits, minutes repeat after 8,000 years.
         let minute = now.millis().div_euclid(MS_PER_MINUTE).cast_unsigned() & u64::from(u32::MAX);
         let counted = |held: u64| {
             let count = if held >> COUNT_BITS == minute { held & u64::from(u32::MAX) } else { 0 };
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_a_minute_of_each_key_and_no_more() {
+    fn each_key_is_limited_per_minute() {
         let rate = StoredRate::new(20);
         let at = |ms| Timestamp::from_millis(1_772_366_400_000 + ms);
         let stored = |key: &str, ms| (0..30).filter(|_| rate.admits(key, at(ms))).count();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_store_no_more_than_one() {
+    fn concurrent_threads_do_not_exceed_the_limit() {
         let rate = StoredRate::new(20);
         let now = Timestamp::from_millis(1_772_366_400_000);
         let stored = std::sync::atomic::AtomicUsize::new(0);

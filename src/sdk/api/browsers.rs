@@ -1,5 +1,5 @@
-//! Calls from pages of elsewhere (CORS, the Fetch standard): every route of `/v1` tells browsers that it
-//! takes them. No cookies are involved, so nothing is allowed with credentials.
+//! Cross-origin calls (CORS, the Fetch standard) to every route of `/v1`. There are no cookies, so no
+//! credentials are allowed.
 
 use axum::{
     extract::Request,
@@ -19,17 +19,16 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{Origins, SdkState};
 
-/// What a page may send along.
+/// Request headers that a page may send.
 const HEADERS: HeaderValue = HeaderValue::from_static("x-sdk-key, x-user-token, content-type");
-/// What a page may read of an answer, besides what it always may.
+/// Response headers that a page may read beside the safelisted ones.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset, ratelimit-policy, x-request-id",
 );
-/// Seconds a browser need not ask again; two hours is the most that browsers heed.
+/// Browsers cap this at two hours.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// Opens routes to the browsers on these pages: each answers `OPTIONS`, and says of every answer, refusals
-/// included, who may read it.
+/// Answers `OPTIONS` on these routes and puts the CORS headers on every answer, errors included.
 pub(super) fn open(routes: OpenApiRouter<SdkState>, origins: &Origins) -> OpenApiRouter<SdkState> {
     let described: Vec<(String, HeaderValue)> = routes
         .get_openapi()
@@ -45,16 +44,15 @@ pub(super) fn open(routes: OpenApiRouter<SdkState>, origins: &Origins) -> OpenAp
     with_preflights.layer(middleware::from_fn(move |request: Request, next: Next| {
         let origins = origins.clone();
         async move {
-            let asking = request.headers().get(ORIGIN).cloned();
+            let origin = request.headers().get(ORIGIN).cloned();
             let is_preflight = request.method() == Method::OPTIONS;
             let mut response = next.run(request).await;
-            tell(&mut response, &origins, asking.as_ref(), is_preflight);
+            set_cors_headers(&mut response, &origins, origin.as_ref(), is_preflight);
             response
         }
     }))
 }
 
-/// The methods of a path, as a header lists them.
 fn methods(item: &PathItem) -> Option<HeaderValue> {
     let known = [
         (&item.get, "GET"),
@@ -75,18 +73,17 @@ fn preflight(methods: HeaderValue) -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Tells a browser whether the page that asks may read the answer.
-fn tell(
+fn set_cors_headers(
     response: &mut Response,
     origins: &Origins,
-    asking: Option<&HeaderValue>,
+    origin: Option<&HeaderValue>,
     is_preflight: bool,
 ) {
     let headers = response.headers_mut();
-    if origins.differ() {
+    if origins.depend_on_origin() {
         headers.append(VARY, HeaderValue::from_static("origin"));
     }
-    let Some(allowed) = asking.and_then(|origin| origins.answer_to(origin)) else {
+    let Some(allowed) = origin.and_then(|origin| origins.allowed(origin)) else {
         headers.remove(ACCESS_CONTROL_ALLOW_METHODS);
         return;
     };

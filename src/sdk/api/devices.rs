@@ -1,4 +1,4 @@
-//! `/v1/devices`: where push notifications reach a person.
+//! `/v1/devices`: the devices that a person gets push notifications on.
 
 use axum::{Json, extract::State};
 use base64::{
@@ -22,15 +22,14 @@ use crate::{
     ops::subject::{self, Subject},
 };
 
-/// Characters of a token: what an index of the store has room for, and eight times what FCM gives out.
+/// Characters of a token: what a PostgreSQL index entry has room for, and eight times an FCM token.
 const TOKEN_CHARS_MAX: usize = 2_048;
-/// Characters of an app's id.
 const APP_ID_CHARS_MAX: usize = 255;
-/// Characters of a key of a web push subscription; the real ones have 87 and 22.
+/// Characters of a key of a web push subscription; `p256dh` has 87, `auth` 22.
 const PUSH_KEY_CHARS_MAX: usize = 128;
-/// Bytes of `p256dh`: a point of the curve P-256, uncompressed (RFC 8291, 3.1).
+/// Bytes of `p256dh`: an uncompressed point on the curve P-256 (RFC 8291, 3.1).
 const P256DH_BYTES: usize = 65;
-/// What an uncompressed point begins with (SEC 1, 2.3.3).
+/// The first byte of an uncompressed point (SEC 1, 2.3.3).
 const UNCOMPRESSED: u8 = 4;
 /// Bytes of `auth` (RFC 8291, 3.2).
 const AUTH_BYTES: usize = 16;
@@ -41,20 +40,20 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A device that takes push notifications: by `token`, or in a browser by `subscription`.
+/// A device that takes push notifications: an app by `token`, a browser by `subscription`.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Registration {
-    /// Whose it is: the caller's own id of a profile, or the internal one.
+    /// The caller's own id of the profile, or the internal one.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     /// The registration token of FCM or APNs. Either this or `subscription` is required.
     #[schema(min_length = 1, max_length = 2048, pattern = "^[!-~]+$")]
     token: Option<String>,
     subscription: Option<Subscription>,
-    /// What it runs; `web` without a word where there is a `subscription`.
+    /// Defaults to `web` with a `subscription`; required with a `token`.
     platform: Option<Platform>,
-    /// The app it runs.
+    /// The id of the app on the device.
     #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
@@ -62,10 +61,10 @@ pub(super) struct Registration {
 /// A push subscription of a browser (Push API, `PushSubscriptionJSON`).
 #[derive(Debug, Default, ToSchema)]
 pub(super) struct Subscription {
-    /// Where its push service takes messages; https.
+    /// The https address of the push service.
     #[schema(max_length = 2048)]
     endpoint: String,
-    /// The keys that messages to it are encrypted by.
+    /// The keys that messages are encrypted with.
     keys: SubscriptionKeys,
 }
 
@@ -134,7 +133,7 @@ impl FromFields for SubscriptionKeys {
     }
 }
 
-/// Judges a token: opaque, of characters that a path and a header can carry.
+/// Opaque, but of characters that fit into a path and a header.
 fn token(text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Err("must not be empty".to_owned());
@@ -148,7 +147,7 @@ fn token(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Judges the address of a push service (RFC 8030 wants https).
+/// RFC 8030 requires https.
 fn endpoint(text: &str) -> Result<String, String> {
     let text = token(text)?;
     match Url::parse(&text) {
@@ -157,7 +156,7 @@ fn endpoint(text: &str) -> Result<String, String> {
     }
 }
 
-/// A key in one way of writing it.
+/// Decodes a key and writes it in one spelling: base64url without padding.
 fn push_key(text: &str, is_one: impl Fn(&[u8]) -> bool) -> Option<String> {
     if text.len() > PUSH_KEY_CHARS_MAX {
         return None;
@@ -186,22 +185,22 @@ impl Registration {
     }
 }
 
-/// A device as it was registered.
+/// A registered device.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Registered {
-    /// What it is removed by: its token, or the endpoint of its subscription.
+    /// Removes the device: its token, or the endpoint of its subscription.
     token: String,
     platform: Platform,
-    /// The app it runs.
+    /// The id of the app on the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     app_id: Option<String>,
 }
 
-/// Registers a device, or again: it is this person's from now on, whoever had it before. A person's 21st
-/// takes the place of the one registered longest ago. Without a user token, where that is allowed, the answer
-/// is 200 whatever becomes of it, and no device that was registered with one is touched.
+/// Registers a device, or moves a registered one to this person. A person's 21st device replaces the one
+/// registered longest ago. Without a user token, where that is allowed, the answer is always 200, and no
+/// device that was registered with a token is changed.
 #[utoipa::path(
     post,
     path = "/v1/devices",
@@ -209,9 +208,9 @@ pub(super) struct Registered {
     security(("sdk_key" = [], "user_token" = [])),
     request_body = Registration,
     responses(
-        (status = 200, body = Registered, description = "known before"),
-        (status = 201, body = Registered, description = "new"),
-        (status = 404, description = "the user token's person has no profile"),
+        (status = 200, body = Registered, description = "the device was registered before"),
+        (status = 201, body = Registered, description = "the device is new"),
+        (status = 404, description = "the person of the user token has no profile"),
     )
 )]
 pub(super) async fn register_device(
@@ -245,8 +244,8 @@ pub(super) struct Removed {
     success: bool,
 }
 
-/// Forgets a device of the user token's person: it gets no more push notifications. Without a user token, where
-/// that is allowed, only devices that were registered without one are forgotten.
+/// Removes a device of the user token's person: it gets no more push notifications. Without a user token,
+/// where that is allowed, only devices that were registered without one are removed.
 #[utoipa::path(
     delete,
     path = "/v1/devices/{token}",

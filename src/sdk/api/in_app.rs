@@ -1,4 +1,4 @@
-//! `/v1/in-app/*`: what an app may show a person, and what it tells of it.
+//! `/v1/in-app/*`: the in-app messages for a person, and the interactions with them.
 
 use axum::{Json, extract::State};
 use campaigns::model::{
@@ -19,34 +19,30 @@ use web::http::{ApiResult, Body, FromQuery, OneOrMany, Query, QueryFields};
 use super::person::{AppUser, Person};
 use crate::{
     SdkState,
-    model::{self, Kind, Occasion},
+    model::{self, InAppEventKind, Occasion},
     ops::{
-        events::{self, Happened, Sender, Which},
-        messages::{self, Offered},
+        events::{self, Interaction, MessageRef, Sender},
+        messages::{self, DisplayableMessage},
         public_messages::{self, Viewer},
         subject::Subject,
     },
 };
 
-/// Characters of an app's id.
 const APP_ID_CHARS_MAX: usize = 255;
-/// Characters of an event's name.
 const EVENT_NAME_CHARS_MAX: usize = 255;
-/// Characters of the id of something that happened.
 const EVENT_ID_CHARS_MAX: usize = 255;
-/// Characters of a variant's or button's id.
 const ID_CHARS_MAX: usize = 64;
-/// Things that happened in one request.
+/// Interactions in one request.
 const EVENTS_MAX: usize = 100;
 
-/// What the query string may ask for.
+/// Query parameters.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct MessagesQuery {
     person: Person,
     app: model::App,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for MessagesQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let person = Person::of_query(query);
         let platform = query.one_of("platform", Platform::NAMED);
@@ -74,52 +70,52 @@ impl FromQuery for Ask {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InAppMessage {
-    /// By which the app tells of it: one a campaign and person.
+    /// Identifies the message in `/v1/in-app/events`: one id for each campaign and person.
     message_id: MessageId,
     campaign_id: CampaignId,
     variant_id: String,
-    /// Whether it is only to be looked at: it is in no report.
+    /// Whether this is a test message: tests are in no report.
     is_test: bool,
     #[serde(rename = "type")]
     kind: InAppType,
-    /// Which goes first, the greatest.
+    /// Messages with a greater priority come first.
     priority: i32,
-    /// What makes it appear: any of these. Their conditions are for the app to judge. Never empty.
+    /// Any of these displays the message. Apps check the conditions. Never empty.
     triggers: Vec<InAppTrigger>,
-    /// How often the person may see it, and how often they did.
+    /// How often the person may see the message, and how often they have.
     display_frequency: Frequency,
-    /// Not before this moment.
+    /// The message is not displayed before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     start_at: Option<Timestamp>,
-    /// Not after this moment.
+    /// The message is not displayed after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     end_at: Option<Timestamp>,
-    /// The element that `content.style.customCss` is kept to: `[data-inapp="<messageId>"]`.
+    /// The element that `content.style.customCss` applies to: `[data-inapp="<messageId>"]`.
     css_scope: String,
-    /// What it shows, rendered for the person; of its mode alone.
+    /// The content, rendered for the person; only the fields of its mode.
     content: InAppContent,
 }
 
-/// How often a person may see a message, and how often they did.
+/// How often a person may see a message, and how often they have.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = InAppFrequency)]
 struct Frequency {
-    /// Displays to one person at most; null for any number.
+    /// Most displays to one person; null for no limit.
     max_per_user: Option<u32>,
-    /// Hours from one display to the next at least; null for none.
+    /// Least hours between two displays; null for no limit.
     min_hours_between: Option<u32>,
-    /// Displays told so far.
+    /// Displays recorded so far.
     displays: u32,
-    /// When the latest was.
+    /// The time of the latest display.
     last_displayed_at: Option<Timestamp>,
 }
 
-impl From<Offered> for InAppMessage {
-    fn from(offered: Offered) -> Self {
-        let Offered { id, campaign, variant, is_test, config, content, shown } = offered;
+impl From<DisplayableMessage> for InAppMessage {
+    fn from(message: DisplayableMessage) -> Self {
+        let DisplayableMessage { id, campaign, variant, is_test, config, content, shown } = message;
         let frequency = config.display_frequency.as_ref();
         let at_start = || InAppTrigger {
             kind: InAppTriggerKind::SessionStart,
@@ -155,60 +151,60 @@ impl From<Offered> for InAppMessage {
     }
 }
 
-/// What the app may show now.
+/// The messages that the app may display now.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct InAppMessages {
-    /// At most 20, what goes first at first: tests, then by priority, among equals the newest campaign's.
+    /// At most 20: tests first, then by priority, then the newest campaign first.
     messages: Vec<InAppMessage>,
 }
 
-/// Lists the in-app messages a person may see now. Without a user token, where that is allowed, these are the
-/// messages of campaigns for everyone, rendered without attributes and without links of the person's own; the
-/// app keeps `displayFrequency` by itself.
+/// Lists the in-app messages a person may see now. Without a user token, where that is allowed, only
+/// campaigns for everyone are listed, rendered without attributes and without personal links; the app
+/// enforces `displayFrequency` itself.
 #[utoipa::path(
     get,
     path = "/v1/in-app/messages",
     tag = "sdk",
     security(("sdk_key" = [], "user_token" = [])),
     params(
-        ("userId" = String, Query, min_length = 1, max_length = 255, description = "the caller's own id of a profile, or the internal one"),
+        ("userId" = String, Query, min_length = 1, max_length = 255, description = "the caller's own id of the profile, or the internal one"),
         ("platform" = Platform, Query),
-        ("appId" = Option<String>, Query, description = "which app; messages for certain web apps need it"),
-        ("trigger" = Option<InAppTriggerKind>, Query, description = "only what this sets off; all messages without"),
-        ("eventName" = Option<String>, Query, description = "for the trigger event: only what this event sets off"),
+        ("appId" = Option<String>, Query, description = "the id of the app; messages for certain web apps require it"),
+        ("trigger" = Option<InAppTriggerKind>, Query, description = "only messages with this trigger; all messages if absent"),
+        ("eventName" = Option<String>, Query, description = "with the trigger event: only messages that this event triggers"),
     ),
     responses(
         (status = 200, body = InAppMessages),
-        (status = 404, description = "the user token's person has no profile"),
+        (status = 404, description = "the person of the user token has no profile"),
     )
 )]
 pub(super) async fn list_in_app_messages(
     State(app): State<SdkState>,
     caller: AppUser,
-    Query(ask): Query<Ask>,
+    Query(query): Query<MessagesQuery>,
 ) -> ApiResult<Json<InAppMessages>> {
     let workspace = caller.workspace();
-    let offered = match caller.subject(&app, &ask.person).await? {
-        Subject::Proven(user) => messages::messages(&app, workspace, user, &ask.app).await?,
+    let message = match caller.subject(&app, &query.person).await? {
+        Subject::Proven(user) => messages::messages(&app, workspace, user, &query.app).await?,
         Subject::Claimed(user) => {
-            let viewer = Viewer { name: ask.person.name(), user };
-            public_messages::messages(&app, workspace, viewer, &ask.app).await?
+            let viewer = Viewer { name: query.person.name(), user };
+            public_messages::messages(&app, workspace, viewer, &query.app).await?
         }
     };
-    Ok(Json(InAppMessages { messages: offered.into_iter().map(InAppMessage::from).collect() }))
+    Ok(Json(InAppMessages { messages: message.into_iter().map(InAppMessage::from).collect() }))
 }
 
-/// What a person did with a message.
+/// A person's interaction with a message.
 #[derive(Debug, Clone, Copy, ToSchema)]
 #[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; Kind is what is read")]
+#[expect(dead_code, reason = "describes the body for openapi; InAppEventKind is what is read")]
 enum InAppEventType {
     Impression,
     Click,
     Dismiss,
 }
 
-/// Something a person did with a message. It is named by `messageId`, or by `campaignId`.
+/// An interaction with a message. Identify the message by `messageId` or by `campaignId`.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; InAppEvent reads it")]
@@ -216,64 +212,65 @@ struct InAppEventBody {
     #[schema(rename = "type")]
     kind: InAppEventType,
     message_id: Option<MessageId>,
-    /// The campaign whose message it was.
+    /// The campaign of the message.
     campaign_id: Option<CampaignId>,
-    /// The variant that was shown; must be the one handed over.
+    /// The variant that was displayed; must be the one that was sent.
     #[schema(min_length = 1, max_length = 64)]
     variant_id: Option<String>,
     #[schema(min_length = 1, max_length = 255)]
     user_id: String,
-    /// An id of its own: told again with it, it is recorded and counted once.
+    /// Makes retries safe: an event with the same id is recorded and counted once.
     #[schema(min_length = 1, max_length = 255)]
     event_id: Option<String>,
-    /// When, at most 30 days ago; now without a word, and where the device's clock is ahead.
+    /// At most 30 days ago. Defaults to now; later times count as now, since a device's clock may be ahead.
     #[schema(value_type = Option<kernel::schema::Moment>)]
     at: Option<String>,
-    /// Of a click: the button. Required where `type` is `click`.
+    /// The button that was clicked. Required where `type` is `click`.
     #[schema(min_length = 1, max_length = 64)]
     button_id: Option<String>,
-    /// Where it was shown.
+    /// The platform of the app.
     platform: Platform,
     #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
 
 one_or_list!(
-    /// One thing, or up to 100 of them.
+    /// One event, or up to 100.
     InAppEventsBody = InAppEventBody,
     EVENTS_MAX
 );
 
-/// A body that was read.
+/// A validated body.
 #[derive(Debug)]
-pub(super) struct InAppEvent(Happened);
+pub(super) struct InAppEvent(Interaction);
 
 impl FromFields for InAppEvent {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let kind = body.required("type").one_of(Kind::NAMED);
-        let nobodys = Uuid::nil();
-        let message = body.optional("messageId").parsed(MessageId::new(nobodys), |text| {
+        let kind = body.required("type").one_of(InAppEventKind::NAMED);
+        let unknown_campaign = Uuid::nil();
+        let message = body.optional("messageId").parsed(MessageId::new(unknown_campaign), |text| {
             text.parse().map_err(|_| "must be a UUID".to_owned())
         });
-        let campaign = body.optional("campaignId").parsed(CampaignId::new(nobodys), |text| {
-            text.parse().map_err(|_| "must be a UUID".to_owned())
-        });
+        let campaign =
+            body.optional("campaignId").parsed(CampaignId::new(unknown_campaign), |text| {
+                text.parse().map_err(|_| "must be a UUID".to_owned())
+            });
         let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unjudged().is_null();
         if sent("messageId", body) == sent("campaignId", body) {
             body.refuse_body("either messageId or campaignId is required");
         }
         let button = body.optional("buttonId").text(1..=ID_CHARS_MAX);
-        if kind == Kind::Click && !sent("buttonId", body) {
+        if kind == InAppEventKind::Click && !sent("buttonId", body) {
             body.refuse("buttonId", "is required for a click");
         }
-        if kind != Kind::Click && sent("buttonId", body) && sent("type", body) {
+        if kind != InAppEventKind::Click && sent("buttonId", body) && sent("type", body) {
             body.refuse("buttonId", "is for a click alone");
         }
-        let happened = Happened {
+        let interaction = Interaction {
             kind,
             which: message.map_or_else(
-                || Which::Campaign(campaign.unwrap_or(CampaignId::new(nobodys))),
-                Which::Message,
+                || MessageRef::Campaign(campaign.unwrap_or(CampaignId::new(unknown_campaign))),
+                MessageRef::Message,
             ),
             variant: body.optional("variantId").text(1..=ID_CHARS_MAX),
             user: Person::of_body(body).into_name(),
@@ -286,7 +283,7 @@ impl FromFields for InAppEvent {
             platform: platform_name(body.required("platform").one_of(Platform::NAMED)),
             app_id: body.optional("appId").text(1..=APP_ID_CHARS_MAX),
         };
-        Self(happened)
+        Self(interaction)
     }
 }
 
@@ -294,17 +291,17 @@ fn platform_name(platform: Platform) -> &'static str {
     Platform::NAMED.iter().find(|(_, known)| *known == platform).map_or("", |(name, _)| name)
 }
 
-/// The answer: to a single thing its id, to an array the verdicts.
+/// The id of a single event, or the outcome of each element of an array.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Recorded {
     #[serde(rename_all = "camelCase")]
     One {
-        /// The id it is known by.
+        /// The id of the event.
         event_id: String,
         success: bool,
     },
-    /// An array was judged element by element.
+    /// For an array: counts, and the refused elements.
     Many { processed: usize, accepted: usize, rejected: Vec<Refused> },
 }
 
@@ -317,8 +314,8 @@ pub(super) struct Refused {
     reason: String,
 }
 
-/// Records what people did with in-app messages. Without a user token, where that is allowed, what cannot be
-/// recorded for its person is dropped, and answered as if it had been.
+/// Records interactions with in-app messages. Without a user token, where that is allowed, an event that
+/// cannot be recorded for its person is dropped and answered as if it had been recorded.
 #[utoipa::path(
     post,
     path = "/v1/in-app/events",
@@ -326,8 +323,8 @@ pub(super) struct Refused {
     security(("sdk_key" = [], "user_token" = [])),
     request_body = InAppEventsBody,
     responses(
-        (status = 200, body = Recorded, description = "durable; displays are counted"),
-        (status = 404, description = "of a single one: no such person, or no such message was handed over to them"),
+        (status = 200, body = Recorded, description = "stored durably; displays are counted"),
+        (status = 404, description = "for a single event: no such person, or no such message was sent to them"),
     )
 )]
 pub(super) async fn record_in_app_events(
@@ -337,26 +334,26 @@ pub(super) async fn record_in_app_events(
 ) -> ApiResult<Json<Recorded>> {
     let from = Sender { workspace: caller.workspace(), external_id: caller.external_id() };
     let elements = match body {
-        OneOrMany::One(InAppEvent(happened)) => {
-            let happened = [happened];
-            events::record(&app, from, &happened).await?.into_iter().collect::<Result<()>>()?;
-            let [Happened { event_id, .. }] = happened;
+        OneOrMany::One(InAppEvent(interaction)) => {
+            let interactions = [interaction];
+            events::record(&app, from, &interactions).await?.into_iter().collect::<Result<()>>()?;
+            let [Interaction { event_id, .. }] = interactions;
             return Ok(Json(Recorded::One { event_id, success: true }));
         }
         OneOrMany::Many(elements) => elements,
     };
     let processed = elements.len();
-    let (mut rejected, mut places, mut happened) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rejected, mut places, mut interactions) = (Vec::new(), Vec::new(), Vec::new());
     for (index, element) in elements.into_iter().enumerate() {
         match element {
             Ok(InAppEvent(it)) => {
                 places.push(index);
-                happened.push(it);
+                interactions.push(it);
             }
             Err(problems) => rejected.push(Refused { index, reason: joined(&problems) }),
         }
     }
-    let verdicts = events::record(&app, from, &happened).await?;
+    let verdicts = events::record(&app, from, &interactions).await?;
     let refused = places
         .into_iter()
         .zip(verdicts)

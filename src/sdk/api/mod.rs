@@ -12,8 +12,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::Origins;
 use crate::SdkState;
 
-/// The routes of `/v1`, open to the browsers on these pages. `limited` puts them under a rate: its refusals are
-/// readable by these pages, too.
+/// The routes of `/v1`. `limited` adds a rate limit inside the CORS layer, so that pages can read its
+/// refusals.
 pub fn routes(
     origins: &Origins,
     limited: impl FnOnce(OpenApiRouter<SdkState>) -> OpenApiRouter<SdkState>,

@@ -1,4 +1,4 @@
-//! Who calls, and whom a call is about: the app knows the caller's own id, or was handed the internal one.
+//! The caller of an endpoint for apps, and the person that a call is about.
 
 use axum::extract::FromRequestParts;
 use http::{HeaderMap, request::Parts};
@@ -17,32 +17,27 @@ use crate::{
     ops::subject::{self, Subject},
 };
 
-/// Characters of an id.
 const USER_ID_CHARS_MAX: usize = 255;
-/// Name of the field and of the parameter.
+/// The name of the field and of the query parameter.
 const USER_ID: &str = "userId";
 
-/// A person as a call names them.
+/// A person as a call names them: by the caller's own id or by the internal one.
 #[derive(Debug)]
 pub(super) struct Person(String);
 
 impl Person {
-    /// Reads the field `userId` of a body.
     pub(super) fn of_body(body: &mut Fields<'_>) -> Self {
         Self(body.required(USER_ID).text(1..=USER_ID_CHARS_MAX))
     }
 
-    /// Reads the parameter `userId`.
     pub(super) fn of_query(query: &mut QueryFields<'_>) -> Self {
         Self(query.required_text(USER_ID, USER_ID_CHARS_MAX))
     }
 
-    /// As it was sent.
     pub(super) fn into_name(self) -> String {
         self.0
     }
 
-    /// As it was sent.
     pub(super) fn name(&self) -> &str {
         &self.0
     }
@@ -50,7 +45,7 @@ impl Person {
 
 /// An app with an SDK key, and the person whose user token the call carries.
 ///
-/// Refuses calls without a token where `[sdk] identity` requires one, and every call with a wrong one.
+/// Calls without a token are refused where `[sdk] identity` requires one, and every call with an invalid one.
 #[derive(Debug)]
 pub(super) struct AppUser {
     app: SdkCaller,
@@ -58,22 +53,20 @@ pub(super) struct AppUser {
 }
 
 impl AppUser {
-    /// The workspace everything is done in.
     pub(super) fn workspace(&self) -> WorkspaceId {
         self.app.workspace()
     }
 
-    /// The workspace in its organization.
     pub(super) fn tenant(&self) -> Tenant {
         self.app.tenant()
     }
 
-    /// For audit entries: `sdk_key:<id>`.
+    /// The actor in audit entries: `sdk_key:<id>`.
     pub(super) fn actor(&self) -> String {
         self.app.actor()
     }
 
-    /// The external id in the user token, where there is one.
+    /// The external id in the user token, if the call carries one.
     pub(super) fn external_id(&self) -> Option<&str> {
         self.external_id.as_deref()
     }
@@ -81,7 +74,8 @@ impl AppUser {
     /// The person that the call is about.
     ///
     /// # Errors
-    /// Denied where the user token is another person's; not found where the token's person has no profile.
+    /// Denied where the user token is another person's; not found where the person of the token has no
+    /// profile.
     pub(super) async fn subject(&self, app: &SdkState, person: &Person) -> Result<Subject> {
         subject::subject(app.db(), self.workspace(), self.external_id(), person.name()).await
     }
@@ -101,7 +95,6 @@ impl FromRequestParts<SdkState> for AppUser {
     }
 }
 
-/// The user token of a request.
 fn user_token(headers: &HeaderMap) -> Result<Option<&str>> {
     let mut values = headers.get_all(X_USER_TOKEN).iter();
     let Some(token) = values.next() else { return Ok(None) };

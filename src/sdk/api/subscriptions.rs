@@ -1,5 +1,5 @@
-//! `/v1/subscriptions/*`: what a person says in the app about being written to. Who does not prove who they are
-//! can only opt out: an opt-in waits for the link that the person gets.
+//! `/v1/subscriptions/*`: consent given or withdrawn in an app. Without a proven identity only opt-outs take
+//! effect at once: an opt-in waits for the confirmation link that the person is sent.
 
 use axum::{Json, extract::State};
 use contacts::{
@@ -23,22 +23,21 @@ use web::{
 use super::person::{AppUser, Person};
 use crate::{SdkState, ops::subject::Subject};
 
-/// Characters of the words consented to.
 const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
-/// Where these changes come from. It proves no address, so a list with double opt-in asks for a confirmation; and
-/// it takes no row out of the suppressions that an operator or another workspace put there.
+/// The source of these changes. It does not prove an address, so a list with double opt-in asks for a
+/// confirmation; and it removes no suppression that an operator or another workspace added.
 const SOURCE: &str = ops::SDK_SOURCE;
 
-/// A status for a channel.
+/// A person's consent for a channel.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct ChannelWord {
-    /// Who says it: the caller's own id of a profile, or the internal one.
+    /// The caller's own id of the profile, or the internal one.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     channel: Channel,
     status: ChannelStatus,
-    /// The words consented to, kept for compliance.
+    /// The text the person consented to, stored for compliance.
     #[schema(max_length = 10_000)]
     consent_text: Option<String>,
 }
@@ -54,23 +53,23 @@ impl FromFields for ChannelWord {
     }
 }
 
-/// What is so now.
+/// The consent after the call.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChannelWordKept {
     /// The person's internal id; without a user token `userId` as it was sent.
     user_id: String,
     channel: Channel,
-    /// What they said; `pending` for an opt-in without a user token, until the link sent to the person is
-    /// opened.
+    /// The status that was set; `pending` for an opt-in without a user token, until the person opens the
+    /// link.
     status: ChannelWordStatus,
-    /// Of a pending one: until when the link works.
+    /// For `pending`: when the link expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     expires_at: Option<Timestamp>,
 }
 
-/// What holds for a channel.
+/// The status of a channel.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 enum ChannelWordStatus {
@@ -101,7 +100,7 @@ impl From<ChannelStatus> for ChannelWordStatus {
     request_body = ChannelWord,
     responses(
         (status = 200, body = ChannelWordKept),
-        (status = 404, description = "the user token's person has no profile"),
+        (status = 404, description = "the person of the user token has no profile"),
     )
 )]
 pub(super) async fn set_channel(
@@ -129,47 +128,46 @@ pub(super) async fn set_channel(
     if let Some(user) = subject.user() {
         let change = ChannelChange { user, channel, status, consent_text, reason: None };
         let set = ops::set_channel(app.db(), now, tenant, &origin, &change).await;
-        silently(subject, set)?;
+        hide_missing_profile(subject, set)?;
     }
-    let user_id = shown_id(subject, user_id);
+    let user_id = answered_id(subject, user_id);
     Ok(Json(ChannelWordKept { user_id, channel, status: status.into(), expires_at: None }))
 }
 
-/// The id that an answer calls a person by: what nobody proved to know is not told.
-fn shown_id(subject: Subject, sent: Person) -> String {
+/// The id in the answer. A caller without a user token must not learn the internal id.
+fn answered_id(subject: Subject, sent: Person) -> String {
     match subject {
         Subject::Proven(user) => user.to_string(),
         Subject::Claimed(_) => sent.into_name(),
     }
 }
 
-/// Lets who proved nothing not see that a profile is not there.
-fn silently<T>(subject: Subject, done: Result<T>) -> Result<()> {
+/// A caller without a user token must not learn whether the profile exists.
+fn hide_missing_profile<T>(subject: Subject, done: Result<T>) -> Result<()> {
     match (subject, done) {
         (Subject::Claimed(_), Err(Error::NotFound(_))) | (_, Ok(_)) => Ok(()),
         (_, Err(fault)) => Err(fault),
     }
 }
 
-/// A status for a list on a channel.
+/// A person's subscription to a list on a channel.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct GroupWord {
-    /// Who says it: the caller's own id of a profile, or the internal one.
+    /// The caller's own id of the profile, or the internal one.
     #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     #[schema(min_length = 1, max_length = 64)]
     list_id: String,
     channel: Channel,
     status: MembershipStatus,
-    /// The words consented to, kept for compliance.
+    /// The text the person consented to, stored for compliance.
     #[schema(max_length = 10_000)]
     consent_text: Option<String>,
 }
 
 /// Stands for a person without a profile; no profile has this id.
 const NO_USER: UserId = UserId::from_bytes([0; 12]);
-/// Characters of a list's id.
 const LIST_ID_CHARS_MAX: usize = 64;
 
 impl FromFields for GroupWord {
@@ -184,7 +182,7 @@ impl FromFields for GroupWord {
     }
 }
 
-/// What is so now, or will be once it is confirmed.
+/// The subscription after the call.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GroupWordKept {
@@ -192,18 +190,19 @@ pub(super) struct GroupWordKept {
     user_id: String,
     list_id: ListId,
     channel: Channel,
-    /// `subscribed` or `unsubscribed`; `pending` on a list with double opt-in, and without a user token, until
-    /// the link sent to the person is opened.
+    /// `subscribed` or `unsubscribed`; `pending` on a list with double opt-in, and without a user token,
+    /// until the person opens the link.
     #[schema(value_type = String)]
     status: &'static str,
-    /// Of a pending one: until when the link works.
+    /// For `pending`: when the link expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     expires_at: Option<Timestamp>,
 }
 
-/// Subscribes a person to a list on a channel, or unsubscribes them. Without a user token, where that is allowed,
-/// a subscription waits for a confirmation, and the answer is the same whether or not the person has a profile.
+/// Subscribes a person to a list on a channel, or unsubscribes them. Without a user token, where that is
+/// allowed, a subscription waits for a confirmation, and the answer is the same whether or not the person has
+/// a profile.
 #[utoipa::path(
     post,
     path = "/v1/subscriptions/group",
@@ -212,7 +211,7 @@ pub(super) struct GroupWordKept {
     request_body = GroupWord,
     responses(
         (status = 200, body = GroupWordKept),
-        (status = 404, description = "the user token's person has no profile, or no list has this id"),
+        (status = 404, description = "the person of the user token has no profile, or no list has this id"),
     )
 )]
 pub(super) async fn set_group(
@@ -224,17 +223,17 @@ pub(super) async fn set_group(
     let GroupWord { user_id, list_id, channel, status, consent_text } = word;
     let list: ListId = list_id.parse().map_err(|_| Error::NotFound("List"))?;
     let subject = caller.subject(&app, &user_id).await?;
-    // Before anything that depends on whether there is a profile.
+    // Before anything that depends on whether the profile exists.
     lists::ops::get(&app, caller.workspace(), list).await?;
     let key = MembershipKey { user: subject.user().unwrap_or(NO_USER), list, channel };
     let origin = Origin { source: SOURCE.to_owned(), actor: caller.actor(), requester };
     let (now, tenant) = (app.clock().now(), caller.tenant());
-    let user_id = shown_id(subject, user_id);
+    let user_id = answered_id(subject, user_id);
     let kept = |status, expires_at| {
         Json(GroupWordKept { user_id, list_id: list, channel, status, expires_at })
     };
     if status == MembershipStatus::Unsubscribed {
-        silently(subject, ops::unsubscribe(app.db(), now, tenant, &origin, key).await)?;
+        hide_missing_profile(subject, ops::unsubscribe(app.db(), now, tenant, &origin, key).await)?;
         return Ok(kept(status.as_str(), None));
     }
     let subscription = Subscription { key, consent_text };

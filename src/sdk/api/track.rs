@@ -1,5 +1,5 @@
-//! `POST /v1/track`: events out of an app, by the rules of `POST /events/track`; but under ids of their own, and
-//! setting off only what `[sdk] trusted_events` names.
+//! `POST /v1/track`: events from apps, with the rules of `POST /events/track`. Their ids are prefixed, and
+//! only events that `[sdk] trusted_events` names trigger campaigns.
 
 use axum::{Json, extract::State};
 use contacts::events::{
@@ -14,7 +14,7 @@ use web::{
 
 use crate::SdkState;
 
-/// Largest body of `POST /v1/track`, decompressed, in bytes: one device has no more to tell at a time.
+/// Largest body of `POST /v1/track` after decompression: a single device needs no more.
 const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Records events of an app: one, or an array of up to 500. They are stored under `sdk:<clientEventId>`.
@@ -24,7 +24,7 @@ const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
     tag = "sdk",
     security(("sdk_key" = [])),
     request_body = TrackBody,
-    responses((status = 200, body = Tracked, description = "durable; visible to queries within a second"))
+    responses((status = 200, body = Tracked, description = "stored durably; visible to queries within a second"))
 )]
 pub(super) async fn track_from_app(
     State(app): State<SdkState>,

@@ -1,57 +1,55 @@
-//! What apps tell of messages, each thing once: they tell again what may not have arrived.
+//! Counts displays of in-app messages once each: apps repeat calls that may not have arrived.
 
 use kernel::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-/// Displays of one message to one person that are remembered by their ids, the latest.
-const TOLD_MAX: usize = 64;
+/// Displays of one message to one person whose ids are remembered.
+const RECENT_IDS_MAX: usize = 64;
 
-/// What a person did with a message in an app.
+/// A person's interaction with an in-app message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// It was shown to them.
+pub enum InAppEventKind {
     Impression,
-    /// They pressed a button of it.
     Click,
     Dismiss,
 }
 
-impl Kind {
-    /// The names and what they stand for.
+impl InAppEventKind {
+    /// The API's name of each value.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("impression", Self::Impression), ("click", Self::Click), ("dismiss", Self::Dismiss)];
 }
 
-/// The displays of one message to one person, as they are kept.
+/// The displays of one message to one person.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImpressionLog {
     pub displays: i32,
-    /// When the latest was.
+    /// The time of the latest display.
     pub last_at: Option<Timestamp>,
-    /// Hashes of the ids of those told last, the newest at the end.
-    pub told: Vec<i64>,
+    /// Hashes of the ids of the latest displays, the newest at the end.
+    pub recent_ids: Vec<i64>,
 }
 
 impl ImpressionLog {
-    /// Counts a display, unless it is one that was told before; says which.
+    /// Counts a display; false for an id that was counted before.
     pub fn count(&mut self, hash: i64, at: Timestamp) -> bool {
-        if self.told.contains(&hash) {
+        if self.recent_ids.contains(&hash) {
             return false;
         }
-        if self.told.len() >= TOLD_MAX {
-            self.told.remove(0);
+        if self.recent_ids.len() >= RECENT_IDS_MAX {
+            self.recent_ids.remove(0);
         }
-        self.told.push(hash);
+        self.recent_ids.push(hash);
         self.displays = self.displays.saturating_add(1);
         self.last_at = Some(self.last_at.map_or(at, |last| last.max(at)));
         true
     }
 }
 
-/// The hash of an id: the first eight bytes of SHA-256, big-endian.
+/// The first eight bytes of SHA-256, big-endian.
 ///
-/// Apps choose ids. Making two that collide takes 2³² tries, and then a display of a message to its own person is
-/// not counted. To meet a given id takes 2⁶⁴.
+/// An app could construct two ids that collide with 2³² tries; it would then lose one display of its own.
+/// Hitting a given id takes 2⁶⁴.
 pub fn hash_of(event_id: &str) -> i64 {
     Sha256::digest(event_id).iter().take(8).fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
@@ -61,22 +59,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_display_told_again_is_not_counted_again() {
-        let mut told = ImpressionLog::default();
-        assert!(told.count(hash_of("a"), Timestamp::from_millis(5)));
-        assert!(!told.count(hash_of("a"), Timestamp::from_millis(9)));
-        assert!(told.count(hash_of("b"), Timestamp::from_millis(3)));
-        assert_eq!((told.displays, told.last_at), (2, Some(Timestamp::from_millis(5))));
+    fn a_repeated_display_is_counted_once() {
+        let mut log = ImpressionLog::default();
+        assert!(log.count(hash_of("a"), Timestamp::from_millis(5)));
+        assert!(!log.count(hash_of("a"), Timestamp::from_millis(9)));
+        assert!(log.count(hash_of("b"), Timestamp::from_millis(3)));
+        assert_eq!((log.displays, log.last_at), (2, Some(Timestamp::from_millis(5))));
     }
 
     #[test]
-    fn so_many_are_remembered_and_the_oldest_forgotten() {
-        let mut told = ImpressionLog::default();
-        for number in 0..=TOLD_MAX {
-            assert!(told.count(i64::try_from(number).unwrap(), Timestamp::from_millis(0)));
+    fn the_oldest_ids_are_forgotten_first() {
+        let mut log = ImpressionLog::default();
+        for number in 0..=RECENT_IDS_MAX {
+            assert!(log.count(i64::try_from(number).unwrap(), Timestamp::from_millis(0)));
         }
-        assert_eq!(told.told.len(), TOLD_MAX);
-        assert!(!told.count(1, Timestamp::from_millis(0)), "the second is still known");
-        assert!(told.count(0, Timestamp::from_millis(0)), "the first is not");
+        assert_eq!(log.recent_ids.len(), RECENT_IDS_MAX);
+        assert!(!log.count(1, Timestamp::from_millis(0)), "the second is still known");
+        assert!(log.count(0, Timestamp::from_millis(0)), "the first is not");
     }
 }

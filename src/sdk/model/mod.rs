@@ -1,4 +1,4 @@
-//! Which in-app messages suit an app and a moment, what apps tell of them, and what user tokens prove. Pure.
+//! Selection of in-app messages, counting of displays, and verification of user tokens, without I/O.
 
 mod impression_log;
 mod occasion;
@@ -6,8 +6,8 @@ mod token_key;
 pub mod user_token;
 
 pub use self::{
-    impression_log::{ImpressionLog, Kind, hash_of},
-    occasion::{App, Occasion, Shown, may_show, suits},
+    impression_log::{ImpressionLog, InAppEventKind, hash_of},
+    occasion::{App, DisplayHistory, Occasion, may_show, suits},
     token_key::{KeyAlgorithm, PEM_BYTES_MAX, PublicKey},
     user_token::{TokenKeys, X_USER_TOKEN},
 };

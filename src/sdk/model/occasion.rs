@@ -1,35 +1,31 @@
-//! Whether a message suits the app that asks, the moment, and what the person saw of it before.
+//! Whether an in-app message suits the app, the time, and what the person saw of it before.
 
 use campaigns::model::settings::channel_config::{
     ChannelConfig, DisplayFrequency, InAppTriggerKind, Platform,
 };
 use kernel::Timestamp;
 
-/// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 
-/// The app that asks.
+/// The app that requests messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
-    /// What it runs on.
     pub platform: Platform,
-    /// Which app it is.
     pub id: Option<String>,
-    /// What just happened in it; all messages without a word.
+    /// What just happened in the app; all messages match without it.
     pub occasion: Option<Occasion>,
 }
 
-/// What just happened in an app.
+/// Something that just happened in an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Occasion {
-    /// What kind of thing.
     pub kind: InAppTriggerKind,
-    /// Of an event: its name; any without a word.
+    /// The name of the event; any event matches without it.
     pub event_name: Option<String>,
 }
 
-/// Whether a message is for this app, at this moment, on this occasion. Conditions on properties are the
-/// app's to judge: it knows them.
+/// Whether a message is for this app, at this time, on this occasion. Apps check conditions on properties,
+/// since only they know the values.
 pub fn suits(config: &ChannelConfig, app: &App, now: Timestamp) -> bool {
     let is_ahead = config.start_at.is_some_and(|start| now < start);
     let is_over = config.end_at.is_some_and(|end| now > end);
@@ -58,15 +54,19 @@ fn sets_off(config: &ChannelConfig, occasion: &Occasion) -> bool {
     })
 }
 
-/// What a person saw of a message.
+/// How often and when a person saw a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shown {
+pub struct DisplayHistory {
     pub displays: u32,
     pub last_at: Option<Timestamp>,
 }
 
-/// Whether a person may see a message again.
-pub fn may_show(frequency: Option<&DisplayFrequency>, shown: Shown, now: Timestamp) -> bool {
+/// Whether the person may see the message again.
+pub fn may_display(
+    frequency: Option<&DisplayFrequency>,
+    shown: DisplayHistory,
+    now: Timestamp,
+) -> bool {
     let Some(frequency) = frequency else { return true };
     let is_used_up = frequency.max_per_user.is_some_and(|most| shown.displays >= most);
     let is_too_soon = frequency
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_for_its_time_its_platforms_and_its_web_apps() {
+    fn a_message_is_limited_to_its_time_platforms_and_web_apps() {
         let web = app(Platform::Web, Some("shop"));
         for (fields, asks, now, suited) in [
             (json!({}), &web, 0, true),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_occasion_sets_off_what_waits_for_it() {
+    fn an_occasion_selects_messages_with_its_trigger() {
         let on =
             |kind, event: Option<&str>| Occasion { kind, event_name: event.map(str::to_owned) };
         let (start, event, page) =
@@ -145,10 +145,11 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_shown_so_often_and_no_sooner() {
+    fn display_frequency_limits_count_and_interval() {
         let frequency =
             |most, hours| DisplayFrequency { max_per_user: most, min_hours_between: hours };
-        let shown = |displays, last: Option<i64>| Shown { displays, last_at: last.map(at) };
+        let shown =
+            |displays, last: Option<i64>| DisplayHistory { displays, last_at: last.map(at) };
         let hour = HOUR_MS;
         for (frequency, shown, now, may) in [
             (frequency(None, None), shown(9_999, Some(0)), 0, true),
@@ -159,8 +160,12 @@ mod tests {
             (frequency(None, Some(2)), shown(1, Some(0)), 2 * hour, true),
             (frequency(Some(1), Some(0)), shown(0, Some(0)), 0, true),
         ] {
-            assert_eq!(may_show(Some(&frequency), shown, at(now)), may, "{frequency:?} {shown:?}");
+            assert_eq!(
+                may_display(Some(&frequency), shown, at(now)),
+                may,
+                "{frequency:?} {shown:?}"
+            );
         }
-        assert!(may_show(None, shown(9, Some(0)), at(0)));
+        assert!(may_display(None, shown(9, Some(0)), at(0)));
     }
 }

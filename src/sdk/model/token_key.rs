@@ -1,4 +1,4 @@
-//! Public keys that user tokens are checked with, read from PEM.
+//! Public keys that verify user tokens, read from PEM.
 
 use jsonwebtoken::{Algorithm, DecodingKey};
 use kernel::{Error, Result, WorkspaceId};
@@ -9,18 +9,17 @@ use p256::pkcs8::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of a file with a key; an RSA key of 8192 bits has 1,500.
+/// Bytes of a PEM file; an RSA key of 8192 bits has 1,500.
 pub const PEM_BYTES_MAX: usize = 16 << 10;
-/// The label of the only kind of PEM that is taken (RFC 7468, 13).
+/// The only label accepted (RFC 7468, 13).
 const LABEL: &str = "PUBLIC KEY";
-/// Bits of the modulus of an RSA key.
 const RSA_BITS: std::ops::RangeInclusive<u32> = 2_048..=8_192;
-/// The algorithm of RSA keys (RFC 8017, A.1).
+/// The algorithm identifier of RSA keys (RFC 8017, A.1).
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
-/// Bytes of the hash that names a key.
+/// Bytes of the hash that a key's id is made of.
 const ID_BYTES: usize = 8;
 
-/// What a key signs with.
+/// The signature algorithm of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyAlgorithm {
     /// ECDSA over P-256 with SHA-256.
@@ -38,7 +37,6 @@ impl KeyAlgorithm {
         }
     }
 
-    /// Reads the stored name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Es256, Self::Rs256].into_iter().find(|it| it.as_str() == name)
     }
@@ -56,19 +54,19 @@ impl From<KeyAlgorithm> for Algorithm {
 /// A public key of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
-    /// What it is listed and removed by, and what `kid` may say: the same key of a workspace has the same id.
+    /// Identifies the key in lists and in `kid`: the same key of a workspace has the same id.
     pub id: String,
-    /// The one algorithm it is taken for.
+    /// The only algorithm that the key may verify.
     pub algorithm: KeyAlgorithm,
     /// The key as PEM (`SubjectPublicKeyInfo`).
     pub pem: String,
 }
 
 impl PublicKey {
-    /// Reads the PEM of a public key.
+    /// Reads a public key from PEM.
     ///
     /// # Errors
-    /// A bad request for anything else, private keys, other curves and short RSA keys included.
+    /// A bad request for anything else, including private keys, other curves and short RSA keys.
     pub fn read(workspace: WorkspaceId, pem: &str) -> Result<Self> {
         let pem = pem.trim();
         if pem.len() > PEM_BYTES_MAX {
@@ -113,7 +111,7 @@ fn refused(reason: &str) -> Error {
     Error::bad_request(format!("the key {reason}"))
 }
 
-/// The algorithm that a `SubjectPublicKeyInfo` is for.
+/// The algorithm of a `SubjectPublicKeyInfo`.
 fn algorithm(der: &[u8]) -> Result<KeyAlgorithm> {
     let other = || refused("must be of the curve P-256 (ES256) or RSA (RS256)");
     let info = SubjectPublicKeyInfoRef::from_der(der).map_err(|_| other())?;

@@ -1,4 +1,4 @@
-//! What people did with in-app messages, as their apps tell it.
+//! Records interactions with in-app messages that apps report.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,35 +15,34 @@ use super::{
 };
 use crate::{
     SdkState,
-    model::{Kind, hash_of},
-    store::recipients::{self, Held},
+    model::{InAppEventKind, hash_of},
+    store::recipients::{self, LockedRecipient},
 };
 
-/// How late an app may tell, in days: it may have been offline.
+/// How old an event may be: the app may have been offline.
 pub(crate) const AGE_DAYS_MAX: i64 = 30;
-/// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
-/// What a message is called that was not handed over to this person.
-const NO_MESSAGE: Error = Error::NotFound("Message");
+/// The answer for a message that was not sent to this person.
+const MESSAGE_NOT_FOUND: Error = Error::NotFound("Message");
 
-/// Which message an app means.
+/// The message an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum MessageRef {
     Message(MessageId),
-    /// That of a campaign.
+    /// The person's message of a campaign.
     Campaign(CampaignId),
 }
 
-/// Something a person did with a message.
+/// An interaction that an app reports.
 #[derive(Debug, Clone)]
-pub(crate) struct Happened {
-    pub(crate) kind: Kind,
-    pub(crate) which: Which,
-    /// The variant that was shown, where the app says it.
+pub(crate) struct Interaction {
+    pub(crate) kind: InAppEventKind,
+    pub(crate) which: MessageRef,
+    /// The variant that was displayed, if the app sent it.
     pub(crate) variant: Option<String>,
-    /// The person, as the app names them.
+    /// The person's id as the app sent it.
     pub(crate) user: String,
-    /// An id of its own, by which it is known when it is told again.
+    /// The app's id of the event; a repeated id counts once.
     pub(crate) event_id: String,
     pub(crate) at: Option<Timestamp>,
     pub(crate) button: Option<String>,
@@ -54,11 +53,11 @@ pub(crate) struct Happened {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sender<'a> {
     pub(crate) workspace: WorkspaceId,
-    /// The external id in its user token, where it has one.
+    /// The external id in the caller's user token, if there is one.
     pub(crate) external_id: Option<&'a str>,
 }
 
-/// The message something was done with.
+/// The message an interaction is about.
 struct Target {
     user: UserId,
     message: MessageId,
@@ -67,16 +66,15 @@ struct Target {
     is_test: bool,
 }
 
-/// Records what people did with messages; says of each whether it could be. Displays are counted, each
-/// once. Of what an app without a user token tells, only what is wrong in itself is said: whether the person
-/// exists, and which messages are theirs, is not.
+/// Records interactions, with the outcome of each. Displays are counted once each. A caller without a user
+/// token learns only of invalid input, not whether the person exists or which messages are theirs.
 ///
 /// # Errors
-/// When a store is away; then nothing was counted, and all of it may be told again.
+/// If a store is unavailable. Nothing was counted then, and the call may be repeated.
 pub(crate) async fn record(
     app: &SdkState,
     from: Sender<'_>,
-    happened: &[Happened],
+    happened: &[Interaction],
 ) -> Result<Vec<Result<()>>> {
     let (now, workspace) = (app.clock().now(), from.workspace);
     let people = people_of(app, from, happened).await?;
@@ -85,14 +83,14 @@ pub(crate) async fn record(
         .map(|it| {
             let user = people.user(&it.user)?;
             let message = match it.which {
-                Which::Message(message) => message,
-                Which::Campaign(campaign) => id_of(campaign, user),
+                MessageRef::Message(message) => message,
+                MessageRef::Campaign(campaign) => id_of(campaign, user),
             };
             Ok((user, message))
         })
         .collect();
     let ids: Vec<Uuid> = named.iter().flatten().map(|(_, message)| message.uuid()).collect();
-    // Before any connection is held: it may take one of its own.
+    // Before this task holds a connection: the read may take one itself.
     let live = app.in_app().of(app, workspace).await?;
     let mut tx = app.db().begin().await?;
     let mut held = recipients::lock(&mut tx, workspace, &ids).await?;
@@ -100,22 +98,22 @@ pub(crate) async fn record(
     for (it, named) in happened.iter().zip(named) {
         let target = match named {
             Err(refusal) => Err(refusal),
-            Ok(named) => target_of(&mut tx, from, named, &held).await?,
+            Ok(named) => target_of(&mut tx, from, named.0, named.1, &held).await?,
         };
         subjects.push(in_time(it, now).and_then(|()| suited(it, target?)));
     }
-    tell(app, (workspace, &live), happened, &subjects, now).await?;
+    append(app, workspace, happened, &live, &subjects).await?;
     let mut counted: Vec<MessageId> = Vec::new();
     for (it, subject) in happened.iter().zip(&subjects) {
         let Ok(subject) = subject else { continue };
-        if it.kind != Kind::Impression {
+        if it.kind != InAppEventKind::Impression {
             continue;
         }
         let at = it.at.map_or(now, |at| at.min(now));
         if subject.is_test {
             see_test(&mut *tx, workspace, subject.message, at).await?;
         } else if let Some(held) = held.get_mut(&subject.message)
-            && held.told.count(hash_of(&it.event_id), at)
+            && held.log.count(hash_of(&it.event_id), at)
             && !counted.contains(&subject.message)
         {
             counted.push(subject.message);
@@ -134,10 +132,10 @@ pub(crate) async fn record(
     Ok(verdicts.collect())
 }
 
-/// The people of one request by the names it calls them; one app is mostly one person's.
+/// The profiles of one request by the ids it names. Most requests name one person.
 struct People<'h>(HashMap<&'h str, Result<UserId, Refused>>);
 
-/// Why a name is nobody's to tell of.
+/// Why the caller may not report for an id.
 #[derive(Debug, Clone, Copy)]
 enum Refused {
     Unknown,
@@ -145,7 +143,6 @@ enum Refused {
 }
 
 impl People<'_> {
-    /// The profile that a name stands for.
     fn user(&self, name: &str) -> Result<UserId> {
         match self.0.get(name) {
             Some(Ok(user)) => Ok(*user),
@@ -158,7 +155,7 @@ impl People<'_> {
 async fn people_of<'h>(
     app: &SdkState,
     from: Sender<'_>,
-    happened: &'h [Happened],
+    happened: &'h [Interaction],
 ) -> Result<People<'h>> {
     let mut people = HashMap::new();
     for it in happened {
@@ -177,47 +174,52 @@ async fn people_of<'h>(
     Ok(People(people))
 }
 
-/// The message of a person by its id: one that was handed over to them, and to nobody else.
+/// The message, if it was sent to this person.
 async fn target_of(
     tx: &mut sqlx::PgConnection,
     from: Sender<'_>,
-    (user, message): (UserId, MessageId),
-    held: &HashMap<MessageId, Held>,
+    user: UserId,
+    message: MessageId,
+    held: &HashMap<MessageId, LockedRecipient>,
 ) -> Result<Result<Target>> {
     if let Some(held) = held.get(&message) {
         if held.user != user {
-            return Ok(Err(NO_MESSAGE));
+            return Ok(Err(MESSAGE_NOT_FOUND));
         }
         let (campaign, variant) = (held.campaign, held.variant.clone());
         return Ok(Ok(Target { user, message, campaign, variant, is_test: false }));
     }
     if from.external_id.is_none() {
-        // Tests are shown to a proven person alone.
-        return Ok(Err(NO_MESSAGE));
+        // Tests are displayed to a proven person only.
+        return Ok(Err(MESSAGE_NOT_FOUND));
     }
     let test = find_test(tx, from.workspace, (user, message)).await?;
     Ok(test
         .map(|(campaign, variant)| Target { user, message, campaign, variant, is_test: true })
-        .ok_or(NO_MESSAGE))
+        .ok_or(MESSAGE_NOT_FOUND))
 }
 
-/// Where the button leads that was pressed, as it was written.
-fn address<'l>(live: &'l [Arc<Ready>], subject: &Target, happened: &Happened) -> Option<&'l str> {
-    let button = happened.button.as_ref().filter(|_| happened.kind == Kind::Click)?;
+/// The address of the clicked button, as it is in the content.
+fn address<'l>(
+    live: &'l [Arc<Ready>],
+    subject: &Target,
+    happened: &Interaction,
+) -> Option<&'l str> {
+    let button = happened.button.as_ref().filter(|_| happened.kind == InAppEventKind::Click)?;
     let ready = live.iter().find(|it| it.campaign.id == subject.campaign)?;
     let mut variants = ready.campaign.definition.variants.iter();
     let content = variants.find(|it| it.id == subject.variant)?.custom_content.as_ref()?;
     content.buttons.iter().flatten().find(|it| it.id == *button)?.url.as_deref()
 }
 
-fn suited(happened: &Happened, target: Target) -> Result<Target> {
+fn suited(happened: &Interaction, target: Target) -> Result<Target> {
     if happened.variant.as_ref().is_some_and(|variant| *variant != target.variant) {
         return Err(Error::invalid("variantId", "must be the variant that was handed over"));
     }
     Ok(target)
 }
 
-fn in_time(happened: &Happened, now: Timestamp) -> Result<()> {
+fn in_time(happened: &Interaction, now: Timestamp) -> Result<()> {
     if happened.at.is_some_and(|at| now.millis() - at.millis() > AGE_DAYS_MAX * DAY_MS) {
         let problem = format!("must be at most {AGE_DAYS_MAX} days ago");
         return Err(Error::invalid("at", problem));
@@ -225,13 +227,14 @@ fn in_time(happened: &Happened, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-async fn tell(
+async fn append(
     app: &SdkState,
-    (workspace, live): (WorkspaceId, &[Arc<Ready>]),
-    happened: &[Happened],
+    workspace: WorkspaceId,
+    happened: &[Interaction],
+    live: &[Arc<Ready>],
     subjects: &[Result<Target>],
-    now: Timestamp,
 ) -> Result<()> {
+    let now = app.clock().now();
     let user_ids: Vec<String> = subjects
         .iter()
         .map(|subject| subject.as_ref().map(|it| it.user.to_string()).unwrap_or_default())
@@ -245,14 +248,14 @@ async fn tell(
             Some(MessageEvent {
                 campaign_id: subject.campaign.uuid(),
                 kind: match it.kind {
-                    Kind::Impression => MessageKind::Impression,
-                    Kind::Click => MessageKind::Clicked,
-                    Kind::Dismiss => MessageKind::Dismissed,
+                    InAppEventKind::Impression => MessageKind::Impression,
+                    InAppEventKind::Click => MessageKind::Clicked,
+                    InAppEventKind::Dismiss => MessageKind::Dismissed,
                 },
                 user_id,
                 message_id: subject.message.uuid(),
                 event_id: &it.event_id,
-                // A device's clock may be ahead of ours, and nothing happened tomorrow.
+                // A device's clock may be ahead.
                 timestamp_ms: it.at.map_or(now, |at| at.min(now)).millis(),
                 variant_id: &subject.variant,
                 channel: CHANNEL,

@@ -1,5 +1,5 @@
-//! The live in-app campaigns of each workspace, ready to be shown: read again after a second, and of them
-//! only those that changed.
+//! A cache of each workspace's live in-app campaigns. It is refreshed every second and reloads only campaigns
+//! that changed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,19 +13,18 @@ use parking_lot::Mutex;
 
 use crate::SdkState;
 
-/// Live campaigns of a workspace that apps are answered by; those of the least priority are left out.
+/// LiveCampaigns campaigns of a workspace that are considered; those with the lowest priority are left out.
 pub(super) const CAMPAIGNS_MAX: u32 = 200;
-/// How long what was read is good for, in milliseconds.
 const AGE_MAX_MS: i64 = 1000;
-/// Workspaces of which it is kept; beyond that those are let go that nobody asked for lately.
+/// Cached workspaces; beyond that, stale entries are evicted.
 const WORKSPACES_MAX: usize = 1000;
 
-/// A live campaign, its templates read.
+/// A live campaign with parsed templates.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) campaign: Campaign,
     pub(super) plan: Plan,
-    /// Of those variants that show something.
+    /// By variant; only variants with content.
     contents: HashMap<String, Result<InApp, RenderFault>>,
 }
 
@@ -40,20 +39,18 @@ impl Ready {
         Self { contents: contents.collect(), plan: Plan::of(&campaign, begins), campaign }
     }
 
-    /// What its channel needs to know.
     pub(super) fn config(&self) -> ChannelConfig {
         self.campaign.definition.channel_config.as_deref().cloned().unwrap_or_default()
     }
 
-    /// What a variant shows.
     pub(super) fn content(&self, variant: &str) -> Option<&Result<InApp, RenderFault>> {
         self.contents.get(variant)
     }
 }
 
-/// The live in-app campaigns of each workspace. Cloned freely.
+/// The live in-app campaigns of each workspace. Clones share the cache.
 #[derive(Debug, Clone, Default)]
-pub struct Live(Arc<Mutex<HashMap<WorkspaceId, Read>>>);
+pub struct LiveCampaigns(Arc<Mutex<HashMap<WorkspaceId, Read>>>);
 
 #[derive(Debug, Clone)]
 struct Read {
@@ -67,8 +64,8 @@ impl Read {
     }
 }
 
-impl Live {
-    /// Those of a workspace, in the order in which their messages go first.
+impl LiveCampaigns {
+    /// The campaigns of a workspace in the order of display.
     pub(super) async fn of(
         &self,
         app: &SdkState,
@@ -110,7 +107,7 @@ async fn read(
     }
     if !others.is_empty() {
         let found = campaigns::ops::find_all(app.db(), workspace, &others).await?;
-        // Templates are parsed, which is not for the executor's threads.
+        // Parsing templates would block the executor's threads.
         let read: Vec<Ready> =
             tokio::task::spawn_blocking(move || found.into_iter().map(Ready::of).collect())
                 .await

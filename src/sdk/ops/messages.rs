@@ -1,5 +1,5 @@
-//! The in-app messages of one person: those of the live campaigns that mean them, suit their app and were
-//! not seen too often. What is handed over for the first time is told of, as sent.
+//! The in-app messages of one person: of live campaigns that target them, suit their app and were not
+//! displayed too often. A message that is sent for the first time is recorded as sent.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -28,169 +28,173 @@ use web::{
 use super::live::Ready;
 use crate::{
     SdkState,
-    model::{self, Shown},
-    store::recipients::{self, Known, Standing},
+    model::{self, DisplayHistory},
+    store::recipients::{self, KnownRecipient, RecipientStatus},
 };
 
-/// Messages in one answer; those of the greatest priority.
+/// Messages in one answer, those with the highest priority.
 pub(super) const MESSAGES_MAX: usize = 20;
 /// The channel in message events.
 pub(super) const CHANNEL: &str = "in_app";
-/// In-app campaigns go out once, and stay.
+/// In-app campaigns have a single occurrence.
 const OCCURRENCE: i32 = 0;
 
-/// A message for an app to show.
+/// A message for an app to display.
 #[derive(Debug, Clone)]
-pub(crate) struct Offered {
+pub(crate) struct DisplayableMessage {
     pub(crate) id: MessageId,
     pub(crate) campaign: CampaignId,
     pub(crate) variant: String,
     pub(crate) is_test: bool,
     pub(crate) config: ChannelConfig,
     pub(crate) content: InAppContent,
-    pub(crate) shown: Shown,
+    pub(crate) shown: DisplayHistory,
 }
 
-/// The id of a campaign's in-app message to a person.
 pub(super) fn id_of(campaign: CampaignId, user: UserId) -> MessageId {
     message_id(campaign, OCCURRENCE, &user)
 }
 
-/// What an app may show a person now, what goes first at first: tests, then by priority.
+/// The messages an app may display to a person now: tests first, then by priority.
 ///
 /// # Errors
-/// When a store is away, or a targeting cannot be answered.
+/// If a store is unavailable, or a targeting cannot be evaluated.
 pub(crate) async fn messages(
     app: &SdkState,
     workspace: WorkspaceId,
     user: UserId,
-    asking: &model::App,
-) -> Result<Vec<Offered>> {
+    requesting_app: &model::App,
+) -> Result<Vec<DisplayableMessage>> {
     let now = app.clock().now();
     let profile = users::ops::by_id(app.db(), workspace, user).await?;
     let tests = tests_of(app.db(), workspace, now, user).await?;
-    let placed = place(app, workspace, &profile, asking).await?;
-    let shown_to = ShownTo::Person(Box::new(profile));
-    let rendered = render(app, workspace, (user, shown_to), placed).await?;
-    keep(app, workspace, user, &rendered).await?;
-    let messages = rendered.into_iter().filter_map(|it| it.into_offered(user));
+    let assigned = assign(app, workspace, &profile, requesting_app).await?;
+    let render_for = RenderFor::Person(Box::new(profile));
+    let rendered = render(app, workspace, user, render_for, assigned).await?;
+    record(app, workspace, user, &rendered).await?;
+    let messages = rendered.into_iter().filter_map(|it| it.into_message(user));
     Ok(tests.into_iter().map(of_test).chain(messages).take(MESSAGES_MAX).collect())
 }
 
-fn of_test(test: InAppTest) -> Offered {
-    Offered {
+fn of_test(test: InAppTest) -> DisplayableMessage {
+    DisplayableMessage {
         id: test.id,
         campaign: test.campaign,
         variant: test.variant,
         is_test: true,
         config: ChannelConfig::default(),
         content: test.content,
-        shown: Shown::default(),
+        shown: DisplayHistory::default(),
     }
 }
 
-/// A campaign that means the person, and their part in it.
-pub(super) struct Placed {
+/// A campaign that targets the person, and the variant drawn for them.
+pub(super) struct AssignedCampaign {
     pub(super) ready: Arc<Ready>,
     pub(super) variant: String,
     pub(super) is_control: bool,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<KnownRecipient>,
 }
 
-/// Finds the campaigns that mean a person and suit the app, and draws their variants.
-async fn place(
+/// Finds the campaigns that target a person and suit the app, and draws their variants.
+async fn assign(
     app: &SdkState,
     workspace: WorkspaceId,
     profile: &User,
-    asking: &model::App,
-) -> Result<Vec<Placed>> {
+    requesting_app: &model::App,
+) -> Result<Vec<AssignedCampaign>> {
     let now = app.clock().now();
     let live = app.in_app().of(app, workspace).await?;
-    let suited = suited(&live, asking, now);
-    if suited.is_empty() {
+    let suitable = suitable(&live, requesting_app, now);
+    if suitable.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: Vec<Uuid> = suited.iter().map(|it| it.campaign.id.uuid()).collect();
+    let ids: Vec<Uuid> = suitable.iter().map(|it| it.campaign.id.uuid()).collect();
     let mut known = recipients::of_user(app.db(), workspace, profile.id, &ids).await?;
-    let open = open(suited, &known, now);
+    let displayable = displayable(suitable, &known, now);
     let targetings: Vec<Option<&Targeting>> =
-        open.iter().map(|it| it.campaign.definition.targeting.as_ref()).collect();
+        displayable.iter().map(|it| it.campaign.definition.targeting.as_ref()).collect();
     let person = Person { user: profile.id, external_id: profile.external_id.clone() };
     let verdicts = includes(app, workspace, &person, &targetings).await?;
-    let mut placed = Vec::new();
+    let mut assigned = Vec::new();
     let mut shown = 0;
-    for (ready, is_meant) in open.into_iter().zip(verdicts) {
+    for (ready, is_targeted) in displayable.into_iter().zip(verdicts) {
         let known = known.remove(&ready.campaign.id);
-        let drawn = if is_meant { draw(&ready, profile.id, known.as_ref(), now) } else { None };
+        let drawn = if is_targeted { draw(&ready, profile.id, known.as_ref(), now) } else { None };
         if let Some((variant, is_control)) = drawn
             && (is_control || shown < MESSAGES_MAX)
         {
             shown += usize::from(!is_control);
-            placed.push(Placed { ready, variant, is_control, known });
+            assigned.push(AssignedCampaign { ready, variant, is_control, known });
         }
     }
-    Ok(placed)
+    Ok(assigned)
 }
 
-/// Those of the live campaigns that suit the app and the moment.
-pub(super) fn suited(live: &[Arc<Ready>], asking: &model::App, now: Timestamp) -> Vec<Arc<Ready>> {
-    live.iter().filter(|it| model::suits(&it.config(), asking, now)).cloned().collect()
-}
-
-/// Those of them that the person may see again.
-fn open(
-    suited: Vec<Arc<Ready>>,
-    known: &HashMap<CampaignId, Known>,
+/// The live campaigns that suit the app and the time.
+pub(super) fn suitable(
+    live: &[Arc<Ready>],
+    requesting_app: &model::App,
     now: Timestamp,
 ) -> Vec<Arc<Ready>> {
-    let mut open = suited;
-    open.retain(|it| {
-        let shown = known.get(&it.campaign.id).map(|known| known.shown).unwrap_or_default();
-        model::may_show(it.config().display_frequency.as_ref(), shown, now)
-    });
-    open
+    live.iter().filter(|it| model::suits(&it.config(), requesting_app, now)).cloned().collect()
 }
 
-/// The variant of a person, and whether it is the control group's; none where there is nothing to show.
+/// The campaigns whose display frequency admits another display.
+fn displayable(
+    suitable: Vec<Arc<Ready>>,
+    known: &HashMap<CampaignId, KnownRecipient>,
+    now: Timestamp,
+) -> Vec<Arc<Ready>> {
+    let mut displayable = suitable;
+    displayable.retain(|it| {
+        let shown = known.get(&it.campaign.id).map(|known| known.shown).unwrap_or_default();
+        model::may_display(it.config().display_frequency.as_ref(), shown, now)
+    });
+    displayable
+}
+
+/// The variant of a person, and whether it is the control group; none if there is nothing to display.
 pub(super) fn draw(
     ready: &Ready,
     user: UserId,
-    known: Option<&Known>,
+    known: Option<&KnownRecipient>,
     now: Timestamp,
 ) -> Option<(String, bool)> {
-    let had = known.filter(|it| it.standing == Standing::Sent).map(|it| it.variant.as_str());
-    // What learning once drew for somebody stays: a message does not change before their eyes.
-    if let Some(had) = had.filter(|_| ready.campaign.state.rl.is_some())
-        && ready.plan.variant(had).is_some_and(|variant| !variant.is_control())
+    let previous =
+        known.filter(|it| it.status == RecipientStatus::Sent).map(|it| it.variant.as_str());
+    // A variant drawn by the learning optimiser stays: a message must not change between two displays.
+    if let Some(previous) = previous.filter(|_| ready.campaign.state.rl.is_some())
+        && ready.plan.variant(previous).is_some_and(|variant| !variant.is_control())
     {
-        return Some((had.to_owned(), false));
+        return Some((previous.to_owned(), false));
     }
-    match ready.plan.draw(user, had, now)? {
+    match ready.plan.draw(user, previous, now)? {
         Draw::Variant(variant) => Some((variant.id.clone(), false)),
         Draw::Control(variant) => Some((variant.id.clone(), true)),
         Draw::Wait(_) | Draw::Skip(_) => None,
     }
 }
 
-/// A message, or why there is none.
+/// A rendered message, or the reason there is none.
 pub(super) struct Rendered {
-    placed: Placed,
+    assigned: AssignedCampaign,
     /// None for the control group.
     content: Option<Result<InAppContent, RenderFault>>,
 }
 
 impl Rendered {
-    fn standing(&self) -> Standing {
+    fn status(&self) -> RecipientStatus {
         match &self.content {
-            None => Standing::Control,
-            Some(Ok(_)) => Standing::Sent,
-            Some(Err(_)) => Standing::Failed,
+            None => RecipientStatus::Control,
+            Some(Ok(_)) => RecipientStatus::Sent,
+            Some(Err(_)) => RecipientStatus::Failed,
         }
     }
 
-    pub(super) fn into_offered(self, user: UserId) -> Option<Offered> {
-        let Placed { ready, variant, known, .. } = self.placed;
-        Some(Offered {
+    pub(super) fn into_message(self, user: UserId) -> Option<DisplayableMessage> {
+        let AssignedCampaign { ready, variant, known, .. } = self.assigned;
+        Some(DisplayableMessage {
             id: id_of(ready.campaign.id, user),
             campaign: ready.campaign.id,
             variant,
@@ -204,44 +208,44 @@ impl Rendered {
 
 /// Whose attributes and links a message is rendered with.
 #[derive(Debug)]
-pub(super) enum ShownTo {
-    /// Those of a person.
+pub(super) enum RenderFor {
     Person(Box<User>),
-    Anybody,
+    Everyone,
 }
 
-/// Renders what is to be shown, off the executor's threads. A variant without content is left out.
+/// Renders on a blocking thread. A variant without content is left out.
 pub(super) async fn render(
     app: &SdkState,
     workspace: WorkspaceId,
-    (user, shown_to): (UserId, ShownTo),
-    placed: Vec<Placed>,
+    user: UserId,
+    render_for: RenderFor,
+    assigned: Vec<AssignedCampaign>,
 ) -> Result<Vec<Rendered>> {
-    if placed.is_empty() {
+    if assigned.is_empty() {
         return Ok(Vec::new());
     }
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
     let rendered = tokio::task::spawn_blocking(move || {
-        let (recipient, preferences) = match shown_to {
-            ShownTo::Person(profile) => {
+        let (recipient, preferences) = match render_for {
+            RenderFor::Person(profile) => {
                 let link = Link::Preferences(Preferences { workspace, user });
                 (recipient(*profile)?, Signer::url(&signer, &link))
             }
-            ShownTo::Anybody => (Recipient::default(), String::new()),
+            RenderFor::Everyone => (Recipient::default(), String::new()),
         };
-        let rendered = placed.into_iter().filter_map(|placed| {
-            if placed.is_control {
-                return Some(Rendered { placed, content: None });
+        let rendered = assigned.into_iter().filter_map(|assigned| {
+            if assigned.is_control {
+                return Some(Rendered { assigned, content: None });
             }
-            let content = placed.ready.content(&placed.variant)?;
+            let content = assigned.ready.content(&assigned.variant)?;
             let content = match content {
                 Ok(ready) => {
-                    let message = id_of(placed.ready.campaign.id, user);
-                    let campaign = &placed.ready.campaign;
+                    let message = id_of(assigned.ready.campaign.id, user);
+                    let campaign = &assigned.ready.campaign;
                     let named = Named { id: campaign.id, name: campaign.definition.name.clone() };
                     let outs = WaysOut {
-                        // Nobody gets out of an app by a link.
+                        // In-app messages have no unsubscribe link.
                         unsubscribe: String::new(),
                         preferences: preferences.clone(),
                     };
@@ -252,7 +256,7 @@ pub(super) async fn render(
                 }
                 Err(fault) => Err(fault.clone()),
             };
-            Some(Rendered { placed, content: Some(content) })
+            Some(Rendered { assigned, content: Some(content) })
         });
         Ok(rendered.collect())
     });
@@ -273,8 +277,9 @@ fn recipient(profile: User) -> Result<Recipient> {
     })
 }
 
-/// Tells what is new, and then writes it down.
-pub(super) async fn keep(
+/// Appends message events for new messages, then stores their status. In this order a failure leads to a
+/// repeated event, not to a missing one.
+pub(super) async fn record(
     app: &SdkState,
     workspace: WorkspaceId,
     user: UserId,
@@ -283,9 +288,9 @@ pub(super) async fn keep(
     let changed: Vec<&Rendered> = rendered
         .iter()
         .filter(|it| {
-            let known = it.placed.known.as_ref();
+            let known = it.assigned.known.as_ref();
             known.is_none_or(|known| {
-                known.standing != it.standing() || known.variant != it.placed.variant
+                known.status != it.status() || known.variant != it.assigned.variant
             })
         })
         .collect();
@@ -295,7 +300,7 @@ pub(super) async fn keep(
     let now = app.clock().now();
     let user_id = user.to_string();
     let events: Vec<MessageEvent<'_>> =
-        changed.iter().flat_map(|it| told(it, (user, &user_id), now)).collect();
+        changed.iter().flat_map(|it| message_events(it, user, &user_id, now)).collect();
     app.intake()
         .append_message_events(workspace.uuid(), &events, now.millis())
         .await
@@ -303,35 +308,35 @@ pub(super) async fn keep(
     let lines: Vec<recipients::Recipient> = changed
         .iter()
         .map(|it| recipients::Recipient {
-            campaign: it.placed.ready.campaign.id,
-            message: id_of(it.placed.ready.campaign.id, user),
-            variant: it.placed.variant.clone(),
-            standing: it.standing(),
+            campaign: it.assigned.ready.campaign.id,
+            message: id_of(it.assigned.ready.campaign.id, user),
+            variant: it.assigned.variant.clone(),
+            status: it.status(),
         })
         .collect();
     recipients::put(app.db(), workspace, now, user, &lines).await
 }
 
-/// What is told of a message that is handed over, or is not.
-fn told<'a>(
+fn message_events<'a>(
     rendered: &'a Rendered,
-    (user, user_id): (UserId, &'a str),
+    user: UserId,
+    user_id: &'a str,
     now: Timestamp,
 ) -> impl Iterator<Item = MessageEvent<'a>> {
-    let campaign = rendered.placed.ready.campaign.id;
+    let campaign = rendered.assigned.ready.campaign.id;
     let of = MessageEvent {
         campaign_id: campaign.uuid(),
         user_id,
         message_id: id_of(campaign, user).uuid(),
         timestamp_ms: now.millis(),
-        variant_id: &rendered.placed.variant,
+        variant_id: &rendered.assigned.variant,
         channel: CHANNEL,
         ..MessageEvent::default()
     };
-    let kinds: &[MessageKind] = match rendered.standing() {
-        Standing::Sent => &[MessageKind::Queued, MessageKind::Sent],
-        Standing::Control => &[MessageKind::Control],
-        Standing::Failed => &[MessageKind::Queued, MessageKind::Failed],
+    let kinds: &[MessageKind] = match rendered.status() {
+        RecipientStatus::Sent => &[MessageKind::Queued, MessageKind::Sent],
+        RecipientStatus::Control => &[MessageKind::Control],
+        RecipientStatus::Failed => &[MessageKind::Queued, MessageKind::Failed],
     };
     let fault = rendered.content.as_ref().and_then(|content| content.as_ref().err());
     kinds.iter().map(move |kind| {

@@ -1,4 +1,4 @@
-//! What apps ask for and tell.
+//! Selection of in-app messages, recording of interactions, and keys of user tokens.
 
 pub(super) mod events;
 mod live;
@@ -8,4 +8,4 @@ pub(super) mod subject;
 pub mod token_keys;
 mod user_tokens;
 
-pub use self::{live::Live, user_tokens::UserTokens};
+pub use self::{live::LiveCampaigns, user_tokens::UserTokens};

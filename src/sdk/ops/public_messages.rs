@@ -1,8 +1,9 @@
-//! The in-app messages that an app may show without a user token.
+//! The in-app messages that an app may display without a user token.
 //!
-//! The answer must not tell whether the person named has a profile, nor anything of it. So it depends on the
-//! name alone: campaigns for everyone, in the variant that the name draws, rendered without attributes and links,
-//! whatever was displayed before. Where there is a profile, what it was handed is recorded as ever.
+//! The answer must not reveal whether the named person has a profile, nor anything about it. It therefore
+//! depends on the name alone: only campaigns for everyone, the variant drawn by the name, rendered without
+//! attributes and links, whatever was displayed before. If there is a profile, its messages are recorded as
+//! usual.
 
 use std::collections::HashMap;
 
@@ -13,36 +14,39 @@ use uuid::Uuid;
 
 use super::{
     live::Ready,
-    messages::{MESSAGES_MAX, Offered, Placed, ShownTo, draw, keep, render, suited},
+    messages::{
+        AssignedCampaign, DisplayableMessage, MESSAGES_MAX, RenderFor, draw, record, render,
+        suitable,
+    },
 };
 use crate::{
     SdkState,
-    model::{self, Shown},
+    model::{self, DisplayHistory},
     store::recipients,
 };
 
-/// Whom an app without a user token says it shows messages to.
+/// The unproven person that an app requests messages for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Viewer<'a> {
-    /// The name it gives.
+    /// The id that the app sent.
     pub(crate) name: &'a str,
-    /// The profile of that name, where there is one.
+    /// The profile with that id, if there is one.
     pub(crate) user: Option<UserId>,
 }
 
-/// What an app may show somebody who is not proven, what goes first at first.
+/// The messages an app may display to an unproven person, in the order of display.
 ///
 /// # Errors
-/// When a store is away.
+/// If a store is unavailable.
 pub(crate) async fn messages(
     app: &SdkState,
     workspace: WorkspaceId,
     viewer: Viewer<'_>,
-    asking: &model::App,
-) -> Result<Vec<Offered>> {
+    requesting_app: &model::App,
+) -> Result<Vec<DisplayableMessage>> {
     let now = app.clock().now();
     let live = app.in_app().of(app, workspace).await?;
-    let mut open = suited(&live, asking, now);
+    let mut open = suitable(&live, requesting_app, now);
     open.retain(|ready| is_for_everyone(ready));
     if open.is_empty() {
         return Ok(Vec::new());
@@ -53,25 +57,27 @@ pub(crate) async fn messages(
         None => HashMap::new(),
     };
     let user = viewer.user.unwrap_or_else(|| stand_in(workspace, viewer.name));
-    let mut placed = Vec::new();
+    let mut assigned = Vec::new();
     for ready in open {
         let known = known.remove(&ready.campaign.id);
         if let Some((variant, is_control)) = draw(&ready, user, known.as_ref(), now) {
-            placed.push(Placed { ready, variant, is_control, known });
+            assigned.push(AssignedCampaign { ready, variant, is_control, known });
         }
-        if placed.iter().filter(|it| !it.is_control).count() >= MESSAGES_MAX {
+        if assigned.iter().filter(|it| !it.is_control).count() >= MESSAGES_MAX {
             break;
         }
     }
-    let rendered = render(app, workspace, (user, ShownTo::Anybody), placed).await?;
+    let rendered = render(app, workspace, user, RenderFor::Everyone, assigned).await?;
     if let Some(user) = viewer.user {
-        keep(app, workspace, user, &rendered).await?;
+        record(app, workspace, user, &rendered).await?;
     }
-    let offered = rendered.into_iter().filter_map(|it| it.into_offered(user));
-    Ok(offered.map(|offered| Offered { shown: Shown::default(), ..offered }).collect())
+    let message = rendered.into_iter().filter_map(|it| it.into_message(user));
+    Ok(message
+        .map(|message| DisplayableMessage { shown: DisplayHistory::default(), ..message })
+        .collect())
 }
 
-/// Whether a campaign means every profile, so that it says nothing of the one it is shown to.
+/// Whether a campaign targets every profile, so that its message reveals nothing about the person.
 fn is_for_everyone(ready: &Ready) -> bool {
     ready.campaign.definition.targeting.as_ref().is_none_or(|targeting| {
         let Targeting { user_ids, filter_groups, exclude_filter_groups, .. } = targeting;
@@ -80,7 +86,7 @@ fn is_for_everyone(ready: &Ready) -> bool {
     })
 }
 
-/// The id by which somebody without a profile draws variants: always the same for the same name.
+/// An id for drawing variants without a profile: always the same for the same name.
 fn stand_in(workspace: WorkspaceId, name: &str) -> UserId {
     let mut hash = Sha256::new();
     hash.update(workspace.uuid().as_bytes());

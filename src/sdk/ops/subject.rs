@@ -1,13 +1,12 @@
-//! The person a call is about, and what is proven of that.
+//! The person a call is about, and whether a user token proves it.
 
 use contacts::users;
 use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-/// A call names another person than its user token.
+/// The call names another person than its user token.
 pub(super) const ANOTHER_PERSON: Error = Error::Denied("the user token is another person's");
 
-/// The person a call is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// The person of the call's user token.
@@ -17,7 +16,6 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    /// The profile, where there is one.
     pub(crate) const fn user(self) -> Option<UserId> {
         match self {
             Self::Proven(user) => Some(user),
@@ -26,8 +24,8 @@ impl Subject {
     }
 }
 
-/// The profile with the external id of a user token, where there is one. By the external id alone: a token
-/// never stands for the person with that internal id.
+/// The profile with the external id of a user token, if there is one. The lookup is by external id only: a
+/// token never stands for the person with that internal id.
 pub(crate) async fn profile(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -40,12 +38,12 @@ pub(crate) async fn profile(
     }
 }
 
-/// The person that `name` stands for: an external id, or an internal one. `proven` is the external id in the
-/// call's user token, where it carries one.
+/// The person with the id `name`, external or internal. `proven` is the external id in the call's user token,
+/// if it carries one.
 ///
 /// # Errors
-/// Denied where the token is another person's, whether or not `name` is anybody's; not found where the
-/// person of the token has no profile.
+/// Denied if the token is another person's, whether or not `name` exists; not found if the person of the
+/// token has no profile.
 pub(crate) async fn subject(
     db: &PgPool,
     workspace: WorkspaceId,

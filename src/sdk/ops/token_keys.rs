@@ -1,5 +1,5 @@
-//! The secrets and public keys of user tokens, as the command line manages them. A running server takes
-//! changes up within a second.
+//! The secrets and public keys of user tokens, managed on the command line. A running server picks up changes
+//! within a second.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use kernel::{Error, Result, Timestamp, WorkspaceId};
 
 use crate::{model::PublicKey, store::token_keys as store};
 
-/// How long a secret that was replaced is still taken.
+/// How long a replaced secret stays valid.
 pub const RETIRED_SECRET_HOLDS: Duration = Duration::from_hours(24);
-/// Secrets taken at one time: each is tried on a token.
+/// Valid secrets of a workspace: each is tried on a token.
 pub const SECRETS_MAX: usize = 5;
-/// Public keys of one workspace: each is tried on a token.
+/// Public keys of a workspace: each is tried on a token.
 pub const PUBLIC_KEYS_MAX: usize = 10;
-/// What a secret begins with, so that scanners for secrets find it.
+/// A prefix that secret scanners recognise.
 const PREFIX: &str = "mrt_";
-/// Random bytes of a secret: as many as the output of SHA-256 has (RFC 7518, 3.2).
+/// Random bytes of a secret: the output size of SHA-256 (RFC 7518, 3.2).
 const SECRET_BYTES: usize = 32;
 
-/// The current secret of a workspace, made now where it has none.
+/// The current secret of a workspace; creates the first one.
 ///
 /// # Errors
-/// When the store is away, or the secret was sealed with another master key.
+/// If the store is unavailable, or the secret was sealed with another master key.
 pub async fn secret(
     db: &PgPool,
     vault: &Vault,
@@ -48,10 +48,10 @@ pub async fn secret(
     Ok(secret)
 }
 
-/// Makes a new secret; the one before is taken for another [`RETIRED_SECRET_HOLDS`].
+/// Creates a new secret; the previous one stays valid for [`RETIRED_SECRET_HOLDS`].
 ///
 /// # Errors
-/// A conflict where [`SECRETS_MAX`] secrets are taken already.
+/// A conflict if [`SECRETS_MAX`] secrets are valid already.
 pub async fn rotate(
     db: &PgPool,
     vault: &Vault,
@@ -76,10 +76,10 @@ pub async fn rotate(
     Ok(secret)
 }
 
-/// Registers a public key; the same key again changes nothing.
+/// Registers a public key; registering it again changes nothing.
 ///
 /// # Errors
-/// A bad request for what is no such key, a conflict where there are [`PUBLIC_KEYS_MAX`].
+/// A bad request for a malformed or unsupported key, a conflict if there are [`PUBLIC_KEYS_MAX`].
 pub async fn add(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -104,7 +104,7 @@ pub async fn add(
 /// The public keys of a workspace, the oldest first.
 ///
 /// # Errors
-/// When the store is away.
+/// If the store is unavailable.
 pub async fn list(db: &PgPool, workspace: WorkspaceId) -> Result<Vec<RegisteredKey>> {
     store::public_keys(db, workspace).await
 }
@@ -112,7 +112,7 @@ pub async fn list(db: &PgPool, workspace: WorkspaceId) -> Result<Vec<RegisteredK
 /// Removes a public key.
 ///
 /// # Errors
-/// Not found where there is none of this id.
+/// Not found if there is no key with this id.
 pub async fn remove(db: &PgPool, id: &str) -> Result<()> {
     if store::delete_public_key(db, id).await? { Ok(()) } else { Err(Error::NotFound("Key")) }
 }

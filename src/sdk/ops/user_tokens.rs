@@ -1,4 +1,4 @@
-//! Checks user tokens with the keys of their workspace, which are read again after a second.
+//! Verifies user tokens with a cache of each workspace's keys, refreshed every second.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,12 +10,11 @@ use sqlx::PgPool;
 use super::token_keys;
 use crate::{model::TokenKeys, store::token_keys as store};
 
-/// How long keys that were read are good for, in milliseconds: a removed key is refused within a second.
+/// How long cached keys are used: a removed key is refused within a second.
 const AGE_MAX_MS: i64 = 1000;
-/// Workspaces whose keys are kept.
 const WORKSPACES_MAX: usize = 1000;
 
-/// Checks user tokens. Cloned freely; clones share the keys.
+/// Verifies user tokens. Clones share the cache.
 #[derive(Debug, Clone)]
 pub struct UserTokens(Arc<Inner>);
 
@@ -40,15 +39,14 @@ impl Read {
 }
 
 impl UserTokens {
-    /// Keys come from `db`; secrets are opened by `vault`.
     pub fn new(db: PgPool, vault: Vault, clock: Clock) -> Self {
         Self(Arc::new(Inner { db, vault, clock, read: Mutex::default() }))
     }
 
-    /// The external id of the person whose token this is.
+    /// The external id of the token's person.
     ///
     /// # Errors
-    /// Unauthenticated for a token that is not taken.
+    /// Unauthenticated for an invalid token.
     pub async fn verify(&self, workspace: WorkspaceId, token: &str) -> Result<String> {
         let now = self.0.clock.now();
         self.keys(workspace, now).await?.verify(token, now)

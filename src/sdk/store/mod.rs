@@ -1,4 +1,4 @@
-//! The SQL of what apps show, and of what user tokens are checked with.
+//! The SQL of in-app recipients and of the keys that verify user tokens.
 
 pub(super) mod recipients;
 pub(super) mod token_keys;

@@ -1,4 +1,4 @@
-//! To whom in-app messages were handed over, and how often they were seen.
+//! The recipients of in-app messages, and how often they saw them.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceI
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-use crate::model::{ImpressionLog, Shown};
+use crate::model::{DisplayHistory, ImpressionLog};
 
-/// What became of a message for a person.
+/// The status of a message for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// It was handed over to their app.
+pub(crate) enum RecipientStatus {
+    /// Delivered to their app.
     Sent,
-    /// It is not shown, to measure the others by.
+    /// Not displayed: the control group.
     Control,
-    /// It could not be rendered.
+    /// Rendering failed.
     Failed,
 }
 
-impl Standing {
+impl RecipientStatus {
     const ALL: [Self; 3] = [Self::Sent, Self::Control, Self::Failed];
 
     const fn as_str(self) -> &'static str {
@@ -31,26 +31,26 @@ impl Standing {
     }
 
     fn named(name: &str) -> Result<Self> {
-        let known = Self::ALL.into_iter().find(|standing| standing.as_str() == name);
+        let known = Self::ALL.into_iter().find(|status| status.as_str() == name);
         known.ok_or_else(|| Error::internal("an in-app recipient of no known status"))
     }
 }
 
-/// A message for a person, as it stands.
+/// The stored state of a message for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownRecipient {
     pub(crate) variant: String,
-    pub(crate) standing: Standing,
-    pub(crate) shown: Shown,
+    pub(crate) status: RecipientStatus,
+    pub(crate) shown: DisplayHistory,
 }
 
-/// What is known of a person's messages of these campaigns.
+/// The stored messages of a person for these campaigns.
 pub(crate) async fn of_user(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     user: UserId,
     campaigns: &[Uuid],
-) -> Result<HashMap<CampaignId, Known>> {
+) -> Result<HashMap<CampaignId, KnownRecipient>> {
     let rows = sqlx::query!(
         "select campaign_id, variant_id, status, displays, last_display_at
          from in_app_recipient
@@ -63,27 +63,27 @@ pub(crate) async fn of_user(
     .await?;
     rows.into_iter()
         .map(|row| {
-            let shown = Shown {
+            let shown = DisplayHistory {
                 displays: row.displays.unsigned_abs(),
                 last_at: row.last_display_at.map(Timestamp::from),
             };
-            let standing = Standing::named(&row.status)?;
-            let known = Known { variant: row.variant_id, standing, shown };
+            let status = RecipientStatus::named(&row.status)?;
+            let known = KnownRecipient { variant: row.variant_id, status, shown };
             Ok((CampaignId::new(row.campaign_id), known))
         })
         .collect()
 }
 
-/// A message to be written down for a person.
+/// A message to store for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recipient {
     pub(crate) campaign: CampaignId,
     pub(crate) message: MessageId,
     pub(crate) variant: String,
-    pub(crate) standing: Standing,
+    pub(crate) status: RecipientStatus,
 }
 
-/// Writes down what a person's messages are now; their displays stay.
+/// Inserts or updates a person's messages; their display counts stay.
 pub(crate) async fn put(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -94,7 +94,7 @@ pub(crate) async fn put(
     let campaigns: Vec<Uuid> = recipients.iter().map(|it| it.campaign.uuid()).collect();
     let messages: Vec<Uuid> = recipients.iter().map(|it| it.message.uuid()).collect();
     let variants: Vec<&str> = recipients.iter().map(|it| it.variant.as_str()).collect();
-    let statuses: Vec<&str> = recipients.iter().map(|it| it.standing.as_str()).collect();
+    let statuses: Vec<&str> = recipients.iter().map(|it| it.status.as_str()).collect();
     sqlx::query!(
         "insert into in_app_recipient
              (workspace_id, user_id, campaign_id, message_id, variant_id, status, created_at)
@@ -117,22 +117,22 @@ pub(crate) async fn put(
     Ok(())
 }
 
-/// A message that an app tells of, held until the transaction ends.
+/// A message whose row is locked until the transaction ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct LockedRecipient {
     pub(crate) campaign: CampaignId,
     pub(crate) message: MessageId,
     pub(crate) user: UserId,
     pub(crate) variant: String,
-    pub(crate) told: ImpressionLog,
+    pub(crate) log: ImpressionLog,
 }
 
-/// Takes hold of the messages of these ids that were handed over, in the order of their ids.
+/// Locks the rows of these sent messages in the order of their ids, so that concurrent calls do not deadlock.
 pub(crate) async fn lock(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     messages: &[Uuid],
-) -> Result<HashMap<MessageId, Held>> {
+) -> Result<HashMap<MessageId, LockedRecipient>> {
     let rows = sqlx::query!(
         "select campaign_id, message_id, user_id, variant_id, displays, last_display_at, told
          from in_app_recipient
@@ -148,28 +148,28 @@ pub(crate) async fn lock(
         .map(|row| {
             let user: [u8; 12] = row.user_id.as_slice().try_into().map_err(anyhow::Error::from)?;
             let message = MessageId::new(row.message_id);
-            let told = ImpressionLog {
+            let log = ImpressionLog {
                 displays: row.displays,
                 last_at: row.last_display_at.map(Timestamp::from),
-                told: row.told,
+                recent_ids: row.told,
             };
-            let held = Held {
+            let held = LockedRecipient {
                 campaign: CampaignId::new(row.campaign_id),
                 message,
                 user: UserId::from_bytes(user),
                 variant: row.variant_id,
-                told,
+                log,
             };
             Ok((message, held))
         })
         .collect()
 }
 
-/// Writes down how often a message that is held was seen.
+/// Stores the display count of a locked message.
 pub(crate) async fn count(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
-    held: &Held,
+    held: &LockedRecipient,
 ) -> Result<()> {
     sqlx::query!(
         "update in_app_recipient
@@ -177,9 +177,9 @@ pub(crate) async fn count(
          where workspace_id = $1 and message_id = $2",
         workspace.uuid(),
         held.message.uuid(),
-        held.told.displays,
-        held.told.last_at.map(Timestamp::utc),
-        &held.told.told,
+        held.log.displays,
+        held.log.last_at.map(Timestamp::utc),
+        &held.log.recent_ids,
     )
     .execute(tx)
     .await?;

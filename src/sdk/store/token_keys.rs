@@ -1,4 +1,4 @@
-//! The secrets and public keys that user tokens are checked with.
+//! The secrets and public keys that verify user tokens.
 
 use kernel::{Error, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::model::{KeyAlgorithm, PublicKey};
 
-/// Makes callers that change the keys of one workspace wait for each other, until the transaction ends.
+/// Serialises changes to the keys of a workspace until the transaction ends.
 pub(crate) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) -> Result<()> {
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_optional(tx)
@@ -14,7 +14,7 @@ pub(crate) async fn lock(tx: &mut PgConnection, workspace: WorkspaceId) -> Resul
     Ok(())
 }
 
-/// The sealed secrets of a workspace that are taken at a time, the current one first.
+/// The sealed secrets of a workspace that are valid at a time, the current one first.
 pub(crate) async fn secrets(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -47,7 +47,7 @@ pub(crate) async fn current_secret(
     Ok(sealed)
 }
 
-/// Lets the current secret hold until `until`, and removes those whose time is over.
+/// Retires the current secret at `until`, and deletes expired ones.
 pub(crate) async fn retire_secrets(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -89,11 +89,9 @@ pub(crate) async fn insert_secret(
     Ok(())
 }
 
-/// A public key with the time it was registered.
 #[derive(Debug, Clone)]
 pub struct RegisteredKey {
     pub key: PublicKey,
-    /// When it was registered.
     pub created_at: Timestamp,
 }
 
@@ -121,7 +119,7 @@ pub(crate) async fn public_keys(
         .collect()
 }
 
-/// Registers a public key; one that is registered already stays as it is.
+/// Registers a public key; one that is registered already stays unchanged.
 pub(crate) async fn insert_public_key(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -143,7 +141,7 @@ pub(crate) async fn insert_public_key(
     Ok(())
 }
 
-/// Removes a public key; false where there is none of this id.
+/// Deletes a public key; false if there is none with this id.
 pub(crate) async fn delete_public_key(db: impl PgExecutor<'_>, id: &str) -> Result<bool> {
     let done = sqlx::query!("delete from sdk_public_key where id = $1", id).execute(db).await?;
     Ok(done.rows_affected() > 0)

@@ -1,14 +1,14 @@
-//! Names of domains that a workspace can own.
+//! Validation of domain names.
 
-/// Characters of a domain: DNS allows 253, and the ownership record stands one label below.
+/// DNS allows 253 characters, and the ownership record is one label below.
 pub const DOMAIN_CHARS_MAX: usize = 253 - "_millrace.".len();
 
 const NOT_A_DOMAIN: &str = "must be a domain name such as example.com";
 
-/// Reads a domain: in ASCII and lower case, without the dot of the root.
+/// Parses a domain: in ASCII and lower case, without the root's dot.
 ///
 /// # Errors
-/// What is wrong with it: no domain, too long, a single label, an address, or a public suffix.
+/// The reason: not a domain, too long, a single label, an IP address, or a public suffix.
 pub fn domain_name(text: &str) -> Result<String, String> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -26,7 +26,7 @@ pub fn domain_name(text: &str) -> Result<String, String> {
     Ok(name)
 }
 
-/// The domain that its owner registered: `example.co.uk` of `news.example.co.uk`.
+/// The registrable domain: `example.co.uk` of `news.example.co.uk`.
 pub(super) fn registered(domain: &str) -> Option<&str> {
     psl::domain_str(domain)
 }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_own_is_refused() {
+    fn domains_without_an_owner_are_refused() {
         for text in [
             "",
             ".",

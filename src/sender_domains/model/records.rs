@@ -1,4 +1,4 @@
-//! The DNS records of a sender domain: what to set, and what of it was found.
+//! The DNS records of a sender domain, and which of them were found.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use utoipa::ToSchema;
 
 use super::{DomainStatus, SenderDomain, name::registered, setup::SenderSetup};
 
-/// What a record is for.
+/// The purpose of a record.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// Proves that the domain is the workspace's.
+    /// Proves that the workspace owns the domain.
     Ownership,
-    /// Publishes the key that mail is signed with.
+    /// Publishes the key that signs mail.
     Dkim,
-    /// Names those who may send in the domain's name.
+    /// Lists the servers that may send for the domain.
     Spf,
-    /// Says what receivers do with mail that proves nothing.
+    /// The policy for mail that fails authentication.
     Dmarc,
 }
 
@@ -35,37 +35,38 @@ impl Purpose {
     }
 }
 
-/// Whether a record is there.
+/// Whether a record was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+#[schema(as = Found)]
+pub enum RecordStatus {
     Unchecked,
     Found,
-    /// It is not there, or says something else.
+    /// There is no such record, or its text differs.
     Missing,
     /// DNS gave no answer.
     NoAnswer,
 }
 
-/// What a check found, by what records are for.
-pub type Findings = BTreeMap<Purpose, Found>;
+/// The results of a check.
+pub type Findings = BTreeMap<Purpose, RecordStatus>;
 
 /// A DNS record to set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Record {
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The name that it stands at.
+    /// The name of the record.
     pub name: String,
-    /// Its text. What is longer than 255 bytes goes into several strings of one record.
+    /// Its text. A text above 255 bytes is split into several strings of one record.
     pub value: String,
-    /// What it is for.
+    /// The purpose of the record.
     pub purpose: Purpose,
     /// Whether the last check found it.
-    pub status: Found,
+    pub status: RecordStatus,
 }
 
-/// The records that belong to a domain as this server sends.
+/// The records of a domain under this server's settings.
 pub fn records(domain: &SenderDomain, setup: &SenderSetup) -> Vec<Record> {
     let name = &domain.domain;
     let ownership = (
@@ -87,13 +88,13 @@ pub fn records(domain: &SenderDomain, setup: &SenderSetup) -> Vec<Record> {
         name,
         value,
         purpose,
-        status: domain.findings.get(&purpose).copied().unwrap_or(Found::Unchecked),
+        status: domain.findings.get(&purpose).copied().unwrap_or(RecordStatus::Unchecked),
     })
     .collect()
 }
 
 impl Record {
-    /// The names to look at: one of them is enough.
+    /// The names to look up: one match is enough.
     pub fn names(&self, domain: &str) -> Vec<String> {
         let mut names = vec![self.name.clone()];
         // RFC 7489 6.6.3: a subdomain without a policy has that of the registered domain.
@@ -106,7 +107,7 @@ impl Record {
         names
     }
 
-    /// Whether a text that was found at its name is this record.
+    /// Whether a text found at its name matches this record.
     pub fn is_met_by(&self, text: &str) -> bool {
         let text = text.trim();
         match self.purpose {
@@ -131,7 +132,7 @@ fn is_version(text: &str, version: &str) -> bool {
     first.is_some_and(|first| first.eq_ignore_ascii_case(version))
 }
 
-/// The key in a DKIM record, without the space that may stand in it.
+/// The key in a DKIM record without whitespace.
 fn key_of(text: &str) -> Option<String> {
     let tags = text.split(';').filter_map(|tag| tag.split_once('='));
     let (_, key) = tags.into_iter().find(|(name, _)| name.trim() == "p")?;
@@ -139,12 +140,12 @@ fn key_of(text: &str) -> Option<String> {
     (!key.is_empty()).then_some(key)
 }
 
-/// The status that a check of the ownership record gives a domain; none where it stays what it was.
-pub const fn status_of(ownership: Found) -> Option<DomainStatus> {
+/// The status after a check of the ownership record; none if it does not change.
+pub const fn status_of(ownership: RecordStatus) -> Option<DomainStatus> {
     match ownership {
-        Found::Found => Some(DomainStatus::Verified),
-        Found::Missing => Some(DomainStatus::Failed),
-        Found::NoAnswer | Found::Unchecked => None,
+        RecordStatus::Found => Some(DomainStatus::Verified),
+        RecordStatus::Missing => Some(DomainStatus::Failed),
+        RecordStatus::NoAnswer | RecordStatus::Unchecked => None,
     }
 }
 
@@ -163,7 +164,7 @@ mod tests {
             domain: name.to_owned(),
             token: "t0ken".to_owned(),
             status: DomainStatus::Pending,
-            findings: Findings::from([(Purpose::Spf, Found::Missing)]),
+            findings: Findings::from([(Purpose::Spf, RecordStatus::Missing)]),
             problem: None,
             checked_at: None,
             verified_at: None,
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_those_that_the_channel_needs() {
+    fn records_depend_on_the_channels_settings() {
         let shown: Vec<_> = records(&domain("news.acme.test"), &whole())
             .into_iter()
             .map(|it| (it.name, it.value, it.status))
@@ -197,14 +198,18 @@ mod tests {
         assert_eq!(
             shown,
             [
-                record("_millrace.news.acme.test", "millrace-verification=t0ken", Found::Unchecked),
+                record(
+                    "_millrace.news.acme.test",
+                    "millrace-verification=t0ken",
+                    RecordStatus::Unchecked
+                ),
                 record(
                     "s1._domainkey.news.acme.test",
                     "v=DKIM1; k=ed25519; p=AAAA",
-                    Found::Unchecked
+                    RecordStatus::Unchecked
                 ),
-                record("news.acme.test", "v=spf1 include:example.test ~all", Found::Missing),
-                record("_dmarc.news.acme.test", "v=DMARC1; p=none", Found::Unchecked),
+                record("news.acme.test", "v=spf1 include:example.test ~all", RecordStatus::Missing),
+                record("_dmarc.news.acme.test", "v=DMARC1; p=none", RecordStatus::Unchecked),
             ]
         );
         let none = SenderSetup::default();
@@ -212,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_met_by_what_means_the_same() {
+    fn equivalent_texts_match_a_record() {
         let met = |purpose, text: &str| of(&whole(), purpose).unwrap().is_met_by(text);
         assert!(met(Purpose::Ownership, " millrace-verification=t0ken "));
         assert!(!met(Purpose::Ownership, "millrace-verification=T0KEN"));
@@ -228,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_changes_a_status() {
-        assert_eq!(status_of(Found::Found), Some(DomainStatus::Verified));
-        assert_eq!(status_of(Found::Missing), Some(DomainStatus::Failed));
-        assert_eq!(status_of(Found::NoAnswer), None);
+    fn lookups_without_an_answer_change_no_status() {
+        assert_eq!(status_of(RecordStatus::Found), Some(DomainStatus::Verified));
+        assert_eq!(status_of(RecordStatus::Missing), Some(DomainStatus::Failed));
+        assert_eq!(status_of(RecordStatus::NoAnswer), None);
     }
 }

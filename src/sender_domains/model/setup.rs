@@ -1,35 +1,34 @@
-//! What the server's own settings say of sending email.
+//! The server's own settings for sending email.
 
-/// What the server's own settings say of sending email.
+/// The server's own settings for sending email.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SenderSetup {
     /// Domains that every workspace may send from: that of the channel's `from`, and `from_domains`.
     pub domains: Vec<String>,
-    /// The key that mail is signed with, where the channel signs.
+    /// The DKIM key, if the channel signs mail.
     pub dkim: Option<DkimKey>,
-    /// The domain whose SPF record names the sending servers, where bounces return to the sender.
+    /// The domain whose SPF record lists the sending servers, if bounces return to the sender.
     pub spf_include: Option<String>,
 }
 
-/// The public side of the key that mail is signed with.
+/// The public part of the DKIM key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DkimKey {
     /// The domain that the settings sign for.
     pub domain: String,
-    /// The name that keys are published under.
+    /// The selector that the key is published under.
     pub selector: String,
     /// The text of the DNS record.
     pub record: String,
 }
 
 impl SenderSetup {
-    /// Whether every workspace may send from a domain.
     pub fn has(&self, domain: &str) -> bool {
         self.domains.iter().any(|own| is_within(domain, own))
     }
 }
 
-/// Whether a domain is another, or below it.
+/// Whether `domain` is `other` or a subdomain of it.
 pub(super) fn is_within(domain: &str, other: &str) -> bool {
     domain.strip_suffix(other).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subdomains_count_and_lookalikes_do_not() {
+    fn subdomains_match_and_lookalikes_do_not() {
         let setup =
             SenderSetup { domains: vec!["example.test".to_owned()], ..SenderSetup::default() };
         for domain in ["example.test", "news.example.test", "a.b.example.test"] {

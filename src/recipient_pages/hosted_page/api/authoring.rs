@@ -1,4 +1,4 @@
-//! `/subscriptions/hosted-page/*`: reading, saving and trying the template.
+//! `/subscriptions/hosted-page/*`: reading, saving and previewing the template.
 
 use axum::{Json, extract::State};
 use kernel::{
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// A workspace's preference page.
+/// The template of a workspace's preference page.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Template {
@@ -32,10 +32,10 @@ pub(super) struct Template {
     /// HTML and Liquid with the slot `{{ preferences_form }}`, for `custom` and `dnd`.
     html: String,
     redirect_url: String,
-    /// The visual editor's own document, in `dnd`.
+    /// The visual editor's document, in `dnd`.
     #[schema(value_type = Option<Object>)]
     design_json: Option<Map<String, Value>>,
-    /// When it was last saved.
+    /// When the template was last saved.
     updated_at: Option<Timestamp>,
 }
 
@@ -52,7 +52,7 @@ impl From<PageTemplate> for Template {
     }
 }
 
-/// What the preference page is made of.
+/// How the preference page is made.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "lowercase")]
 #[expect(dead_code, reason = "describes the body for openapi; Mode is what is read")]
@@ -63,7 +63,7 @@ enum PageMode {
     Redirect,
 }
 
-/// What to change of the template; what is not sent stays.
+/// A change to the template; absent fields stay unchanged.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body for openapi; TemplatePatch reads it")]
@@ -73,15 +73,14 @@ struct TemplateChange {
     /// At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.
     #[schema(max_length = 102_400)]
     html: Option<String>,
-    /// At most 2048 characters, http or https; needed in `redirect`.
+    /// At most 2048 characters, http or https; required in `redirect`.
     #[schema(max_length = 2048, pattern = "^(?:[Hh][Tt][Tt][Pp][Ss]?://.+)?$")]
     redirect_url: Option<String>,
-    /// At most 1 MiB; kept in `dnd`, cleared in other modes.
+    /// At most 1 MiB; stored in `dnd`, cleared in other modes.
     #[schema(value_type = Option<Object>)]
     design_json: Option<Value>,
 }
 
-/// The body of a change.
 #[derive(Debug)]
 pub(super) struct Save(TemplatePatch);
 
@@ -99,13 +98,12 @@ struct Page {
     html: String,
 }
 
-/// What became of it.
+/// The rendered preview.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PagePreview {
     html: String,
 }
 
-/// The body of a preview.
 #[derive(Debug)]
 pub(super) struct Try(String);
 
@@ -115,7 +113,7 @@ impl FromFields for Try {
     }
 }
 
-/// The template of the preference page.
+/// Reads the template of the preference page.
 #[utoipa::path(
     get,
     path = "/subscriptions/hosted-page/preference-center",
@@ -145,7 +143,7 @@ pub(super) async fn save_template(
     Ok(Json(ops::template::save(&app, caller.workspace(), patch).await?.into()))
 }
 
-/// Renders HTML as a preference page, with a contact who does not exist.
+/// Renders HTML as a preference page for a sample contact.
 #[utoipa::path(
     post,
     path = "/subscriptions/hosted-page/preview",

@@ -1,4 +1,4 @@
-//! The HTTP side: authoring for programs and dashboards, pages for recipients.
+//! The HTTP side: the template for workspaces, the pages for recipients.
 
 mod authoring;
 mod public;
@@ -7,14 +7,13 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::PageState;
 
-/// The routes of the template.
 pub fn routes() -> OpenApiRouter<PageState> {
     OpenApiRouter::new()
         .routes(routes!(authoring::get_template, authoring::save_template))
         .routes(routes!(authoring::preview_template))
 }
 
-/// The pages of recipients. They are not described: they are for browsers and mail programs.
+/// The pages for recipients. They are for browsers and mail programs, so OpenAPI does not list them.
 pub fn pages() -> OpenApiRouter<PageState> {
     OpenApiRouter::from(public::routes())
 }

@@ -1,6 +1,6 @@
-//! `/p/:token`, `/u/:token`, `/c/:token`: pages for people, opened by a signed link alone. Nothing runs on
-//! them, nothing is loaded from elsewhere but pictures, and no cookie is read or set. A link is opened before
-//! the body of its form is read.
+//! `/p/:token`, `/u/:token`, `/c/:token`: pages for recipients; a signed link is the only credential. They
+//! run no script, load nothing from other sites but pictures, and use no cookies. The link is verified before
+//! the form's body is read.
 
 use axum::{
     Router,
@@ -28,19 +28,18 @@ use crate::{
     },
 };
 
-/// Bytes of a page's form: 200 lists on five channels twice, with room.
+/// Bytes of a page's form: 200 lists on five channels, twice, with room to spare.
 const FORM_BYTES_MAX: usize = 256 << 10;
-/// The field by which a mail program says that its user wants out (RFC 8058 3.1).
+/// The field that a mail program sends for one-click unsubscription (RFC 8058 3.1).
 const ONE_CLICK: &str = "List-Unsubscribe";
-/// What a page may do. Its end can be added to: where a form may lead.
+/// The policy of every page; a page's form target is appended.
 const POLICY: &str = "default-src 'none'; img-src https: data:; style-src 'unsafe-inline'; \
                       base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
 const X_ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
-/// The routes of the pages.
 pub(super) fn routes() -> Router<PageState> {
-    // Its own answer to other methods, so that it is a page too.
+    // An own answer to other methods, so that it is a page too.
     let refused = async || ApiError(Error::MethodNotAllowed);
     Router::new()
         .route("/p/{token}", get(show_preferences).post(save_preferences).fallback(refused))
@@ -49,7 +48,7 @@ pub(super) fn routes() -> Router<PageState> {
         .layer(middleware::from_fn(guard))
 }
 
-/// What holds for every page, refusals included.
+/// Headers of every page, errors included.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     response.extensions_mut().insert(HtmlErrorPage(page::refusal));
@@ -73,7 +72,7 @@ impl IntoResponse for Answer {
         let mut response = (status, self.html).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        // Browsers hold a form's redirects against the policy of the page it was on.
+        // Browsers check a form's redirects against the policy of the page that held the form.
         let policy = self.leads_to.map(|url| {
             HeaderValue::try_from(format!("{POLICY} {}", url.origin().ascii_serialization()))
         });
@@ -110,24 +109,24 @@ async fn save_preferences(
 }
 
 async fn ask(State(app): State<PageState>, Path(token): Path<String>) -> ApiResult<Answer> {
-    let link = recipient::way_out(&app, &token).await?;
+    let link = recipient::unsubscribe_link(&app, &token).await?;
     recipient::ask(&app, link).await.map_err(ApiError)
 }
 
-/// The button of our page says `action`; a mail program says `List-Unsubscribe`. Who says neither is
-/// treated as a program: it gets its answer here.
+/// The page's own button sends `action`; a mail program sends `List-Unsubscribe`. A request with neither
+/// counts as a program: it is answered without a redirect.
 async fn unsubscribe(
     State(app): State<PageState>,
     Path(token): Path<String>,
     requester: Requester,
     request: Request,
 ) -> ApiResult<Response> {
-    let link = recipient::way_out(&app, &token).await?;
+    let link = recipient::unsubscribe_link(&app, &token).await?;
     let FormBody(fields) = Form::from_request(request, &app).await?;
     let says = |name: &str| fields.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
     let by_button = says("action") && !says(ONE_CLICK);
     let answer = recipient::unsubscribe(&app, link, by_button, requester).await?;
-    // A program reads no page.
+    // A program does not read the page.
     Ok(if by_button { answer.into_response() } else { StatusCode::OK.into_response() })
 }
 

@@ -1,4 +1,4 @@
-//! What a recipient can choose, has chosen, and sends back.
+//! A recipient's choices on the preference page: what is offered, what is stored, what a form submits.
 
 use std::collections::HashSet;
 
@@ -6,64 +6,60 @@ use contacts::consent::model::{ChannelStatus, MembershipStatus};
 use kernel::{Channel, ListId, UserId};
 use serde_json::{Map, Value};
 
-/// The person the page is for.
+/// The recipient of the page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contact {
     pub id: UserId,
-    /// The caller's id of it.
+    /// The caller's id of the contact.
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
-    /// What else is known.
     pub attributes: Map<String, Value>,
 }
 
-/// Whether a box is ticked.
+/// The state of a checkbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     On,
     Off,
-    /// Asked for, and waiting for the click on a link.
+    /// Requested, and waiting for the confirmation link.
     Pending,
 }
 
-/// A public list and the channels it can be had on.
+/// A public list and the channels it is offered on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListChoice {
     pub id: ListId,
     pub name: String,
-    /// What it is about.
     pub description: String,
-    /// Its channels, as the list names them.
+    /// In the order of the list.
     pub channels: Vec<(Channel, State)>,
 }
 
-/// Everything on the page.
+/// The content of the page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choices {
-    /// Whose messages these are.
     pub workspace: String,
     pub contact: Contact,
-    /// The channels with a box, and whether they are open.
+    /// The displayed channels, and whether the contact receives messages on them.
     pub channels: Vec<(Channel, bool)>,
-    /// Every channel the contact has closed.
+    /// Every channel the contact opted out of.
     pub closed: Vec<Channel>,
-    /// The lists, in their order.
     pub lists: Vec<ListChoice>,
 }
 
-/// What is known of a channel.
+/// What is stored about a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// Whether a public list is offered on it.
+pub struct ChannelFacts {
+    /// Whether a public list is offered on the channel.
     pub offered: bool,
-    /// What the contact said.
+    /// The contact's consent.
     pub status: Option<ChannelStatus>,
 }
 
-/// Whether a channel is worth a box: one the contact opted into, or can be reached on and would be, or
-/// has been asked about. Push goes to devices, which no profile lists.
-pub fn is_shown(contact: &Contact, channel: Channel, known: Known) -> bool {
+/// Whether the page displays a channel: the contact opted in, or was asked for consent, or has an address for
+/// it and a list offers it. Push goes to devices, which a profile does not list.
+pub fn is_displayed(contact: &Contact, channel: Channel, known: ChannelFacts) -> bool {
     let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
     let asked = known.offered || known.status.is_some();
     let reachable = match channel {
@@ -74,15 +70,15 @@ pub fn is_shown(contact: &Contact, channel: Channel, known: Known) -> bool {
     reachable || known.status.is_some_and(ChannelStatus::is_opt_in)
 }
 
-/// One thing to write.
+/// A change to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Channel(Channel, ChannelStatus),
     Membership(ListId, Channel, MembershipStatus),
 }
 
-/// What a form says. It names the boxes it showed, so that a box which was not there is not taken for
-/// one that was unticked.
+/// A submitted form. It names the checkboxes it displayed, so that a checkbox that was not displayed is not
+/// taken for an unticked one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Submission {
     shown: HashSet<String>,
@@ -92,7 +88,7 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// Reads the fields of a form; others are ignored.
+    /// Reads the fields of a form; unknown ones are ignored.
     pub fn read(fields: Vec<(String, String)>) -> Self {
         let mut submission = Self::default();
         for (name, value) in fields {
@@ -106,24 +102,22 @@ impl Submission {
         submission
     }
 
-    /// What a box becomes; nothing where it was not shown.
+    /// The submitted state of a checkbox; none if it was not displayed.
     fn wants(&self, name: &str) -> Option<bool> {
         self.shown.contains(name).then(|| self.ticked.contains(name))
     }
 }
 
-/// The name of a channel's box.
 pub fn channel_box(channel: Channel) -> String {
     format!("channel.{channel}")
 }
 
-/// The name of a list's box on a channel.
 pub fn list_box(list: ListId, channel: Channel) -> String {
     format!("list.{list}.{channel}")
 }
 
 impl Choices {
-    /// The writes that make the page say what was sent: none for what it says already.
+    /// The changes that bring the stored state to the submitted one.
     pub fn changes(&self, sent: &Submission) -> Vec<Change> {
         if sent.from_everything { self.opt_out() } else { self.differences(sent) }
     }
@@ -146,7 +140,7 @@ impl Choices {
         channels.chain(lists).collect()
     }
 
-    /// Every channel, those without an address too: one that comes later stays closed.
+    /// Every channel, including those without an address: one that is added later stays opted out.
     fn opt_out(&self) -> Vec<Change> {
         let is_closed = |channel: Channel| self.closed.contains(&channel);
         let channels = Channel::ALL
@@ -166,7 +160,7 @@ impl Choices {
         })
     }
 
-    /// Whether something waits for a confirmation.
+    /// Whether a choice waits for its confirmation link.
     pub fn waits(&self) -> bool {
         self.boxes().any(|(_, _, state)| state == State::Pending)
     }
@@ -206,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn only_boxes_that_were_shown_and_differ_are_written() {
+    fn only_displayed_boxes_that_differ_are_written() {
         let list = list_box(LIST, Channel::Email);
         let both = ["channel.email", list.as_str()];
         let page = choices(true, State::On);
@@ -240,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_means_every_channel_and_every_list() {
+    fn unsubscribing_from_everything_covers_channels_and_lists() {
         let all = Submission::read(vec![("action".to_owned(), "unsubscribe".to_owned())]);
         assert_eq!(choices(true, State::On).changes(&all).len(), Channel::ALL.len() + 1);
         assert_eq!(choices(false, State::Off).changes(&all).len(), Channel::ALL.len() - 1);

@@ -1,4 +1,4 @@
-//! The template: its modes, its sizes, and what has to be in it.
+//! The template: its modes, limits and required content.
 
 use content::template;
 use kernel::{
@@ -8,12 +8,11 @@ use kernel::{
 use serde_json::{Map, Value};
 use url::Url;
 
-/// Bytes of `html`: 100 KB.
 pub const HTML_BYTES_MAX: usize = 102_400;
 const REDIRECT_URL_CHARS_MAX: usize = 2048;
-/// Bytes of `designJson`, written compactly.
+/// Bytes of `designJson` in compact form.
 pub const DESIGN_BYTES_MAX: usize = 1 << 20;
-/// The variable whose place the form takes.
+/// The Liquid variable that is replaced by the form.
 pub const SLOT: &str = "preferences_form";
 
 /// How the page is made.
@@ -22,14 +21,14 @@ pub enum Mode {
     #[default]
     Default,
     Custom,
-    /// The workspace's HTML, drawn in the visual editor.
+    /// The workspace's HTML from the visual editor.
     Dnd,
-    /// Records the opt-out, then leads elsewhere.
+    /// Records the opt-out, then redirects.
     Redirect,
 }
 
 impl Mode {
-    /// The names and what they stand for.
+    /// The API's name of each mode.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("default", Self::Default),
         ("custom", Self::Custom),
@@ -37,7 +36,6 @@ impl Mode {
         ("redirect", Self::Redirect),
     ];
 
-    /// The mode as the API and the store write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -56,18 +54,17 @@ impl Mode {
 /// A workspace's preference page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageTemplate {
-    /// How the page is made.
     pub mode: Mode,
-    /// HTML and Liquid, for the authored modes.
+    /// HTML and Liquid, for the modes `custom` and `dnd`.
     pub html: String,
     pub redirect_url: String,
-    /// The visual editor's own document.
+    /// The visual editor's document.
     pub design_json: Option<Map<String, Value>>,
-    /// When it was last saved.
+    /// When the template was last saved.
     pub updated_at: Option<Timestamp>,
 }
 
-/// What to change of it; what is not sent stays.
+/// A change; absent fields stay unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct TemplatePatch {
     mode: Option<Mode>,
@@ -77,7 +74,6 @@ pub struct TemplatePatch {
 }
 
 impl TemplatePatch {
-    /// Reads the change out of a body.
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             mode: body.optional("mode").one_of(Mode::NAMED),
@@ -87,7 +83,6 @@ impl TemplatePatch {
         }
     }
 
-    /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.mode.is_none()
             && !self.html.is_sent()
@@ -96,7 +91,7 @@ impl TemplatePatch {
     }
 }
 
-/// Reads a page's HTML: bounded, and otherwise judged where it is known what it is for.
+/// Reads a page's HTML. Its length is checked here; its content once the mode is known.
 pub fn html_of<P: kernel::fields::Presence>(field: kernel::fields::Field<'_, P>) -> P::Out<String> {
     field.parsed(String::new(), |html| {
         if html.len() > HTML_BYTES_MAX {
@@ -118,7 +113,7 @@ fn redirect_url(text: &str) -> Result<String, String> {
     }
 }
 
-/// An absolute address that a browser may be sent to.
+/// An absolute http or https address.
 fn web_address(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.host().is_some()).then_some(url)
@@ -151,7 +146,7 @@ impl PageTemplate {
         }
     }
 
-    /// What its mode needs and it does not have.
+    /// What the mode requires and the template lacks.
     pub fn problems(&self) -> Vec<FieldError> {
         let mut problems = Vec::new();
         if self.mode.is_authored() {
@@ -170,7 +165,7 @@ impl PageTemplate {
         problems
     }
 
-    /// Where the page leads, in the mode `redirect`.
+    /// The address that the mode `redirect` leads to.
     pub fn redirect(&self) -> Option<Url> {
         if self.mode == Mode::Redirect { web_address(&self.redirect_url) } else { None }
     }
@@ -181,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_of_the_web_are_told_from_others() {
+    fn only_absolute_web_addresses_are_accepted() {
         for good in
             ["https://example.test/a?b=c#d", "http://localhost:8080", "HTTPS://EXAMPLE.TEST"]
         {
@@ -202,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_editors_document_lives_in_its_mode_alone() {
+    fn the_editors_document_is_stored_in_its_mode_only() {
         let patch = |mode| TemplatePatch {
             mode: Some(mode),
             design_json: Patch::Value(Map::new()),

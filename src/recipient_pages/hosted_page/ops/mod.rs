@@ -1,4 +1,4 @@
-//! What authors do with the template, and recipients on the pages.
+//! Operations on the template, and the recipients' actions on the pages.
 
 pub mod recipient;
 pub mod template;

@@ -1,5 +1,5 @@
-//! What a recipient sees and does behind a link. Whatever is wrong with a link, its holder learns that it
-//! does not work, and no more.
+//! What a recipient sees and does behind a link. All defects of a link have the same answer, so that links
+//! cannot be probed.
 
 use contacts::consent::{
     self,
@@ -26,21 +26,21 @@ use crate::{
     },
 };
 
-/// Who acts, in the history.
+/// The actor in the consent history.
 const RECIPIENT: &str = "recipient";
-/// The source of what is chosen on the preference page.
+/// The source of choices on the preference page.
 const PREFERENCE_CENTER: &str = "preference_center";
-/// The source of what the unsubscribe link does.
+/// The source of the unsubscribe link.
 const UNSUBSCRIBE_LINK: &str = "unsubscribe_link";
 const NO_LINK: Error = Error::NotFound("Link");
 
-/// What a browser gets.
+/// The answer to a browser.
 #[derive(Debug)]
 pub struct Answer {
     pub html: String,
-    /// Where it goes on, after something was recorded.
+    /// The redirect after something was recorded.
     pub redirect: Option<Url>,
-    /// Where the form on the page may lead, besides the page itself.
+    /// Where the page's form may lead, besides the page itself.
     pub leads_to: Option<Url>,
 }
 
@@ -58,15 +58,15 @@ async fn tenant(app: &PageState, workspace: WorkspaceId) -> Result<Tenant> {
     consent::ops::tenant_of(app.db(), workspace).await?.ok_or(NO_LINK)
 }
 
-/// A contact that is gone is a link that does not work.
+/// A deleted contact's link does not work.
 fn gone(error: Error) -> Error {
     if matches!(error, Error::NotFound(_)) { NO_LINK } else { error }
 }
 
-/// Opens a link to the preference page.
+/// Verifies a link to the preference page.
 ///
 /// # Errors
-/// Not found when it opens no such page.
+/// Not found for any defect of the link.
 pub async fn preferences(app: &PageState, token: &str) -> Result<Preferences> {
     match app.links().open(app.clock().now(), token).await? {
         Some(Link::Preferences(link)) => Ok(link),
@@ -79,7 +79,7 @@ async fn choices(app: &PageState, link: Preferences) -> Result<Choices> {
     store::view(app.db(), now, link.workspace, link.user).await?.ok_or(NO_LINK)
 }
 
-/// What a link of a test shows: it works, and does nothing.
+/// The page of a test message's link, which changes nothing.
 fn test_page(token: &str) -> Option<Answer> {
     (token == TEST_TOKEN).then(|| Answer::page(page::of_test()))
 }
@@ -98,7 +98,7 @@ pub async fn show(app: &PageState, token: &str) -> Result<Answer> {
     Ok(Answer::page(page_of(template, Filled::page(choices, false)).await?))
 }
 
-/// Writes what the page's form says, and shows the page again.
+/// Stores the submitted form, and renders the page again.
 pub async fn save(
     app: &PageState,
     link: Preferences,
@@ -150,8 +150,8 @@ async fn write(
     Ok(())
 }
 
-/// The page in the workspace's own HTML, or the built-in one. A template that fails for this contact
-/// must not keep anybody from unsubscribing, so the built-in page stands in for it.
+/// The page in the workspace's HTML, or the built-in one. A template that fails for this contact must not
+/// keep them from unsubscribing, so the built-in page replaces it.
 async fn page_of(template: PageTemplate, filled: Filled) -> Result<String> {
     if !template.mode.is_authored() {
         return Ok(page::built_in(&filled));
@@ -162,7 +162,7 @@ async fn page_of(template: PageTemplate, filled: Filled) -> Result<String> {
             .and_then(|parsed| page::authored(&parsed, &filled).map_err(|fault| fault.to_string()));
         authored.map_or_else(
             |fault| {
-                // What went wrong is the template's, so it names no person.
+                // The fault describes the template, not the person.
                 tracing::warn!(%fault, "a preference template cannot be rendered");
                 page::built_in(&filled)
             },
@@ -172,24 +172,24 @@ async fn page_of(template: PageTemplate, filled: Filled) -> Result<String> {
     rendered.await.map_err(Error::internal)
 }
 
-/// A link of which a message's way out is made.
+/// A verified unsubscribe link.
 #[derive(Debug, Clone, Copy)]
-pub enum WayOut {
+pub enum UnsubscribeLink {
     Real(Unsubscribe),
-    /// Of a test, which does nothing.
+    /// Of a test message, which changes nothing.
     Test,
 }
 
-/// Opens a link to unsubscribe by.
+/// Verifies an unsubscribe link.
 ///
 /// # Errors
-/// Not found when it opens no such page.
-pub async fn way_out(app: &PageState, token: &str) -> Result<WayOut> {
+/// Not found for any defect of the link.
+pub async fn unsubscribe_link(app: &PageState, token: &str) -> Result<UnsubscribeLink> {
     if token == TEST_TOKEN {
-        return Ok(WayOut::Test);
+        return Ok(UnsubscribeLink::Test);
     }
     match app.links().open(app.clock().now(), token).await? {
-        Some(Link::Unsubscribe(link)) => Ok(WayOut::Real(link)),
+        Some(Link::Unsubscribe(link)) => Ok(UnsubscribeLink::Real(link)),
         _ => Err(NO_LINK),
     }
 }
@@ -209,8 +209,8 @@ async fn subject(app: &PageState, link: &Unsubscribe) -> Result<page::Subject> {
 }
 
 /// The page that asks before it unsubscribes.
-pub async fn ask(app: &PageState, link: WayOut) -> Result<Answer> {
-    let WayOut::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
+pub async fn ask(app: &PageState, link: UnsubscribeLink) -> Result<Answer> {
+    let UnsubscribeLink::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
     let (workspace, contact) = unsubscriber(app, &link).await?;
     let subject = subject(app, &link).await?;
     let leads_to = store::find(app.db(), link.workspace).await?.redirect();
@@ -218,15 +218,15 @@ pub async fn ask(app: &PageState, link: WayOut) -> Result<Answer> {
     Ok(Answer { html, redirect: None, leads_to })
 }
 
-/// Unsubscribes. Only a person who pressed the page's button is led elsewhere: a mail program that
-/// unsubscribes with one click (RFC 8058) gets its 200 here.
+/// Unsubscribes. Only a person who pressed the page's button is redirected: a mail program's one-click
+/// request (RFC 8058) is answered with 200.
 pub async fn unsubscribe(
     app: &PageState,
-    link: WayOut,
+    link: UnsubscribeLink,
     by_button: bool,
     requester: Requester,
 ) -> Result<Answer> {
-    let WayOut::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
+    let UnsubscribeLink::Real(link) = link else { return Ok(Answer::page(page::of_test())) };
     let (workspace, _) = unsubscriber(app, &link).await?;
     let subject = subject(app, &link).await?;
     let tenant = tenant(app, link.workspace).await?;
@@ -236,7 +236,7 @@ pub async fn unsubscribe(
     };
     let origin = origin(UNSUBSCRIBE_LINK, requester);
     write(app, tenant, &origin, (link.user, change)).await?;
-    // After what they asked for: where it cannot be told, they have still unsubscribed.
+    // After the opt-out was stored: a failure here must not undo it.
     if let Some(message) = link.message {
         let message = Reference { workspace: link.workspace, message: MessageId::new(message) };
         feedback::tell_unsubscribed(app, message, UNSUBSCRIBE_LINK).await?;
@@ -255,10 +255,10 @@ pub enum Confirmation {
     Channel(ConfirmChannel),
 }
 
-/// Opens a link to confirm by.
+/// Verifies a confirmation link.
 ///
 /// # Errors
-/// Not found when it opens no such page.
+/// Not found for any defect of the link.
 pub async fn confirmation(app: &PageState, token: &str) -> Result<Confirmation> {
     match app.links().open(app.clock().now(), token).await? {
         Some(Link::ConfirmSubscription(link)) => Ok(Confirmation::Subscription(link)),
@@ -267,7 +267,7 @@ pub async fn confirmation(app: &PageState, token: &str) -> Result<Confirmation> 
     }
 }
 
-/// The name of the workspace, and what is confirmed in words of the page.
+/// The name of the workspace, and the confirmed subscription in words of the page.
 async fn named(app: &PageState, confirmation: Confirmation) -> Result<(String, page::Subject)> {
     let (workspace, user, list, channel) = match confirmation {
         Confirmation::Subscription(link) => {
@@ -290,10 +290,10 @@ pub async fn ask_to_confirm(app: &PageState, confirmation: Confirmation) -> Resu
     Ok(Answer::page(page::confirm_subscription(&workspace, &subject)))
 }
 
-/// Confirms a subscription that waits.
+/// Confirms a pending subscription.
 ///
 /// # Errors
-/// Not found when nothing waits: it was withdrawn, or it is too late.
+/// Not found if nothing is pending: it was withdrawn or has expired.
 pub async fn confirm(
     app: &PageState,
     confirmation: Confirmation,
@@ -317,7 +317,7 @@ pub async fn confirm(
     Ok(Answer::page(page::done_subscription(&workspace, &subject)))
 }
 
-/// Whether the workspace has this contact; for those who make links by hand.
+/// Whether the workspace has this contact; for the command line, which makes links.
 pub async fn has_contact(db: &sqlx::PgPool, workspace: WorkspaceId, user: UserId) -> Result<bool> {
     Ok(store::workspace_and_contact(db, workspace, user).await?.is_some())
 }

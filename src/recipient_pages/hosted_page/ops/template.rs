@@ -1,4 +1,4 @@
-//! Reading, saving and trying the template.
+//! Reading, saving and previewing the template.
 
 use content::template::{Form, Template};
 use kernel::{Error, Result, WorkspaceId};
@@ -11,15 +11,15 @@ use crate::{
     },
 };
 
-/// The template; the built-in one before the first was saved.
+/// The template; the built-in one before the first is saved.
 pub async fn get(app: &PageState, workspace: WorkspaceId) -> Result<PageTemplate> {
     store::find(app.db(), workspace).await
 }
 
-/// Saves a change. A change of nothing leaves even the time alone.
+/// Saves a change. An empty change leaves the time of the last save unchanged.
 ///
 /// # Errors
-/// What the template's mode needs and it would not have.
+/// A bad request if the template would lack what its mode requires.
 pub async fn save(
     app: &PageState,
     workspace: WorkspaceId,
@@ -36,10 +36,10 @@ pub async fn save(
     .await
 }
 
-/// What a page of this HTML would look like, for a contact who does not exist.
+/// Renders HTML as a page for a sample contact.
 ///
 /// # Errors
-/// HTML that is no Liquid, with the line; or does more than a template may.
+/// A bad request for HTML that is not valid Liquid, with the line, or that exceeds a template's limits.
 pub async fn preview(html: String) -> Result<String> {
     let rendered = tokio::task::spawn_blocking(move || {
         let template = Template::parse(&html, Form::Html)

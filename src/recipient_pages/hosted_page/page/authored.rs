@@ -1,6 +1,6 @@
-//! A page in the workspace's own HTML: Liquid first, then everything that could run or reach out is
-//! removed, then our form takes the place of the slot. In this order nothing of a contact's or an
-//! author's reaches the form, and the form's own elements need not be allowed to anybody.
+//! A page in the workspace's own HTML: Liquid is rendered, then everything that could run or load resources
+//! is removed, then the form is inserted. In this order no attribute or template text reaches the form, and
+//! the sanitizer need not allow form elements.
 
 use content::template::{self, RenderFault, Template};
 use serde_json::{Map, Value, json};
@@ -8,27 +8,27 @@ use serde_json::{Map, Value, json};
 use super::{Filled, form, sanitize};
 use crate::hosted_page::model::{SLOT, State};
 
-/// Bytes a page may render to, before the form is put in.
+/// Bytes of the rendered page without the form.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// The page's content. Blocks the thread for as long as a template may render.
 ///
 /// # Errors
-/// When the template does more than it may.
+/// If the template exceeds its limits.
 pub(in crate::hosted_page) fn authored(
     template: &Template,
     filled: &Filled,
 ) -> Result<String, RenderFault> {
-    // Nobody can write this word beforehand, so what stands there is the slot.
-    let place = format!("slot{:032x}", rand::random::<u128>());
-    let globals = template::to_object(&variables(filled, &place))
+    // A random word cannot occur in the template, so it marks the slot.
+    let marker = format!("slot{:032x}", rand::random::<u128>());
+    let globals = template::to_object(&variables(filled, &marker))
         .map_err(|error| RenderFault::Filter(error.to_string()))?;
     let rendered = template.render(&globals, PAGE_BYTES_MAX)?;
-    Ok(sanitize::with_form(&rendered, &place, &form::slot(filled)))
+    Ok(sanitize::with_form(&rendered, &marker, &form::slot(filled)))
 }
 
-/// What a template can write: attributes by their bare names, then what has a meaning of its own.
-fn variables(filled: &Filled, place: &str) -> Map<String, Value> {
+/// The template's variables: attributes by their bare names, then the built-in variables.
+fn variables(filled: &Filled, marker: &str) -> Map<String, Value> {
     let choices = &filled.choices;
     let contact = &choices.contact;
     let mut user = contact.attributes.clone();
@@ -63,7 +63,7 @@ fn variables(filled: &Filled, place: &str) -> Map<String, Value> {
         ("lists", json!(lists)),
         ("channels", json!(channels)),
         ("saved", json!(filled.saved)),
-        (SLOT, json!(place)),
+        (SLOT, json!(marker)),
     ] {
         variables.insert(name.to_owned(), value);
     }

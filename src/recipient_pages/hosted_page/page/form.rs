@@ -1,4 +1,4 @@
-//! The preference form: channels, lists, and the way out of everything. Works without a script.
+//! The preference form: channels, lists, and unsubscribing from everything. Works without a script.
 
 use kernel::Channel;
 use maud::{Markup, PreEscaped, html};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::hosted_page::model::{Choices, Contact, ListChoice, State, channel_box, list_box};
 
-/// A channel as people call it.
+/// The displayed name of a channel.
 pub(super) const fn channel_name(channel: Channel) -> &'static str {
     match channel {
         Channel::Email => "Email",
@@ -105,7 +105,7 @@ fn switch(name: &str, label: &str, on: bool) -> Markup {
     }
 }
 
-/// A list: one switch where it has one channel, else a box for each.
+/// A list: one switch if it has one channel, otherwise a checkbox for each.
 fn list_row(list: &ListChoice) -> Markup {
     let describe = html! {
         span class="mp-name" dir="auto" { (list.name) }
@@ -154,7 +154,7 @@ fn waiting(state: State) -> Markup {
     }
 }
 
-/// The address, enough of it to be recognised by its owner: links are forwarded.
+/// A part of the address that its owner recognises: links are forwarded.
 pub(super) fn masked_address(contact: &Contact) -> Option<String> {
     let email = contact.email.as_deref().and_then(|email| {
         let (local, domain) = email.rsplit_once('@')?;

@@ -1,13 +1,11 @@
-//! The document around every page. No script, no file from elsewhere.
+//! The document around every page. No script, no file from other sites.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// The style of the built-in pages.
 const PAGE_STYLE: &str = include_str!("page.css");
-/// The style of the form, which workspaces' own pages get too.
 pub(super) const FORM_STYLE: &str = include_str!("form.css");
 
-/// A built-in page in a workspace's name.
+/// A built-in page with the workspace's name.
 pub(super) fn page(workspace: &str, title: &str, content: &Markup) -> String {
     let initial: String = workspace
         .chars()
@@ -30,7 +28,7 @@ pub(super) fn page(workspace: &str, title: &str, content: &Markup) -> String {
     )
 }
 
-/// A page in nobody's name, for links that lead nowhere.
+/// A page without a workspace, for links that do not work.
 pub(super) fn nameless(title: &str, content: &Markup) -> String {
     shell(
         (title, "light dark"),
@@ -41,9 +39,9 @@ pub(super) fn nameless(title: &str, content: &Markup) -> String {
     )
 }
 
-/// The document around a workspace's own HTML, which has been made safe before.
+/// The document around a workspace's own HTML, which was sanitized before.
 pub(in crate::hosted_page) fn document(workspace: &str, safe_html: &str) -> String {
-    // Authors choose colours for a light ground.
+    // Authors choose colours for a light background.
     shell((&format!("Preferences · {workspace}"), "light"), &html! { (PreEscaped(safe_html)) })
 }
 

@@ -1,4 +1,4 @@
-//! The pages recipients see: the built-in ones, and the workspace's own with our form in its place.
+//! The pages of recipients: the built-in ones, and the workspace's own with the form inserted.
 
 mod authored;
 mod form;
@@ -23,14 +23,13 @@ use super::model::Choices;
 #[derive(Debug, Clone)]
 pub(super) struct Filled {
     pub(super) choices: Choices,
-    /// Whether something has just been saved.
+    /// Whether a change has just been saved.
     pub(super) saved: bool,
-    /// Where the form is sent: empty for the page itself.
+    /// The form's target: empty for the page itself.
     pub(super) action: &'static str,
 }
 
 impl Filled {
-    /// The page of a recipient.
     pub(super) fn page(choices: Choices, saved: bool) -> Self {
         Self { choices, saved, action: "" }
     }

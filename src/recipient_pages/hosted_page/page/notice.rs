@@ -1,4 +1,4 @@
-//! Pages of one question or one message: unsubscribe, confirm, done, and links that do not work.
+//! Pages with one question or one message: unsubscribe, confirm, done, and links that do not work.
 
 use http::StatusCode;
 use kernel::Channel;
@@ -10,7 +10,7 @@ use crate::hosted_page::model::Contact;
 /// What a link is about.
 #[derive(Debug)]
 pub(in crate::hosted_page) struct Subject {
-    /// The list's name; the whole channel where there is none.
+    /// The list's name; none for the whole channel.
     pub(in crate::hosted_page) list: Option<String>,
     pub(in crate::hosted_page) channel: Channel,
 }
@@ -45,7 +45,7 @@ fn button(name: &str, action: &str) -> Markup {
     }
 }
 
-/// Asks before it unsubscribes from one thing.
+/// Asks before it unsubscribes from one list or channel.
 pub(in crate::hosted_page) fn confirm_unsubscribe(
     workspace: &str,
     contact: &Contact,
@@ -65,7 +65,6 @@ pub(in crate::hosted_page) fn confirm_unsubscribe(
     layout::page(workspace, "Unsubscribe", &content)
 }
 
-/// Says that it is done.
 pub(in crate::hosted_page) fn done_unsubscribe(workspace: &str, subject: &Subject) -> String {
     let content = html! {
         (done())
@@ -87,7 +86,7 @@ pub(in crate::hosted_page) fn confirm_everything(workspace: &str) -> String {
     layout::page(workspace, "Unsubscribe", &content)
 }
 
-/// Says that it is done; seen where the way on does not open.
+/// Displayed if the redirect address is invalid.
 pub(in crate::hosted_page) fn done_everything(workspace: &str) -> String {
     let content = html! {
         (done())
@@ -110,7 +109,6 @@ pub(in crate::hosted_page) fn confirm_subscription(workspace: &str, subject: &Su
     layout::page(workspace, "Confirm your subscription", &content)
 }
 
-/// Says that it is done.
 pub(in crate::hosted_page) fn done_subscription(workspace: &str, subject: &Subject) -> String {
     let content = html! {
         (done())
@@ -122,7 +120,7 @@ pub(in crate::hosted_page) fn done_subscription(workspace: &str, subject: &Subje
     layout::page(workspace, "You are subscribed", &content)
 }
 
-/// Behind the links of a test message.
+/// The page behind the links of a test message.
 pub(in crate::hosted_page) fn of_test() -> String {
     let content = html! {
         h1 { "This is the link of a test message" }
@@ -135,7 +133,7 @@ fn done() -> Markup {
     html! { div class="tick" aria-hidden="true" { "✓" } }
 }
 
-/// Anything that went wrong, told to a person. What exactly is not for whoever tries links.
+/// The page for an error. It gives no details, so that links cannot be probed.
 pub fn refusal(status: StatusCode) -> String {
     let (title, text) = match status {
         StatusCode::NOT_FOUND => (

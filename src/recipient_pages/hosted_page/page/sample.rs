@@ -1,4 +1,4 @@
-//! A contact who does not exist, for previews.
+//! A sample contact for previews.
 
 use kernel::{Channel, ListId, UserId};
 use serde_json::json;
@@ -6,11 +6,10 @@ use serde_json::json;
 use super::Filled;
 use crate::hosted_page::model::{Choices, Contact, ListChoice, State};
 
-/// Where a preview's form leads.
+/// The target of a preview's form.
 const NOWHERE: &str = "#";
 
 impl Filled {
-    /// What a preview shows.
     pub(in crate::hosted_page) fn sample() -> Self {
         let attributes = json!({
             "firstName": "Ann", "lastName": "Example", "language": "en", "country": "GB",

@@ -1,4 +1,4 @@
-//! Makes authors' HTML safe: what could run, reach out or pretend to be our form is removed.
+//! Sanitizes authors' HTML: removes what could run, load resources or imitate the preference form.
 
 use std::{
     borrow::Cow,
@@ -8,9 +8,8 @@ use std::{
 
 use ammonia::Builder;
 
-/// Elements beyond the library's, which emails and pages are drawn with.
+/// Elements allowed beyond the library's defaults, for the layout of emails and pages.
 const ELEMENTS: &[&str] = &["style", "font", "section", "main", "address", "u", "big"];
-/// Attributes any element may have.
 const ATTRIBUTES: &[&str] = &[
     "class",
     "id",
@@ -32,7 +31,7 @@ const ATTRIBUTES: &[&str] = &[
     "color",
     "face",
 ];
-/// Words that make a style run or load something, where they stand in one.
+/// Words that make a style run or load something.
 const STYLE_REFUSED: &[&str] = &[
     "@import",
     "@charset",
@@ -58,7 +57,7 @@ fn builder() -> Builder<'static> {
         .rm_clean_content_tags(["style"])
         .add_generic_attributes(ATTRIBUTES)
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
-        // A picture inside the page is no address; that of a picture is judged below.
+        // `data:` is allowed for pictures only; their addresses are checked below.
         .add_url_schemes(["data"])
         .link_rel(Some("noopener noreferrer"))
         .tag_attribute_values(HashMap::new())
@@ -72,13 +71,13 @@ fn attribute_of<'v>(element: &str, attribute: &str, value: &'v str) -> Option<Co
         ("img", "src") if is_data => is_picture(value).then_some(value.into()),
         _ if is_data => None,
         (_, "style") => style_is_safe(value).then_some(value.into()),
-        // Ids of our form are its own.
+        // Ids and classes of the form are reserved.
         (_, "id" | "class") if value.contains("mp-") => None,
         _ => Some(value.into()),
     }
 }
 
-/// Whether an address is a picture's own bytes. No SVG: that is a document.
+/// Whether an address is an inline picture. SVG is excluded, since it can contain scripts.
 fn is_picture(address: &str) -> bool {
     let address = address.trim_start().to_ascii_lowercase();
     ["png", "jpeg", "gif", "webp"].iter().any(|kind| {
@@ -89,12 +88,13 @@ fn is_picture(address: &str) -> bool {
     })
 }
 
-/// Whether a style only looks: it loads pictures over https or carries them itself, and nothing else.
+/// Whether a style has no effect beyond appearance: it may load pictures over https or inline, and nothing
+/// else.
 fn style_is_safe(style: &str) -> bool {
     let plain = without_comments(style).to_ascii_lowercase();
     let dense: String = plain.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
     if STYLE_REFUSED.iter().any(|word| dense.contains(word)) {
-        // `scroll-behavior:` only looks.
+        // `scroll-behavior:` affects appearance only.
         return STYLE_REFUSED.iter().all(|word| !dense.replace("-behavior:", ":").contains(word));
     }
     dense.split("url(").skip(1).all(|address| {
@@ -103,7 +103,7 @@ fn style_is_safe(style: &str) -> bool {
     })
 }
 
-/// Comments could part a word that is looked for.
+/// Comments could split a forbidden word.
 fn without_comments(style: &str) -> String {
     let mut plain = String::with_capacity(style.len());
     let mut rest = style;
@@ -115,18 +115,18 @@ fn without_comments(style: &str) -> String {
     plain
 }
 
-/// The HTML made safe, with `form` where `place` stands between tags; at the end when it does not.
-pub(super) fn with_form(html: &str, place: &str, form: &str) -> String {
+/// Sanitizes the HTML and inserts `form` where `marker` stands between tags, or at the end.
+pub(super) fn with_form(html: &str, marker: &str, form: &str) -> String {
     let clean = BUILDER.clean(html).to_string();
     let mut page = String::with_capacity(clean.len() + form.len());
     let mut placed = false;
     for part in parts(&clean) {
         match part {
-            Part::Tag(tag) => page.push_str(&tag.replace(place, "")),
-            Part::Style(style) if style_is_safe(style) => page.push_str(&style.replace(place, "")),
+            Part::Tag(tag) => page.push_str(&tag.replace(marker, "")),
+            Part::Style(style) if style_is_safe(style) => page.push_str(&style.replace(marker, "")),
             Part::Style(_) => {}
             Part::Text(text) => {
-                let mut pieces = text.split(place);
+                let mut pieces = text.split(marker);
                 page.push_str(pieces.next().unwrap_or_default());
                 for piece in pieces {
                     if !placed {
@@ -144,8 +144,8 @@ pub(super) fn with_form(html: &str, place: &str, form: &str) -> String {
     page
 }
 
-/// A stretch of HTML as the library writes it: every tag closed, every attribute in double quotes, every
-/// `<` of a text escaped.
+/// A part of serialised HTML: the library closes every tag, quotes every attribute and escapes every `<` in
+/// text.
 #[derive(Debug, PartialEq, Eq)]
 enum Part<'h> {
     Tag(&'h str),
@@ -174,7 +174,7 @@ fn parts(html: &str) -> Vec<Part<'_>> {
     parts
 }
 
-/// Bytes of the tag at the beginning; all of them when it does not end.
+/// Bytes of the tag at the beginning; the whole text if the tag does not end.
 fn tag_len(text: &str) -> usize {
     let mut quoted = false;
     for (at, letter) in text.char_indices() {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_run_or_reach_out_is_removed() {
+    fn scripts_and_remote_resources_are_removed() {
         for html in [
             "<script>alert(1)</script>",
             "<img src=x onerror=alert(1)>",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_of_others_are_removed_and_ours_is_put_in() {
+    fn foreign_forms_are_removed_and_the_preference_form_is_inserted() {
         let html = "<form action=\"https://evil.test\"><input name=password><button>Go</button>\
                     <select><option>x</option></select>PLACE</form>";
         let page = with_form(html, "PLACE", FORM);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_stands_once_and_between_tags_only() {
+    fn the_form_is_inserted_once_and_between_tags_only() {
         for (html, expected) in [
             ("<p>a PLACE b</p>", format!("<p>a {FORM} b</p>")),
             ("<p>PLACE</p><p>PLACE</p>", format!("<p>{FORM}</p><p></p>")),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_dress_as_our_form() {
+    fn authored_html_cannot_imitate_the_form() {
         assert!(!cleaned("<div class=\"mp-primary\" id=\"mp-form\">x</div>").contains("mp-"));
     }
 

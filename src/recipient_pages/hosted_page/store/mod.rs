@@ -1,4 +1,4 @@
-//! The template, and what a page shows, in PostgreSQL.
+//! The template and the data of a page in PostgreSQL.
 
 mod template;
 mod view;

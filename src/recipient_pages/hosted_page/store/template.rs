@@ -10,7 +10,7 @@ fn mode(text: &str) -> Result<Mode> {
     known.ok_or_else(|| Error::internal("a template of no known mode"))
 }
 
-/// The template; the built-in one before the first was saved.
+/// The template; the built-in one before the first is saved.
 pub(in crate::hosted_page) async fn find(
     db: impl sqlx::PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -35,8 +35,7 @@ pub(in crate::hosted_page) async fn find(
     })
 }
 
-/// Saves what `change` makes of the template. Changes of one workspace wait for each other, so that none
-/// undoes another.
+/// Stores the result of `change`. The row is locked, so that concurrent changes are not lost.
 pub(in crate::hosted_page) async fn save(
     db: &PgPool,
     workspace: WorkspaceId,

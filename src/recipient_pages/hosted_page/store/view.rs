@@ -1,4 +1,4 @@
-//! What one recipient's page shows, read at one moment.
+//! The data of one recipient's page, read in one transaction.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,11 @@ use kernel::{Channel, Error, ListId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::hosted_page::model::{Choices, Contact, Known, ListChoice, State, is_shown};
+use crate::hosted_page::model::{ChannelFacts, Choices, Contact, ListChoice, State, is_displayed};
 
-/// Lists on a page.
 const LISTS_MAX: i64 = 200;
 
-/// The workspace's name and the contact; nothing for one that is not there, or was deleted.
+/// The workspace's name and the contact; none if it does not exist or was deleted.
 pub(in crate::hosted_page) async fn workspace_and_contact(
     db: impl sqlx::PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -60,7 +59,7 @@ pub(in crate::hosted_page) async fn list_name(
     Ok(row.map(|row| row.name))
 }
 
-/// Everything on the page of one contact.
+/// The data of one contact's page.
 pub(in crate::hosted_page) async fn view(
     db: &PgPool,
     now: Timestamp,
@@ -79,10 +78,12 @@ pub(in crate::hosted_page) async fn view(
     let offered = |channel| {
         lists.iter().any(|list| list.channels.iter().any(|(offered, _)| *offered == channel))
     };
-    let known =
-        |channel| Known { offered: offered(channel), status: statuses.get(&channel).copied() };
+    let known = |channel| ChannelFacts {
+        offered: offered(channel),
+        status: statuses.get(&channel).copied(),
+    };
     let is_closed = |channel: &Channel| statuses.get(channel) == Some(&ChannelStatus::Unsubscribed);
-    let shown = |channel: &Channel| is_shown(&contact, *channel, known(*channel));
+    let shown = |channel: &Channel| is_displayed(&contact, *channel, known(*channel));
     let channels: Vec<(Channel, bool)> = Channel::ALL
         .into_iter()
         .filter(shown)
@@ -92,7 +93,7 @@ pub(in crate::hosted_page) async fn view(
     Ok(Some(Choices { workspace: name, contact, channels, closed, lists }))
 }
 
-/// A membership that stands does not wait for anything.
+/// An active membership has nothing to confirm.
 fn waiting(state: State) -> State {
     if state == State::On { State::On } else { State::Pending }
 }

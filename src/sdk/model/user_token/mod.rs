@@ -1,8 +1,8 @@
-//! User tokens: JWTs in which a workspace's backend says who is using its app.
+//! User tokens: JWTs by which a workspace's backend states who is using its app.
 //!
-//! A token is taken when its signature is by one of the workspace's secrets (HS256) or registered public keys
-//! (each for one algorithm, ES256 or RS256), `sub` is the person's external id, and `exp` lies ahead by at
-//! most 24 hours. Clocks may differ by 30 seconds. `aud` and `iss` are not looked at: the key says whose it is.
+//! A token is valid if one of the workspace's secrets (HS256) or registered public keys (each for one
+//! algorithm, ES256 or RS256) signed it, `sub` is the person's external id, and `exp` is at most 24 hours
+//! ahead. Clocks may differ by 30 seconds. `aud` and `iss` are ignored: the key identifies the workspace.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, TokenData, Validation};
@@ -12,20 +12,17 @@ use serde::Deserialize;
 
 use super::token_key::{KeyAlgorithm, PublicKey};
 
-/// The header that carries a token.
 pub const X_USER_TOKEN: &str = "x-user-token";
 /// Bytes of a token; real ones have a few hundred.
 const TOKEN_BYTES_MAX: usize = 8_192;
-/// Characters of an external id.
 const SUBJECT_CHARS_MAX: usize = 255;
-/// The longest time that may be left to a token, in seconds.
+/// Longest remaining lifetime of a token.
 const LIFE_SECONDS_MAX: f64 = 24.0 * 60.0 * 60.0;
 /// Seconds by which the clocks of the signer and of this server may differ.
 const LEEWAY_SECONDS: f64 = 30.0;
 
-/// No token where one is needed.
 pub const REQUIRED: Error = Error::Unauthenticated("user token is required");
-/// What a caller with a wrong token is told, whatever is wrong with it.
+/// The same for every defect, so that callers cannot probe the check.
 pub const INVALID: Error = Error::Unauthenticated("user token is invalid");
 const EXPIRED: Error = Error::Unauthenticated("user token has expired");
 const TOO_LONG: Error = Error::Unauthenticated("user token must expire within 24 hours");
@@ -38,7 +35,7 @@ struct Claims {
     nbf: Option<f64>,
 }
 
-/// What the tokens of one workspace are checked with.
+/// The keys that verify the tokens of one workspace.
 #[derive(Clone, Default)]
 pub struct TokenKeys {
     secrets: Vec<DecodingKey>,
@@ -53,7 +50,6 @@ impl std::fmt::Debug for TokenKeys {
 }
 
 impl TokenKeys {
-    /// These secrets and public keys.
     pub fn new(secrets: &[SecretString], public: Vec<PublicKey>) -> Self {
         let secrets = secrets
             .iter()
@@ -66,10 +62,10 @@ impl TokenKeys {
         Self { secrets, public: public.collect() }
     }
 
-    /// The external id of the person whose token this is.
+    /// The external id of the token's person.
     ///
     /// # Errors
-    /// Unauthenticated for a token that is not taken.
+    /// Unauthenticated for an invalid token.
     pub fn verify(&self, token: &str, now: Timestamp) -> Result<String> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(INVALID);
@@ -96,7 +92,8 @@ impl TokenKeys {
         Ok(claims.sub)
     }
 
-    /// Checks with the key that `kid` names; with all of the algorithm where it names none of ours.
+    /// Verifies with the key that `kid` names, or with every key of the algorithm if it names none of this
+    /// workspace.
     fn by_public(&self, algorithm: KeyAlgorithm, kid: Option<&str>, token: &str) -> Option<Claims> {
         let named = self.public.iter().any(|(key, _)| kid == Some(key.id.as_str()));
         self.public
@@ -107,7 +104,7 @@ impl TokenKeys {
     }
 }
 
-/// Whether the header names extensions that must be understood (RFC 7515, 4.1.11): none is.
+/// Whether the header requires extensions (RFC 7515, 4.1.11): none is supported.
 fn has_critical_extensions(token: &str) -> bool {
     let header = token.split('.').next().unwrap_or_default();
     let header = BASE64_URL_SAFE_NO_PAD.decode(header).unwrap_or_default();
@@ -120,7 +117,7 @@ fn has_critical_extensions(token: &str) -> bool {
 fn claims(token: &str, key: &DecodingKey, algorithm: Algorithm) -> Option<Claims> {
     let mut rules = Validation::new(algorithm);
     rules.set_required_spec_claims::<&str>(&[]);
-    // The library would read the system's clock: times are checked by ours.
+    // The library reads the system's clock; the claims are checked against the application's clock instead.
     rules.validate_exp = false;
     rules.validate_nbf = false;
     rules.validate_aud = false;

@@ -1,4 +1,4 @@
-//! Which user tokens are taken, and which keys they may be checked with.
+//! Verification of user tokens and public keys.
 
 use jsonwebtoken::{EncodingKey, Header};
 use kernel::WorkspaceId;
@@ -44,7 +44,7 @@ fn by_secret(claims: &Value) -> Result<String> {
     keys().verify(&signed(&Header::new(Algorithm::HS256), claims, &key), NOW)
 }
 
-fn said(verdict: Result<String>) -> String {
+fn refusal(verdict: Result<String>) -> String {
     verdict.unwrap_or_else(|fault| fault.to_string())
 }
 
@@ -57,18 +57,18 @@ fn p256() -> EncodingKey {
 }
 
 #[test]
-fn a_token_by_any_of_the_keys_says_whose_it_is() {
+fn a_token_signed_by_any_key_yields_its_subject() {
     assert_eq!(by_secret(&claims()).unwrap(), "ann");
     for (algorithm, key) in [(Algorithm::ES256, p256()), (Algorithm::RS256, rsa())] {
         let token = signed(&Header::new(algorithm), &claims(), &key);
         assert_eq!(keys().verify(&token, NOW).unwrap(), "ann");
-        assert_eq!(said(TokenKeys::default().verify(&token, NOW)), "user token is invalid");
+        assert_eq!(refusal(TokenKeys::default().verify(&token, NOW)), "user token is invalid");
     }
 }
 
 #[test]
-fn a_public_key_is_no_secret_and_no_key_is_taken_for_another_algorithm() {
-    // What a library takes that lets the token choose how it is checked.
+fn each_key_verifies_its_own_algorithm_only() {
+    // Algorithm confusion: a token chooses `alg` itself, and a public key must not serve as an HMAC secret.
     for pem in [RSA, RSA.trim(), P256, P256.trim()] {
         let key = EncodingKey::from_secret(pem.as_bytes());
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
@@ -95,7 +95,7 @@ fn a_public_key_is_no_secret_and_no_key_is_taken_for_another_algorithm() {
 }
 
 #[test]
-fn a_key_id_chooses_among_the_keys_and_one_of_somebody_elses_means_nothing() {
+fn kid_selects_a_key_and_an_unknown_kid_is_ignored() {
     let with = |kid: &str| Header { kid: Some(kid.to_owned()), ..Header::new(Algorithm::ES256) };
     let verdict = |kid: &str| keys().verify(&signed(&with(kid), &claims(), &p256()), NOW);
     assert!(verdict(&public(P256).id).is_ok());
@@ -104,7 +104,7 @@ fn a_key_id_chooses_among_the_keys_and_one_of_somebody_elses_means_nothing() {
 }
 
 #[test]
-fn extensions_that_must_be_understood_are_not() {
+fn critical_extensions_are_refused() {
     let token = signed(&Header::new(Algorithm::HS256), &claims(), &EncodingKey::from_secret(b"x"));
     assert!(!has_critical_extensions(&token));
     let header = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","crit":["b64"],"b64":false}"#);
@@ -112,11 +112,11 @@ fn extensions_that_must_be_understood_are_not() {
 }
 
 #[test]
-fn the_time_of_a_token_lies_ahead_by_a_day_at_most() {
+fn tokens_expire_within_a_day() {
     let at = |exp: Value| {
         let mut claims = claims();
         claims["exp"] = exp;
-        said(by_secret(&claims))
+        refusal(by_secret(&claims))
     };
     let (expired, long) = ("user token has expired", "user token must expire within 24 hours");
     for (exp, expected) in [
@@ -142,11 +142,11 @@ fn the_time_of_a_token_lies_ahead_by_a_day_at_most() {
 }
 
 #[test]
-fn every_claim_needed_must_be_there_and_right() {
+fn required_claims_are_checked() {
     for missing in ["sub", "exp"] {
         let mut claims = claims();
         claims.as_object_mut().unwrap().remove(missing);
-        assert_eq!(said(by_secret(&claims)), "user token is invalid", "without {missing}");
+        assert_eq!(refusal(by_secret(&claims)), "user token is invalid", "without {missing}");
     }
     for (sub, is_taken) in [
         (json!("x".repeat(255)), true),
@@ -189,7 +189,7 @@ fn a_changed_token_is_refused() {
 }
 
 #[test]
-fn only_public_keys_of_two_kinds_are_registered() {
+fn only_p256_and_rsa_public_keys_are_registered() {
     assert_eq!(public(P256).algorithm, KeyAlgorithm::Es256);
     assert_eq!(public(RSA).algorithm, KeyAlgorithm::Rs256);
     assert_eq!(public(RSA).id, public(&format!("\n{RSA}\n\n")).id, "the same key has the same id");
@@ -215,7 +215,7 @@ fn only_public_keys_of_two_kinds_are_registered() {
 
 proptest! {
     #[test]
-    fn what_is_no_token_is_refused_without_a_panic(text in "\\PC{0,80}", parts in "[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}") {
+    fn malformed_tokens_are_refused_without_a_panic(text in "\\PC{0,80}", parts in "[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}\\.[A-Za-z0-9_-]{0,40}") {
         prop_assert!(keys().verify(&text, NOW).is_err());
         prop_assert!(keys().verify(&parts, NOW).is_err());
         prop_assert!(PublicKey::read(workspace(), &text).is_err());

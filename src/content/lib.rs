@@ -1,4 +1,4 @@
-//! What messages say: Liquid templates, HTML and spam checks, each within limits.
+//! The content of messages: Liquid templates, HTML and spam checks, each within limits.
 
 pub mod markup;
 pub mod spam;

@@ -1,25 +1,25 @@
-//! Whether HTML is of a shape that programs can take apart without effort. Bounds before the parsers, some
-//! of which compare all attributes of an element with each other, or follow depth by recursion.
+//! Limits on the shape of HTML, checked before it is parsed: some parsers compare all attributes of an
+//! element with each other, or follow nesting by recursion.
 
-/// Elements inside elements, those aside whose end may be left out.
+/// Nested elements, not counting those whose end tag may be omitted.
 pub const DEPTH_MAX: usize = 200;
 /// Attributes of one element.
 pub const ATTRIBUTES_MAX: usize = 200;
 
-/// Elements that have no end, or whose end may be left out (HTML 13.1.2.4): they would seem to nest.
+/// Elements without an end tag, or whose end tag may be omitted (HTML 13.1.2.4): they would seem to nest.
 const NOT_NESTING: &[&str] = &[
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
     "track", "wbr", "p", "li", "dt", "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "colgroup",
     "caption", "option", "optgroup", "rt", "rp", "html", "head", "body",
 ];
-/// Elements whose content is no markup.
+/// Elements whose content is not markup.
 const RAW: &[&str] =
     &["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"];
 
-/// Judges a document in one pass over its bytes.
+/// Checks a document in one pass over its bytes.
 ///
 /// # Errors
-/// What is too much.
+/// The limit that is exceeded.
 pub fn is_bounded(html: &str) -> Result<(), String> {
     let (mut rest, mut depth) = (html, 0_usize);
     while let Some((_, after)) = rest.split_once('<') {
@@ -51,13 +51,13 @@ pub fn is_bounded(html: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name at the start of a tag, in lower case; a long one is cut, and then is none of ours.
+/// The name at the start of a tag, in lower case; a long one is truncated, since it is no known name.
 fn name_of(tag: &str) -> String {
     let ends = |c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>');
     tag.split(ends).next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// What follows the end of an element whose content is no markup.
+/// The text after the end of an element whose content is not markup.
 fn after_raw<'h>(rest: &'h str, name: &str) -> &'h str {
     let is_end = |at: &usize| {
         let tag = rest.get(at + 2..at + 2 + name.len());
@@ -67,7 +67,7 @@ fn after_raw<'h>(rest: &'h str, name: &str) -> &'h str {
     end.and_then(|at| rest.get(at..)).unwrap_or_default()
 }
 
-/// The rest of a tag behind its name.
+/// The rest of a tag after its name.
 struct Tag<'h> {
     attributes: usize,
     closed: bool,
@@ -92,7 +92,7 @@ impl<'h> Tag<'h> {
                     attributes += usize::from(begins && is_name);
                 }
             }
-            // Space around `=` does not part a value from its name.
+            // Space around `=` does not separate a value from its name.
             if !(before == '=' && letter.is_ascii_whitespace()) {
                 before = letter;
             }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_deep_passes() {
+    fn elements_without_end_tags_do_not_count_as_nested() {
         for html in [
             "<p>a".repeat(1000),
             "<br>".repeat(1000),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_judged_at_once() {
+    fn oversized_documents_are_checked_in_linear_time() {
         let size = 256 << 10;
         let began = Instant::now();
         for piece in
@@ -164,7 +164,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(html in "[<>/a-c!\"'= \\-é]{0,80}") {
+        fn any_text_is_checked_without_a_panic(html in "[<>/a-c!\"'= \\-é]{0,80}") {
             prop_assert_eq!(is_bounded(&html), Ok(()));
         }
     }

@@ -1,4 +1,4 @@
-//! The email that is judged.
+//! The email to check.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,13 +10,13 @@ use lettre::{
 
 use crate::template;
 
-/// What stands for a value that only a recipient has.
-const SOMEBODY: &str = "you";
-/// Who it is from and to where nothing says so: addresses that are nobody's (RFC 2606).
+/// Replaces values that depend on the recipient.
+const PLACEHOLDER: &str = "you";
+/// Default sender and recipient: reserved addresses (RFC 2606).
 const SENDER: &str = "sender@example.com";
 const RECIPIENT: &str = "recipient@example.org";
 
-/// An email as it was written, Liquid and all.
+/// An email before rendering, with its Liquid markup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mail {
     pub subject: String,
@@ -27,36 +27,36 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// The subject as a recipient may see it.
+    /// The subject with placeholders.
     pub fn seen_subject(&self) -> String {
-        template::blanked(&self.subject, SOMEBODY)
+        template::blanked(&self.subject, PLACEHOLDER)
     }
 
-    /// The HTML part as a recipient may see it.
+    /// The HTML part with placeholders.
     pub fn seen_html(&self) -> Option<String> {
-        self.html.as_deref().map(|html| template::blanked(html, SOMEBODY))
+        self.html.as_deref().map(|html| template::blanked(html, PLACEHOLDER))
     }
 
-    /// The text part as a recipient may see it.
+    /// The text part with placeholders.
     pub fn seen_text(&self) -> Option<String> {
-        self.text.as_deref().map(|text| template::blanked(text, SOMEBODY))
+        self.text.as_deref().map(|text| template::blanked(text, PLACEHOLDER))
     }
 
-    /// The email as it goes over the wire (RFC 5322).
+    /// The email in wire format (RFC 5322).
     ///
     /// # Errors
-    /// What it is made of makes no email.
+    /// If the parts do not form an email.
     pub(super) fn written(&self, now: Timestamp) -> Result<Vec<u8>, lettre::error::Error> {
         let address = |text: &str| text.parse().ok();
         let sender = self.from.as_deref().and_then(address);
         let sender = sender.or_else(|| address(SENDER)).ok_or(lettre::error::Error::MissingFrom)?;
         let recipient = address(RECIPIENT).ok_or(lettre::error::Error::MissingTo)?;
         let name =
-            self.from_name.as_deref().map(|name| one_line(&template::blanked(name, SOMEBODY)));
+            self.from_name.as_deref().map(|name| one_line(&template::blanked(name, PLACEHOLDER)));
         let millis = u64::try_from(now.millis()).unwrap_or_default();
         let email = Message::builder()
             .date(SystemTime::UNIX_EPOCH + Duration::from_millis(millis))
-            .message_id(Some(format!("<{millis}.judged-before-it-is-sent@example.com>")))
+            .message_id(Some(format!("<{millis}.checked-before-sending@example.com>")))
             .from(Mailbox::new(name, sender))
             .to(Mailbox::new(None, recipient))
             .subject(one_line(&self.seen_subject()));
@@ -73,7 +73,7 @@ impl Mail {
     }
 }
 
-/// The text without what a head cannot hold.
+/// The text without line breaks and control characters, which headers cannot hold.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_gets_out_of_its_header(
+        fn no_text_can_inject_a_header(
             subject in "[\\PC\r\n\0]{0,40}",
             from_name in proptest::option::of("[\\PC\r\n\"<>]{0,20}"),
             from in proptest::option::of("[a-z@.<>\r\n ]{0,20}"),

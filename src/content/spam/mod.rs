@@ -1,8 +1,7 @@
-//! How an email looks to spam filters: asked of a SpamAssassin where one is set, else judged by rules of
-//! our own.
+//! Spam score of an email: from a SpamAssassin daemon if one is configured, otherwise from built-in rules.
 //!
-//! A daemon that is away, slow or says what cannot be read does not fail a check: the built-in rules
-//! answer, and a suggestion says so.
+//! A daemon that is unavailable, slow or answers garbage does not fail a check: the built-in rules answer,
+//! and a suggestion says so.
 
 pub mod builtin;
 mod mail;
@@ -14,30 +13,30 @@ use utoipa::ToSchema;
 pub use self::{mail::Mail, spamd::Spamd};
 use kernel::{Error, Result, Timestamp};
 
-/// Score from which an email is spam, where the engine has no threshold of its own.
+/// The score of spam, for an engine without its own threshold.
 pub const THRESHOLD: f64 = 5.0;
-/// Score from which an email is worth another look.
+/// The score of a warning.
 pub const WARN_FROM: f64 = 3.0;
 
-/// What an engine says of an email.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
     /// The sum of the rules, to a tenth.
     pub score: f64,
-    /// The score from which it is spam.
+    /// The score from which the email is spam.
     pub threshold: f64,
     pub is_spam: bool,
-    /// The same in a word.
+    /// The score as a verdict.
     pub verdict: Verdict,
     pub engine: Engine,
-    /// What it was judged by, worst first.
+    /// The matching rules, the highest score first.
     pub rules: Vec<RuleHit>,
-    /// What would make it better.
+    /// How to lower the score.
     pub suggestions: Vec<String>,
 }
 
-/// What to make of a score.
+/// The verdict on a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -49,23 +48,23 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// The daemon that the settings name.
+    /// The configured daemon.
     Spamassassin,
-    /// The rules of this program.
+    /// The built-in rules.
     Builtin,
 }
 
-/// A rule that an email meets.
+/// A rule that the email matches.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct RuleHit {
     pub name: String,
-    /// What it adds to the score; less than nothing where it speaks for the email.
+    /// Its points; negative if the rule speaks for the email.
     pub score: f64,
     pub description: String,
 }
 
 impl Report {
-    /// A report of these rules: sorted, added up, and judged.
+    /// Sorts the rules and derives the verdict.
     fn of(engine: Engine, score: f64, threshold: f64, mut rules: Vec<RuleHit>) -> Self {
         rules.sort_by(|one, other| {
             other.score.total_cmp(&one.score).then_with(|| one.name.cmp(&other.name))
@@ -80,17 +79,17 @@ impl Report {
     }
 }
 
-/// Judges an email by the daemon where there is one, else by the rules of this program.
+/// Checks an email with the daemon if there is one, otherwise with the built-in rules.
 ///
 /// # Errors
-/// When this program cannot run them.
+/// If the built-in rules panic.
 pub async fn check(spamd: Option<&Spamd>, mail: Mail, now: Timestamp) -> Result<Report> {
     let asked = match spamd {
         Some(spamd) => Some(spamd.ask(&mail, now).await),
         None => None,
     };
-    // A large letter takes long enough to hold others up.
-    let builtin = tokio::task::spawn_blocking(move || builtin::judge(&mail)).await;
+    // A large email takes long enough to block other tasks.
+    let builtin = tokio::task::spawn_blocking(move || builtin::evaluate(&mail)).await;
     let builtin = builtin.map_err(|fault| Error::Internal(fault.into()))?;
     let report = match asked {
         None => builtin,
@@ -98,9 +97,9 @@ pub async fn check(spamd: Option<&Spamd>, mail: Mail, now: Timestamp) -> Result<
         Some(Err(fault)) => {
             tracing::warn!(%fault, "spamd gave no answer, the built-in rules were used");
             metrics_catalogue::SPAM_ENGINE_FAULTS.with([fault.reason()]).increment(1);
-            let told =
+            let notice =
                 format!("SpamAssassin could not be asked ({fault}): these are the built-in rules");
-            let suggestions = std::iter::once(told).chain(builtin.suggestions).collect();
+            let suggestions = std::iter::once(notice).chain(builtin.suggestions).collect();
             Report { suggestions, ..builtin }
         }
     };

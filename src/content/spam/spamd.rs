@@ -1,5 +1,5 @@
-//! SpamAssassin, asked over its daemon's protocol: `REPORT SPAMC/1.5` and the email, answered by a line of
-//! status, headers, and a table of the rules that fired (spamd/PROTOCOL in SpamAssassin's source).
+//! Client of a SpamAssassin daemon. Request: `REPORT SPAMC/1.5` and the email. Answer: a status line,
+//! headers, and a table of the matching rules (spamd/PROTOCOL in SpamAssassin's source).
 
 use std::time::Duration;
 
@@ -12,19 +12,17 @@ use tokio::{
 
 use super::{Engine, Mail, Report, RuleHit};
 
-/// Time for a connection.
+/// Timeout of the connection.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
-/// Time for question and answer together.
+/// Timeout of request and answer together.
 const ASK_MAX: Duration = Duration::from_secs(15);
-/// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
-/// Bytes of an email that is sent for judgement: what `spamc` sends at most by default.
+/// Largest email that is sent: the default maximum of `spamc`.
 const MAIL_BYTES_MAX: usize = 500 << 10;
-/// What stands above the table of rules.
+/// The heading of the table of rules.
 const HEADING: &str = " pts rule name";
-/// Columns that the points of a rule take.
+/// Columns of a rule's points.
 const POINTS_COLUMNS: usize = 5;
-/// Rules of an answer.
 const RULES_MAX: usize = 500;
 
 #[derive(Debug, Clone)]
@@ -33,29 +31,28 @@ pub struct Spamd {
     ask_max: Duration,
 }
 
-/// Why it gave no judgement.
+/// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
     #[error("it cannot be reached")]
     Unreachable,
-    /// It was too slow.
     #[error("it took longer than {} s", .0.as_secs_f64())]
     Slow(Duration),
     #[error("the connection broke")]
     Broken,
-    /// The email is larger than it takes.
+    /// The email is larger than the daemon accepts.
     #[error("the email is larger than {MAIL_BYTES_MAX} bytes")]
     TooLarge,
-    /// What was written makes no email.
+    /// The content does not form an email.
     #[error("the content makes no email")]
     NoEmail,
-    /// It answered something else than a report.
+    /// The answer is not a report.
     #[error("its answer is no report")]
-    Unread,
+    Unreadable,
 }
 
 impl Fault {
-    /// A word for a metric.
+    /// The label in metrics.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -63,18 +60,16 @@ impl Fault {
             Self::Broken => "broken",
             Self::TooLarge => "too_large",
             Self::NoEmail => "no_email",
-            Self::Unread => "unread",
+            Self::Unreadable => "unread",
         }
     }
 }
 
 impl Spamd {
-    /// The daemon at `host:port`.
     pub fn at(address: impl Into<String>) -> Self {
         Self { address: address.into(), ask_max: ASK_MAX }
     }
 
-    /// Asks for a report.
     pub(super) async fn ask(&self, mail: &Mail, now: Timestamp) -> Result<Report, Fault> {
         let email = mail.written(now).map_err(|_| Fault::NoEmail)?;
         if email.len() > MAIL_BYTES_MAX {
@@ -85,7 +80,7 @@ impl Spamd {
         let mut stream = stream.map_err(|_| Fault::Unreachable)?;
         let asked = timeout(self.ask_max, exchange(&mut stream, &email)).await;
         let answer = asked.map_err(|_| Fault::Slow(self.ask_max))?.map_err(|_| Fault::Broken)?;
-        report(&answer).ok_or(Fault::Unread)
+        report(&answer).ok_or(Fault::Unreadable)
     }
 }
 
@@ -137,17 +132,17 @@ fn report(answer: &[u8]) -> Option<Report> {
     Some(Report::of(Engine::Spamassassin, score, threshold, rules(&body)))
 }
 
-/// A number that can be shown; the daemon's `-0.0` is nothing at all.
+/// A finite number; the daemon's `-0.0` becomes 0.
 fn figure(text: &str) -> Option<f64> {
     let number: f64 = text.trim().parse().ok()?;
     number.is_finite().then_some(number + 0.0)
 }
 
-/// The rows below the heading and its line of hyphens; a line that is indented goes on with the
-/// description above it. Rules that add nothing are left out: they tell the daemon's administrator something.
+/// The rows below the heading and its line of hyphens; an indented line continues the description above it.
+/// Rules with 0 points are left out: they are information for the daemon's administrator.
 fn rules(body: &str) -> Vec<RuleHit> {
     let mut rules: Vec<RuleHit> = Vec::new();
-    // The email's own beginning is shown before, always indented or on the line of its own heading.
+    // The answer may quote the email before the table, but then the quoted line is indented.
     let table = body.lines().skip_while(|line| !line.starts_with(HEADING)).skip(2);
     for line in table.take_while(|line| !line.trim().is_empty()) {
         match row(line) {
@@ -203,7 +198,7 @@ mod tests {
         1000 GTUBE                  BODY: Generic Test\n\nbye\n";
 
     #[test]
-    fn a_score_of_nothing_has_no_sign() {
+    fn a_score_of_zero_has_no_sign() {
         assert!(figure(" -0.0 ").is_some_and(f64::is_sign_positive));
         assert_eq!(figure("-0.2"), Some(-0.2));
         assert_eq!(figure("inf"), None);
@@ -231,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_not_taken_for_one() {
+    fn malformed_reports_are_refused() {
         for (from, to) in [
             ("SPAMD/1.1 0 EX_OK", "SPAMD/1.1 76 Bad header line"),
             ("SPAMD/1.1 0 EX_OK", "HTTP/1.1 200 OK"),
@@ -246,7 +241,7 @@ mod tests {
         assert_eq!(report(b""), None);
     }
 
-    /// A daemon that reads some of the question and then does as it is told.
+    /// A daemon that reads part of the request and then follows its script.
     async fn scripted(answer: Option<&'static str>, ask_max: Duration) -> Result<Report, Fault> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -276,22 +271,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_daemon_that_misbehaves_is_a_fault_and_not_a_hang() {
+    async fn a_misbehaving_daemon_is_a_fault_and_does_not_block() {
         let long = Duration::from_mins(1);
         assert!(scripted(Some(ANSWER), long).await.unwrap().is_spam);
-        assert!(matches!(scripted(Some(""), long).await, Err(Fault::Unread)));
-        assert!(matches!(scripted(Some("SPAMD/1.1 0 EX_OK\r\n"), long).await, Err(Fault::Unread)));
+        assert!(matches!(scripted(Some(""), long).await, Err(Fault::Unreadable)));
+        assert!(matches!(scripted(Some("SPAMD/1.1 0 EX_OK\r\n"), long).await, Err(Fault::Unreadable)));
         let slow = scripted(None, Duration::from_millis(50)).await;
         assert!(matches!(slow, Err(Fault::Slow(_))), "{slow:?}");
-        // A port that nothing listens on any more.
+        // A port without a listener.
         let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        let nobody = Spamd::at(gone.to_string());
-        let asked = nobody.ask(&Mail::default(), Timestamp::from_millis(0)).await;
+        let absent = Spamd::at(gone.to_string());
+        let asked = absent.ask(&Mail::default(), Timestamp::from_millis(0)).await;
         assert!(matches!(asked, Err(Fault::Unreachable)));
     }
 
     #[tokio::test]
-    async fn an_email_beyond_what_the_daemon_takes_is_not_sent() {
+    async fn an_email_above_the_daemons_limit_is_not_sent() {
         let mail = Mail { text: Some("x".repeat(MAIL_BYTES_MAX)), ..Mail::default() };
         let asked = Spamd::at("127.0.0.1:1").ask(&mail, Timestamp::from_millis(0)).await;
         assert!(matches!(asked, Err(Fault::TooLarge)));
@@ -299,7 +294,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_answer_is_read_or_refused(at in 0..ANSWER.len(), junk in "[\\PC\r\n]{0,40}") {
+        fn any_answer_is_parsed_or_refused(at in 0..ANSWER.len(), junk in "[\\PC\r\n]{0,40}") {
             let cut: String = ANSWER.chars().take(at).chain(junk.chars()).collect();
             let _ = report(cut.as_bytes());
             let _ = report(junk.as_bytes());

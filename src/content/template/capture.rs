@@ -1,4 +1,4 @@
-//! `{% capture name %}…{% endcapture %}`, whose content is bounded while it is made.
+//! `{% capture name %}…{% endcapture %}`, whose output is limited while it is written.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Escaping output by where it stands, as a last filter that no template can leave out.
+//! Escapes output by its context in the document, with a final filter that no template can omit.
 
 use std::fmt::{self, Write as _};
 
@@ -9,16 +9,16 @@ use liquid_core::{
 
 use super::{
     Form,
-    place::{Place, Reader},
-    scan::{Kind, Scan, bare},
+    output_context::{OutputContext, Reader},
+    scan::{PieceKind, Scan, bare},
 };
 
-/// Schemes an address may have.
+/// Allowed schemes of an address.
 const SCHEMES: &[&str] = &["http", "https", "mailto", "tel", "sms"];
-/// What stands for an address that may not be followed.
+/// Replaces an address with another scheme.
 const NO_ADDRESS: &str = "#";
 
-impl Place {
+impl OutputContext {
     const ALL: [Self; 9] = [
         Self::Text,
         Self::Bare,
@@ -31,7 +31,7 @@ impl Place {
         Self::Json,
     ];
 
-    /// The filter's name; with two underscores, so that no template means it by accident.
+    /// The filter's name; the underscores keep templates from using it by accident.
     fn filter(self) -> &'static str {
         match self {
             Self::Text => "__text",
@@ -63,18 +63,18 @@ impl Place {
 
 /// Adds the filters to the language.
 pub(super) fn register(language: &mut Language) {
-    for place in Place::ALL {
-        language.filters.register(place.filter().to_owned(), Escape(place).into());
+    for context in OutputContext::ALL {
+        language.filters.register(context.filter().to_owned(), Escape(context).into());
     }
 }
 
-/// Knows where the next output stands.
+/// Tracks the context of the next output.
 enum Around {
     Html(Box<Reader>),
-    /// In an address: what it is so far.
+    /// In an address: its text so far.
     Url(String),
-    /// In the same place everywhere.
-    Same(Place),
+    /// The same context everywhere.
+    Same(OutputContext),
 }
 
 impl Around {
@@ -82,9 +82,9 @@ impl Around {
         match form {
             Form::Html => Self::Html(Box::new(Reader::new())),
             Form::Url => Self::Url(String::new()),
-            Form::Query => Self::Same(Place::Query),
-            Form::Json => Self::Same(Place::Json),
-            Form::Text | Form::Header => Self::Same(Place::Text),
+            Form::Query => Self::Same(OutputContext::Query),
+            Form::Json => Self::Same(OutputContext::Json),
+            Form::Text | Form::Header => Self::Same(OutputContext::Text),
         }
     }
 
@@ -104,18 +104,18 @@ impl Around {
         }
     }
 
-    fn place(&self) -> Place {
+    fn context(&self) -> OutputContext {
         match self {
-            Self::Html(reader) => reader.place(),
-            Self::Url(before) if before.is_empty() => Place::Whole,
-            Self::Url(before) if before.contains(['?', '#']) => Place::Query,
-            Self::Url(_) => Place::Path,
-            Self::Same(place) => *place,
+            Self::Html(reader) => reader.context(),
+            Self::Url(before) if before.is_empty() => OutputContext::Whole,
+            Self::Url(before) if before.contains(['?', '#']) => OutputContext::Query,
+            Self::Url(_) => OutputContext::Path,
+            Self::Same(context) => *context,
         }
     }
 }
 
-/// The source with every output escaped by its place. Lines stay where they are.
+/// The source with an escape filter on every output. Line numbers do not change.
 pub(super) fn escaping(source: &str, scan: &Scan, form: Form) -> String {
     let mut escaped = String::with_capacity(source.len() * 2);
     let mut reader = Around::of(form);
@@ -123,12 +123,12 @@ pub(super) fn escaping(source: &str, scan: &Scan, form: Form) -> String {
     for piece in &scan.pieces {
         let inner = source.get(piece.range.clone()).unwrap_or_default();
         match piece.kind {
-            Kind::Text => reader.read(inner),
-            Kind::Tag => {}
-            Kind::Output => {
-                let at = piece.range.start + insertion(inner, reader.place());
+            PieceKind::Text => reader.read(inner),
+            PieceKind::Tag => {}
+            PieceKind::Output => {
+                let at = piece.range.start + insertion(inner, reader.context());
                 escaped.push_str(source.get(copied..at).unwrap_or_default());
-                if let Some(filter) = needed(inner, reader.place()) {
+                if let Some(filter) = needed(inner, reader.context()) {
                     let _ = write!(escaped, " | {filter} ");
                 }
                 copied = at;
@@ -140,32 +140,32 @@ pub(super) fn escaping(source: &str, scan: &Scan, form: Form) -> String {
     escaped
 }
 
-/// Where in the markup the filter goes: at its end, but before a filter that makes line breaks of HTML.
-fn insertion(inner: &str, place: Place) -> usize {
+/// Where in the markup the filter goes: at its end, but before a filter that converts line breaks to HTML.
+fn insertion(inner: &str, context: OutputContext) -> usize {
     let end = inner.strip_suffix('-').unwrap_or(inner).trim_end().len();
     let chain = inner.get(..end).unwrap_or_default();
     match last_filter(chain) {
-        Some((at, "newline_to_br")) if place == Place::Text => {
+        Some((at, "newline_to_br")) if context == OutputContext::Text => {
             chain.get(..at).unwrap_or_default().trim_end().len()
         }
         _ => end,
     }
 }
 
-/// The filter that is missing; none where the template has escaped for this very place itself.
-fn needed(inner: &str, place: Place) -> Option<&'static str> {
-    let chain = inner.get(..insertion(inner, place)).unwrap_or_default();
+/// The missing filter; none if the template escapes for this context itself.
+fn needed(inner: &str, context: OutputContext) -> Option<&'static str> {
+    let chain = inner.get(..insertion(inner, context)).unwrap_or_default();
     let own = last_filter(chain).map(|(_, name)| name);
     // Percent signs and letters are safe in every part of an address.
     let escaped = matches!(
-        (own, place),
-        (Some("escape" | "escape_once"), Place::Text)
-            | (Some("url_encode"), Place::Path | Place::Query)
+        (own, context),
+        (Some("escape" | "escape_once"), OutputContext::Text)
+            | (Some("url_encode"), OutputContext::Path | OutputContext::Query)
     );
-    (!escaped && !bare(chain).is_empty()).then(|| place.filter())
+    (!escaped && !bare(chain).is_empty()).then(|| context.filter())
 }
 
-/// The last filter of a chain, and where its bar is.
+/// The last filter of a chain, and the position of its bar.
 fn last_filter(chain: &str) -> Option<(usize, &str)> {
     let mut quote = None;
     let mut bar = None;
@@ -183,7 +183,7 @@ fn last_filter(chain: &str) -> Option<(usize, &str)> {
     Some((at, name))
 }
 
-/// Text as it is written in HTML; without quotes around it, more letters end it.
+/// Text with entities; without quotes around the value more characters end it.
 fn entities(text: &str, bare: bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -206,7 +206,7 @@ fn entities(text: &str, bare: bool) -> String {
     escaped
 }
 
-/// An address of a known scheme, or one relative to the page.
+/// An address with an allowed scheme, or a relative one.
 fn address(text: &str) -> String {
     let text = text.trim();
     let head = text.split(['/', '?', '#']).next().unwrap_or_default();
@@ -217,7 +217,7 @@ fn address(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            // Browsers drop these, and could find another scheme behind them.
+            // Browsers drop control characters, and could find another scheme behind them.
             _ if letter.is_control() => {}
             '"' | '<' | '>' | '`' | '\'' | ' ' | '\\' => {
                 let _ = write!(escaped, "%{:02X}", u32::from(letter));
@@ -229,7 +229,7 @@ fn address(text: &str) -> String {
     escaped
 }
 
-/// An address that is all of a field: as it is, but for what no address has.
+/// An address that fills a field: unchanged except for characters that no address has.
 fn whole(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.trim().chars() {
@@ -244,7 +244,7 @@ fn whole(text: &str) -> String {
     escaped
 }
 
-/// Text as it stands between the quotes of a JSON string (RFC 8259 7); numbers stay what they are.
+/// Text inside a JSON string (RFC 8259 7); numbers stay numbers.
 fn in_quotes(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -278,9 +278,9 @@ fn only(text: &str, kept: &str) -> String {
     text.chars().filter(|letter| letter.is_alphanumeric() || kept.contains(*letter)).collect()
 }
 
-/// The filter of a place.
+/// The filter of a context.
 #[derive(Debug, Clone, Copy)]
-struct Escape(Place);
+struct Escape(OutputContext);
 
 impl FilterReflection for Escape {
     fn name(&self) -> &str {
@@ -288,7 +288,7 @@ impl FilterReflection for Escape {
     }
 
     fn description(&self) -> &'static str {
-        "escapes for its place"
+        "escapes for its context"
     }
 
     fn positional_parameters(&self) -> &'static [ParameterReflection] {

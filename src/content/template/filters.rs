@@ -1,4 +1,4 @@
-//! The library's filters, each behind a measure of what it would make.
+//! The library's filters, each with a size limit on its result.
 
 use std::fmt;
 
@@ -11,29 +11,28 @@ use liquid_lib::stdlib;
 
 use super::{RenderFault, VALUE_BYTES_MAX, meter};
 
-/// What a small value counts, in bytes: about what it takes in memory.
+/// Approximate memory of a small value in bytes.
 const SMALL_VALUE_BYTES: usize = 32;
-/// Elements `uniq` compares: it compares all with all.
+/// Most elements for `uniq`, which compares all pairs.
 const UNIQ_ELEMENTS_MAX: usize = 1_000;
 /// Digits of a width in a format of `date`.
 const DATE_WIDTH_DIGITS_MAX: usize = 2;
 
-/// How large the result of a filter can be.
+/// How the size of a filter's result depends on its arguments.
 #[derive(Debug, Clone, Copy)]
 enum Growth {
-    /// At most a few times the input and the arguments together.
+    /// At most a small multiple of the input and the arguments together.
     Sum,
     /// The second argument for every occurrence of the first.
     Replace,
     /// The argument between all elements.
     Join,
-    /// As wide as the format says.
+    /// As wide as the format demands.
     Date,
-    /// Compares all elements with all.
+    /// Compares all pairs of elements.
     Uniq,
 }
 
-/// Adds the filters to the language.
 pub(super) fn register(language: &mut Language) {
     for filter in [
         stdlib::Abs.into(),
@@ -94,7 +93,7 @@ fn bounded(language: &mut Language, inner: Box<dyn ParseFilter>, growth: Growth)
     language.filters.register(name, Bounded { inner, growth }.into());
 }
 
-/// The size of a value, about as much as it takes in memory.
+/// The approximate memory of a value.
 pub(super) fn size_of(value: &dyn ValueView) -> usize {
     if let Some(array) = value.as_array() {
         array.values().map(size_of).fold(SMALL_VALUE_BYTES, usize::saturating_add)
@@ -147,14 +146,14 @@ impl fmt::Display for BoundedCall {
 impl Filter for BoundedCall {
     fn evaluate(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> Result<Value> {
         meter::of(runtime).check()?;
-        if self.foreseen(input, runtime)? > VALUE_BYTES_MAX {
+        if self.estimated(input, runtime)? > VALUE_BYTES_MAX {
             return Err(meter::of(runtime).stop(RenderFault::Value));
         }
         let moment = matches!(self.growth, Growth::Date).then(|| moment_of(input)).flatten();
         let input = moment.as_ref().map_or(input, |moment| moment as &dyn ValueView);
         let made = match self.inner.evaluate(input, runtime) {
             Ok(made) => made,
-            // What is not there has no sum and no first element.
+            // A missing value has no sum and no first element.
             Err(_) if input.is_nil() => Value::Nil,
             Err(error) => return Err(error),
         };
@@ -165,15 +164,15 @@ impl Filter for BoundedCall {
     }
 }
 
-/// A moment in the words the library reads: of ISO 8601 it knows less than callers write.
+/// A date in a form that the library parses: it supports less of ISO 8601 than callers use.
 fn moment_of(input: &dyn ValueView) -> Option<Value> {
     let moment = Timestamp::parse(&input.to_kstr()).ok()?;
     Some(Value::scalar(moment.utc().format("%Y-%m-%d %H:%M:%S +0000").to_string()))
 }
 
 impl BoundedCall {
-    /// The size of the result before it is made, or of what making it takes.
-    fn foreseen(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> Result<usize> {
+    /// The size of the result before it is computed, or the cost of computing it.
+    fn estimated(&self, input: &dyn ValueView, runtime: &dyn Runtime) -> Result<usize> {
         let own = size_of(input);
         let argument = |index: usize| -> Result<Option<String>> {
             let given = self.arguments.get(index).map(|given| given.evaluate(runtime));

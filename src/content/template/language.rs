@@ -1,4 +1,4 @@
-//! The tags and filters there are, and how the library's complaints read.
+//! The supported tags and filters, and the translation of the library's errors.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -35,14 +35,14 @@ fn language() -> Language {
     language
 }
 
-/// What a source was read into.
+/// A parsed source.
 pub(super) type Renderables = Vec<Box<dyn Renderable>>;
 
-/// Reads a source that has been scanned.
+/// Parses a source that has been scanned.
 pub(super) fn parse(source: &str, scan: &Scan) -> Result<Renderables, SyntaxFault> {
     let parsed = catch_unwind(AssertUnwindSafe(|| parser::parse(source, &LANGUAGE)));
     parsed.map_or_else(
-        // The library's only panic on a source that the grammar takes.
+        // The library's only panic on a source that the grammar accepts.
         |_| {
             let at = scan.first_number_too_large(source).unwrap_or_default();
             Err(SyntaxFault::at(source, at, "a number is too large".to_owned()))
@@ -51,20 +51,20 @@ pub(super) fn parse(source: &str, scan: &Scan) -> Result<Renderables, SyntaxFaul
     )
 }
 
-/// The library draws a picture: ` --> line:column`, the line itself, and ` = what is wrong`. Of a filter it
-/// only says the name, so its place is looked for.
+/// The library's error is a drawing: ` --> line:column`, the line itself, and ` = problem`. For a filter it
+/// names only the filter, so its position is searched.
 fn fault_of(source: &str, scan: &Scan, error: &Error) -> SyntaxFault {
     let text = error.to_string();
     let named = |key: &str| {
         text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::to_owned)
     };
     let unknown = named("requested filter=");
-    let said = named("= ").unwrap_or_else(|| first_line(error));
+    let message = named("= ").unwrap_or_else(|| first_line(error));
     let problem = match unknown.clone().or_else(|| named("requested=")) {
-        Some(name) => format!("{}: {name}", said.trim().trim_end_matches('.')),
-        None => said.trim().trim_end_matches('.').to_owned(),
+        Some(name) => format!("{}: {name}", message.trim().trim_end_matches('.')),
+        None => message.trim().trim_end_matches('.').to_owned(),
     };
-    // Inside of tags it does not even say the name.
+    // Inside tags it does not even name the filter.
     if problem.ends_with("expected FilterChain")
         && let Some((at, name)) = scan.filters(source).find(|(_, name)| !is_filter(name))
     {
@@ -82,14 +82,14 @@ fn is_filter(name: &str) -> bool {
     LANGUAGE.filters.get(name).is_some()
 }
 
-/// The place in the picture.
+/// The position in the drawing.
 fn drawn(text: &str) -> Option<(usize, usize)> {
     let (_, place) = text.split_once("--> ")?;
     let (line, column) = place.lines().next()?.trim().split_once(':')?;
     Some((line.parse().ok()?, column.parse().ok()?))
 }
 
-/// What is wrong, without the values it happened to.
+/// The problem without the values involved.
 pub(super) fn first_line(error: &Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();

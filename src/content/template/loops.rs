@@ -1,5 +1,5 @@
-//! `{% for %}` and `{% tablerow %}`: taken item by item, so that a range costs its turns and not its
-//! length, and every turn is counted.
+//! `{% for %}` and `{% tablerow %}`, evaluated item by item, so that a range costs its iterations and not its
+//! length, and every iteration is counted.
 
 use std::io::Write;
 
@@ -14,7 +14,6 @@ use liquid_lib::stdlib::{Range, RangeExpression};
 
 use super::{meter, runtime::Scope};
 
-/// One of the two blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loop {
     For,
@@ -127,7 +126,7 @@ struct Looped {
     otherwise: Option<Template>,
 }
 
-/// What a loop goes through, without writing it all out.
+/// The items of a loop, without materialising a range.
 enum Items {
     Of(Vec<Value>),
     Between { first: i64, len: u64 },
@@ -164,7 +163,7 @@ impl Items {
     }
 }
 
-/// The items of a value: an object's are pairs, a text is one, nothing else has any.
+/// The items of a value: an object's are pairs, a text is one, others have none.
 fn listed(value: &dyn ValueView) -> Vec<Value> {
     if value.is_nil() {
         Vec::new()
@@ -182,7 +181,7 @@ fn listed(value: &dyn ValueView) -> Vec<Value> {
     }
 }
 
-/// The whole number of an attribute; below nothing is nothing.
+/// The whole number of an attribute; negative numbers count as 0.
 fn whole(attribute: Option<&Expression>, runtime: &dyn Runtime) -> Result<Option<u64>> {
     let Some(attribute) = attribute else { return Ok(None) };
     let value = attribute.evaluate(runtime)?;
@@ -210,7 +209,7 @@ impl Renderable for Looped {
         let outer =
             runtime.try_get(&[Scalar::new("forloop")]).map(liquid_core::ValueCow::into_owned);
         for turn in 0..len {
-            meter::of(runtime).turn()?;
+            meter::of(runtime).iteration()?;
             let index = if self.reversed { offset + len - 1 - turn } else { offset + turn };
             let mut locals = Object::new();
             locals.insert(self.name.clone(), items.at(index));
@@ -259,7 +258,7 @@ impl Looped {
     }
 }
 
-/// How far a loop is, as `forloop` says it.
+/// The progress of a loop: `forloop`.
 fn progress_of(turn: u64, len: u64) -> Object {
     let mut progress = Object::new();
     let number = |number: u64| Value::scalar(i64::try_from(number).unwrap_or(i64::MAX));
@@ -277,7 +276,7 @@ fn progress_of(turn: u64, len: u64) -> Object {
     progress
 }
 
-/// How far a table is, as `tablerowloop` says it.
+/// The progress of a table: `tablerowloop`.
 fn cell_of(turn: u64, len: u64, cols: u64) -> Object {
     let mut progress = progress_of(turn, len);
     let col = i64::try_from(turn % cols).unwrap_or(i64::MAX);

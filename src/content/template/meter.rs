@@ -1,4 +1,4 @@
-//! What a rendering has used up, and the writer that stops.
+//! The resource usage of a rendering, and the writer that enforces its limit.
 
 use std::{
     io::{self, Write},
@@ -7,13 +7,13 @@ use std::{
 
 use liquid_core::{Error, Result, Runtime};
 
-use super::{KEPT_BYTES_MAX, RenderFault, TURNS_MAX};
+use super::{KEPT_BYTES_MAX, RenderFault, ITERATIONS_MAX};
 
-/// What one rendering has used. Lives in the runtime's registers, where loops and filters find it.
+/// The usage of one rendering. It lives in the runtime's registers, where loops and filters find it.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     deadline: Option<Instant>,
-    turns: u64,
+    iterations: u64,
     kept_bytes: usize,
     fault: Option<RenderFault>,
 }
@@ -23,19 +23,19 @@ impl Meter {
         Self { deadline: Instant::now().checked_add(time), ..Self::default() }
     }
 
-    /// The limit that was reached first.
+    /// The first limit that was reached.
     pub(super) fn fault(&self) -> Option<RenderFault> {
         self.fault.clone()
     }
 
-    /// Notes that a limit was reached; the error stops the rendering.
+    /// Records that a limit was reached; the error stops the rendering.
     pub(super) fn stop(&mut self, fault: RenderFault) -> Error {
         let error = Error::with_msg(fault.to_string());
         self.fault.get_or_insert(fault);
         error
     }
 
-    /// Whether the rendering may go on.
+    /// Whether the rendering may continue.
     pub(super) fn check(&mut self) -> Result<()> {
         if self.fault.is_some() {
             return Err(Error::with_msg("stopped"));
@@ -46,13 +46,13 @@ impl Meter {
         Ok(())
     }
 
-    /// Takes one turn of a loop.
-    pub(super) fn turn(&mut self) -> Result<()> {
-        self.turns += 1;
-        if self.turns > TURNS_MAX { Err(self.stop(RenderFault::Turns)) } else { self.check() }
+    /// Counts an iteration of a loop.
+    pub(super) fn iteration(&mut self) -> Result<()> {
+        self.iterations += 1;
+        if self.iterations > ITERATIONS_MAX { Err(self.stop(RenderFault::Iterations)) } else { self.check() }
     }
 
-    /// Keeps a value. The next step stops when it was too much.
+    /// Counts a stored value. The next step stops if it was too large.
     pub(super) fn keep(&mut self, bytes: usize) -> Result<()> {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes);
         if self.kept_bytes > KEPT_BYTES_MAX {
@@ -61,18 +61,17 @@ impl Meter {
         Ok(())
     }
 
-    /// Bytes that may still be kept.
+    /// Bytes that may still be stored.
     pub(super) fn room(&self) -> usize {
         KEPT_BYTES_MAX.saturating_sub(self.kept_bytes)
     }
 }
 
-/// The meter of a rendering.
 pub(super) fn of(runtime: &dyn Runtime) -> std::cell::RefMut<'_, Meter> {
     runtime.registers().get_mut::<Meter>()
 }
 
-/// A buffer that fails instead of growing past its limit.
+/// A buffer that fails instead of growing beyond its limit.
 #[derive(Debug)]
 pub(super) struct Output {
     bytes: Vec<u8>,
@@ -85,7 +84,7 @@ impl Output {
         Self { bytes: Vec::new(), limit, over: false }
     }
 
-    /// Whether more was written than it takes.
+    /// Whether the limit was exceeded.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }

@@ -1,11 +1,12 @@
-//! Liquid, the language of message and page templates, within limits that no template can leave.
+//! Liquid, the language of message and page templates, within limits that templates cannot exceed.
 //!
-//! The language is Shopify's as marketers know it; four things differ from the library that parses it:
+//! The language is Shopify's; four things differ from the library that parses it:
 //!
-//! - What is not there is empty: an unknown variable, a field of one, a null. Nothing fails for its absence.
-//! - Output is escaped by where it stands (see [`Form`]); a template cannot forget to.
-//! - Size of source, depth, turns of loops, memory and time are bounded (the constants below).
-//! - No template includes another, and none reaches a file or a network.
+//! - Missing values are empty: an unknown variable, a field of one, a null. Nothing fails because a value is
+//!   missing.
+//! - Output is escaped by its context (see [`Form`]); a template cannot forget to.
+//! - Size of source, depth, iterations of loops, memory and time are limited (the constants below).
+//! - Templates cannot include each other, and have no access to files or the network.
 
 mod capture;
 mod escape;
@@ -13,7 +14,7 @@ mod filters;
 mod language;
 mod loops;
 mod meter;
-mod place;
+mod output_context;
 mod runtime;
 mod scan;
 
@@ -36,73 +37,72 @@ pub const SOURCE_BYTES_MAX: usize = 256 << 10;
 /// Bytes between `{{` and `}}`, or `{%` and `%}`.
 pub const MARKUP_BYTES_MAX: usize = 4 << 10;
 pub const NESTING_MAX: usize = 32;
-/// Turns of all loops of one rendering together.
-pub const TURNS_MAX: u64 = 10_000;
-/// Bytes of one value that a filter makes, small values counting 32.
+/// Iterations of all loops of one rendering together.
+pub const ITERATIONS_MAX: u64 = 10_000;
+/// Bytes of one value that a filter creates; a small value counts as 32.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
-/// Bytes of all values kept by `assign` and `capture` in one rendering.
+/// Bytes of all values stored by `assign` and `capture` in one rendering.
 pub const KEPT_BYTES_MAX: usize = 4 << 20;
-/// Time of one rendering.
+/// Timeout of one rendering.
 pub const RENDER_MAX: Duration = Duration::from_secs(1);
 
-/// What a template makes, which decides how its output is escaped.
+/// The kind of a template's output, which determines the escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// HTML: text and attributes as entities, addresses checked and percent-encoded, styles reduced to
-    /// what cannot end them.
+    /// HTML: text and attributes with entities, addresses checked and percent-encoded, styles restricted to
+    /// characters that cannot end them.
     Html,
-    /// Text for a person: as it is.
+    /// Plain text, without escaping.
     Text,
-    /// One line of a message's head: line ends in it are a fault.
+    /// A line of a message's header: line breaks are a fault.
     Header,
-    /// An address by itself: output is percent-encoded by its place, unless it is where the address
-    /// begins. One line.
+    /// An address by itself: output is percent-encoded by its context, unless the address begins with it. One
+    /// line.
     Url,
-    /// The text of a form (`application/x-www-form-urlencoded`): output is percent-encoded.
+    /// Form data (`application/x-www-form-urlencoded`): output is percent-encoded.
     Query,
-    /// JSON: output is escaped as inside of a string.
+    /// JSON: output is escaped as inside a string.
     Json,
 }
 
-/// Why a source is no template.
+/// A syntax error of a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} (line {line}, column {column})")]
 pub struct SyntaxFault {
     /// The line, counted from 1.
     pub line: usize,
-    /// The column in that line, counted in characters from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong there.
     pub problem: String,
 }
 
-/// Why a template gave no output.
+/// Why a rendering failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderFault {
-    /// It wrote more than it may.
+    /// The output was too large.
     #[error("the template writes more than {0} bytes")]
     Output(usize),
-    /// Its loops turned too often.
-    #[error("the template's loops turn more than {TURNS_MAX} times")]
-    Turns,
-    /// A filter made too large a value.
+    /// Its loops had too many iterations.
+    #[error("the template's loops turn more than {ITERATIONS_MAX} times")]
+    Iterations,
+    /// A filter's result was too large.
     #[error("the template makes a value of more than {VALUE_BYTES_MAX} bytes")]
     Value,
-    /// It kept too much.
+    /// Stored values were too large.
     #[error("the template keeps more than {KEPT_BYTES_MAX} bytes")]
     Kept,
-    /// It took too long.
+    /// It exceeded its timeout.
     #[error("the template takes longer than {} s", RENDER_MAX.as_secs())]
     Time,
-    /// A line end in a header.
+    /// A line break in a header.
     #[error("the template puts a line end into a header")]
     LineEnd,
-    /// A filter cannot do what it is asked for.
+    /// A filter refused its input.
     #[error("{0}")]
     Filter(String),
 }
 
-/// A template, ready to render as often as needed.
+/// A parsed template, which can be rendered repeatedly.
 #[derive(Debug)]
 pub struct Template {
     parsed: Parsed,
@@ -119,29 +119,29 @@ impl SyntaxFault {
     }
 }
 
-/// Judges a source without making anything of it: for texts that are kept and rendered later.
+/// Checks a source that is stored and rendered later.
 ///
 /// # Errors
-/// The first thing that is wrong with it, and where.
+/// The first syntax error.
 pub fn check(source: &str) -> Result<(), SyntaxFault> {
     // Most texts have no markup, and the parser is not cheap.
     if has_markup(source) { written(source).map(drop) } else { fits(source) }
 }
 
-/// The source with `stand_in` in the place of every output, and without tags and comments: for who looks
-/// at the text around them. What is no template stays as it is.
+/// The source with `stand_in` for every output, and without tags and comments, for checks of the text around
+/// them. An invalid template stays unchanged.
 pub fn blanked(source: &str, stand_in: &str) -> String {
     let Ok(scan) = Scan::of(source) else { return source.to_owned() };
     let shown = scan.pieces.iter().filter(|piece| !piece.hidden);
     let texts = shown.map(|piece| match piece.kind {
-        scan::Kind::Text => source.get(piece.range.clone()).unwrap_or_default(),
-        scan::Kind::Output => stand_in,
-        scan::Kind::Tag => "",
+        scan::PieceKind::Text => source.get(piece.range.clone()).unwrap_or_default(),
+        scan::PieceKind::Output => stand_in,
+        scan::PieceKind::Tag => "",
     });
     texts.collect()
 }
 
-/// Whether a text has markup at all, or what looks like its beginning.
+/// Whether a text has markup, or a beginning of it.
 pub fn has_markup(source: &str) -> bool {
     source.contains("{{") || source.contains("{%")
 }
@@ -154,7 +154,7 @@ fn fits(source: &str) -> Result<(), SyntaxFault> {
     Ok(())
 }
 
-/// Reads a source as it was written.
+/// Parses a source without escape filters.
 fn written(source: &str) -> Result<(Scan, language::Renderables), SyntaxFault> {
     fits(source)?;
     let scan = Scan::of(source)?;
@@ -163,12 +163,12 @@ fn written(source: &str) -> Result<(Scan, language::Renderables), SyntaxFault> {
 }
 
 impl Template {
-    /// Reads a source.
+    /// Parses a source.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, and where.
+    /// The first syntax error.
     pub fn parse(source: &str, form: Form) -> Result<Self, SyntaxFault> {
-        // The source as it was written goes first: complaints are about that one.
+        // The original source goes first, since errors must refer to it.
         let (scan, as_written) = written(source)?;
         let parsed = match form {
             Form::Html | Form::Url | Form::Query | Form::Json => {
@@ -180,10 +180,10 @@ impl Template {
     }
 
     /// Renders with these variables into at most `output_bytes_max` bytes. Blocks the thread for up to
-    /// [`RENDER_MAX`]: run it where that is allowed.
+    /// [`RENDER_MAX`].
     ///
     /// # Errors
-    /// A limit that was reached, or a filter that was asked for what it cannot do.
+    /// A limit that was reached, or a filter that refused its input.
     pub fn render(&self, globals: &Object, output_bytes_max: usize) -> Result<String, RenderFault> {
         let frame = runtime::Frame::new(globals, Meter::starting(RENDER_MAX));
         let mut output = meter::Output::new(output_bytes_max);
@@ -210,7 +210,7 @@ impl Template {
     }
 }
 
-/// Whether the source writes the variable `name` somewhere, bare: `{{ name }}`, the space free.
+/// Whether the source outputs the plain variable `name`: `{{ name }}`, with or without spaces.
 pub fn writes(source: &str, name: &str) -> bool {
     Scan::of(source).is_ok_and(|scan| scan.writes(source, name))
 }

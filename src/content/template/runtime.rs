@@ -1,4 +1,4 @@
-//! The variables of a rendering: the caller's, the template's own, and what is not there.
+//! The variables of a rendering: the caller's, the template's own, and missing ones.
 
 use std::{cell::RefCell, collections::BTreeSet, fmt, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
     meter::{self, Meter},
 };
 
-/// The outermost variables of one rendering.
+/// The global variables of one rendering.
 pub(super) struct Frame<'g> {
     globals: &'g Object,
     assigned: RefCell<Object>,
@@ -29,7 +29,6 @@ impl fmt::Debug for Frame<'_> {
 }
 
 impl<'g> Frame<'g> {
-    /// A rendering with these variables.
     pub(super) fn new(globals: &'g Object, meter: Meter) -> Self {
         let registers = Registers::default();
         *registers.get_mut::<Meter>() = meter;
@@ -65,7 +64,7 @@ impl OwnedOrMissing for ValueCow<'_> {
     }
 }
 
-/// What is at a path, or what is not there.
+/// The value at a path, or a missing value.
 fn lenient<'v>(root: &'v dyn ValueView, path: &[ScalarCow<'_>]) -> ValueCow<'v> {
     match try_find(root, path) {
         Some(found) if !found.is_nil() => found,
@@ -73,7 +72,7 @@ fn lenient<'v>(root: &'v dyn ValueView, path: &[ScalarCow<'_>]) -> ValueCow<'v> 
     }
 }
 
-/// One value under a name inside a loop, and how far the loop is.
+/// The loop variable and the progress of the loop.
 #[derive(Debug)]
 pub(super) struct Scope<'r> {
     parent: Parent<'r>,
@@ -89,7 +88,7 @@ impl fmt::Debug for Parent<'_> {
 }
 
 impl<'r> Scope<'r> {
-    /// Variables that hide those of `parent`.
+    /// Variables that shadow those of `parent`.
     pub(super) fn new(parent: &'r dyn Runtime, locals: Object) -> Self {
         Self { parent: Parent(parent), locals }
     }
@@ -158,7 +157,7 @@ impl Runtime for Frame<'_> {
     }
 
     fn set_global(&self, name: KString, value: Value) -> Option<Value> {
-        // There is no way to fail here; the next look at a variable will.
+        // This function cannot fail; the next access to a variable will.
         if meter::of(self).keep(size_of(&value)).is_err() {
             return None;
         }
@@ -178,7 +177,7 @@ impl Runtime for Frame<'_> {
     }
 }
 
-/// No template includes another.
+/// Templates cannot include each other.
 #[derive(Debug)]
 struct NoPartials;
 
@@ -200,8 +199,8 @@ impl PartialStore for NoPartials {
     }
 }
 
-/// What is not there: nil in every way, but to filters and `contains` an empty text, so that they do
-/// with it what marketers expect instead of failing.
+/// A missing value: nil, except that filters and `contains` see an empty text, so that they have the expected
+/// result instead of failing.
 #[derive(Debug)]
 struct Missing;
 

@@ -1,53 +1,52 @@
-//! Where markup begins and ends in a source, found before the parser gets to see it: depth and length are
-//! bounded here, and escaping needs to know what is output and what is text around it.
+//! Splits a source into text and markup before it is parsed: depth and length are limited here, and escaping
+//! needs to distinguish output from the text around it.
 
 use std::ops::Range;
 
 use super::{MARKUP_BYTES_MAX, NESTING_MAX, SyntaxFault};
 
-/// Brackets inside brackets of one markup.
+/// Nested brackets in one markup.
 const BRACKETS_MAX: usize = 16;
 
-/// A stretch of a source.
+/// A part of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    pub(super) kind: Kind,
-    /// Where it is, in bytes; markup without its braces.
+    pub(super) kind: PieceKind,
+    /// Its position in bytes; markup without its braces.
     pub(super) range: Range<usize>,
     /// Whether it is inside a comment.
     pub(super) hidden: bool,
 }
 
-/// What a stretch of a source is.
+/// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Written as it is.
+pub(super) enum PieceKind {
+    /// Literal text.
     Text,
     Output,
     Tag,
 }
 
-/// A source in pieces.
+/// A source in parts.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) pieces: Vec<Piece>,
 }
 
 impl Scan {
-    /// Takes a source apart.
     pub(super) fn of(source: &str) -> Result<Self, SyntaxFault> {
         Scanner { source, at: 0, scan: Self::default(), nesting: 0, comments: 0 }.run()
     }
 
-    /// Whether the variable `name` is written somewhere outside of comments, bare.
+    /// Whether the variable `name` is output outside of comments, without filters.
     pub(super) fn writes(&self, source: &str, name: &str) -> bool {
         self.pieces.iter().any(|piece| {
             let inner = source.get(piece.range.clone()).unwrap_or_default();
-            piece.kind == Kind::Output && !piece.hidden && bare(inner) == name
+            piece.kind == PieceKind::Output && !piece.hidden && bare(inner) == name
         })
     }
 
-    /// Where the first call of this filter is written, its arguments included.
+    /// The position of the first call of this filter, including its arguments.
     pub(super) fn first_filter(&self, source: &str, call: &str) -> Option<usize> {
         let is_it = |at: usize, name: &str| {
             let written = source.get(at..).unwrap_or_default();
@@ -56,7 +55,7 @@ impl Scan {
         self.filters(source).find(|(at, name)| is_it(*at, name)).map(|(at, _)| at)
     }
 
-    /// Every name behind a bar, and where it is.
+    /// Every filter's name, and its position.
     pub(super) fn filters<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
         self.markup(source).flat_map(|(start, inner)| {
             inner.match_indices('|').map(move |(bar, _)| {
@@ -69,7 +68,7 @@ impl Scan {
         })
     }
 
-    /// Where the first whole number is that 64 bits do not hold.
+    /// The position of the first integer that exceeds 64 bits.
     pub(super) fn first_number_too_large(&self, source: &str) -> Option<usize> {
         let is_digit = |c: char| c.is_ascii_digit();
         self.markup(source).find_map(|(start, inner)| {
@@ -82,11 +81,11 @@ impl Scan {
         })
     }
 
-    /// The markup outside of comments, and where each begins.
+    /// The markup outside of comments, and its positions.
     fn markup<'s>(&self, source: &'s str) -> impl Iterator<Item = (usize, &'s str)> {
         self.pieces
             .iter()
-            .filter(|piece| piece.kind != Kind::Text && !piece.hidden)
+            .filter(|piece| piece.kind != PieceKind::Text && !piece.hidden)
             .map(|piece| (piece.range.start, source.get(piece.range.clone()).unwrap_or_default()))
     }
 }
@@ -114,7 +113,7 @@ impl<'s> Scanner<'s> {
                 let problem = format!("markup is longer than {MARKUP_BYTES_MAX} bytes");
                 return Err(self.fault(start, problem));
             }
-            self.push(Kind::Text, self.at..start);
+            self.push(PieceKind::Text, self.at..start);
             let range = inner_start..inner_start + len;
             let inner = self.source.get(range.clone()).unwrap_or_default();
             if brackets(inner) > BRACKETS_MAX {
@@ -122,11 +121,11 @@ impl<'s> Scanner<'s> {
             }
             self.push(kind, range);
             self.at = inner_start + len + 2;
-            if kind == Kind::Tag {
+            if kind == PieceKind::Tag {
                 self.tag(bare(inner), start)?;
             }
         }
-        self.push(Kind::Text, self.at..self.source.len());
+        self.push(PieceKind::Text, self.at..self.source.len());
         Ok(self.scan)
     }
 
@@ -138,18 +137,18 @@ impl<'s> Scanner<'s> {
         SyntaxFault::at(self.source, at, problem)
     }
 
-    fn push(&mut self, kind: Kind, range: Range<usize>) {
-        if kind != Kind::Text || !range.is_empty() {
+    fn push(&mut self, kind: PieceKind, range: Range<usize>) {
+        if kind != PieceKind::Text || !range.is_empty() {
             self.scan.pieces.push(Piece { kind, range, hidden: self.comments > 0 });
         }
     }
 
-    /// The next place where markup begins.
-    fn opening(&self) -> Option<(usize, Kind)> {
+    /// The next position where markup begins.
+    fn opening(&self) -> Option<(usize, PieceKind)> {
         let rest = self.rest(self.at);
         rest.match_indices('{').find_map(|(at, _)| match rest.as_bytes().get(at + 1) {
-            Some(b'{') => Some((self.at + at, Kind::Output)),
-            Some(b'%') => Some((self.at + at, Kind::Tag)),
+            Some(b'{') => Some((self.at + at, PieceKind::Output)),
+            Some(b'%') => Some((self.at + at, PieceKind::Tag)),
             _ => None,
         })
     }
@@ -160,7 +159,7 @@ impl<'s> Scanner<'s> {
         match name.unwrap_or_default() {
             "raw" => {
                 let end = end_of_raw(self.rest(self.at));
-                self.push(Kind::Text, self.at..self.at + end);
+                self.push(PieceKind::Text, self.at..self.at + end);
                 self.at += end;
             }
             "comment" => self.comments += 1,
@@ -181,9 +180,9 @@ impl<'s> Scanner<'s> {
     }
 }
 
-/// Bytes up to where markup ends, quoted texts skipped.
-fn closing(rest: &str, kind: Kind) -> Option<usize> {
-    let close: &[u8] = if kind == Kind::Output { b"}}" } else { b"%}" };
+/// Bytes up to the end of the markup; quoted texts are skipped.
+fn closing(rest: &str, kind: PieceKind) -> Option<usize> {
+    let close: &[u8] = if kind == PieceKind::Output { b"}}" } else { b"%}" };
     let bytes = rest.as_bytes();
     let (mut at, mut quote) = (0, None);
     while let Some(&byte) = bytes.get(at) {
@@ -198,7 +197,7 @@ fn closing(rest: &str, kind: Kind) -> Option<usize> {
     None
 }
 
-/// Bytes up to `{% endraw %}`; all of them where it is missing.
+/// Bytes up to `{% endraw %}`; the whole text if it is missing.
 fn end_of_raw(rest: &str) -> usize {
     let ends = |at: &usize| {
         let inner = rest.get(at + 2..).unwrap_or_default();
@@ -211,7 +210,7 @@ fn end_of_raw(rest: &str) -> usize {
     rest.match_indices("{%").map(|(at, _)| at).find(ends).unwrap_or(rest.len())
 }
 
-/// How deep brackets go, quotes aside: the parser follows them by recursion.
+/// The depth of nested brackets outside quotes: the parser follows them by recursion.
 fn brackets(inner: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in inner.bytes() {

@@ -1,4 +1,4 @@
-//! What the language does, what it refuses, and that nothing gets out of its limits.
+//! The language, its errors, and its limits.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn text(source: &str) -> String {
 }
 
 #[test]
-fn what_is_not_there_is_empty_and_nothing_fails_for_it() {
+fn missing_values_are_empty_and_nothing_fails() {
     for (source, expected) in [
         ("[{{ nope }}]", "[]"),
         ("[{{ user.nope.deeper.still }}]", "[]"),
@@ -65,7 +65,7 @@ fn what_is_not_there_is_empty_and_nothing_fails_for_it() {
 }
 
 #[test]
-fn the_language_does_what_marketers_know() {
+fn common_templates_render_as_expected() {
     for (source, expected) in [
         ("{{ 'a' | upcase }}{{ \"b}}c\" }}", "Ab}}c"),
         ("{%- if true -%} a {%- endif -%}", "a"),
@@ -111,7 +111,7 @@ fn the_language_does_what_marketers_know() {
 }
 
 #[test]
-fn output_is_escaped_by_where_it_stands() {
+fn output_is_escaped_by_its_context() {
     let attack = json!({"x": "\"'><script>alert(1)</script> &", "js": " JavaScript:alert(1)",
         "url": "https://example.test/a?b=c&d=\"e\"", "path": "a b/../c?d", "css": "red;}</style><script>",
         "bio": "<b>\nme", "control": "java\u{1}script:alert(1)", "relative": "/a/b"});
@@ -183,7 +183,7 @@ fn a_header_is_one_line() {
 }
 
 #[test]
-fn what_is_no_liquid_is_told_with_its_line_and_column() {
+fn syntax_errors_have_a_line_and_a_column() {
     for (source, line, column, word) in [
         ("a\n{{ b", 2, 4, "expected"),
         ("a\n\n  {% if x %}", 3, 13, "endif"),
@@ -212,7 +212,7 @@ fn what_is_no_liquid_is_told_with_its_line_and_column() {
     }
 }
 
-/// Renders a bomb: it has to end in time, with this fault.
+/// Renders a hostile template: it has to end in time, with this fault.
 fn bomb(source: &str, expected: &RenderFault) {
     let template = Template::parse(source, Form::Text).unwrap();
     let began = Instant::now();
@@ -227,10 +227,10 @@ fn bomb(source: &str, expected: &RenderFault) {
 }
 
 #[test]
-fn loops_are_bounded_by_their_turns_and_not_by_their_length() {
+fn loops_are_limited_by_iterations() {
     assert_eq!(text("{% for i in (1..5000000) limit:1 %}{{ i }}{% endfor %}"), "1");
     assert_eq!(text("{% for i in (1..9000000000000000000) limit:1 %}{{ i }}{% endfor %}"), "1");
-    let turns = format!("{{% for i in (1..{TURNS_MAX}) %}}{{% endfor %}}");
+    let turns = format!("{{% for i in (1..{ITERATIONS_MAX}) %}}{{% endfor %}}");
     assert_eq!(text(&turns), "");
     for source in [
         "{% for i in (1..10001) %}{% endfor %}",
@@ -239,7 +239,7 @@ fn loops_are_bounded_by_their_turns_and_not_by_their_length() {
         "{% for i in (1..101) %}{% for j in (1..100) %}{% endfor %}{% endfor %}",
         "{% tablerow i in (1..10001) %}{% endtablerow %}",
     ] {
-        bomb(source, &RenderFault::Turns);
+        bomb(source, &RenderFault::Iterations);
     }
 }
 
@@ -284,7 +284,7 @@ fn values_cannot_grow_without_end() {
 }
 
 #[test]
-fn wide_dates_and_large_numbers_are_faults_and_not_crashes() {
+fn wide_dates_and_large_numbers_are_faults() {
     let globals = Object::new();
     for source in [
         "{{ '2026-03-01' | date: '%9999999999d' }}",
@@ -307,7 +307,7 @@ fn wide_dates_and_large_numbers_are_faults_and_not_crashes() {
 
 #[test]
 fn time_is_bounded() {
-    // As many turns as there may be, each as slow as a filter can be.
+    // As many iterations as allowed, each with the slowest filter.
     let source = format!(
         "{{% assign a = s | truncate: 900, '' | split: '' %}}{{% for i in (1..9999) %}}{{% assign n = a | uniq | size %}}{}{{% endfor %}}",
         "{% if a == s %}{% endif %}{% assign m = a | sort | reverse | uniq | size %}".repeat(20),
@@ -339,7 +339,7 @@ fn sources_are_bounded() {
 }
 
 #[test]
-fn a_variable_is_written_when_it_stands_bare_outside_of_comments() {
+fn a_plain_variable_outside_of_comments_is_found() {
     for (source, expected) in [
         ("{{ slot }}", true),
         ("{{slot}}", true),
@@ -360,7 +360,7 @@ fn a_variable_is_written_when_it_stands_bare_outside_of_comments() {
 
 proptest! {
     #[test]
-    fn nothing_crashes_and_no_markup_of_a_value_gets_out(
+    fn rendering_never_panics_and_values_add_no_markup(
         pieces in proptest::collection::vec(
             prop_oneof![
                 "[ -~]{0,6}",
@@ -385,7 +385,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(source in "\\PC{0,200}") {
+    fn any_text_is_parsed_or_refused(source in "\\PC{0,200}") {
         if let Ok(template) = Template::parse(&source, Form::Html) {
             let _ = template.render(&Object::new(), ROOM);
         }

@@ -5,7 +5,7 @@ use campaigns::model::{
     settings::channel_config::ChannelConfig,
 };
 use content::{
-    spam::builtin::leads_out,
+    spam::builtin::offers_unsubscribe,
     template::{Form, Object},
 };
 use providers::model::EmailContent;
@@ -78,7 +78,7 @@ impl Email {
             track_opens: config.track_opens(),
             track_clicks: config.track_clicks(),
             list_unsubscribe: config.list_unsubscribe(),
-            leads_out: leads_out(html.map(String::as_str), text.map(String::as_str)),
+            leads_out: offers_unsubscribe(html.map(String::as_str), text.map(String::as_str)),
         })
     }
 

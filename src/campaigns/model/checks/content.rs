@@ -11,7 +11,7 @@ use std::{
 
 use content::{
     markup::{Link, Page},
-    spam::builtin::leads_out,
+    spam::builtin::offers_unsubscribe,
     template::{self, Form, Object, Template},
 };
 use serde_json::{Map, Value};
@@ -360,7 +360,7 @@ fn unsubscribe_present(definition: &Definition) -> Check {
     for variant in speaking(definition) {
         if let Some(Content::Email(email)) = variant.message.as_ref().map(|it| &it.content) {
             emails += 1;
-            if !leads_out(email.html.as_deref(), email.text.as_deref()) {
+            if !offers_unsubscribe(email.html.as_deref(), email.text.as_deref()) {
                 lacking.push(format!("variant {} has no link to unsubscribe", variant.id));
             }
         }

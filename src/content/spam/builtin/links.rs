@@ -1,4 +1,4 @@
-//! Where links lead, as far as their text tells.
+//! Checks of links by their text and address.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use crate::markup::Link;
 
-/// Hosts that hide where a link leads.
+/// URL shorteners, which hide the target.
 const SHORTENERS: &[&str] = &[
     "bit.ly",
     "bitly.com",
@@ -27,8 +27,8 @@ const SHORTENERS: &[&str] = &[
     "tinyurl.com",
     "v.gd",
 ];
-/// Top-level domains whose abuse is far beyond their share.
-const WARY_OF: &[&str] = &[
+/// Top-level domains with a disproportionate share of abuse.
+const ABUSED_DOMAINS: &[&str] = &[
     "accountants",
     "bid",
     "buzz",
@@ -64,7 +64,7 @@ const WARY_OF: &[&str] = &[
     "xyz",
     "zip",
 ];
-/// Providers whose addresses are people's: mail of many to many does not come from them.
+/// Free mail providers: bulk mail is not sent from their addresses.
 const FREE_MAIL: &[&str] = &[
     "aol.com",
     "gmail.com",
@@ -82,7 +82,7 @@ const FREE_MAIL: &[&str] = &[
     "yandex.ru",
 ];
 
-/// A link's address, where it is one of the web.
+/// A link's address, if it is a web address.
 pub(super) fn web(link: &Link) -> Option<Url> {
     Url::parse(link.href.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"))
 }
@@ -102,7 +102,7 @@ pub(super) fn is_raw_address(url: &Url) -> bool {
 
 pub(super) fn is_wary_domain(url: &Url) -> bool {
     let host = host(url);
-    host.rsplit_once('.').is_some_and(|(_, top)| WARY_OF.contains(&top))
+    host.rsplit_once('.').is_some_and(|(_, top)| ABUSED_DOMAINS.contains(&top))
 }
 
 pub(super) fn has_credentials(url: &Url) -> bool {
@@ -114,16 +114,16 @@ pub(super) fn is_free_mail(address: &str) -> bool {
     domain.is_some_and(|domain| FREE_MAIL.contains(&domain.trim().to_ascii_lowercase().as_str()))
 }
 
-/// Whether a link's text is an address that it does not lead to.
+/// Whether a link's text shows another address than its target.
 pub(super) fn is_mismatched(link: &Link) -> bool {
     let Some(url) = web(link) else { return false };
-    let Some(said) = said_host(&link.text) else { return false };
-    let (said, leads) = (owned(&said), owned(&host(&url)));
-    said != leads
+    let Some(displayed) = displayed_host(&link.text) else { return false };
+    let (displayed, actual) = (registrable(&displayed), registrable(&host(&url)));
+    displayed != actual
 }
 
-/// The host that a link's text names, where it is nothing but an address.
-fn said_host(text: &str) -> Option<String> {
+/// The host in a link's text, if the text is nothing but an address.
+fn displayed_host(text: &str) -> Option<String> {
     let text = text.trim();
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let bare = rest.unwrap_or(text);
@@ -136,14 +136,14 @@ fn said_host(text: &str) -> Option<String> {
         && labels.iter().all(is_label)
         && (top.len() >= 2 && top.chars().all(char::is_alphabetic)
             || name.parse::<IpAddr>().is_ok());
-    // `index.html` and the like are files; without a scheme only a plain name is taken for a host.
+    // `index.html` and the like are file names; without a scheme only a plain name counts as a host.
     let is_file = matches!(*top, "html" | "htm" | "pdf" | "php" | "js" | "png" | "jpg");
     (is_host && !text.contains(char::is_whitespace) && (rest.is_some() || !is_file))
         .then(|| name.strip_prefix("www.").map_or_else(|| name.clone(), str::to_owned))
 }
 
-/// The part of a host that somebody bought: its last two labels, three below `co.uk` and the like.
-fn owned(host: &str) -> String {
+/// The registrable part of a host: its last two labels, three below `co.uk` and the like.
+fn registrable(host: &str) -> String {
     let labels: Vec<&str> = host.rsplit('.').collect();
     let second = labels.get(1).copied().unwrap_or_default();
     let is_public = matches!(second, "co" | "com" | "org" | "net" | "gov" | "ac" | "edu")
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_leads_where_it_says_or_not() {
+    fn links_to_other_hosts_than_displayed_are_found() {
         for (href, text, mismatched) in [
             ("https://shop.test/a", "shop.test", false),
             ("https://www.shop.test/a", "https://shop.test/sale", false),

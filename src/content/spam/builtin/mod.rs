@@ -1,5 +1,5 @@
-//! Rules of our own: what makes the filters of mailbox providers wary, each rule with a score. They know
-//! the content alone; nothing is looked up.
+//! Built-in rules for properties that spam filters score, each with its points. They use the content only;
+//! nothing is looked up.
 //!
 //! Scores are in tenths, so that sums are exact.
 
@@ -15,17 +15,17 @@ pub use self::rules::leads_out;
 use super::{Engine, Mail, Report, RuleHit, THRESHOLD};
 use crate::markup::Page;
 
-/// A rule: pure, of the content alone.
+/// A rule, a pure function of the content.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     pub name: &'static str,
-    /// What it adds, in tenths of a point.
+    /// Its points, in tenths.
     pub tenths: i32,
     pub description: &'static str,
-    /// What would make it better.
+    /// How to avoid it.
     pub advice: &'static str,
-    /// Whether an email meets it.
-    meets: fn(&Seen) -> bool,
+    /// Whether an email matches.
+    matches: fn(&Seen) -> bool,
 }
 
 /// An email as the rules see it.
@@ -33,13 +33,13 @@ pub struct Rule {
 struct Seen<'m> {
     mail: &'m Mail,
     subject: String,
-    /// None where there is no HTML part, or none that can be read.
+    /// None if there is no HTML part, or if it cannot be parsed.
     page: Option<Page>,
-    /// Whether there is an HTML part that cannot be read.
+    /// Whether the HTML part cannot be parsed.
     is_unreadable: bool,
-    /// All text that is seen, of both parts.
+    /// The visible text of both parts.
     text: String,
-    /// The same in lower case, words parted by single spaces.
+    /// The same in lower case, with words separated by single spaces.
     lower: String,
 }
 
@@ -66,17 +66,17 @@ impl<'m> Seen<'m> {
     }
 }
 
-pub fn judge(mail: &Mail) -> Report {
+pub fn evaluate(mail: &Mail) -> Report {
     let seen = Seen::of(mail);
-    let met: Vec<&Rule> = RULES.iter().filter(|rule| (rule.meets)(&seen)).collect();
-    let score = points(met.iter().map(|rule| rule.tenths).sum());
-    let hits = met.iter().map(|rule| RuleHit {
+    let matched: Vec<&Rule> = RULES.iter().filter(|rule| (rule.matches)(&seen)).collect();
+    let score = points(matched.iter().map(|rule| rule.tenths).sum());
+    let hits = matched.iter().map(|rule| RuleHit {
         name: rule.name.to_owned(),
         score: points(rule.tenths),
         description: rule.description.to_owned(),
     });
     let mut report = Report::of(Engine::Builtin, score, THRESHOLD, hits.collect());
-    let mut advised: Vec<&Rule> = met.into_iter().filter(|rule| !rule.advice.is_empty()).collect();
+    let mut advised: Vec<&Rule> = matched.into_iter().filter(|rule| !rule.advice.is_empty()).collect();
     advised.sort_by_key(|rule| -rule.tenths);
     report.suggestions = advised.into_iter().map(|rule| rule.advice.to_owned()).collect();
     report

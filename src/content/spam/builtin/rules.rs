@@ -3,43 +3,42 @@
 use super::{Rule, Seen, links, words};
 use crate::markup::{Link, Page};
 
-/// Characters of a subject that inboxes still show in part.
+/// Inboxes display at most part of a longer subject.
 const SUBJECT_CHARS_MAX: usize = 150;
-/// Bytes of HTML beyond which Gmail cuts a message off.
+/// Gmail clips larger messages.
 const CLIPPED_BYTES: usize = 102 * 1024;
-/// Characters of text below which pictures alone speak.
+/// With less text the message consists of pictures only.
 const TEXT_CHARS_MIN: usize = 60;
-/// Characters of text that one picture should come with.
+/// Characters of text for each picture.
 const TEXT_CHARS_AN_IMAGE: usize = 120;
-/// Characters of hidden text that an inbox line needs: more is for filters.
+/// Characters of hidden text that a preview line needs; more is meant for filters.
 const HIDDEN_CHARS_MAX: usize = 400;
-/// Links of an ordinary newsletter.
 const LINKS_MAX: usize = 60;
-/// Words of a body from which a share of capitals is judged.
+/// Fewer words are too few for a share of capitals.
 const WORDS_MIN: usize = 20;
 
-/// All rules, by what they look at.
+/// All rules, grouped by what they examine.
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "SUBJECT_EMPTY",
         tenths: 18,
         description: "there is no subject",
         advice: "Give the email a subject.",
-        meets: |seen| seen.subject.trim().is_empty(),
+        matches: |seen| seen.subject.trim().is_empty(),
     },
     Rule {
         name: "SUBJECT_ALL_CAPS",
         tenths: 15,
         description: "the subject is written in capitals",
         advice: "Write the subject as a sentence, not in capitals.",
-        meets: |seen| words::shouts(&seen.subject),
+        matches: |seen| words::shouts(&seen.subject),
     },
     Rule {
         name: "SUBJECT_EXCLAMATION",
         tenths: 10,
         description: "the subject has a run of exclamation or question marks, or more than two",
         advice: "Use one exclamation mark in the subject at most.",
-        meets: |seen| {
+        matches: |seen| {
             let marks = |c: char| matches!(c, '!' | '?' | '！');
             let runs = ["!!", "?!", "!?", "??"].iter().any(|run| seen.subject.contains(run));
             runs || seen.subject.chars().filter(|c| marks(*c)).count() > 2
@@ -50,14 +49,14 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 14,
         description: "the subject has a phrase that unwanted mail is full of",
         advice: "Say in the subject what the email is about, without sales phrases.",
-        meets: |seen| words::phrases(&words::plain(&seen.subject)) > 0,
+        matches: |seen| words::phrases(&words::plain(&seen.subject)) > 0,
     },
     Rule {
         name: "SUBJECT_MONEY",
         tenths: 8,
         description: "the subject shows off money",
         advice: "Leave amounts and currency signs out of the subject.",
-        meets: |seen| {
+        matches: |seen| {
             seen.subject.contains("$$")
                 || seen.subject.contains("€€")
                 || has_large_sum(&seen.subject)
@@ -68,7 +67,7 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 12,
         description: "the subject pretends to be a reply",
         advice: "Begin the subject without Re: or Fwd:.",
-        meets: |seen| {
+        matches: |seen| {
             let subject = seen.subject.trim_start().to_lowercase();
             ["re:", "fw:", "fwd:", "aw:", "wg:"].iter().any(|start| subject.starts_with(start))
         },
@@ -78,21 +77,21 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 3,
         description: "the subject is longer than 150 characters",
         advice: "Shorten the subject to what an inbox shows: about 50 characters.",
-        meets: |seen| seen.subject.chars().count() > SUBJECT_CHARS_MAX,
+        matches: |seen| seen.subject.chars().count() > SUBJECT_CHARS_MAX,
     },
     Rule {
         name: "FROM_FREE_MAIL",
         tenths: 10,
         description: "the sender's address is one of a free mailbox provider",
         advice: "Send from an address of your own domain.",
-        meets: |seen| seen.mail.from.as_deref().is_some_and(links::is_free_mail),
+        matches: |seen| seen.mail.from.as_deref().is_some_and(links::is_free_mail),
     },
     Rule {
         name: "FROM_NAME_IS_ADDRESS",
         tenths: 10,
         description: "the sender's name is an address, and another than the sender's",
         advice: "Give the sender a name, not an address.",
-        meets: |seen| {
+        matches: |seen| {
             let name = seen.mail.from_name.as_deref().unwrap_or_default().trim().to_lowercase();
             let from = seen.mail.from.as_deref().unwrap_or_default().trim().to_lowercase();
             name.contains('@') && !from.contains(&name)
@@ -103,28 +102,28 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 20,
         description: "there is nothing to read or to see",
         advice: "Write something into the email.",
-        meets: |seen| seen.text.trim().is_empty() && !has_images(seen) && !seen.is_unreadable,
+        matches: |seen| seen.text.trim().is_empty() && !has_images(seen) && !seen.is_unreadable,
     },
     Rule {
         name: "BODY_SPAM_PHRASE",
         tenths: 8,
         description: "the text has a phrase that unwanted mail is full of",
         advice: "Replace sales phrases by what the offer is.",
-        meets: |seen| words::phrases(&seen.lower) > 0,
+        matches: |seen| words::phrases(&seen.lower) > 0,
     },
     Rule {
         name: "BODY_SPAM_PHRASES",
         tenths: 20,
         description: "the text has three or more phrases that unwanted mail is full of",
         advice: "",
-        meets: |seen| words::phrases(&seen.lower) >= 3,
+        matches: |seen| words::phrases(&seen.lower) >= 3,
     },
     Rule {
         name: "BODY_SHOUTS",
         tenths: 10,
         description: "a third of the words is written in capitals",
         advice: "Stress with bold letters, not with capitals.",
-        meets: |seen| {
+        matches: |seen| {
             let (all, shouted) = words::shouted_words(&seen.text);
             all >= WORDS_MIN && shouted * 3 >= all
         },
@@ -134,70 +133,70 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 8,
         description: "the text has runs of exclamation marks or of currency signs",
         advice: "Use single exclamation marks, and few of them.",
-        meets: |seen| ["!!!", "$$$", "€€€"].iter().any(|run| seen.text.contains(run)),
+        matches: |seen| ["!!!", "$$$", "€€€"].iter().any(|run| seen.text.contains(run)),
     },
     Rule {
         name: "BODY_LARGE_SUM",
         tenths: 12,
         description: "the text promises millions",
         advice: "Leave out sums that nobody believes.",
-        meets: |seen| has_large_sum(&seen.lower),
+        matches: |seen| has_large_sum(&seen.lower),
     },
     Rule {
         name: "TEXT_PART_MISSING",
         tenths: 4,
         description: "there is an HTML part and no text part",
         advice: "Add a text part that says the same as the HTML.",
-        meets: |seen| seen.has_html() && !seen.has_text(),
+        matches: |seen| seen.has_html() && !seen.has_text(),
     },
     Rule {
         name: "HTML_HUGE",
         tenths: 6,
         description: "the HTML is larger than 102 KB: mailboxes cut it off",
         advice: "Shrink the HTML below 102 KB: most of it is often inlined styles.",
-        meets: |seen| seen.mail.html.as_ref().is_some_and(|html| html.len() > CLIPPED_BYTES),
+        matches: |seen| seen.mail.html.as_ref().is_some_and(|html| html.len() > CLIPPED_BYTES),
     },
     Rule {
         name: "HTML_UNREADABLE",
         tenths: 20,
         description: "the HTML is nested too deep, or has too many attributes, to be read",
         advice: "Simplify the HTML.",
-        meets: |seen| seen.is_unreadable,
+        matches: |seen| seen.is_unreadable,
     },
     Rule {
         name: "HTML_ACTIVE",
         tenths: 25,
         description: "the HTML has scripts, frames or embedded objects: mailboxes drop them",
         advice: "Remove scripts, frames and embedded objects.",
-        meets: |seen| seen.page.as_ref().is_some_and(|page| page.active > 0),
+        matches: |seen| seen.page.as_ref().is_some_and(|page| page.active > 0),
     },
     Rule {
         name: "HTML_FORM",
         tenths: 12,
         description: "the HTML has a form, as phishing does",
         advice: "Lead to a page with the form instead of putting it into the email.",
-        meets: |seen| seen.page.as_ref().is_some_and(|page| page.forms > 0),
+        matches: |seen| seen.page.as_ref().is_some_and(|page| page.forms > 0),
     },
     Rule {
         name: "HTML_INVISIBLE_TEXT",
         tenths: 15,
         description: "much text is hidden from the reader",
         advice: "Keep hidden text to one preheader line.",
-        meets: |seen| seen.page.as_ref().is_some_and(hides_much),
+        matches: |seen| seen.page.as_ref().is_some_and(hides_much),
     },
     Rule {
         name: "IMAGE_ONLY",
         tenths: 18,
         description: "pictures come with hardly any text",
         advice: "Write the message as text; let pictures only decorate it.",
-        meets: |seen| has_images(seen) && text_chars(seen) < TEXT_CHARS_MIN,
+        matches: |seen| has_images(seen) && text_chars(seen) < TEXT_CHARS_MIN,
     },
     Rule {
         name: "IMAGE_HEAVY",
         tenths: 6,
         description: "there is little text for so many pictures",
         advice: "Add text, or use fewer pictures.",
-        meets: |seen| {
+        matches: |seen| {
             let images = seen.page.as_ref().map_or(0, |page| page.images);
             let text = text_chars(seen);
             images > 0 && text >= TEXT_CHARS_MIN && text < images * TEXT_CHARS_AN_IMAGE
@@ -208,56 +207,56 @@ pub(super) const RULES: &[Rule] = &[
         tenths: 12,
         description: "a link is hidden behind a public shortener",
         advice: "Link to your own domain instead of a shortener.",
-        meets: |seen| any_web(seen, links::is_shortener),
+        matches: |seen| any_web(seen, links::is_shortener),
     },
     Rule {
         name: "LINK_MISMATCH",
         tenths: 22,
         description: "a link says another address than it leads to",
         advice: "Let a link's text name its own address, or no address.",
-        meets: |seen| any_link(seen, links::is_mismatched),
+        matches: |seen| any_link(seen, links::is_mismatched),
     },
     Rule {
         name: "LINK_RAW_IP",
         tenths: 18,
         description: "a link leads to a number instead of a name",
         advice: "Link to a domain, not to an IP address.",
-        meets: |seen| any_web(seen, links::is_raw_address),
+        matches: |seen| any_web(seen, links::is_raw_address),
     },
     Rule {
         name: "LINK_CREDENTIALS",
         tenths: 15,
         description: "a link has a user name before its host, as phishing does",
         advice: "Remove what stands before the @ of a link.",
-        meets: |seen| any_web(seen, links::has_credentials),
+        matches: |seen| any_web(seen, links::has_credentials),
     },
     Rule {
         name: "LINK_WARY_DOMAIN",
         tenths: 8,
         description: "a link leads to a top-level domain that is known for abuse",
         advice: "Link to a domain below a well-known ending.",
-        meets: |seen| any_web(seen, links::is_wary_domain),
+        matches: |seen| any_web(seen, links::is_wary_domain),
     },
     Rule {
         name: "LINK_PLAIN_HTTP",
         tenths: 3,
         description: "a link is not encrypted",
         advice: "Use https in every link.",
-        meets: |seen| any_web(seen, |url| url.scheme() == "http"),
+        matches: |seen| any_web(seen, |url| url.scheme() == "http"),
     },
     Rule {
         name: "LINKS_MANY",
         tenths: 5,
         description: "there are more than 60 links",
         advice: "Keep to the links that matter.",
-        meets: |seen| seen.page.as_ref().is_some_and(|page| page.links.len() > LINKS_MAX),
+        matches: |seen| seen.page.as_ref().is_some_and(|page| page.links.len() > LINKS_MAX),
     },
     Rule {
         name: "UNSUBSCRIBE_MISSING",
         tenths: 12,
         description: "nothing leads to unsubscribing",
         advice: "Add a link to {{ unsubscribe_url }}.",
-        meets: |seen| !leads_out(seen.mail.html.as_deref(), seen.mail.text.as_deref()),
+        matches: |seen| !offers_unsubscribe(seen.mail.html.as_deref(), seen.mail.text.as_deref()),
     },
 ];
 
@@ -275,12 +274,12 @@ fn hides_much(page: &Page) -> bool {
     hidden > HIDDEN_CHARS_MAX && hidden * 4 > seen
 }
 
-fn any_link(seen: &Seen<'_>, meets: impl Fn(&Link) -> bool) -> bool {
-    seen.page.as_ref().is_some_and(|page| page.links.iter().any(meets))
+fn any_link(seen: &Seen<'_>, matches: impl Fn(&Link) -> bool) -> bool {
+    seen.page.as_ref().is_some_and(|page| page.links.iter().any(matches))
 }
 
-fn any_web(seen: &Seen<'_>, meets: impl Fn(&url::Url) -> bool) -> bool {
-    any_link(seen, |link| links::web(link).as_ref().is_some_and(&meets))
+fn any_web(seen: &Seen<'_>, matches: impl Fn(&url::Url) -> bool) -> bool {
+    any_link(seen, |link| links::web(link).as_ref().is_some_and(&matches))
 }
 
 fn has_large_sum(text: &str) -> bool {
@@ -291,8 +290,8 @@ fn has_large_sum(text: &str) -> bool {
     has(&currency) && has(&large)
 }
 
-/// Whether a reader finds the way out: our variables, or a link or a sentence about it.
-pub fn leads_out(html: Option<&str>, text: Option<&str>) -> bool {
+/// Whether a reader can unsubscribe: by a template variable, a link or a sentence.
+pub fn offers_unsubscribe(html: Option<&str>, text: Option<&str>) -> bool {
     let words = [
         "unsubscribe_url",
         "preferences_url",

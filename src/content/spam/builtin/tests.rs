@@ -1,4 +1,5 @@
-//! Every rule by an email that meets it and one that just does not; letters people want and do not want.
+//! Each rule with an email that matches and a similar one that does not; examples of wanted and unwanted
+//! mail.
 
 use std::{
     collections::HashSet,
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::spam::Verdict;
 
-/// A letter that no rule finds fault with.
+/// An email without any matching rule.
 fn ham() -> Mail {
     Mail {
         subject: "Your order 1234 is on its way".to_owned(),
@@ -40,10 +41,10 @@ fn with_text(text: &str) -> Mail {
 }
 
 fn met(mail: &Mail) -> HashSet<String> {
-    judge(mail).rules.into_iter().map(|rule| rule.name).collect()
+    evaluate(mail).rules.into_iter().map(|rule| rule.name).collect()
 }
 
-/// Each rule: an email that meets it, and its like that does not.
+/// Each rule with an email that matches and a similar one that does not.
 #[expect(clippy::too_many_lines, reason = "a table with a row for each rule")]
 fn table() -> Vec<(&'static str, Mail, Mail)> {
     let words = "plain words that say nothing at all but fill the place ".repeat(3);
@@ -134,7 +135,7 @@ fn table() -> Vec<(&'static str, Mail, Mail)> {
 }
 
 #[test]
-fn every_rule_is_met_by_what_it_says_and_by_nothing_less() {
+fn every_rule_matches_at_its_threshold_only() {
     let table = table();
     let tried: HashSet<&str> = table.iter().map(|(name, _, _)| *name).collect();
     let all: HashSet<&str> = RULES.iter().map(|rule| rule.name).collect();
@@ -147,7 +148,7 @@ fn every_rule_is_met_by_what_it_says_and_by_nothing_less() {
 
 #[test]
 fn a_report_adds_up_and_is_sorted() {
-    let report = judge(&with_subject("RE: FREE GIFT!!!"));
+    let report = evaluate(&with_subject("RE: FREE GIFT!!!"));
     let sum: f64 = report.rules.iter().map(|rule| rule.score).sum();
     assert!((report.score - sum).abs() < 1e-9);
     assert!(report.rules.is_sorted_by(|one, other| one.score >= other.score));
@@ -156,8 +157,8 @@ fn a_report_adds_up_and_is_sorted() {
 }
 
 #[test]
-fn wanted_letters_pass_and_unwanted_ones_do_not() {
-    assert_eq!(judge(&ham()).rules, []);
+fn wanted_mail_passes_and_spam_fails() {
+    assert_eq!(evaluate(&ham()).rules, []);
     let newsletter = Mail {
         subject: "Spring is here: 20% off garden furniture".to_owned(),
         from: Some("news@garden.test".to_owned()),
@@ -170,7 +171,7 @@ fn wanted_letters_pass_and_unwanted_ones_do_not() {
         )),
         text: None,
     };
-    let report = judge(&newsletter);
+    let report = evaluate(&newsletter);
     assert_eq!((report.verdict, report.is_spam), (Verdict::Pass, false), "{report:?}");
     let pushy = Mail {
         subject: "LAST CHANCE TODAY!!".to_owned(),
@@ -178,7 +179,7 @@ fn wanted_letters_pass_and_unwanted_ones_do_not() {
         html: None,
         ..ham()
     };
-    assert_eq!(judge(&pushy).verdict, Verdict::Warn, "{:?}", judge(&pushy));
+    assert_eq!(evaluate(&pushy).verdict, Verdict::Warn, "{:?}", evaluate(&pushy));
     for spam in [
         Mail {
             subject: "CONGRATULATIONS! YOU WON $1,000,000!!!".to_owned(),
@@ -200,32 +201,32 @@ fn wanted_letters_pass_and_unwanted_ones_do_not() {
             ..Mail::default()
         },
     ] {
-        let report = judge(&spam);
+        let report = evaluate(&spam);
         assert_eq!((report.verdict, report.is_spam), (Verdict::Fail, true), "{report:?}");
     }
 }
 
 #[test]
-fn large_letters_are_judged_at_once() {
+fn large_emails_are_evaluated_in_linear_time() {
     let began = Instant::now();
     for piece in
         ["act now ", "<a href='https://bit.ly/x'>https://x.test</a>", "A", "!", "<p>", "{{ x }}"]
     {
         let html = Some(piece.repeat((256 << 10) / piece.len()));
-        let _ = judge(&Mail { html: html.clone(), text: html, ..ham() });
+        let _ = evaluate(&Mail { html: html.clone(), text: html, ..ham() });
     }
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 proptest! {
     #[test]
-    fn any_letter_is_judged(
+    fn any_email_is_evaluated(
         subject in "\\PC{0,40}",
         html in proptest::option::of("(<a href='[a-z:/.@]{0,20}'>|[ -~]|</a>|<img>|\\PC){0,40}"),
         text in proptest::option::of("\\PC{0,80}"),
         from in proptest::option::of("\\PC{0,20}"),
     ) {
-        let report = judge(&Mail { subject, html, text, from_name: from.clone(), from });
+        let report = evaluate(&Mail { subject, html, text, from_name: from.clone(), from });
         prop_assert_eq!(report.is_spam, report.score >= 5.0);
     }
 }

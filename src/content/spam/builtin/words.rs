@@ -1,7 +1,6 @@
-//! How text is looked at: letters, words, phrases.
+//! Normalisation of text, and counts of letters, words and phrases.
 
-/// Phrases that unwanted mail is full of, in the languages our users write most. Lower case, words parted
-/// by single spaces.
+/// Phrases typical of spam, in the users' main languages. In lower case, words separated by single spaces.
 const PHRASES: &[&str] = &[
     "100% free",
     "100% guaranteed",
@@ -118,10 +117,10 @@ const PHRASES: &[&str] = &[
     "vous avez gagné",
 ];
 
-/// Shares of letters are judged from so many on.
+/// Fewer letters are too few for a share of capitals.
 const LETTERS_MIN: usize = 8;
 
-/// Text in lower case, its words parted by single spaces.
+/// Text in lower case, words separated by single spaces.
 pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for word in text.split_whitespace() {
@@ -133,7 +132,7 @@ pub(super) fn plain(text: &str) -> String {
     plain
 }
 
-/// How many of the phrases are in a plain text, each counted once, as whole words.
+/// How many of the phrases occur in a normalised text as whole words, each counted once.
 pub(super) fn phrases(plain: &str) -> usize {
     PHRASES.iter().filter(|phrase| contains(plain, phrase)).count()
 }
@@ -147,14 +146,14 @@ fn contains(plain: &str, phrase: &str) -> bool {
     })
 }
 
-/// Whether nine of ten letters that have a case are capitals.
+/// Whether nine of ten letters with a case are capitals.
 pub(super) fn shouts(text: &str) -> bool {
     let capitals = text.chars().filter(|c| c.is_uppercase()).count();
     let small = text.chars().filter(|c| c.is_lowercase()).count();
     capitals + small >= LETTERS_MIN && capitals * 10 >= (capitals + small) * 9
 }
 
-/// Words of at least four letters, and how many of them are all capitals.
+/// Words of at least four letters, and how many of them are in capitals.
 pub(super) fn shouted_words(text: &str) -> (usize, usize) {
     let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() >= 4);
     words.fold((0, 0), |(all, shouted), word| {

@@ -1,25 +1,25 @@
-//! Where in HTML the next character would stand: a reader of tags that never judges, as browsers do
-//! ([HTML 13.2.5](https://html.spec.whatwg.org/multipage/parsing.html#tokenization), in outline).
+//! The context of a position in HTML: a tokenizer that follows browsers ([HTML
+//! 13.2.5](https://html.spec.whatwg.org/multipage/parsing.html#tokenization)) and never reports errors.
 
-/// What output at a place has to be made into.
+/// The context of output, which determines its escaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum OutputContext {
     /// Between tags, or in a quoted attribute.
     Text,
-    /// In an attribute without quotes.
+    /// In an unquoted attribute.
     Bare,
     /// At the beginning of an address.
     Address,
-    /// At the beginning of an address that stands alone, outside of HTML.
+    /// At the beginning of a standalone address, outside HTML.
     Whole,
     /// In the path of an address.
     Path,
     /// In the query or fragment of an address.
     Query,
     Style,
-    /// Where a name is expected, or in a script: only letters and digits are safe.
+    /// In a name or a script: only letters and digits are safe.
     Name,
-    /// In a string of JSON, or where one would be.
+    /// Inside a JSON string, or in its position.
     Json,
 }
 
@@ -43,7 +43,7 @@ const ADDRESSES: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Data,
-    /// Inside `<style>`, `<script>`, `<title>` or `<textarea>`, whose end tag alone ends it.
+    /// Inside `<style>`, `<script>`, `<title>` or `<textarea>`, which only their end tag ends.
     RawText,
     TagName,
     BetweenAttributes,
@@ -53,14 +53,14 @@ enum State {
     Comment,
 }
 
-/// Reads HTML as it goes by.
+/// A tokenizer for HTML in pieces.
 #[derive(Debug)]
 pub(super) struct Reader {
     state: State,
     tag: String,
     attribute: String,
     value: String,
-    /// The last bytes, to know the ends of comments and raw text.
+    /// The last bytes, for recognising the ends of comments and raw text.
     tail: String,
 }
 
@@ -77,22 +77,22 @@ impl Reader {
         }
     }
 
-    /// The place of output here.
-    pub(super) fn place(&self) -> Place {
+    /// The context at the current position.
+    pub(super) fn context(&self) -> OutputContext {
         match self.state {
-            State::Data | State::Comment => Place::Text,
+            State::Data | State::Comment => OutputContext::Text,
             State::RawText => match self.tag.as_str() {
-                "style" => Place::Style,
-                "script" => Place::Name,
-                _ => Place::Text,
+                "style" => OutputContext::Style,
+                "script" => OutputContext::Name,
+                _ => OutputContext::Text,
             },
-            State::TagName | State::BetweenAttributes | State::AttributeName => Place::Name,
-            State::BeforeValue => self.value_place(None),
-            State::Value(quote) => self.value_place(quote),
+            State::TagName | State::BetweenAttributes | State::AttributeName => OutputContext::Name,
+            State::BeforeValue => self.value_context(None),
+            State::Value(quote) => self.value_context(quote),
         }
     }
 
-    /// Something unknown was written here.
+    /// Skips output whose text is unknown.
     pub(super) fn skip_output(&mut self) {
         match self.state {
             State::BeforeValue => {
@@ -109,22 +109,22 @@ impl Reader {
         self.tail.clear();
     }
 
-    fn value_place(&self, quote: Option<u8>) -> Place {
+    fn value_context(&self, quote: Option<u8>) -> OutputContext {
         let attribute = self.attribute.as_str();
         if attribute == "style" {
-            Place::Style
+            OutputContext::Style
         } else if attribute.starts_with("on") || attribute == "srcdoc" {
-            Place::Name
+            OutputContext::Name
         } else if ADDRESSES.contains(&attribute) {
             match self.value.trim_start() {
-                "" => Place::Address,
-                begun if begun.contains(['?', '#']) => Place::Query,
-                _ => Place::Path,
+                "" => OutputContext::Address,
+                begun if begun.contains(['?', '#']) => OutputContext::Query,
+                _ => OutputContext::Path,
             }
         } else if quote.is_none() {
-            Place::Bare
+            OutputContext::Bare
         } else {
-            Place::Text
+            OutputContext::Text
         }
     }
 
@@ -234,7 +234,7 @@ impl Reader {
         self.tail.clear();
     }
 
-    /// Keeps as many last letters as the longest end has.
+    /// Remembers as many characters as the longest end has.
     fn remember(&mut self, letter: char) {
         const KEPT: usize = 12;
         self.tail.push(letter.to_ascii_lowercase());

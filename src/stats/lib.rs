@@ -1,4 +1,4 @@
-//! Reports of campaigns, counted from message lifecycle events and from the events of profiles.
+//! Reports of campaigns, computed from message lifecycle events and from the events of profiles.
 
 pub mod api;
 pub mod model;

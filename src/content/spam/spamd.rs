@@ -275,7 +275,10 @@ mod tests {
         let long = Duration::from_mins(1);
         assert!(scripted(Some(ANSWER), long).await.unwrap().is_spam);
         assert!(matches!(scripted(Some(""), long).await, Err(Fault::Unreadable)));
-        assert!(matches!(scripted(Some("SPAMD/1.1 0 EX_OK\r\n"), long).await, Err(Fault::Unreadable)));
+        assert!(matches!(
+            scripted(Some("SPAMD/1.1 0 EX_OK\r\n"), long).await,
+            Err(Fault::Unreadable)
+        ));
         let slow = scripted(None, Duration::from_millis(50)).await;
         assert!(matches!(slow, Err(Fault::Slow(_))), "{slow:?}");
         // A port without a listener.

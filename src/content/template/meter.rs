@@ -7,7 +7,7 @@ use std::{
 
 use liquid_core::{Error, Result, Runtime};
 
-use super::{KEPT_BYTES_MAX, RenderFault, ITERATIONS_MAX};
+use super::{ITERATIONS_MAX, KEPT_BYTES_MAX, RenderFault};
 
 /// The usage of one rendering. It lives in the runtime's registers, where loops and filters find it.
 #[derive(Debug, Default)]
@@ -49,7 +49,11 @@ impl Meter {
     /// Counts an iteration of a loop.
     pub(super) fn iteration(&mut self) -> Result<()> {
         self.iterations += 1;
-        if self.iterations > ITERATIONS_MAX { Err(self.stop(RenderFault::Iterations)) } else { self.check() }
+        if self.iterations > ITERATIONS_MAX {
+            Err(self.stop(RenderFault::Iterations))
+        } else {
+            self.check()
+        }
     }
 
     /// Counts a stored value. The next step stops if it was too large.

@@ -120,13 +120,14 @@ async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campai
 
 #[cfg(test)]
 mod tests {
-    use stats::ops::Tried;
+    use stats::ops::TrialVariant;
 
     use super::*;
 
     #[test]
     fn a_trial_ends_by_what_is_sure_and_else_as_was_wished() {
-        let tried = |id: &str| Tried { variant_id: id.to_owned(), recipients: 100, value: 0.1 };
+        let tried =
+            |id: &str| TrialVariant { variant_id: id.to_owned(), recipients: 100, value: 0.1 };
         let of = |winner: Option<&str>, best: Option<&str>| Verdict {
             variants: vec![tried("a"), tried("b")],
             best: best.map(str::to_owned),

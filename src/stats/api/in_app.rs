@@ -17,42 +17,42 @@ use web::{
 use super::{campaign_id, number::Number};
 use crate::ops::{self, InAppReport};
 
-/// Showings on a page where the caller asks for no number, and at most.
+/// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
 
-/// How an in-app campaign was seen and what people did with it. Tests are left out.
+/// Displays of an in-app campaign and interactions with it, without tests.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InAppStats {
     campaign_id: CampaignId,
-    /// Times it was shown.
+    /// Displays.
     impressions: u64,
-    /// People who saw it.
+    /// People who saw the message.
     unique_users: u64,
     clicks: u64,
-    /// People who pressed one.
+    /// People who clicked a button.
     unique_clicks: u64,
-    /// Times it was closed.
+    /// Dismissals.
     dismissals: u64,
     #[schema(value_type = f64)]
     click_rate: Number,
-    /// The most pressed first.
+    /// By clicks, the most first.
     by_button: Vec<ButtonStat>,
     by_platform: Vec<PlatformStat>,
     display_frequency: DisplayStats,
 }
 
-/// How often a button was pressed.
+/// Clicks on a button.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ButtonStat {
     button_id: String,
-    /// As the variants have it; null for one they do not have any more.
+    /// The label in the variants; null for a button that was removed from them.
     text: Option<String>,
     clicks: u64,
 }
 
-/// How it was seen on a platform.
+/// Displays on a platform.
 #[derive(Debug, Serialize, ToSchema)]
 struct PlatformStat {
     /// `web`, `ios` or `android`.
@@ -61,19 +61,19 @@ struct PlatformStat {
     clicks: u64,
 }
 
-/// How often people saw it.
+/// How often people saw the message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct DisplayStats {
-    /// So many displays and more are one bucket.
+    /// This many displays and more are one bucket.
     tail_bucket: u64,
-    /// By displays, the fewest first; those that nobody has are left out.
+    /// By number of displays, ascending; buckets without people are left out.
     buckets: Vec<DisplayBucket>,
-    /// Displays to the one who saw it most often.
+    /// Displays to the person who saw it most often.
     max_per_user: u64,
 }
 
-/// People who saw it so often.
+/// People who saw the message this often.
 #[derive(Debug, Serialize, ToSchema)]
 struct DisplayBucket {
     displays: u64,
@@ -101,7 +101,7 @@ impl From<InAppReport> for InAppStats {
             clicks: sum(|count| count.clicks),
             unique_clicks,
             dismissals: sum(|count| count.dismissals),
-            // Who clicks has seen it, also where the app has not told of that yet.
+            // A person who clicked has seen the message, even if the app has not reported the display yet.
             click_rate: Number::of(share(unique_clicks, unique_users.max(unique_clicks))),
             by_button: by_button(&report),
             by_platform: by_platform(&report),
@@ -114,7 +114,7 @@ impl From<InAppReport> for InAppStats {
     }
 }
 
-/// Buttons of the variants, also those nobody pressed, and those that were pressed while there were others.
+/// Buttons of the variants, including those without clicks, and clicked buttons of earlier variants.
 fn by_button(report: &InAppReport) -> Vec<ButtonStat> {
     let mut stats: Vec<ButtonStat> = Vec::new();
     let contents = report.campaign.definition.variants.iter();
@@ -156,7 +156,7 @@ fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
     platforms.into_iter().map(stat).collect()
 }
 
-/// How an in-app campaign was seen, and what people did with it.
+/// Reports displays of an in-app campaign and interactions with it.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/in-app-stats",
@@ -173,20 +173,20 @@ pub(super) async fn in_app_stats(
     Ok(Json(InAppStats::from(report)))
 }
 
-/// What the query string may ask for.
+/// Query parameters.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct ImpressionsQuery {
     range: DateRange,
     page: Page,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for ImpressionsQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self { range: query.date_range(), page: Page::from_query(query) }
     }
 }
 
-/// A page of the times an in-app message was shown, newest first.
+/// A page of displays of an in-app message, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Impressions {
     data: Vec<Impression>,
@@ -195,11 +195,11 @@ pub(super) struct Impressions {
     offset: u64,
 }
 
-/// One time it was shown.
+/// A display.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Impression {
-    /// The id the app gave it.
+    /// The app's id of the display.
     id: String,
     user_id: String,
     external_id: Option<String>,
@@ -207,17 +207,18 @@ struct Impression {
     /// `web`, `ios` or `android`.
     platform: String,
     app_id: Option<String>,
-    /// What was done with it before it was shown again: `click`, `dismiss`, or null.
+    /// The interaction before the next display: `click`, `dismiss`, or null.
     #[schema(value_type = Option<String>)]
     action: Option<&'static str>,
-    /// The first button pressed.
+    /// The first button clicked.
     button_id: Option<String>,
     displayed_at: Timestamp,
     dismissed_at: Option<Timestamp>,
 }
 
-impl From<(Showing, Option<String>)> for Impression {
-    fn from((showing, external_id): (Showing, Option<String>)) -> Self {
+impl From<ops::NamedShowing> for Impression {
+    fn from(named: ops::NamedShowing) -> Self {
+        let ops::NamedShowing { showing, external_id } = named;
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let is_dismissed = showing.dismissed_ms != 0;
         let action = match (showing.clicks, is_dismissed) {
@@ -240,7 +241,7 @@ impl From<(Showing, Option<String>)> for Impression {
     }
 }
 
-/// Lists the times an in-app message was shown, newest first.
+/// Lists the displays of an in-app message, newest first.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/impressions",
@@ -249,8 +250,8 @@ impl From<(Showing, Option<String>)> for Impression {
         ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
-        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "shown then or later"),
-        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "shown then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "displayed at this time or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "displayed at this time or before; a date without a time includes its whole day"),
     ),
     responses((status = 200, body = Impressions), (status = 404, description = "absent"))
 )]
@@ -258,7 +259,7 @@ pub(super) async fn impressions(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-    Query(Ask { range, page }): Query<Ask>,
+    Query(ImpressionsQuery { range, page }): Query<ImpressionsQuery>,
 ) -> ApiResult<Json<Impressions>> {
     let filter = ShowingFilter {
         start_ms: range.start.map(Timestamp::millis),

@@ -1,4 +1,4 @@
-//! `GET /campaigns/:campaignId/rl-stats`: what a campaign that learns has sent, earned and concluded.
+//! `GET /campaigns/:campaignId/rl-stats`: sends, rewards and estimates of a learning campaign.
 
 use axum::{Json, extract::State};
 use campaigns::model::{
@@ -18,15 +18,15 @@ use web::{
 use super::campaign_id;
 use crate::ops::{self, ArmReward, Asked};
 
-/// How a campaign chooses among its variants.
+/// How a campaign selects among its variants.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Policy {
-    /// Each gets as much as it is probable to be the best.
+    /// A variant's share is the probability that it is the best.
     ThompsonSampling,
 }
 
-/// What a campaign has learnt.
+/// The state of a learning campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RlStats {
@@ -35,41 +35,42 @@ pub(super) struct RlStats {
     policy: Policy,
     objective: Objective,
     started_at: Timestamp,
-    /// When what is known last changed.
+    /// When the estimates last changed.
     last_updated_at: Timestamp,
     total_sends: u64,
-    /// Those of them that earned a reward so far.
+    /// Sends with a reward so far.
     total_rewards: u64,
     reward_rate: f64,
     arms: Vec<ArmStats>,
-    /// How much better than the variant that looks best the truly best could still be, at the 95th
-    /// percentile, in parts of its rate.
+    /// How much better than the variant with the best estimate the best variant could be, at the 95th
+    /// percentile, relative to its rate.
     value_remaining: f64,
-    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
+    /// Additional rewards of the current shares over equal shares, relative to the latter, by current
+    /// estimates.
     estimated_lift_vs_uniform: f64,
-    /// How messages were shared out, oldest first.
+    /// Shares of the variants over time, oldest first.
     timeline: Vec<Shares>,
 }
 
-/// What is known of a variant.
+/// The estimate of a variant.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ArmStats {
     variant_id: String,
     name: String,
-    /// Messages of it that left.
+    /// Messages sent with it.
     sends: u64,
-    /// Those of them that earned a reward so far.
+    /// Sends with a reward so far.
     rewards: u64,
     reward_rate: f64,
-    /// Where its rate lies with a probability of 95 %.
+    /// The interval that contains its rate with a probability of 95 %.
     interval: Interval,
-    /// One more than the rewards that were learnt from, which is done once an epoch.
+    /// One more than the rewards learnt from; learning happens once an epoch.
     alpha: f64,
-    /// One more than its messages that earned none while they could.
+    /// One more than the messages without a reward whose reward window is over.
     beta: f64,
     probability_to_be_best: f64,
-    /// The share of the messages it gets.
+    /// Its share of the messages.
     allocation: f64,
 }
 
@@ -116,7 +117,8 @@ impl RlStats {
     }
 }
 
-/// What a campaign has learnt: of each variant what it earned, and how probable it is to be the best.
+/// Reports the state of a learning campaign: the rewards of each variant, and the probability that it is the
+/// best.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/rl-stats",
@@ -124,7 +126,7 @@ impl RlStats {
     params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = RlStats),
-        (status = 400, description = "it does not learn"),
+        (status = 400, description = "the campaign does not learn"),
         (status = 404, description = "absent"),
     )
 )]
@@ -135,9 +137,9 @@ pub(super) async fn rl_stats(
 ) -> ApiResult<Json<RlStats>> {
     let (workspace, id) = (caller.workspace(), campaign_id(&id)?);
     let (campaign, learning) = campaigns::ops::learning(&app, workspace, id).await?;
-    let asked = Asked::new(workspace, campaign, DateRange::default());
-    let sent = ops::sent_by_arm(&app, &asked, &learning).await?;
-    // Integrals and ten thousand draws: some milliseconds of pure arithmetic.
-    let stats = tokio::task::spawn_blocking(move || RlStats::new(&asked.campaign, learning, &sent));
+    let scope = Asked::new(workspace, campaign, DateRange::default());
+    let sent = ops::sent_by_arm(&app, &scope, &learning).await?;
+    // Integrals and ten thousand draws take some milliseconds of computation.
+    let stats = tokio::task::spawn_blocking(move || RlStats::new(&scope.campaign, learning, &sent));
     Ok(Json(stats.await.map_err(anyhow::Error::from)?))
 }

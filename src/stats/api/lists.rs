@@ -25,23 +25,23 @@ const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
 pub(super) struct LinkStats {
     campaign_id: CampaignId,
     links: Vec<LinkStat>,
-    /// Clicks on any of them.
+    /// Clicks on all links.
     total_clicks: u64,
-    /// Recipients who clicked on any, once a sending.
+    /// Recipients who clicked a link, counted once for each sending.
     unique_clickers: u64,
 }
 
-/// How a link was clicked, by people.
+/// Clicks by people on a link.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LinkStat {
-    /// As it was written, without tracking.
+    /// The original address, without tracking.
     url: String,
     label: Option<String>,
     total_clicks: u64,
-    /// Recipients, once a sending.
+    /// Recipients, counted once for each sending.
     unique_clicks: u64,
-    /// `uniqueClicks` of those delivered to.
+    /// `uniqueClicks` relative to deliveries.
     #[schema(value_type = f64)]
     click_rate: Number,
     first_clicked_at: Timestamp,
@@ -49,7 +49,7 @@ struct LinkStat {
     by_variant: Vec<LinkStatOfVariant>,
 }
 
-/// How a link was clicked in one variant.
+/// Clicks on a link in one variant.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LinkStatOfVariant {
@@ -58,11 +58,11 @@ struct LinkStatOfVariant {
     unique_clicks: u64,
 }
 
-fn link_stat(asked: &Asked, link: Link, reached: u64) -> LinkStat {
+fn link_stat(scope: &Asked, link: Link, reached: u64) -> LinkStat {
     let mut by_variant: Vec<_> = link.variants;
     by_variant.sort_by_key(|of| of.variant);
     let of_variant = |of: &analytics::messages::LinkOfVariant| {
-        let variant_id = asked.variant(of.variant)?.to_owned();
+        let variant_id = scope.variant(of.variant)?.to_owned();
         Some(LinkStatOfVariant { variant_id, total_clicks: of.total, unique_clicks: of.unique })
     };
     LinkStat {
@@ -77,15 +77,15 @@ fn link_stat(asked: &Asked, link: Link, reached: u64) -> LinkStat {
     }
 }
 
-/// Which links of a campaign were clicked.
+/// Reports which links of a campaign were clicked.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/links",
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or before; a date without a time includes its whole day"),
     ),
     responses((status = 200, body = LinkStats), (status = 404, description = "absent"))
 )]
@@ -95,28 +95,28 @@ pub(super) async fn link_stats(
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
 ) -> ApiResult<Json<LinkStats>> {
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let (links, total_clicks, total) = ops::links(&app, &asked).await?;
+    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let (links, total_clicks, total) = ops::links(&app, &scope).await?;
     Ok(Json(LinkStats {
-        campaign_id: asked.campaign.id,
+        campaign_id: scope.campaign.id,
         total_clicks,
         unique_clickers: total.clicked,
-        links: links.into_iter().map(|link| link_stat(&asked, link, total.reached())).collect(),
+        links: links.into_iter().map(|link| link_stat(&scope, link, total.reached())).collect(),
     }))
 }
 
-/// Messages that did not arrive, under one code.
+/// Messages that failed or bounced with a code.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FailureReason)]
 pub(super) struct FailureStat {
-    /// The provider's code or ours.
+    /// The code of the provider or of Millrace.
     code: String,
-    /// The words that came with it most often.
+    /// The most frequent reason with this code.
     reason: String,
     count: u64,
 }
 
-/// Why messages of a campaign did not arrive, the most frequent code first.
+/// Reports why messages of a campaign failed, the most frequent code first.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/failure-reasons",
@@ -130,8 +130,8 @@ pub(super) async fn failure_reasons(
     Path(id): Path<String>,
 ) -> ApiResult<Json<Vec<FailureStat>>> {
     let range = DateRange::default();
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let failures = ops::failures(&app, &asked).await?;
+    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let failures = ops::failures(&app, &scope).await?;
     let stat = |it: analytics::messages::Failure| FailureStat {
         code: it.code,
         reason: it.words,
@@ -140,12 +140,12 @@ pub(super) async fn failure_reasons(
     Ok(Json(failures.into_iter().map(stat).collect()))
 }
 
-/// How long people took to open and to click, each message from its own sending.
+/// Time from sending to the first open and click of a message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EngageStats {
     campaign_id: CampaignId,
-    /// Messages that were opened or clicked in.
+    /// Messages that were opened or clicked.
     sample_size: u64,
     #[schema(value_type = Option<f64>)]
     median_seconds_to_open: Option<Number>,
@@ -154,20 +154,20 @@ pub(super) struct EngageStats {
     buckets: Vec<EngageBucket>,
 }
 
-/// Messages that were first opened, clicked, or either, so long after they left.
+/// Messages whose first open, click, or either happened this long after sending.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct EngageBucket {
     label: &'static str,
     from_seconds: u32,
-    /// Null of the last.
+    /// Null for the last bucket.
     to_seconds: Option<u32>,
     opened: u64,
     clicked: u64,
     engaged: u64,
 }
 
-/// How long people took to open and to click.
+/// Reports the time to the first open and click.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/time-to-engage",
@@ -181,20 +181,20 @@ pub(super) async fn time_to_engage(
     Path(id): Path<String>,
 ) -> ApiResult<Json<EngageStats>> {
     let range = DateRange::default();
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let found = ops::time_to_engage(&app, &asked).await?;
+    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let found = ops::time_to_engage(&app, &scope).await?;
     let bucket = |(place, label): (usize, &'static str)| EngageBucket {
         label,
         from_seconds: DELAY_EDGES_SECONDS[place],
         to_seconds: DELAY_EDGES_SECONDS.get(place + 1).copied(),
         opened: found.opened[place],
         clicked: found.clicked[place],
-        // Whoever clicks has opened, at the latest then.
+        // A click implies an open at that time.
         engaged: found.opened[place],
     };
     let seconds = |median: f64| Number::of(median / 1000.0);
     Ok(Json(EngageStats {
-        campaign_id: asked.campaign.id,
+        campaign_id: scope.campaign.id,
         sample_size: found.sample,
         median_seconds_to_open: found.median_to_open_ms.map(seconds),
         median_seconds_to_click: found.median_to_click_ms.map(seconds),

@@ -34,12 +34,12 @@ pub fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(in_app::impressions))
 }
 
-/// The id of a path; what is no id names no campaign.
+/// An invalid id is answered like an unknown campaign.
 fn campaign_id(text: &str) -> Result<CampaignId> {
     text.parse().map_err(|_| NOT_FOUND)
 }
 
-/// When the messages left that are asked about.
+/// The period in which the messages were sent.
 #[derive(Debug, Clone, Copy)]
 struct Range(DateRange);
 

@@ -1,16 +1,16 @@
-//! Numbers as JSON: whole ones without a fraction, others without the dust of binary fractions.
+//! Numbers in JSON: integers without a fraction, others rounded.
 
 use serde::{Serialize, Serializer};
 use statistics::proportion::Interval;
 
-/// Largest number written as a whole one: what every reader of JSON holds exactly.
+/// Largest number written as an integer: every JSON parser represents it exactly.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
-/// Ten thousandths, of which money is made.
+/// Money is rounded to ten thousandths.
 const MONEY_UNITS: f64 = 1e4;
-/// Millionths, to which parts of events are rounded.
+/// Parts of events are rounded to millionths.
 const PART_UNITS: f64 = 1e6;
 
-/// A number that is written as short as it can be.
+/// A number in its shortest form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Number(f64);
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_short_as_they_can_be() {
+    fn numbers_are_written_in_their_shortest_form() {
         let written = |number: Number| serde_json::to_string(&number).unwrap();
         assert_eq!(written(Number::of(2.0)), "2");
         assert_eq!(written(Number::of(0.25)), "0.25");

@@ -13,7 +13,7 @@ use web::{
 use super::{campaign_id, number::Number};
 use crate::ops::{self, Asked, Occurrence};
 
-/// Sendings on a page where the caller asks for no number, and at most.
+/// Default and maximum of `limit`.
 type Page = OffsetPage<1000, 1000>;
 
 /// The sendings of a campaign, newest first.
@@ -23,11 +23,11 @@ pub(super) struct SendOccurrences {
     total: usize,
 }
 
-/// A sending of a campaign; of a triggered one, the entries of that number.
+/// A sending of a campaign; for a triggered one, the entries with that number.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SendOccurrence {
-    /// The day it was for, in the campaign's zone.
+    /// The scheduled day, in the campaign's zone.
     #[schema(value_type = Option<String>, format = Date)]
     send_date: Option<String>,
     occurrence: u32,
@@ -64,14 +64,14 @@ impl From<Occurrence> for SendOccurrence {
     }
 }
 
-/// How each sending of a campaign did.
+/// Reports each sending of a campaign.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/send-occurrences",
     tag = "campaigns",
     params(
         ("campaignId" = kernel::CampaignId, Path),
-        ("limit" = Option<u32>, Query, description = "1 to 1000; 1000 without a word"),
+        ("limit" = Option<u32>, Query, description = "1 to 1000; default 1000"),
         ("offset" = Option<u64>, Query),
     ),
     responses((status = 200, body = SendOccurrences), (status = 404, description = "absent"))
@@ -83,10 +83,10 @@ pub(super) async fn send_occurrences(
     Query(Page { limit, offset }): Query<Page>,
 ) -> ApiResult<Json<SendOccurrences>> {
     let range = DateRange::default();
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let zone = caller.timezone().parse().unwrap_or(Zone::UTC);
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
-    let all = ops::send_occurrences(&app, &asked, (zone, currency.as_deref())).await?;
+    let all = ops::send_occurrences(&app, &scope, zone, currency.as_deref()).await?;
     let total = all.len();
     let page = all
         .into_iter()

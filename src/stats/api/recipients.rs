@@ -12,12 +12,12 @@ use web::{
 };
 
 use super::campaign_id;
-use crate::ops::{self, Asked, Person};
+use crate::ops::{self, Asked, NamedRecipient};
 
-/// Recipients on a page where the caller asks for no number, and at most.
+/// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
 
-/// How far a message got.
+/// The progress of a message.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MessageStatus {
@@ -63,11 +63,11 @@ const STATUSES: &[(&str, RecipientStatus)] = &[
     ("control", RecipientStatus::Control),
 ];
 
-/// What the query string may ask for.
+/// Query parameters.
 #[derive(Debug)]
-pub(super) struct Ask(RecipientFilter);
+pub(super) struct RecipientsQuery(RecipientFilter);
 
-impl FromQuery for Ask {
+impl FromQuery for RecipientsQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let status = query.one_of("status", STATUSES);
         let Page { limit, offset } = Page::from_query(query);
@@ -82,7 +82,6 @@ pub(super) struct Recipients {
     pagination: RecipientPages,
 }
 
-/// Where a page lies.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RecipientPages {
@@ -92,7 +91,7 @@ struct RecipientPages {
     has_more: bool,
 }
 
-/// A recipient, and the latest message to them.
+/// A recipient with the latest message to them.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RecipientRow {
@@ -110,27 +109,28 @@ struct RecipientRow {
     opened_at: Option<Timestamp>,
     clicked_at: Option<Timestamp>,
     failed_at: Option<Timestamp>,
-    /// The rule that held it back for good.
+    /// The rule that skipped the message.
     skip_reason: Option<String>,
-    /// The provider's code or ours, of what failed or bounced.
+    /// The code of the failure or bounce, of the provider or of Millrace.
     failure_code: Option<String>,
-    /// What was said about that.
+    /// The reason of the failure or bounce.
     failure_reason: Option<String>,
     last_event_at: Timestamp,
 }
 
-fn row(asked: &Asked, person: Person) -> RecipientRow {
+fn row(scope: &Asked, person: NamedRecipient) -> RecipientRow {
     let of = person.recipient;
     let at = |ms: Option<i64>| ms.map(Timestamp::from_millis);
-    let said = |text: String| Some(text).filter(|text| !text.is_empty());
-    let (code, reason) = of.why.map_or((None, None), |(code, reason)| (said(code), said(reason)));
+    let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
+    let (code, reason) =
+        of.why.map_or((None, None), |(code, reason)| (non_empty(code), non_empty(reason)));
     let is_skipped = of.status == RecipientStatus::Skipped;
     RecipientRow {
         user_id: of.user,
         external_id: person.external_id,
         email: person.email,
         phone: person.phone,
-        variant_id: asked.variant(of.variant).map(str::to_owned),
+        variant_id: scope.variant(of.variant).map(str::to_owned),
         occurrence: of.occurrence,
         message_id: of.message,
         status: of.status.into(),
@@ -147,15 +147,15 @@ fn row(asked: &Asked, person: Person) -> RecipientRow {
     }
 }
 
-/// Who is in a campaign, and how far the latest message to each got.
+/// Lists the recipients of a campaign with the status of the latest message to each.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/recipients",
     tag = "campaigns",
     params(
         ("campaignId" = kernel::CampaignId, Path),
-        ("status" = Option<MessageStatus>, Query, description = "only those the latest message to whom got exactly so far"),
-        ("limit" = Option<u32>, Query, description = "1 to 200; 50 without a word"),
+        ("status" = Option<MessageStatus>, Query, description = "only recipients whose latest message has exactly this status"),
+        ("limit" = Option<u32>, Query, description = "1 to 200; default 50"),
         ("offset" = Option<u64>, Query),
     ),
     responses((status = 200, body = Recipients), (status = 404, description = "absent"))
@@ -164,13 +164,13 @@ pub(super) async fn campaign_recipients(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Path(id): Path<String>,
-    Query(Ask(filter)): Query<Ask>,
+    Query(RecipientsQuery(filter)): Query<RecipientsQuery>,
 ) -> ApiResult<Json<Recipients>> {
     let range = DateRange::default();
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let (page, total) = ops::recipients(&app, &asked, filter).await?;
+    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let (page, total) = ops::recipients(&app, &scope, filter).await?;
     let RecipientFilter { limit, offset, .. } = filter;
     let has_more = offset.saturating_add(page.len() as u64) < total;
-    let data = page.into_iter().map(|person| row(&asked, person)).collect();
+    let data = page.into_iter().map(|person| row(&scope, person)).collect();
     Ok(Json(Recipients { data, pagination: RecipientPages { total, limit, offset, has_more } }))
 }

@@ -21,15 +21,15 @@ use super::{
 };
 use crate::{
     model::outcome::{Converted, Earned},
-    ops::{self, Asked, Report, Uplift},
+    ops::{self, Report, ReportScope, Uplift},
 };
 
-/// Confidence of the intervals, and what significance is held against.
+/// Confidence of intervals, and of the significance of the uplift.
 const CONFIDENCE: f64 = 0.95;
 /// Control group below which a warning is given.
 const CONTROL_SMALL: u64 = 1_000;
 
-/// What a campaign achieved.
+/// The results of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CampaignStats {
@@ -38,9 +38,9 @@ pub(super) struct CampaignStats {
     channel: CampaignChannel,
     status: Status,
     stats: MessageStats,
-    /// Null where the campaign counts no conversions.
+    /// Null if the campaign tracks no conversions.
     conversion_stats: Option<ConversionStats>,
-    /// Null where the campaign counts no conversions.
+    /// Null if the campaign tracks no conversions.
     revenue: Option<RevenueStats>,
     /// Null without a control group.
     uplift: Option<UpliftStats>,
@@ -50,11 +50,11 @@ pub(super) struct CampaignStats {
     created_at: Timestamp,
 }
 
-/// How many messages got how far: unique recipients of each sending, tests and the control group left out.
+/// Messages by progress: unique recipients of each sending, without tests and the control group.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct MessageStats {
-    /// Accepted into the send: sent, failed, skipped, cancelled, or still to come.
+    /// All messages: sent, failed, skipped, cancelled, or pending.
     queued: u64,
     sent: u64,
     delivered: u64,
@@ -66,15 +66,15 @@ struct MessageStats {
     unsubscribed: u64,
     skipped: u64,
     cancelled: u64,
-    /// Held out, in none of the above.
+    /// The control group, in none of the above.
     control: u64,
-    /// Opened by a mail proxy or the like, which is not in `opened`.
+    /// Opened by a mail proxy or the like; not in `opened`.
     machine_opened: u64,
-    /// Clicked by a link scanner or the like, which is not in `clicked`.
+    /// Clicked by a link scanner or the like; not in `clicked`.
     machine_clicked: u64,
-    /// Openings, all of them.
+    /// All opens.
     total_opens: u64,
-    /// Clicks, all of them.
+    /// All clicks.
     total_clicks: u64,
 }
 
@@ -89,7 +89,7 @@ struct ConversionStats {
     by_variant: Vec<ConversionOfVariant>,
 }
 
-/// Conversions of one event.
+/// Conversions by one event.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ConversionOfEvent {
@@ -97,12 +97,12 @@ struct ConversionOfEvent {
     /// Events credited to the messages; with `linear` a message may have a part of one.
     #[schema(value_type = f64)]
     conversions: Number,
-    /// Recipients who converted, once a sending.
+    /// Recipients who converted, counted once for each sending.
     unique_conversions: u64,
-    /// `uniqueConversions` of those sent to.
+    /// `uniqueConversions` relative to sent messages.
     #[schema(value_type = f64)]
     conversion_rate: Number,
-    /// Events by the time of the message they are credited to, as every figure of a report is counted.
+    /// Events by the time of the message they are credited to, like every figure of a report.
     #[schema(value_type = f64)]
     conversions_by_send_time: Number,
 }
@@ -117,29 +117,29 @@ struct ConversionOfVariant {
     conversion_rate: Number,
 }
 
-/// What a campaign brought in.
+/// The revenue of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RevenueStats {
-    /// The workspace's; where none is set, the `base_currency` of its orders if all that have one name the same,
-    /// else the only currency there is, else null.
+    /// The workspace's currency; without one the `base_currency` of its orders if all that have one name the
+    /// same, else the only currency of the orders, else null.
     currency: Option<String>,
     #[schema(value_type = f64)]
     total: Number,
-    /// With `linear` a message may have a part of one.
+    /// With `linear` a message may have a part of an order.
     #[schema(value_type = f64)]
     orders: Number,
     #[schema(value_type = f64)]
     average_order_value: Number,
-    /// By those sent to.
+    /// Relative to sent messages.
     #[schema(value_type = f64)]
     revenue_per_recipient: Number,
     by_variant: Vec<RevenueOfVariant>,
-    /// Never added to the total.
+    /// Not included in the total.
     other_currencies: Vec<RevenueInCurrency>,
 }
 
-/// What one variant brought in.
+/// The revenue of one variant.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RevenueOfVariant {
@@ -152,7 +152,7 @@ struct RevenueOfVariant {
     revenue_per_recipient: Number,
 }
 
-/// What came in in another currency.
+/// Revenue in another currency.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct RevenueInCurrency {
@@ -163,17 +163,17 @@ struct RevenueInCurrency {
     orders: Number,
 }
 
-/// What would not have come without the campaign: the treated beside those held out.
+/// The effect of the campaign: the treated compared with the control group.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct UpliftStats {
     control_variant_id: String,
     treatment: UpliftSide,
     control: UpliftSide,
-    /// The difference of the rates; null where one side is empty.
+    /// The difference of the rates; null if one side is empty.
     #[schema(value_type = Option<f64>)]
     absolute_uplift: Option<Number>,
-    /// In parts of the control group's rate; null where that is 0.
+    /// Relative to the control group's rate; null if that is 0.
     #[schema(value_type = Option<f64>)]
     relative_uplift: Option<Number>,
     /// Of the difference (Newcombe).
@@ -182,14 +182,14 @@ struct UpliftStats {
     relative_interval: Option<Bounds>,
     #[schema(value_type = Option<f64>)]
     p_value: Option<Number>,
-    /// 1 less the p-value.
+    /// 1 minus the p-value.
     #[schema(value_type = Option<f64>)]
     confidence: Option<Number>,
     is_significant: bool,
     /// The difference of the rates, times the treated.
     #[schema(value_type = Option<f64>)]
     incremental_conversions: Option<Number>,
-    /// The difference of the revenues a recipient, times the treated.
+    /// The difference of the revenues per recipient, times the treated.
     #[schema(value_type = Option<f64>)]
     incremental_revenue: Option<Number>,
     warnings: Vec<String>,
@@ -206,7 +206,7 @@ struct UpliftSide {
     revenue: Number,
 }
 
-/// Where a difference lies, with what confidence.
+/// A confidence interval of a difference.
 #[derive(Debug, Serialize, ToSchema)]
 struct UpliftInterval {
     level: f64,
@@ -238,14 +238,14 @@ impl MessageStats {
     }
 }
 
-/// The variants that get something: their ids and places.
-fn treated(asked: &Asked) -> impl Iterator<Item = (&String, u8)> {
-    let control = asked.control();
-    asked.variants().iter().zip(1_u8..).filter(move |(_, place)| Some(*place) != control)
+/// The variants that are sent: their ids and numbers.
+fn treated(scope: &ReportScope) -> impl Iterator<Item = (&String, u8)> {
+    let control = scope.control();
+    scope.variants().iter().zip(1_u8..).filter(move |(_, place)| Some(*place) != control)
 }
 
 fn conversion_stats(
-    asked: &Asked,
+    scope: &ReportScope,
     tracking: &ConversionTracking,
     report: &Report,
 ) -> ConversionStats {
@@ -272,7 +272,7 @@ fn conversion_stats(
         secondary: secondary
             .map(|(it, goal)| of_event(&it.event_name, report.converted(goal)))
             .collect(),
-        by_variant: treated(asked).map(of_variant).collect(),
+        by_variant: treated(scope).map(of_variant).collect(),
     }
 }
 
@@ -280,7 +280,7 @@ fn per(amount: f64, of: u64) -> Number {
     Number::money(if of == 0 { 0.0 } else { amount / real(of) })
 }
 
-fn revenue_stats(asked: &Asked, report: &Report) -> RevenueStats {
+fn revenue_stats(scope: &ReportScope, report: &Report) -> RevenueStats {
     let found = report.revenue();
     let total = |earned: &Earned| earned.amount / 1e4;
     let of_variant = |(id, place): (&String, u8)| {
@@ -300,7 +300,7 @@ fn revenue_stats(asked: &Asked, report: &Report) -> RevenueStats {
         orders: Number::parts(found.earned.orders),
         average_order_value: Number::money(average),
         revenue_per_recipient: per(total(&found.earned), report.total.sent),
-        by_variant: treated(asked).map(of_variant).collect(),
+        by_variant: treated(scope).map(of_variant).collect(),
         other_currencies: found
             .others
             .iter()
@@ -314,9 +314,9 @@ fn revenue_stats(asked: &Asked, report: &Report) -> RevenueStats {
     }
 }
 
-fn warnings(asked: &Asked, uplift: &Uplift) -> Vec<String> {
+fn warnings(scope: &ReportScope, uplift: &Uplift) -> Vec<String> {
     let mut warnings = Vec::new();
-    if asked.campaign.definition.conversion_tracking.is_none() {
+    if scope.campaign.definition.conversion_tracking.is_none() {
         warnings.push("no conversions are counted: conversionTracking is absent".to_owned());
     }
     if uplift.control.trials < CONTROL_SMALL {
@@ -326,8 +326,8 @@ fn warnings(asked: &Asked, uplift: &Uplift) -> Vec<String> {
     warnings
 }
 
-fn uplift_stats(asked: &Asked, report: &Report) -> Option<UpliftStats> {
-    let control = asked.control()?;
+fn uplift_stats(scope: &ReportScope, report: &Report) -> Option<UpliftStats> {
+    let control = scope.control()?;
     let uplift = report.uplift();
     let (treatment, held_out) = (uplift.treatment, uplift.control);
     let side = |of: Proportion, earned: &Earned| UpliftSide {
@@ -345,7 +345,7 @@ fn uplift_stats(asked: &Asked, report: &Report) -> Option<UpliftStats> {
     let p_value = treatment.p_value(held_out);
     let interval = treatment.difference(held_out, CONFIDENCE);
     Some(UpliftStats {
-        control_variant_id: asked.variant(control).unwrap_or_default().to_owned(),
+        control_variant_id: scope.variant(control).unwrap_or_default().to_owned(),
         treatment: side(treatment, &uplift.treatment_revenue),
         control: side(held_out, &uplift.control_revenue),
         absolute_uplift: difference.map(Number::of),
@@ -359,20 +359,20 @@ fn uplift_stats(asked: &Asked, report: &Report) -> Option<UpliftStats> {
             && p_value.is_some_and(|p| p < 1.0 - CONFIDENCE),
         incremental_conversions: difference.map(|it| Number::parts(it * real(treatment.trials))),
         incremental_revenue: gain.map(|it| Number::money(it * real(treatment.trials))),
-        warnings: warnings(asked, &uplift),
+        warnings: warnings(scope, &uplift),
     })
 }
 
-/// What a campaign achieved: how many messages got how far, what came of it, and what would have come anyway.
-/// Counts are unique recipients of each sending, by the time their message left.
+/// Reports the results of a campaign: progress of its messages, conversions, revenue, and uplift over the
+/// control group. Counts are unique recipients of each sending, by the time of their message.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/stats",
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or before; a date without a time includes its whole day"),
     ),
     responses((status = 200, body = CampaignStats), (status = 404, description = "absent"))
 )]
@@ -382,10 +382,10 @@ pub(super) async fn campaign_stats(
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
 ) -> ApiResult<Json<CampaignStats>> {
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
-    let report = ops::report(&app, &asked, currency.as_deref()).await?;
-    let (campaign, definition) = (&asked.campaign, &asked.campaign.definition);
+    let report = ops::report(&app, &scope, currency.as_deref()).await?;
+    let (campaign, definition) = (&scope.campaign, &scope.campaign.definition);
     let tracking = definition.conversion_tracking.as_deref();
     Ok(Json(CampaignStats {
         campaign_id: campaign.id,
@@ -393,9 +393,9 @@ pub(super) async fn campaign_stats(
         channel: definition.channel,
         status: campaign.state.status,
         stats: MessageStats::new(&report),
-        conversion_stats: tracking.map(|tracking| conversion_stats(&asked, tracking, &report)),
-        revenue: tracking.map(|_| revenue_stats(&asked, &report)),
-        uplift: uplift_stats(&asked, &report),
+        conversion_stats: tracking.map(|tracking| conversion_stats(&scope, tracking, &report)),
+        revenue: tracking.map(|_| revenue_stats(&scope, &report)),
+        uplift: uplift_stats(&scope, &report),
         conversion_tracking: tracking.cloned(),
         started_at: campaign.state.started_at,
         completed_at: campaign.state.completed_at,

@@ -17,10 +17,10 @@ use web::{
 use super::{campaign_id, recipients::MessageStatus};
 use crate::{
     model::outcome::{Credit, Goal},
-    ops::{self, Asked, Timeline},
+    ops::{self, ReportScope, Timeline},
 };
 
-/// What happened to one person's messages of a campaign.
+/// The history of one person's messages of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecipientTimeline {
@@ -29,7 +29,7 @@ pub(super) struct RecipientTimeline {
     messages: Vec<MessageTimeline>,
 }
 
-/// What happened to one message.
+/// The history of one message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct MessageTimeline {
@@ -41,7 +41,7 @@ struct MessageTimeline {
     events: Vec<MessageEvent>,
 }
 
-/// Something that happened to a message.
+/// An event of a message.
 #[derive(Debug, Serialize, ToSchema)]
 struct MessageEvent {
     /// `queued`, `held`, `sent`, `deferred`, `delivered`, `opened`, `clicked`, `bounced`, `complained`,
@@ -53,44 +53,44 @@ struct MessageEvent {
 }
 
 fn metadata(of: &Happening) -> Value {
-    let mut said = serde_json::Map::new();
-    let mut tell = |name: &str, text: &str| {
+    let mut fields = serde_json::Map::new();
+    let mut add = |name: &str, text: &str| {
         if !text.is_empty() {
-            said.insert(name.to_owned(), json!(text));
+            fields.insert(name.to_owned(), json!(text));
         }
     };
     match of.kind.as_str() {
         "clicked" => {
-            tell("url", &of.url);
-            tell("label", &of.label);
-            tell("buttonId", &of.button);
+            add("url", &of.url);
+            add("label", &of.label);
+            add("buttonId", &of.button);
         }
         "held" | "skipped" => {
-            tell("reason", &of.code);
-            tell("detail", &of.reason);
+            add("reason", &of.code);
+            add("detail", &of.reason);
         }
         "bounced" => {
-            tell("type", &of.label);
-            tell("code", &of.code);
-            tell("reason", &of.reason);
+            add("type", &of.label);
+            add("code", &of.code);
+            add("reason", &of.reason);
         }
         "failed" | "deferred" => {
-            tell("code", &of.code);
-            tell("reason", &of.reason);
+            add("code", &of.code);
+            add("reason", &of.reason);
         }
-        "unsubscribed" | "complained" => tell("source", &of.reason),
+        "unsubscribed" | "complained" => add("source", &of.reason),
         _ => {}
     }
     if of.is_bot {
-        said.insert("machine".to_owned(), json!(true));
+        fields.insert("machine".to_owned(), json!(true));
     }
-    Value::Object(said)
+    Value::Object(fields)
 }
 
-/// A conversion, with what it was worth where it was an order.
-fn converted(asked: &Asked, credit: &Credit, all: &[Credit]) -> Option<MessageEvent> {
+/// A conversion, with its value if it was an order.
+fn converted(scope: &ReportScope, credit: &Credit, all: &[Credit]) -> Option<MessageEvent> {
     let Goal::Conversion(goal) = credit.goal else { return None };
-    let tracking = asked.campaign.definition.conversion_tracking.as_deref()?;
+    let tracking = scope.campaign.definition.conversion_tracking.as_deref()?;
     let conversions = std::iter::once(&tracking.primary_conversion).chain(tracking.secondary());
     let name = conversions.map(|it| it.event_name.as_str()).nth(goal)?;
     let value = all.iter().find_map(|other| match &other.goal {
@@ -114,14 +114,14 @@ fn converted(asked: &Asked, credit: &Credit, all: &[Credit]) -> Option<MessageEv
     Some(MessageEvent { kind: "converted".to_owned(), timestamp, metadata })
 }
 
-fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
+fn answer(scope: &ReportScope, timeline: &Timeline) -> RecipientTimeline {
     let mut by_message: BTreeMap<&str, Vec<&Happening>> = BTreeMap::new();
     for happening in &timeline.happenings {
         by_message.entry(&happening.message).or_default().push(happening);
     }
     let message = |of: &Recipient| {
-        let told = by_message.get(of.message.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let mut events: Vec<MessageEvent> = told
+        let happenings = by_message.get(of.message.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let mut events: Vec<MessageEvent> = happenings
             .iter()
             .map(|it| MessageEvent {
                 kind: it.kind.clone(),
@@ -130,10 +130,10 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
             })
             .collect();
         let its = timeline.credits.iter().filter(|it| it.group.occurrence == of.occurrence);
-        events.extend(its.filter_map(|credit| converted(asked, credit, &timeline.credits)));
+        events.extend(its.filter_map(|credit| converted(scope, credit, &timeline.credits)));
         events.sort_by_key(|event| event.timestamp);
-        let text = |said: fn(&Happening) -> &String| {
-            told.iter().map(|it| said(it)).find(|text| !text.is_empty()).cloned()
+        let text = |field: fn(&Happening) -> &String| {
+            happenings.iter().map(|it| field(it)).find(|text| !text.is_empty()).cloned()
         };
         MessageTimeline {
             message_id: of.message.clone(),
@@ -145,13 +145,13 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
         }
     };
     RecipientTimeline {
-        campaign_id: asked.campaign.id,
+        campaign_id: scope.campaign.id,
         user_id: timeline.user.to_string(),
         messages: timeline.messages.iter().rev().map(message).collect(),
     }
 }
 
-/// What happened to the messages of a campaign to one person, named by the internal or the external id.
+/// Reports the history of a campaign's messages to one person, identified by the internal or the external id.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/recipients/{userId}",
@@ -159,7 +159,7 @@ fn answer(asked: &Asked, timeline: &Timeline) -> RecipientTimeline {
     params(("campaignId" = CampaignId, Path), ("userId" = String, Path)),
     responses(
         (status = 200, body = RecipientTimeline),
-        (status = 404, description = "no such campaign, or nothing of it went to this person"),
+        (status = 404, description = "no such campaign, or it has no message for this person"),
     )
 )]
 pub(super) async fn recipient_timeline(
@@ -168,7 +168,7 @@ pub(super) async fn recipient_timeline(
     Path((id, user)): Path<(String, String)>,
 ) -> ApiResult<Json<RecipientTimeline>> {
     let range = DateRange::default();
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let timeline = ops::timeline(&app, &asked, &user).await?;
-    Ok(Json(answer(&asked, &timeline)))
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let timeline = ops::timeline(&app, &scope, &user).await?;
+    Ok(Json(answer(&scope, &timeline)))
 }

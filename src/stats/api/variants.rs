@@ -21,20 +21,20 @@ use super::{
 };
 use crate::{
     model::comparison::Measure,
-    ops::{self, Asked, OfVariant, VariantReport},
+    ops::{self, OfVariant, ReportScope, VariantReport},
 };
 
-/// How rates are compared.
+/// How variants are compared.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = StatsMethod)]
 enum Method {
     TwoProportionZTest,
-    /// Of amounts of money, whose variances differ.
+    /// For amounts of money, whose variances differ.
     WelchZTest,
 }
 
-/// How the variants of a campaign compare.
+/// The comparison of a campaign's variants.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct VariantStats {
@@ -47,22 +47,22 @@ pub(super) struct VariantStats {
     phase: Phase,
     winner_variant_id: Option<String>,
     sample_ratio_mismatch: SampleRatio,
-    /// Whether all variants do the same: a chi-square test of their rates.
+    /// Whether all variants perform the same: a chi-square test of their rates.
     omnibus: Option<Omnibus>,
     variants: Vec<VariantStat>,
 }
 
-/// Whether the audience was divided as the weights say.
+/// Whether the audience was divided by the weights.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SampleRatio {
-    /// Null where there is nothing to hold against the weights.
+    /// Null if the weights do not apply.
     #[schema(value_type = Option<f64>)]
     p_value: Option<Number>,
     detected: bool,
 }
 
-/// What a chi-square test says.
+/// The result of a chi-square test.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Omnibus {
@@ -73,7 +73,7 @@ struct Omnibus {
     p_value: Number,
 }
 
-/// How one variant did. Rates are fractions of 1.
+/// The results of one variant. Rates are fractions of 1.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct VariantStat {
@@ -82,7 +82,7 @@ struct VariantStat {
     #[schema(value_type = f64)]
     weight: Number,
     is_control_group: bool,
-    /// Sent to, or held out.
+    /// Recipients it was sent to, or of the control group.
     recipients: u64,
     sent: u64,
     delivered: u64,
@@ -94,13 +94,13 @@ struct VariantStat {
     conversions: u64,
     #[schema(value_type = f64)]
     revenue: Number,
-    /// Of those delivered to.
+    /// Relative to deliveries.
     #[schema(value_type = f64)]
     open_rate: Number,
-    /// Of those delivered to.
+    /// Relative to deliveries.
     #[schema(value_type = f64)]
     click_rate: Number,
-    /// Of those who opened.
+    /// Relative to opens.
     #[schema(value_type = f64)]
     click_to_open_rate: Number,
     #[schema(value_type = f64)]
@@ -108,11 +108,11 @@ struct VariantStat {
     #[schema(value_type = f64)]
     rate: Number,
     interval: Bounds,
-    /// Null of the baseline.
+    /// Null for the baseline.
     comparison: Option<Compared>,
 }
 
-/// How a variant compares with the baseline.
+/// The comparison of a variant with the baseline.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Compared {
@@ -123,17 +123,17 @@ struct Compared {
     z_score: Option<Number>,
     #[schema(value_type = Option<f64>)]
     p_value: Option<Number>,
-    /// By Holm, for how many are compared.
+    /// Adjusted for the number of comparisons (Holm).
     #[schema(value_type = Option<f64>)]
     adjusted_p_value: Option<Number>,
-    /// 1 less the p-value.
+    /// 1 minus the p-value.
     #[schema(value_type = Option<f64>)]
     confidence: Option<Number>,
-    /// By the adjusted p-value, on samples large enough to say so.
+    /// By the adjusted p-value, and only with large enough samples.
     is_significant: bool,
     #[schema(value_type = Option<f64>)]
     probability_to_be_best: Option<Number>,
-    /// Why this says nothing, if so.
+    /// Why the comparison is not conclusive, if so.
     warnings: Vec<String>,
 }
 
@@ -162,8 +162,8 @@ fn compared(variant: &OfVariant, confidence: f64) -> Option<Compared> {
     })
 }
 
-fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
-    let definition = &asked.campaign.definition;
+fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
+    let definition = &scope.campaign.definition;
     let stat = |(variant, of): (&campaigns::model::Variant, &OfVariant)| {
         let count = &of.count;
         VariantStat {
@@ -194,7 +194,7 @@ fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
     let is_money = report.variants.iter().any(|it| matches!(it.measure, Measure::Money(_)));
     let baseline = report.baseline.and_then(|place| definition.variants.get(place));
     VariantStats {
-        campaign_id: asked.campaign.id,
+        campaign_id: scope.campaign.id,
         metric: report.metric,
         method: if is_money { Method::WelchZTest } else { Method::TwoProportionZTest },
         confidence_level: report.confidence,
@@ -211,16 +211,16 @@ fn answer(asked: &Asked, report: &VariantReport) -> VariantStats {
     }
 }
 
-/// How the variants of a campaign compare by the metric of its trial; without one by conversions where they
-/// are counted, else by openings.
+/// Compares the variants of a campaign by the metric of its A/B test; without one by conversions if they are
+/// tracked, else by opens.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/variant-stats",
     tag = "campaigns",
     params(
         ("campaignId" = CampaignId, Path),
-        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or later"),
-        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages that left then or before; a date alone is its whole day"),
+        ("startDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or later"),
+        ("endDate" = Option<kernel::schema::QueryMoment>, Query, description = "messages sent at this time or before; a date without a time includes its whole day"),
     ),
     responses((status = 200, body = VariantStats), (status = 404, description = "absent"))
 )]
@@ -230,8 +230,8 @@ pub(super) async fn variant_stats(
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
 ) -> ApiResult<Json<VariantStats>> {
-    let asked = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
-    let report = ops::variant_report(&app, &asked, currency.as_deref()).await?;
-    Ok(Json(answer(&asked, &report)))
+    let report = ops::variant_report(&app, &scope, currency.as_deref()).await?;
+    Ok(Json(answer(&scope, &report)))
 }

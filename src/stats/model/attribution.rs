@@ -1,20 +1,19 @@
-//! Which messages a conversion is credited to (DELIVERY, "Attribution").
+//! Attribution: the messages that a conversion is credited to.
 //!
-//! A touch is a message that left. It may be credited with what its recipient does within its campaign's
-//! window after it, and stands beside the touches of other campaigns that count the same event: a later
-//! touch whose window is over does not void an earlier one whose window is not.
+//! A touch is a sent message. It may be credited with events of its recipient within its campaign's window
+//! after it, and competes with touches of other campaigns that track the same event. A later touch whose
+//! window is over does not displace an earlier one whose window is not.
 
 use campaigns::model::settings::conversion::AttributionModel;
 
-/// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 
 /// A message that may be credited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touch {
-    /// When it left, in milliseconds since 1970.
+    /// When it was sent, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Hours in which it may be credited.
+    /// Length of the attribution window.
     pub window_hours: u32,
 }
 
@@ -25,8 +24,8 @@ impl Touch {
     }
 }
 
-/// Credits what happened at a time to some of these touches: their places, and what part of it each gets.
-/// The parts add up to 1, unless there is nobody to credit. Of two at one time the first named is the earlier.
+/// Credits an event at `at_ms` to touches: their indexes, and the part of the event each gets. The parts add
+/// up to 1 unless no touch qualifies. Of two touches at the same time the first in the list is the earlier.
 pub fn credit(model: AttributionModel, touches: &[Touch], at_ms: i64) -> Vec<(usize, f64)> {
     let within = || touches.iter().enumerate().filter(|(_, touch)| touch.may_have(at_ms));
     match model {
@@ -79,7 +78,7 @@ mod tests {
             (FirstTouch, &two, 72 * H + 1, &[(1, 1.0)]),
             (Linear, &two, 72 * H + 1, &[(1, 1.0)]),
             (Linear, &two, 82 * H + 1, &[]),
-            // A later touch whose window is over does not void the earlier one.
+            // A later touch whose window is over does not displace the earlier one.
             (LastTouch, &expiring, 12 * H, &[(0, 1.0)]),
             (LastTouch, &expiring, 11 * H, &[(1, 1.0)]),
             (LastTouch, &[], 0, &[]),

@@ -1,4 +1,4 @@
-//! How the variants of a campaign compare by one metric, and which of them is surely the best.
+//! Comparison of a campaign's variants by one metric, and the significant winner.
 
 use statistics::{
     beta::{Beta, probabilities_to_be_best},
@@ -6,16 +6,16 @@ use statistics::{
     proportion::{Interval, Proportion, real},
 };
 
-/// What a variant is measured by.
+/// The measured metric of a variant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
     Rate(Proportion),
-    /// An amount of money a recipient.
+    /// Revenue per recipient.
     Money(Mean),
 }
 
 impl Measure {
-    /// The rate, or the mean amount.
+    /// The rate or the mean amount.
     pub fn value(&self) -> f64 {
         match self {
             Self::Rate(rate) => rate.rate(),
@@ -30,7 +30,7 @@ impl Measure {
         }
     }
 
-    /// How many it was measured of.
+    /// The sample size.
     pub fn sample(&self) -> u64 {
         match self {
             Self::Rate(rate) => rate.trials,
@@ -60,22 +60,22 @@ impl Measure {
     }
 }
 
-/// How a variant compares with another.
+/// The comparison of a variant with another.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Comparison {
-    /// The difference in parts of the other.
+    /// The difference relative to the other.
     pub lift: Option<f64>,
     pub lift_interval: Option<Interval>,
     /// The difference in standard deviations.
     pub z_score: Option<f64>,
-    /// How probable so great a difference would be if both were the same.
+    /// The probability of such a difference if both were the same.
     pub p_value: Option<f64>,
-    /// Why that says nothing, if so.
+    /// Why the comparison is not conclusive, if so.
     pub warning: Option<String>,
 }
 
-/// p-values adjusted for there being several of them (Holm, Scand. J. Stat. 6, 1979, 65-70), in their order.
-/// What has none counts for nothing.
+/// p-values adjusted for multiple comparisons (Holm, Scand. J. Stat. 6, 1979, 65-70), in their order. Missing
+/// ones do not count.
 pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         p_values.iter().enumerate().filter_map(|(at, p)| p.map(|p| (at, p))).collect();
@@ -90,8 +90,7 @@ pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
     adjusted
 }
 
-/// For each the probability that it is the best: of rates by what is known of them after so many successes,
-/// of means as normally distributed.
+/// For each the probability that it is the best: rates by their posterior, means as normally distributed.
 pub fn probabilities(measures: &[Measure]) -> Vec<f64> {
     let rates: Option<Vec<Beta>> = measures
         .iter()
@@ -113,7 +112,7 @@ pub fn probabilities(measures: &[Measure]) -> Vec<f64> {
     probabilities_to_be_greatest(&means.collect::<Vec<_>>())
 }
 
-/// The place of the best; the first of equals. None of none.
+/// The index of the best; the first of equals. None for an empty list.
 pub fn best(measures: &[Measure]) -> Option<usize> {
     let places = measures.iter().enumerate();
     let found = places.max_by(|(at, one), (later, other)| {
@@ -122,8 +121,8 @@ pub fn best(measures: &[Measure]) -> Option<usize> {
     found.map(|(at, _)| at)
 }
 
-/// The place of the best where it surely beats each of the others: with this confidence, adjusted for how
-/// many they are, and samples large enough to say so.
+/// The index of the best if it beats each of the others significantly: with this confidence, adjusted for
+/// their number, and with large enough samples.
 pub fn winner(measures: &[Measure], confidence: f64) -> Option<usize> {
     let best = best(measures)?;
     let others = measures.iter().enumerate().filter(|(at, _)| *at != best);
@@ -148,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn p_values_are_adjusted_as_by_hand() {
+    fn p_values_are_adjusted_by_holms_method() {
         let found = holm(&[Some(0.04), None, Some(0.01), Some(0.03)]);
-        // 3 × 0.01; 2 × 0.03; and 0.04, which may not be below what was before it.
+        // 3 × 0.01; 2 × 0.03; and 0.04, raised to the value before it.
         let expected = [Some(0.06), None, Some(0.03), Some(0.06)];
         for (found, expected) in found.iter().zip(expected) {
             assert_eq!(found.is_some(), expected.is_some());
@@ -168,7 +167,7 @@ mod tests {
         assert_eq!(winner(&[rate(20, 1000), rate(30, 1000)], 0.8), Some(1));
         // Better than the first, not than the third.
         assert_eq!(winner(&[rate(200, 1000), rate(250, 1000), rate(245, 1000)], 0.95), None);
-        // Too few to say.
+        // Too few.
         assert_eq!(winner(&[rate(0, 29), rate(29, 29)], 0.95), None);
         assert_eq!(winner(&[rate(10, 100)], 0.95), None);
         assert_eq!((winner(&[], 0.95), best(&[])), (None, None));
@@ -176,15 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn the_better_is_as_probable_as_the_closed_form_says() {
+    fn probabilities_match_the_closed_form() {
         let found = probabilities(&[rate(200, 1000), rate(250, 1000)]);
         assert!((found[1] - 0.9963).abs() < 5e-5, "{found:?}");
     }
 
-    /// Of tests of two variants that are the same, about as many as the confidence allows find a difference:
-    /// one in twenty. Two thousand of them lie within 4 % and 6 % (two standard deviations).
+    /// Of tests of two equal variants, one in twenty finds a difference. Two thousand of them are within 4 %
+    /// and 6 % (two standard deviations).
     #[test]
-    fn of_variants_that_are_the_same_one_in_twenty_seems_better() {
+    fn equal_variants_differ_significantly_in_one_of_twenty_tests() {
         const TESTS: u32 = 2_000;
         const RECIPIENTS: u64 = 2_000;
         let mut random = StdRng::seed_from_u64(20_261_121);
@@ -199,7 +198,7 @@ mod tests {
         }
         let share = f64::from(significant) / f64::from(TESTS);
         assert!((0.04..=0.06).contains(&share), "{share}");
-        // To beat both others is rarer still.
+        // A significant win over two others is rarer still.
         assert!(f64::from(among_three) / f64::from(TESTS) < 0.05, "{among_three}");
     }
 }

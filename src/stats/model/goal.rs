@@ -1,4 +1,4 @@
-//! What a campaign counts as a success: its conversions, and money.
+//! The goals of a campaign: conversions and revenue.
 
 use campaigns::model::settings::conversion::{Conversion, ConversionTracking};
 use kernel::{CampaignId, Timestamp};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// The event whose amounts count as revenue.
 pub const ORDER_COMPLETED: &str = "Order Completed";
 
-/// A campaign that counts events.
+/// A campaign that tracks conversions.
 #[derive(Debug, Clone)]
 pub struct Tracker {
     pub campaign: CampaignId,
@@ -19,7 +19,7 @@ pub struct Tracker {
 pub struct ConversionEvent<'a> {
     pub name: &'a str,
     pub properties: &'a Map<String, Value>,
-    /// When it happened: what spans of time in conditions are reckoned back from.
+    /// When it happened; relative times in conditions refer to it.
     pub at: Timestamp,
 }
 
@@ -35,32 +35,31 @@ impl Tracker {
         std::iter::once(&self.tracking.primary_conversion).chain(self.tracking.secondary())
     }
 
-    /// Whether one of its conversions has this name.
+    /// Whether one of its conversions has this event name.
     pub fn tracks(&self, name: &str) -> bool {
         self.conversions().any(|conversion| conversion.event_name == name)
     }
 
-    /// Whether conditions are asked of events of this name.
-    pub fn asks(&self, name: &str) -> bool {
+    /// Whether a conversion with this event name has conditions.
+    pub fn has_conditions_for(&self, name: &str) -> bool {
         self.conversions().any(|conversion| {
             conversion.event_name == name
                 && conversion.conditions.as_ref().is_some_and(|all| !all.is_empty())
         })
     }
 
-    /// The places of the conversions that an event is, the primary one's being 0.
+    /// The indexes of the conversions that an event matches; 0 is the primary one.
     pub fn met(&self, event: &ConversionEvent<'_>) -> Vec<usize> {
         let all = self.conversions().enumerate();
         all.filter(|(_, conversion)| counts(conversion, event)).map(|(place, _)| place).collect()
     }
 
-    /// Whether an event is one of its conversions.
+    /// Whether an event matches a conversion.
     pub fn converts(&self, event: &ConversionEvent<'_>) -> bool {
         self.conversions().any(|conversion| counts(conversion, event))
     }
 
-    /// Whether an order is money of its own: one that it counts as a conversion, or any order where it counts
-    /// none.
+    /// Whether an order counts as revenue: if it matches a conversion, or if no conversion tracks orders.
     pub fn earns(&self, event: &ConversionEvent<'_>) -> bool {
         event.name == ORDER_COMPLETED && (!self.tracks(ORDER_COMPLETED) || self.converts(event))
     }
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_meets_the_goals_whose_name_and_conditions_it_has() {
+    fn events_match_goals_by_name_and_conditions() {
         let dear = json!([{"field": "total", "operator": "gte", "value": 50}]);
         let tracker = tracker(json!({
             "primaryConversion": {"eventName": ORDER_COMPLETED, "conditions": dear},
@@ -95,11 +94,13 @@ mod tests {
         assert_eq!(tracker.met(&event(ORDER_COMPLETED, &cheap)), [1]);
         assert_eq!(tracker.met(&event("Viewed", &cheap)), [2]);
         assert!(tracker.met(&event("Left", &cheap)).is_empty());
-        assert!(tracker.asks(ORDER_COMPLETED) && !tracker.asks("Viewed"));
+        assert!(
+            tracker.has_conditions_for(ORDER_COMPLETED) && !tracker.has_conditions_for("Viewed")
+        );
     }
 
     #[test]
-    fn money_is_that_of_the_orders_that_count_or_of_all() {
+    fn revenue_is_of_matching_orders_or_of_all() {
         let dear = json!([{"field": "total", "operator": "gte", "value": 50}]);
         let choosy = tracker(
             json!({"primaryConversion": {"eventName": ORDER_COMPLETED, "conditions": dear}}),

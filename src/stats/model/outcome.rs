@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use analytics::messages::Count;
 use statistics::mean::Mean;
 
-/// Counts of some variants and occurrences together.
+/// The sum of counts of variants and occurrences.
 pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
     counts.into_iter().fold(Count::default(), |sum, count| Count {
         variant: count.variant,
@@ -32,7 +32,7 @@ pub fn sum<'c>(counts: impl IntoIterator<Item = &'c Count>) -> Count {
 /// The group that a message is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageGroup {
-    /// The variant's place among those of the campaign, from 1; 0 is any other.
+    /// The variant's number in the campaign, from 1; 0 for an unknown variant.
     pub variant: u8,
     /// Number of the campaign's run.
     pub occurrence: u32,
@@ -45,9 +45,9 @@ pub struct MessageGroup {
 pub struct Credit {
     pub message: u128,
     pub group: MessageGroup,
-    /// When it left, in milliseconds since 1970.
+    /// When the message was sent, in milliseconds since 1970.
     pub sent_ms: i64,
-    /// When the event was, in milliseconds since 1970.
+    /// When the event happened, in milliseconds since 1970.
     pub at_ms: i64,
     /// The event's number within one scan, which distinguishes events of the same moment.
     pub event: usize,
@@ -60,11 +60,11 @@ pub struct Credit {
 pub enum Goal {
     /// A conversion: 0 is the primary one.
     Conversion(usize),
-    /// An order, in a currency; the amount in ten thousandths.
+    /// An order; the amount in ten thousandths.
     Order {
-        /// Empty where none was named.
+        /// Empty if the order has none.
         currency: String,
-        /// The whole of it.
+        /// The full amount of the order.
         amount: f64,
     },
 }
@@ -72,23 +72,23 @@ pub enum Goal {
 /// Conversions of one goal in one group.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Converted {
-    /// Events, in parts where several messages share one.
+    /// Events, in parts if several messages share one.
     pub conversions: f64,
     pub unique: u64,
 }
 
-/// Money of one currency in one group, in ten thousandths.
+/// Revenue in one currency in one group, in ten thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Earned {
     pub amount: f64,
-    /// Orders, in parts where several messages share one.
+    /// Orders, in parts if several messages share one.
     pub orders: f64,
-    /// The squares of what each message earned.
+    /// The sum of the squares of each message's revenue.
     pub squares: f64,
 }
 
 impl Earned {
-    /// As the mean over so many recipients, in whole units of the currency.
+    /// The mean over this many recipients, in whole units of the currency.
     pub fn mean(self, recipients: u64) -> Mean {
         Mean { sum: self.amount / 1e4, sum_of_squares: self.squares / 1e8, count: recipients }
     }
@@ -100,14 +100,14 @@ impl Earned {
     }
 }
 
-/// What messages were credited with.
+/// The outcomes credited to messages.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Achieved {
+pub struct Outcomes {
     conversions: BTreeMap<(usize, MessageGroup), Converted>,
     earned: BTreeMap<(String, MessageGroup), Earned>,
 }
 
-impl Achieved {
+impl Outcomes {
     pub fn of(credits: &[Credit]) -> Self {
         let mut parts: HashMap<(usize, u128), (MessageGroup, f64)> = HashMap::new();
         let mut money: HashMap<(&str, u128), (MessageGroup, f64, f64)> = HashMap::new();
@@ -125,40 +125,41 @@ impl Achieved {
                 }
             }
         }
-        let mut achieved = Self::default();
+        let mut outcomes = Self::default();
         for ((goal, _), (group, part)) in parts {
-            let converted = achieved.conversions.entry((goal, group)).or_default();
+            let converted = outcomes.conversions.entry((goal, group)).or_default();
             converted.conversions += part;
             converted.unique += 1;
         }
         for ((currency, _), (group, amount, orders)) in money {
-            let earned = achieved.earned.entry((currency.to_owned(), group)).or_default();
+            let earned = outcomes.earned.entry((currency.to_owned(), group)).or_default();
             earned.add(Earned { amount, orders, squares: amount * amount });
         }
-        achieved
+        outcomes
     }
 
-    /// Conversions of a goal in all groups that `is_meant` selects.
-    pub fn converted(&self, goal: usize, is_meant: impl Fn(&MessageGroup) -> bool) -> Converted {
-        let all = self.conversions.iter().filter(|((of, group), _)| *of == goal && is_meant(group));
+    /// Conversions of a goal in all groups that `is_included` selects.
+    pub fn converted(&self, goal: usize, is_included: impl Fn(&MessageGroup) -> bool) -> Converted {
+        let all =
+            self.conversions.iter().filter(|((of, group), _)| *of == goal && is_included(group));
         all.fold(Converted::default(), |sum, (_, one)| Converted {
             conversions: sum.conversions + one.conversions,
             unique: sum.unique + one.unique,
         })
     }
 
-    /// Money of a currency in all groups that `is_meant` selects.
-    pub fn earned(&self, currency: &str, is_meant: impl Fn(&MessageGroup) -> bool) -> Earned {
+    /// Revenue in a currency in all groups that `is_included` selects.
+    pub fn earned(&self, currency: &str, is_included: impl Fn(&MessageGroup) -> bool) -> Earned {
         let mut sum = Earned::default();
         for ((of, group), earned) in &self.earned {
-            if of == currency && is_meant(group) {
+            if of == currency && is_included(group) {
                 sum.add(*earned);
             }
         }
         sum
     }
 
-    /// The currencies in which something was earned, in their order.
+    /// The currencies with revenue, sorted.
     pub fn currencies(&self) -> Vec<String> {
         let mut all: Vec<String> =
             self.earned.keys().map(|(currency, _)| currency.clone()).collect();
@@ -180,37 +181,37 @@ mod tests {
     }
 
     #[test]
-    fn conversions_are_counted_whole_and_by_message() {
+    fn conversions_are_counted_by_event_and_by_message() {
         let credits = [
             credit(1, 1, 1.0, Goal::Conversion(0)),
             credit(1, 1, 0.5, Goal::Conversion(0)),
             credit(2, 2, 0.5, Goal::Conversion(0)),
             credit(2, 2, 1.0, Goal::Conversion(1)),
         ];
-        let achieved = Achieved::of(&credits);
-        let all = achieved.converted(0, |_| true);
+        let outcomes = Outcomes::of(&credits);
+        let all = outcomes.converted(0, |_| true);
         assert_eq!((all.unique, all.conversions.to_bits()), (2, 2.0_f64.to_bits()));
-        assert_eq!(achieved.converted(0, |group| group.variant == 2).unique, 1);
-        assert_eq!(achieved.converted(1, |_| true).unique, 1);
-        assert_eq!(achieved.converted(2, |_| true), Converted::default());
+        assert_eq!(outcomes.converted(0, |group| group.variant == 2).unique, 1);
+        assert_eq!(outcomes.converted(1, |_| true).unique, 1);
+        assert_eq!(outcomes.converted(2, |_| true), Converted::default());
     }
 
     #[test]
-    fn money_of_a_message_is_added_before_it_is_squared() {
+    fn revenue_of_a_message_is_summed_before_it_is_squared() {
         let order = |amount| Goal::Order { currency: "EUR".to_owned(), amount };
         let credits = [
             credit(1, 1, 1.0, order(20_000.0)),
             credit(1, 1, 0.5, order(20_000.0)),
             credit(2, 1, 0.5, order(20_000.0)),
         ];
-        let achieved = Achieved::of(&credits);
-        assert_eq!(achieved.currencies(), ["EUR"]);
-        let mean = achieved.earned("EUR", |_| true).mean(4);
+        let outcomes = Outcomes::of(&credits);
+        assert_eq!(outcomes.currencies(), ["EUR"]);
+        let mean = outcomes.earned("EUR", |_| true).mean(4);
         assert!(
             (mean.sum - 4.0).abs() < 1e-9 && (mean.sum_of_squares - 10.0).abs() < 1e-9,
             "{mean:?}"
         );
-        assert!((achieved.earned("EUR", |_| true).orders - 2.0).abs() < 1e-9);
-        assert_eq!(achieved.earned("USD", |_| true), Earned::default());
+        assert!((outcomes.earned("EUR", |_| true).orders - 2.0).abs() < 1e-9);
+        assert_eq!(outcomes.earned("USD", |_| true), Earned::default());
     }
 }

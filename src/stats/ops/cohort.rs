@@ -1,28 +1,27 @@
-//! Which messages a report is about.
+//! The messages that a report covers.
 
 use analytics::messages::{Cohort, Count, Span};
 use campaigns::model::Campaign;
 use kernel::{CampaignId, Result, WorkspaceId};
 use web::{Services, http::DateRange};
 
-/// A campaign, and the messages of it that are asked about.
+/// A campaign, and the period of a report.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReportScope {
     pub workspace: WorkspaceId,
     pub campaign: Campaign,
-    /// When the messages left that are meant.
+    /// When the messages were sent.
     pub range: DateRange,
     variants: Vec<String>,
 }
 
-impl Asked {
-    /// Messages of a campaign.
+impl ReportScope {
     pub fn new(workspace: WorkspaceId, campaign: Campaign, range: DateRange) -> Self {
         let variants = campaign.definition.variants.iter().map(|it| it.id.clone()).collect();
         Self { workspace, campaign, range, variants }
     }
 
-    /// Messages of the campaign of this id.
+    /// The scope for the campaign with this id.
     ///
     /// # Errors
     /// Not found.
@@ -36,17 +35,17 @@ impl Asked {
         Ok(Self::new(workspace, campaign, range))
     }
 
-    /// The ids of its variants: answers name them by their place here, from 1.
+    /// The ids of its variants; queries refer to them by number, from 1.
     pub fn variants(&self) -> &[String] {
         &self.variants
     }
 
-    /// The id of a variant named by its place.
+    /// The id of a variant by its number.
     pub fn variant(&self, place: u8) -> Option<&str> {
         self.variants.get(usize::from(place).checked_sub(1)?).map(String::as_str)
     }
 
-    /// The place of the control group among the variants, from 1.
+    /// The number of the control group's variant.
     pub fn control(&self) -> Option<u8> {
         let place = self
             .campaign
@@ -57,7 +56,7 @@ impl Asked {
         u8::try_from(place + 1).ok()
     }
 
-    /// The messages as ClickHouse is asked about them.
+    /// The messages as a filter for ClickHouse.
     pub(super) fn cohort(&self) -> Cohort<'_> {
         Cohort {
             workspace: self.workspace.uuid(),
@@ -68,12 +67,12 @@ impl Asked {
         }
     }
 
-    /// How many got how far.
+    /// Counts of messages by progress.
     pub(super) async fn counts(&self, app: &Services) -> Result<Vec<Count>> {
         Ok(analytics::messages::counts(app.analytics(), &self.cohort()).await?)
     }
 
-    /// When the messages of each occurrence left, or would have of a control group.
+    /// When the messages of each occurrence were sent, or would have been for the control group.
     pub(super) async fn spans(&self, app: &Services) -> Result<Vec<Span>> {
         Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?)
     }

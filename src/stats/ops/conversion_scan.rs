@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 use web::Services;
 
-use super::Asked;
+use super::ReportScope;
 use crate::{
     model::{
         attribution::{self, credit},
@@ -32,25 +32,24 @@ const EVENTS_MAX: u64 = 2_000_000;
 const CHUNK_EVENTS: usize = 50_000;
 /// Messages that one chunk of events may be credited to.
 const TOUCHES_MAX: u64 = 2_000_000;
-/// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 
-/// What is asked about what messages achieved.
+/// Which credits are computed.
 #[derive(Debug, Clone, Default)]
-pub struct Questions {
-    /// Only the primary conversion, and no money.
+pub struct CreditFilter {
+    /// Only the primary conversion, and no revenue.
     pub primary_only: bool,
-    /// Only what this person did.
+    /// Only events of this person.
     pub of: Option<UserId>,
-    /// Only what came of occurrences after this one.
+    /// Only messages of occurrences after this one.
     pub after_occurrence: i32,
 }
 
-/// The currency that money is reported in: the workspace's; where it has none, the base currency of its
-/// orders, provided that all orders with a base currency name the same.
+/// The currency of reports: the workspace's; without one the base currency of its orders, if all orders with
+/// a base currency name the same.
 ///
 /// # Errors
-/// When a store fails.
+/// If a store fails.
 pub async fn reporting_currency(app: &Services, workspace: WorkspaceId) -> Result<Option<String>> {
     match store::runs::currency(app.db(), workspace).await? {
         Some(currency) => Ok(Some(currency)),
@@ -58,36 +57,36 @@ pub async fn reporting_currency(app: &Services, workspace: WorkspaceId) -> Resul
     }
 }
 
-/// Credits the messages that are asked about with what came of them, money in the reporting currency where
-/// an order says how much that is. Nothing where the campaign counts nothing.
+/// Credits the outcomes of the messages in scope, revenue in the reporting currency if the order has an
+/// amount in it. Empty if the campaign tracks nothing.
 ///
 /// # Errors
-/// A bad request where there are more events than can be looked at.
+/// A bad request if there are more events than a report scans.
 pub(super) async fn credits(
     app: &Services,
-    asked: &Asked,
+    scope: &ReportScope,
     currency: Option<&str>,
-    questions: &Questions,
+    filter: &CreditFilter,
 ) -> Result<Vec<Credit>> {
-    let Some(tracking) = asked.campaign.definition.conversion_tracking.as_deref() else {
+    let Some(tracking) = scope.campaign.definition.conversion_tracking.as_deref() else {
         return Ok(Vec::new());
     };
-    let mut spans = asked.spans(app).await?;
-    spans.retain(|span| i64::from(span.occurrence) > i64::from(questions.after_occurrence));
+    let mut spans = scope.spans(app).await?;
+    spans.retain(|span| i64::from(span.occurrence) > i64::from(filter.after_occurrence));
     let (first, last) =
         (spans.iter().map(|span| span.first_ms).min(), spans.iter().map(|span| span.last_ms).max());
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
     let end = last.saturating_add(i64::from(tracking.window_hours()) * HOUR_MS);
-    let own = Tracker { campaign: asked.campaign.id, tracking: tracking.clone() };
-    let range = (Timestamp::from_millis(first), Timestamp::from_millis(end));
+    let own = Tracker { campaign: scope.campaign.id, tracking: tracking.clone() };
+    let (first, end) = (Timestamp::from_millis(first), Timestamp::from_millis(end));
     let others =
-        store::trackers::beside(app.db(), asked.workspace, asked.campaign.id, range).await?;
+        store::trackers::beside(app.db(), scope.workspace, scope.campaign.id, first, end).await?;
     let mut names: BTreeSet<&str> = own.conversions().map(|it| it.event_name.as_str()).collect();
     names.insert(ORDER_COMPLETED);
-    if questions.primary_only {
+    if filter.primary_only {
         names.retain(|name| *name == own.tracking.primary_conversion.event_name);
     }
-    let triggering = store::trackers::triggering(app.db(), asked.workspace).await?;
+    let triggering = store::trackers::triggering(app.db(), scope.workspace).await?;
     let is_untrusted = |name: &str| {
         !app.sdk_trusted_events().contains(name) && triggering.iter().any(|it| it == name)
     };
@@ -95,41 +94,41 @@ pub(super) async fn credits(
     for name in names {
         let scan = ConversionScan {
             app,
-            asked,
+            scope,
             own: &own,
             others: &others,
             name,
             without_apps: is_untrusted(name),
             currency,
-            questions,
+            filter,
         };
         scan.run(first, end, &mut found).await?;
     }
     Ok(found)
 }
 
-/// An event that meets a goal and is not yet credited.
+/// An event that matches a goal and is not yet credited.
 struct MatchedEvent {
     identifiers: [String; 2],
     at_ms: i64,
     goals: Vec<Goal>,
     /// Indexes of the other campaigns that do not count the event.
     not_counted_by: Vec<u16>,
-    /// Indexes of the other campaigns that do not count its money.
+    /// Indexes of the other campaigns that do not count its revenue.
     not_earned_by: Vec<u16>,
 }
 
 /// A scan of all events of one name.
 struct ConversionScan<'a> {
     app: &'a Services,
-    asked: &'a Asked,
+    scope: &'a ReportScope,
     own: &'a Tracker,
     others: &'a [Tracker],
     name: &'a str,
-    /// Whether events of this name do not count that came with a public key.
+    /// Whether events of this name from public keys are ignored.
     without_apps: bool,
     currency: Option<&'a str>,
-    questions: &'a Questions,
+    filter: &'a CreditFilter,
 }
 
 impl ConversionScan<'_> {
@@ -139,14 +138,14 @@ impl ConversionScan<'_> {
             event_name: self.name,
             with_properties: std::iter::once(self.own)
                 .chain(self.others)
-                .any(|it| it.asks(self.name)),
+                .any(|it| it.has_conditions_for(self.name)),
             without_apps: self.without_apps,
             identifiers: identifiers.as_deref(),
             start_ms,
             end_ms,
             events_max: EVENTS_MAX + 1,
         };
-        let mut events = conversions(self.app.analytics(), self.asked.workspace.uuid(), &filter)?;
+        let mut events = conversions(self.app.analytics(), self.scope.workspace.uuid(), &filter)?;
         let (mut seen, mut met) = (0_u64, Vec::new());
         while let Some(event) = events.next().await? {
             seen += 1;
@@ -164,10 +163,10 @@ impl ConversionScan<'_> {
         self.credit(met, found).await
     }
 
-    /// Both identifiers of the one person asked about.
+    /// Both identifiers of the filter's person.
     async fn identifiers(&self) -> Result<Option<Vec<String>>> {
-        let Some(user) = self.questions.of else { return Ok(None) };
-        let called = store::people::called(self.app.db(), self.asked.workspace, &[user]).await?;
+        let Some(user) = self.filter.of else { return Ok(None) };
+        let called = store::people::called(self.app.db(), self.scope.workspace, &[user]).await?;
         let external_id = called.into_iter().find_map(|(_, called)| called.external_id);
         Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
     }
@@ -179,7 +178,7 @@ impl ConversionScan<'_> {
         let candidate = ConversionEvent { name: self.name, properties: &properties, at };
         let mut goals: Vec<Goal> =
             self.own.met(&candidate).into_iter().map(Goal::Conversion).collect();
-        if self.questions.primary_only {
+        if self.filter.primary_only {
             goals.retain(|goal| *goal == Goal::Conversion(0));
         } else if self.own.earns(&candidate) {
             goals.extend(money(&event, self.currency));
@@ -233,7 +232,7 @@ impl ConversionScan<'_> {
         let identifiers: HashSet<&String> =
             met.iter().flat_map(|event| &event.identifiers).filter(|id| !id.is_empty()).collect();
         for id in &identifiers {
-            // As the service writes it: in lower case.
+            // Only the canonical form in lower case is an internal id.
             if let Ok(user) = id.parse::<UserId>()
                 && user.to_string() == **id
             {
@@ -242,7 +241,7 @@ impl ConversionScan<'_> {
         }
         let identifiers: Vec<String> = identifiers.into_iter().cloned().collect();
         let named =
-            store::people::of_external_ids(self.app.db(), self.asked.workspace, &identifiers)
+            store::people::of_external_ids(self.app.db(), self.scope.workspace, &identifiers)
                 .await?;
         for (external_id, user) in named {
             people.entry(external_id).or_default().push(user);
@@ -250,7 +249,7 @@ impl ConversionScan<'_> {
         Ok(people)
     }
 
-    /// The messages that reached people, by person, oldest first.
+    /// The messages sent to people, by person, oldest first.
     async fn touches(
         &self,
         people: &HashMap<String, Vec<UserId>>,
@@ -271,9 +270,9 @@ impl ConversionScan<'_> {
         let mut by_user: HashMap<[u8; 12], Vec<Touch>> = HashMap::new();
         for some in users.chunks(PEOPLE_MAX) {
             let filter = TouchFilter {
-                workspace: self.asked.workspace.uuid(),
+                workspace: self.scope.workspace.uuid(),
                 campaigns: &campaigns,
-                variants: self.asked.variants(),
+                variants: self.scope.variants(),
                 people: some,
                 start_ms,
                 end_ms,
@@ -289,7 +288,7 @@ impl ConversionScan<'_> {
         Ok(by_user)
     }
 
-    /// Credits one goal of an event to the messages its person got.
+    /// Credits one goal of an event to the messages of its person.
     fn share(
         &self,
         event_number: usize,
@@ -320,8 +319,8 @@ impl ConversionScan<'_> {
         let mut found = Vec::new();
         for (place, part) in credit(model, &candidates, event.at_ms) {
             let (own, touch) = of[place];
-            let is_meant = self.asked.range.start.is_none_or(|start| touch.at_ms >= start.millis())
-                && self.asked.range.end.is_none_or(|end| touch.at_ms <= end.millis());
+            let is_meant = self.scope.range.start.is_none_or(|start| touch.at_ms >= start.millis())
+                && self.scope.range.end.is_none_or(|end| touch.at_ms <= end.millis());
             if own && is_meant {
                 found.push(Credit {
                     message: touch.message,
@@ -342,7 +341,7 @@ impl ConversionScan<'_> {
     }
 }
 
-/// An order's amount: in the reporting currency where the order names it, else in the order's currency.
+/// An order's amount: in the reporting currency if the order has it, else in the order's currency.
 fn money(event: &Conversion, currency: Option<&str>) -> Option<Goal> {
     #[expect(
         clippy::cast_precision_loss,

@@ -1,4 +1,4 @@
-//! What people saw in apps and did with it.
+//! Displays of in-app messages and interactions with them.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ use web::Services;
 
 use crate::store;
 
-/// What became of an in-app campaign.
+/// The report of an in-app campaign.
 #[derive(Debug)]
 pub struct InAppReport {
-    /// It, as it is now.
+    /// The campaign in its current state.
     pub campaign: Campaign,
-    /// By how often people saw it.
+    /// By number of displays.
     pub counts: Vec<InAppCount>,
     /// By platform and button.
     pub places: Vec<InAppPlace>,
 }
 
-/// Counts what people saw and did.
+/// Counts displays and interactions.
 ///
 /// # Errors
-/// Not found; or when a store fails.
+/// Not found; or if a store fails.
 pub async fn in_app_report(
     app: &Services,
     workspace: WorkspaceId,
@@ -41,27 +41,33 @@ pub async fn in_app_report(
     Ok(InAppReport { campaign, counts, places })
 }
 
-/// A page of the times a campaign's message was shown, newest first, each with the person's external id;
-/// and how many there are.
+/// A display with the person's external id.
+#[derive(Debug)]
+pub struct NamedShowing {
+    pub showing: Showing,
+    pub external_id: Option<String>,
+}
+
+/// A page of displays of a campaign's message, newest first, and the total.
 ///
 /// # Errors
-/// Not found; or when a store fails.
+/// Not found; or if a store fails.
 pub async fn impressions(
     app: &Services,
     workspace: WorkspaceId,
     id: CampaignId,
     filter: &ShowingFilter,
-) -> Result<(Vec<(Showing, Option<String>)>, u64)> {
+) -> Result<(Vec<NamedShowing>, u64)> {
     campaigns::ops::find(app, workspace, id).await?;
     let asked = InAppCampaign { workspace: workspace.uuid(), campaign: id.uuid() };
     let (page, total) = showings(app.analytics(), &asked, filter).await?;
     let ids: Vec<UserId> = page.iter().filter_map(|showing| showing.user.parse().ok()).collect();
-    let called = store::people::called(app.db(), workspace, &ids).await?;
-    let called: HashMap<String, Option<String>> =
-        called.into_iter().map(|(id, called)| (id.to_string(), called.external_id)).collect();
+    let contacts = store::people::contact_info(app.db(), workspace, &ids).await?;
+    let contacts: HashMap<String, Option<String>> =
+        contacts.into_iter().map(|(id, info)| (id.to_string(), info.external_id)).collect();
     let named = page.into_iter().map(|showing| {
-        let external_id = called.get(&showing.user).cloned().flatten();
-        (showing, external_id)
+        let external_id = contacts.get(&showing.user).cloned().flatten();
+        NamedShowing { showing, external_id }
     });
     Ok((named.collect(), total))
 }

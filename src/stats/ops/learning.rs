@@ -1,4 +1,4 @@
-//! What trials of variants and campaigns that learn go by.
+//! Results of A/B tests, and rewards of learning campaigns.
 
 use analytics::messages::{self, Count, RewardFilter};
 use campaigns::model::{
@@ -11,49 +11,47 @@ use kernel::{Result, Timestamp, WorkspaceId};
 use web::{Services, http::DateRange};
 
 use super::{
-    Asked,
-    conversion_scan::{Questions, credits, reporting_currency},
-    variants::measure,
+    ReportScope,
+    conversion_scan::{CreditFilter, credits, reporting_currency},
+    variants::{Results, measure},
 };
 use crate::model::{
     comparison::{best, winner},
-    outcome::{Achieved, Credit, Goal, MessageGroup, sum},
+    outcome::{Credit, Goal, MessageGroup, Outcomes, sum},
 };
 
-/// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 
-/// How a variant did in a trial.
+/// The result of a variant in an A/B test.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tried {
+pub struct TrialVariant {
     pub variant_id: String,
-    /// Messages of it that left.
+    /// Messages sent with it.
     pub recipients: u64,
-    /// How it did by the metric: a rate, or money a recipient.
+    /// Its metric: a rate, or revenue per recipient.
     pub value: f64,
 }
 
-/// How a trial of variants stands.
+/// The state of an A/B test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Its variants, the control group left out.
-    pub variants: Vec<Tried>,
-    /// The one that did best so far.
+    /// Its variants without the control group.
+    pub variants: Vec<TrialVariant>,
+    /// The best so far.
     pub best: Option<String>,
-    /// The one that surely did best: it beats each other with the confidence that was asked for, adjusted for
-    /// how many they are, on samples as large as was asked for.
+    /// The significant winner: it beats each other variant with the required confidence, adjusted for their
+    /// number, on samples of the required size.
     pub winner: Option<String>,
-    /// Whether as many of each left as was asked for.
+    /// Whether every variant has the required sample.
     pub is_enough: bool,
-    /// When the first message of the trial left, once one has.
+    /// When the first message of the test was sent, if one was.
     pub began_at: Option<Timestamp>,
 }
 
-/// Judges the variants of a campaign by the metric of its trial, over the messages that belong to it: those
-/// of the occurrences since it began.
+/// The state of a campaign's A/B test by its metric, over the messages of occurrences since the test began.
 ///
 /// # Errors
-/// When a store fails; a bad request where there are too many events to look at.
+/// If a store fails; a bad request if there are too many events to scan.
 pub async fn verdict(
     app: &Services,
     workspace: WorkspaceId,
@@ -61,43 +59,44 @@ pub async fn verdict(
 ) -> Result<Verdict> {
     let config = campaign.definition.ab_test_config.clone().unwrap_or_default();
     let after_occurrence = Trial::of(campaign).map_or(0, |trial| trial.after_occurrence);
-    let is_meant = |of: u32| i64::from(of) > i64::from(after_occurrence);
-    let asked = Asked::new(workspace, campaign.clone(), DateRange::default());
-    let mut counts = asked.counts(app).await?;
-    counts.retain(|count| is_meant(count.occurrence));
-    let mut spans = asked.spans(app).await?;
-    spans.retain(|span| is_meant(span.occurrence));
+    let is_included = |of: u32| i64::from(of) > i64::from(after_occurrence);
+    let scope = ReportScope::new(workspace, campaign.clone(), DateRange::default());
+    let mut counts = scope.counts(app).await?;
+    counts.retain(|count| is_included(count.occurrence));
+    let mut spans = scope.spans(app).await?;
+    spans.retain(|span| is_included(span.occurrence));
     let currency = reporting_currency(app, workspace).await?;
     let mut credits = match config.winner_metric() {
         WinnerMetric::OpenRate | WinnerMetric::ClickRate => Vec::new(),
         WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient => {
-            let questions = Questions { after_occurrence, ..Questions::default() };
-            credits(app, &asked, currency.as_deref(), &questions).await?
+            let filter = CreditFilter { after_occurrence, ..CreditFilter::default() };
+            credits(app, &scope, currency.as_deref(), &filter).await?
         }
     };
-    credits.retain(|credit| is_meant(credit.group.occurrence));
-    let achieved = Achieved::of(&credits);
+    credits.retain(|credit| is_included(credit.group.occurrence));
+    let outcomes = Outcomes::of(&credits);
     let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
-    Ok(judge(&asked, &config, (&counts, began_at), (&achieved, currency.as_deref())))
+    let results = Results { outcomes: &outcomes, currency: currency.as_deref() };
+    Ok(state_of(&scope, &config, &counts, began_at, &results))
 }
 
-fn judge(
-    asked: &Asked,
+fn state_of(
+    scope: &ReportScope,
     config: &AbTestConfig,
-    (counts, began_at): (&[Count], Option<Timestamp>),
-    (achieved, currency): (&Achieved, Option<&str>),
+    counts: &[Count],
+    began_at: Option<Timestamp>,
+    results: &Results<'_>,
 ) -> Verdict {
     let (mut variants, mut measures) = (Vec::new(), Vec::new());
-    for (at, variant) in asked.campaign.definition.variants.iter().enumerate() {
+    for (at, variant) in scope.campaign.definition.variants.iter().enumerate() {
         if variant.is_control() {
             continue;
         }
         let place = u8::try_from(at + 1).unwrap_or(0);
         let count = sum(counts.iter().filter(|count| count.variant == place));
         let is_its = |of: &MessageGroup| of.variant == place && !of.is_control;
-        let measure =
-            measure(config.winner_metric(), (&count, count.sent), achieved, (currency, &is_its));
-        variants.push(Tried {
+        let measure = measure(config.winner_metric(), &count, count.sent, results, &is_its);
+        variants.push(TrialVariant {
             variant_id: variant.id.clone(),
             recipients: count.sent,
             value: measure.value(),
@@ -116,50 +115,50 @@ fn judge(
     }
 }
 
-/// What the messages of a variant earned.
+/// The rewards of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArmReward {
     pub variant_id: String,
-    /// Messages of which it is known: those whose window is over, and those rewarded before.
+    /// Messages with a known outcome: those whose window is over, and those with a reward.
     pub sends: u64,
-    /// Those of them that were rewarded.
+    /// Those of them with a reward.
     pub rewards: u64,
 }
 
-/// What each variant of a campaign that learns has earned so far, in the order of its arms. A reward counts as
-/// soon as it is earned; that a message earns none, once its window is over.
+/// The known rewards of each variant of a learning campaign, in the order of its arms. A reward counts at
+/// once; a message without one counts when its window is over.
 ///
 /// # Errors
-/// When a store fails.
+/// If a store fails.
 pub async fn rewards(
     app: &Services,
     workspace: WorkspaceId,
     campaign: &Campaign,
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
-    let asked = Asked::new(workspace, campaign.clone(), DateRange::default());
-    known_rewards(app, &asked, learning).await
+    let scope = ReportScope::new(workspace, campaign.clone(), DateRange::default());
+    known_rewards(app, &scope, learning).await
 }
 
-/// What each arm has sent and earned so far, those messages included that may still earn something.
+/// Sends and rewards of each arm so far, including messages whose window is still open.
 ///
 /// # Errors
-/// When a store fails.
+/// If a store fails.
 pub async fn sent_by_arm(
     app: &Services,
-    asked: &Asked,
+    scope: &ReportScope,
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
-    let (counts, known) = (asked.counts(app).await?, known_rewards(app, asked, learning).await?);
+    let (counts, known) = (scope.counts(app).await?, known_rewards(app, scope, learning).await?);
     let sent = |arm: &ArmReward| {
-        let place = asked.variants().iter().position(|id| *id == arm.variant_id);
+        let place = scope.variants().iter().position(|id| *id == arm.variant_id);
         let its =
             counts.iter().filter(|it| place.is_some_and(|at| usize::from(it.variant) == at + 1));
         sum(its).sent
     };
     let learnt = learning.arms.iter();
     let arms = known.into_iter().zip(learnt).map(|(arm, learnt)| ArmReward {
-        // What was learnt of messages that reports have forgotten.
+        // Reports may have forgotten messages that were learnt from.
         sends: sent(&arm).max(learnt.sends),
         rewards: arm.rewards.max(learnt.rewards),
         ..arm
@@ -169,7 +168,7 @@ pub async fn sent_by_arm(
 
 async fn known_rewards(
     app: &Services,
-    asked: &Asked,
+    scope: &ReportScope,
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
     let window_ms = i64::from(learning.reward_window_hours) * HOUR_MS;
@@ -178,20 +177,20 @@ async fn known_rewards(
         RewardFilter { by_clicks: learning.objective != Objective::Open, window_ms, settled_ms };
     let counted = match learning.objective {
         Objective::Open | Objective::Click => {
-            messages::rewards(app.analytics(), &asked.cohort(), &filter).await?
+            messages::rewards(app.analytics(), &scope.cohort(), &filter).await?
         }
         Objective::Conversion | Objective::Revenue => {
-            // Those whose window is over, none of them rewarded yet.
+            // Messages whose window is over, none of them rewarded yet.
             let none = RewardFilter { window_ms: -1, ..filter };
-            let mut settled = messages::rewards(app.analytics(), &asked.cohort(), &none).await?;
+            let mut settled = messages::rewards(app.analytics(), &scope.cohort(), &none).await?;
             let is_reward = |goal: &Goal| match goal {
                 Goal::Conversion(place) => {
                     learning.objective == Objective::Conversion && *place == 0
                 }
                 Goal::Order { .. } => learning.objective == Objective::Revenue,
             };
-            let currency = reporting_currency(app, asked.workspace).await?;
-            let earned = credits(app, asked, currency.as_deref(), &Questions::default()).await?;
+            let currency = reporting_currency(app, scope.workspace).await?;
+            let earned = credits(app, scope, currency.as_deref(), &CreditFilter::default()).await?;
             let mut rewarded: std::collections::HashMap<u128, &Credit> =
                 std::collections::HashMap::new();
             for credit in &earned {
@@ -211,7 +210,7 @@ async fn known_rewards(
         }
     };
     let reward = |variant_id: &String| {
-        let place = asked.variants().iter().position(|id| id == variant_id).map(|at| at + 1);
+        let place = scope.variants().iter().position(|id| id == variant_id).map(|at| at + 1);
         let found = counted.iter().find(|it| Some(usize::from(it.variant)) == place);
         ArmReward {
             variant_id: variant_id.clone(),

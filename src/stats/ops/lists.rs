@@ -1,38 +1,38 @@
-//! Reports that are lists of counts: links, failures, and how long people took.
+//! Reports that are lists of counts: links, failures, and times to engage.
 
 use analytics::messages::{self, Count, Delays, Failure, Link};
 use kernel::Result;
 use web::Services;
 
-use super::Asked;
+use super::ReportScope;
 use crate::model::outcome::sum;
 
-/// Links that were clicked, the most clicked first; all clicks; and how far the messages got.
+/// Clicked links, most clicked first; all clicks; and counts by progress.
 ///
 /// # Errors
-/// When ClickHouse fails.
-pub async fn links(app: &Services, asked: &Asked) -> Result<(Vec<Link>, u64, Count)> {
-    let cohort = asked.cohort();
+/// If ClickHouse fails.
+pub async fn links(app: &Services, scope: &ReportScope) -> Result<(Vec<Link>, u64, Count)> {
+    let cohort = scope.cohort();
     let (links, clicks, counts) = tokio::join!(
         messages::links(app.analytics(), &cohort),
         messages::clicks(app.analytics(), &cohort),
-        asked.counts(app),
+        scope.counts(app),
     );
     Ok((links?, clicks?, sum(&counts?)))
 }
 
-/// Why messages did not arrive, the most frequent code first.
+/// Why messages failed, the most frequent code first.
 ///
 /// # Errors
-/// When ClickHouse fails.
-pub async fn failures(app: &Services, asked: &Asked) -> Result<Vec<Failure>> {
-    Ok(messages::failures(app.analytics(), &asked.cohort()).await?)
+/// If ClickHouse fails.
+pub async fn failures(app: &Services, scope: &ReportScope) -> Result<Vec<Failure>> {
+    Ok(messages::failures(app.analytics(), &scope.cohort()).await?)
 }
 
-/// How long people took to open and to click.
+/// Times to the first open and click.
 ///
 /// # Errors
-/// When ClickHouse fails.
-pub async fn time_to_engage(app: &Services, asked: &Asked) -> Result<Delays> {
-    Ok(messages::delays(app.analytics(), &asked.cohort()).await?)
+/// If ClickHouse fails.
+pub async fn time_to_engage(app: &Services, scope: &ReportScope) -> Result<Delays> {
+    Ok(messages::delays(app.analytics(), &scope.cohort()).await?)
 }

@@ -1,4 +1,4 @@
-//! What reports ask.
+//! The computation of reports.
 
 mod cohort;
 mod conversion_scan;
@@ -11,13 +11,13 @@ mod report;
 mod variants;
 
 pub use self::{
-    cohort::Asked,
-    conversion_scan::{Questions, reporting_currency},
-    in_app::{InAppReport, impressions, in_app_report},
-    learning::{ArmReward, Tried, Verdict, rewards, sent_by_arm, verdict},
+    cohort::ReportScope,
+    conversion_scan::{CreditFilter, reporting_currency},
+    in_app::{InAppReport, NamedShowing, impressions, in_app_report},
+    learning::{ArmReward, TrialVariant, Verdict, rewards, sent_by_arm, verdict},
     lists::{failures, links, time_to_engage},
     occurrences::{Occurrence, send_occurrences},
-    recipients::{Person, Timeline, recipients, timeline},
+    recipients::{NamedRecipient, Timeline, recipients, timeline},
     report::{Report, Revenue, Uplift, report},
-    variants::{OfVariant, VariantReport, variant_report},
+    variants::{VariantReport, VariantResult, variant_report},
 };

@@ -1,4 +1,4 @@
-//! How each sending of a campaign did.
+//! The results of each sending of a campaign.
 
 use std::collections::BTreeSet;
 
@@ -7,54 +7,55 @@ use kernel::{Result, Timestamp, zone::Zone};
 use web::Services;
 
 use super::{
-    Asked,
-    conversion_scan::{Questions, credits},
+    ReportScope,
+    conversion_scan::{CreditFilter, credits},
     report::main_currency,
 };
 use crate::{
-    model::outcome::{Achieved, MessageGroup, sum},
+    model::outcome::{MessageGroup, Outcomes, sum},
     store::{self, runs::Run},
 };
 
-/// Occurrences that are looked at, the newest.
+/// The newest occurrences that are reported.
 const RUNS_MAX: i64 = 10_000;
 
 /// A sending of a campaign.
 #[derive(Debug, Clone)]
 pub struct Occurrence {
     pub occurrence: u32,
-    /// The day it was for, in the campaign's zone.
+    /// The scheduled day, in the campaign's zone.
     pub date: Option<chrono::NaiveDate>,
     pub started_at: Option<Timestamp>,
-    /// When everyone in it was settled.
+    /// When every message was completed.
     pub completed_at: Option<Timestamp>,
-    /// How many messages got how far.
+    /// Counts by progress.
     pub count: Count,
     pub conversions: f64,
-    /// In whole units of the reported currency.
+    /// In whole units of the reporting currency.
     pub revenue: f64,
 }
 
-/// Every sending of a campaign, newest first: those that are on record and those of which something is told.
+/// Every sending of a campaign, newest first: those with a stored run and those with messages.
 ///
 /// # Errors
-/// When a store fails; a bad request where there are too many events to look at.
+/// If a store fails; a bad request if there are too many events to scan.
 pub async fn send_occurrences(
     app: &Services,
-    asked: &Asked,
-    (zone, currency): (Zone, Option<&str>),
+    scope: &ReportScope,
+    zone: Zone,
+    currency: Option<&str>,
 ) -> Result<Vec<Occurrence>> {
-    let runs = store::runs::of_campaign(app.db(), asked.workspace, asked.campaign.id, RUNS_MAX);
-    let questions = Questions::default();
+    let runs = store::runs::of_campaign(app.db(), scope.workspace, scope.campaign.id, RUNS_MAX);
+    let filter = CreditFilter::default();
     let (runs, counts, credits) =
-        tokio::join!(runs, asked.counts(app), credits(app, asked, currency, &questions));
-    let (runs, counts, achieved) = (runs?, counts?, Achieved::of(&credits?));
+        tokio::join!(runs, scope.counts(app), credits(app, scope, currency, &filter));
+    let (runs, counts, outcomes) = (runs?, counts?, Outcomes::of(&credits?));
     let run_of = |number: u32| runs.iter().find(|run| run.occurrence == number);
-    // When its messages left is all that is known of an occurrence without a run.
+    // An occurrence without a run is known by the times of its messages only.
     let is_known = |count: &Count| run_of(count.occurrence).is_some();
-    let spans = if counts.iter().all(is_known) { Vec::new() } else { asked.spans(app).await? };
-    let currency = main_currency(&achieved, currency).unwrap_or_default();
-    let definition = &asked.campaign.definition;
+    let spans = if counts.iter().all(is_known) { Vec::new() } else { scope.spans(app).await? };
+    let currency = main_currency(&outcomes, currency).unwrap_or_default();
+    let definition = &scope.campaign.definition;
     let zone = match definition.recurring_schedule.as_deref() {
         Some(schedule) => schedule.zone(zone),
         None => definition.scheduled_timezone.unwrap_or(zone),
@@ -77,8 +78,8 @@ pub async fn send_occurrences(
                 Some(run) => run.completed_at,
                 None => last.filter(|_| count.queued == count.sent),
             },
-            conversions: achieved.converted(0, is_its).conversions,
-            revenue: achieved.earned(&currency, is_its).amount / 1e4,
+            conversions: outcomes.converted(0, is_its).conversions,
+            revenue: outcomes.earned(&currency, is_its).amount / 1e4,
             count,
         }
     };

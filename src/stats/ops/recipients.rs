@@ -1,4 +1,4 @@
-//! Who is in a campaign, and what happened to one of them.
+//! The recipients of a campaign, and the history of one of them.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use kernel::{Error, Result, UserId};
 use web::Services;
 
 use super::{
-    Asked,
-    conversion_scan::{Questions, credits, reporting_currency},
+    ReportScope,
+    conversion_scan::{CreditFilter, credits, reporting_currency},
 };
 use crate::{model::outcome::Credit, store};
 
-/// A recipient, and what they are called.
+/// A recipient with identifiers and addresses.
 #[derive(Debug, Clone)]
-pub struct Person {
+pub struct NamedRecipient {
     /// The latest message to them.
     pub recipient: Recipient,
     pub external_id: Option<String>,
@@ -22,35 +22,35 @@ pub struct Person {
     pub phone: Option<String>,
 }
 
-/// A page of a campaign's recipients, in the order of their ids, and how many match.
+/// A page of a campaign's recipients, in the order of their ids, and the total.
 ///
 /// # Errors
-/// When a store fails.
+/// If a store fails.
 pub async fn recipients(
     app: &Services,
-    asked: &Asked,
+    scope: &ReportScope,
     filter: RecipientFilter,
-) -> Result<(Vec<Person>, u64)> {
-    let cohort = asked.cohort();
+) -> Result<(Vec<NamedRecipient>, u64)> {
+    let cohort = scope.cohort();
     let (page, total) = messages::recipients(app.analytics(), &cohort, &filter).await?;
     let ids: Vec<UserId> =
         page.iter().filter_map(|recipient| recipient.user.parse().ok()).collect();
-    let called = store::people::called(app.db(), asked.workspace, &ids).await?;
-    let mut called: HashMap<String, store::people::Called> =
-        called.into_iter().map(|(id, called)| (id.to_string(), called)).collect();
+    let contacts = store::people::contact_info(app.db(), scope.workspace, &ids).await?;
+    let mut contacts: HashMap<String, store::people::ContactInfo> =
+        contacts.into_iter().map(|(id, info)| (id.to_string(), info)).collect();
     let person = |recipient: Recipient| {
-        let called = called.remove(&recipient.user).unwrap_or_default();
-        Person {
+        let info = contacts.remove(&recipient.user).unwrap_or_default();
+        NamedRecipient {
             recipient,
-            external_id: called.external_id,
-            email: called.email,
-            phone: called.phone,
+            external_id: info.external_id,
+            email: info.email,
+            phone: info.phone,
         }
     };
     Ok((page.into_iter().map(person).collect(), total))
 }
 
-/// What happened to one person's messages, and what came of them.
+/// The history of one person's messages, and their credits.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     pub user: UserId,
@@ -60,25 +60,25 @@ pub struct Timeline {
     pub credits: Vec<Credit>,
 }
 
-/// What happened to the messages of a campaign to one person, named by either id.
+/// The history of a campaign's messages to one person, identified by either id.
 ///
 /// # Errors
-/// Not found where the campaign has nothing to do with them.
-pub async fn timeline(app: &Services, asked: &Asked, named: &str) -> Result<Timeline> {
+/// Not found if the campaign has no message for them.
+pub async fn timeline(app: &Services, scope: &ReportScope, named: &str) -> Result<Timeline> {
     const NOT_FOUND: Error = Error::NotFound("Recipient");
     let mut users: Vec<UserId> = named.parse().into_iter().collect();
     if named.contains('\0') {
-        // Nobody is called so, and PostgreSQL takes no such text.
+        // PostgreSQL cannot store such a text, so no profile has this id.
         return Err(NOT_FOUND);
     }
     let by_name = [named.to_owned()];
-    let external = store::people::of_external_ids(app.db(), asked.workspace, &by_name).await?;
+    let external = store::people::of_external_ids(app.db(), scope.workspace, &by_name).await?;
     users.extend(external.into_iter().map(|(_, user)| user));
     for user in users {
         let happenings = messages::timeline(
             app.analytics(),
-            asked.workspace.uuid(),
-            asked.campaign.id.uuid(),
+            scope.workspace.uuid(),
+            scope.campaign.id.uuid(),
             &user.to_string(),
         )
         .await?;
@@ -86,11 +86,11 @@ pub async fn timeline(app: &Services, asked: &Asked, named: &str) -> Result<Time
             continue;
         }
         let text = user.to_string();
-        let cohort = asked.cohort();
+        let cohort = scope.cohort();
         let messages = messages::messages_to(app.analytics(), &cohort, &text).await?;
-        let questions = Questions { of: Some(user), ..Questions::default() };
-        let currency = reporting_currency(app, asked.workspace).await?;
-        let mut credits = credits(app, asked, currency.as_deref(), &questions).await?;
+        let filter = CreditFilter { of: Some(user), ..CreditFilter::default() };
+        let currency = reporting_currency(app, scope.workspace).await?;
+        let mut credits = credits(app, scope, currency.as_deref(), &filter).await?;
         credits.sort_by_key(|credit| credit.at_ms);
         return Ok(Timeline { user, messages, happenings, credits });
     }

@@ -1,4 +1,4 @@
-//! The main report: how many messages got how far, what they brought in, and what would have come without them.
+//! The main report: messages by progress, revenue, and uplift.
 
 use analytics::messages::{self, Count, Engagements};
 use kernel::Result;
@@ -6,58 +6,55 @@ use statistics::proportion::Proportion;
 use web::Services;
 
 use super::{
-    Asked,
-    conversion_scan::{Questions, credits},
+    ReportScope,
+    conversion_scan::{CreditFilter, credits},
 };
-use crate::model::outcome::{Achieved, Converted, Earned, MessageGroup, sum};
+use crate::model::outcome::{Converted, Earned, MessageGroup, Outcomes, sum};
 
-/// Everything the main report is made of.
+/// The data of the main report.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// By variant and occurrence.
     pub counts: Vec<Count>,
     pub total: Count,
-    /// All openings and clicks.
+    /// All opens and clicks.
     pub engagements: Engagements,
-    /// What came of it.
-    pub achieved: Achieved,
-    /// The reporting currency, where there is one.
+    pub outcomes: Outcomes,
+    /// The reporting currency, if there is one.
     pub currency: Option<String>,
 }
 
-/// Money that messages brought in.
+/// Revenue of messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revenue {
-    /// In what: the reporting currency, or the only one there is.
+    /// The reporting currency, or the only one of the orders.
     pub currency: Option<String>,
     pub earned: Earned,
-    /// In others, which are not added up.
+    /// Other currencies, which are not added up.
     pub others: Vec<(String, Earned)>,
 }
 
-/// The treated and the held out, side by side.
+/// The treated and the control group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Uplift {
-    /// Of those who got a message: how many, and who of them converted.
+    /// Recipients of a message, and those who converted.
     pub treatment: Proportion,
-    /// Of those held out.
+    /// The control group.
     pub control: Proportion,
-    /// What the treated brought in.
     pub treatment_revenue: Earned,
-    /// What those held out brought in.
     pub control_revenue: Earned,
 }
 
-/// Gathers the main report.
+/// Computes the main report.
 ///
 /// # Errors
-/// When a store fails; a bad request where there are too many events to look at.
-pub async fn report(app: &Services, asked: &Asked, currency: Option<&str>) -> Result<Report> {
-    let cohort = asked.cohort();
-    let questions = Questions::default();
+/// If a store fails; a bad request if there are too many events to scan.
+pub async fn report(app: &Services, scope: &ReportScope, currency: Option<&str>) -> Result<Report> {
+    let cohort = scope.cohort();
+    let filter = CreditFilter::default();
     let (counts, credits, engagements) = tokio::join!(
-        asked.counts(app),
-        credits(app, asked, currency, &questions),
+        scope.counts(app),
+        credits(app, scope, currency, &filter),
         messages::engagements(app.analytics(), &cohort),
     );
     let counts = counts?;
@@ -65,7 +62,7 @@ pub async fn report(app: &Services, asked: &Asked, currency: Option<&str>) -> Re
         total: sum(&counts),
         counts,
         engagements: engagements?,
-        achieved: Achieved::of(&credits?),
+        outcomes: Outcomes::of(&credits?),
         currency: currency.map(str::to_owned),
     })
 }
@@ -75,36 +72,35 @@ fn treated(place: &MessageGroup) -> bool {
     !place.is_control
 }
 
-/// The currency of the main figures: the reporting currency, else the only one there is.
-pub(super) fn main_currency(achieved: &Achieved, currency: Option<&str>) -> Option<String> {
-    currency.map(str::to_owned).or_else(|| match achieved.currencies().as_slice() {
+/// The currency of the main figures: the reporting currency, else the only one of the orders.
+pub(super) fn main_currency(outcomes: &Outcomes, currency: Option<&str>) -> Option<String> {
+    currency.map(str::to_owned).or_else(|| match outcomes.currencies().as_slice() {
         [only] if !only.is_empty() => Some(only.clone()),
         _ => None,
     })
 }
 
 impl Report {
-    /// Conversions of a goal, those held out left aside.
+    /// Conversions of a goal without the control group.
     pub fn converted(&self, goal: usize) -> Converted {
-        self.achieved.converted(goal, treated)
+        self.outcomes.converted(goal, treated)
     }
 
-    /// Those of one variant, named by its place.
+    /// Conversions of one variant, by its number.
     pub fn converted_of(&self, goal: usize, variant: u8) -> Converted {
-        self.achieved.converted(goal, |place| treated(place) && place.variant == variant)
+        self.outcomes.converted(goal, |place| treated(place) && place.variant == variant)
     }
 
-    /// Messages of one variant, named by its place.
+    /// Messages of one variant, by its number.
     pub fn count_of(&self, variant: u8) -> Count {
         sum(self.counts.iter().filter(|count| count.variant == variant))
     }
 
-    /// What the messages brought in.
     pub fn revenue(&self) -> Revenue {
-        let currency = main_currency(&self.achieved, self.currency.as_deref());
-        let earned = |of: &str| self.achieved.earned(of, treated);
+        let currency = main_currency(&self.outcomes, self.currency.as_deref());
+        let earned = |of: &str| self.outcomes.earned(of, treated);
         let others =
-            self.achieved.currencies().into_iter().filter(|of| currency.as_ref() != Some(of));
+            self.outcomes.currencies().into_iter().filter(|of| currency.as_ref() != Some(of));
         let others: Vec<(String, Earned)> = others
             .map(|of| (of.clone(), earned(&of)))
             .filter(|(_, earned)| earned.orders > 0.0)
@@ -113,24 +109,23 @@ impl Report {
         Revenue { earned: main, currency, others }
     }
 
-    /// What one variant brought in, in a currency.
+    /// Revenue of one variant in a currency.
     pub fn earned_of(&self, currency: &str, variant: u8) -> Earned {
-        self.achieved.earned(currency, |place| treated(place) && place.variant == variant)
+        self.outcomes.earned(currency, |place| treated(place) && place.variant == variant)
     }
 
-    /// The treated beside those held out.
     pub fn uplift(&self) -> Uplift {
-        let currency = main_currency(&self.achieved, self.currency.as_deref()).unwrap_or_default();
+        let currency = main_currency(&self.outcomes, self.currency.as_deref()).unwrap_or_default();
         let of = |is_meant: fn(&MessageGroup) -> bool, trials: u64| Proportion {
-            successes: self.achieved.converted(0, is_meant).unique.min(trials),
+            successes: self.outcomes.converted(0, is_meant).unique.min(trials),
             trials,
         };
         let held_out = |place: &MessageGroup| place.is_control;
         Uplift {
             treatment: of(treated, self.total.sent),
             control: of(held_out, self.total.control),
-            treatment_revenue: self.achieved.earned(&currency, treated),
-            control_revenue: self.achieved.earned(&currency, held_out),
+            treatment_revenue: self.outcomes.earned(&currency, treated),
+            control_revenue: self.outcomes.earned(&currency, held_out),
         }
     }
 }

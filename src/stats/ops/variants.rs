@@ -1,4 +1,4 @@
-//! How the variants of a campaign compare.
+//! The comparison of a campaign's variants.
 
 use analytics::messages::Count;
 use campaigns::model::{
@@ -10,87 +10,96 @@ use statistics::{proportion::Proportion, sample_ratio::ChiSquare};
 use web::Services;
 
 use super::{
-    Asked,
-    conversion_scan::{Questions, credits},
+    ReportScope,
+    conversion_scan::{CreditFilter, credits},
     report::main_currency,
 };
 use crate::model::{
     comparison::{Comparison, Measure, holm, probabilities},
-    outcome::{Achieved, Converted, Earned, MessageGroup, sum},
+    outcome::{Converted, Earned, MessageGroup, Outcomes, sum},
 };
 
-/// How the variants of a campaign compare.
+/// The comparison of a campaign's variants.
 #[derive(Debug, Clone)]
 pub struct VariantReport {
     pub metric: WinnerMetric,
     pub confidence: f64,
-    /// The place of the one the others are compared with, from 0; none of none.
+    /// The index of the variant that others are compared with, if there are variants.
     pub baseline: Option<usize>,
-    /// How far a trial of them is.
+    /// The state of the A/B test.
     pub trial: Option<Trial>,
-    /// Whether the audience was divided as the weights say, where they say.
+    /// Whether the audience was divided by the weights, if they apply.
     pub sample_ratio: Option<ChiSquare>,
-    /// Whether all do the same, where that can be asked.
+    /// Whether all variants perform the same, if that can be tested.
     pub omnibus: Option<ChiSquare>,
     /// In the order of the campaign.
-    pub variants: Vec<OfVariant>,
+    pub variants: Vec<VariantResult>,
 }
 
-/// How one variant did.
+/// The results of one variant.
 #[derive(Debug, Clone)]
-pub struct OfVariant {
-    /// How many messages got how far.
+pub struct VariantResult {
+    /// Counts by progress.
     pub count: Count,
-    /// Messages that left, or would have of a control group.
+    /// Messages sent, or of the control group.
     pub recipients: u64,
     pub converted: Converted,
-    /// In the reported currency.
+    /// In the reporting currency.
     pub earned: Earned,
     pub measure: Measure,
-    /// How it compares with the baseline; none of the baseline itself.
+    /// The comparison with the baseline; none for the baseline itself.
     pub comparison: Option<Comparison>,
-    /// Its p-value, adjusted for how many are compared.
+    /// The p-value, adjusted for the number of comparisons.
     pub adjusted_p: Option<f64>,
-    /// How probable it is to be the best; none where it cannot be.
+    /// The probability that it is the best; none if it is not measured.
     pub probability_to_be_best: Option<f64>,
 }
 
-/// Whether something is a variant's own.
-pub(super) type IsIts<'a> = &'a dyn Fn(&MessageGroup) -> bool;
+/// Outcomes and the reporting currency, if there is one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Results<'a> {
+    pub(super) outcomes: &'a Outcomes,
+    pub(super) currency: Option<&'a str>,
+}
 
-/// What a variant is measured by.
+/// Whether a group belongs to a variant.
+pub(super) type BelongsTo<'a> = &'a dyn Fn(&MessageGroup) -> bool;
+
+/// The measured metric of a variant.
 pub(super) fn measure(
     metric: WinnerMetric,
-    (count, recipients): (&Count, u64),
-    achieved: &Achieved,
-    (currency, is_its): (Option<&str>, IsIts<'_>),
+    count: &Count,
+    recipients: u64,
+    results: &Results<'_>,
+    belongs: BelongsTo<'_>,
 ) -> Measure {
+    let Results { outcomes, currency } = *results;
     let rate = |successes: u64, trials: u64| {
         Measure::Rate(Proportion { successes: successes.min(trials), trials })
     };
     match metric {
         WinnerMetric::OpenRate => rate(count.opened, count.reached()),
         WinnerMetric::ClickRate => rate(count.clicked, count.reached()),
-        WinnerMetric::ConversionRate => rate(achieved.converted(0, is_its).unique, recipients),
+        WinnerMetric::ConversionRate => rate(outcomes.converted(0, belongs).unique, recipients),
         WinnerMetric::RevenuePerRecipient => {
-            let currency = main_currency(achieved, currency);
-            let earned = currency.map(|of| achieved.earned(&of, is_its)).unwrap_or_default();
+            let currency = main_currency(outcomes, currency);
+            let earned = currency.map(|of| outcomes.earned(&of, belongs)).unwrap_or_default();
             Measure::Money(earned.mean(recipients))
         }
     }
 }
 
-/// Compares the variants of a campaign: by the metric of its trial, else by conversions where it counts them,
-/// else by openings.
+/// Compares the variants of a campaign: by the metric of its A/B test, else by conversions if they are
+/// tracked, else by opens.
 ///
 /// # Errors
-/// When a store fails; a bad request where there are too many events to look at.
+/// If a store fails; a bad request if there are too many events to scan.
 pub async fn variant_report(
     app: &Services,
-    asked: &Asked,
+    scope: &ReportScope,
     currency: Option<&str>,
 ) -> Result<VariantReport> {
-    let definition = &asked.campaign.definition;
+    let definition = &scope.campaign.definition;
     let config = definition.ab_test_config.clone().filter(AbTestConfig::is_enabled);
     let by_default = match definition.conversion_tracking {
         Some(_) => WinnerMetric::ConversionRate,
@@ -98,15 +107,16 @@ pub async fn variant_report(
     };
     let metric = config.as_ref().map_or(by_default, AbTestConfig::winner_metric);
     let confidence = config.as_ref().map_or(CONFIDENCE_DEFAULT, AbTestConfig::confidence_level);
-    let counts = asked.counts(app).await?;
-    let achieved = Achieved::of(&credits(app, asked, currency, &Questions::default()).await?);
-    let mut variants: Vec<OfVariant> = (1_u8..)
+    let counts = scope.counts(app).await?;
+    let outcomes = Outcomes::of(&credits(app, scope, currency, &CreditFilter::default()).await?);
+    let results = Results { outcomes: &outcomes, currency };
+    let mut variants: Vec<VariantResult> = (1_u8..)
         .take(definition.variants.len())
-        .map(|place| of_variant(place, metric, &counts, (&achieved, currency)))
+        .map(|place| of_variant(place, metric, &counts, &results))
         .collect();
-    let control = asked.control().map(|place| usize::from(place) - 1);
+    let control = scope.control().map(|place| usize::from(place) - 1);
     let baseline = control.or(if variants.is_empty() { None } else { Some(0) });
-    // Who gets nothing has nothing to open.
+    // The control group has no messages to open.
     let is_measured = |place: usize| {
         control != Some(place)
             || matches!(metric, WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient)
@@ -119,12 +129,12 @@ pub async fn variant_report(
             Measure::Money(_) => None,
         })
         .collect();
-    let trial = Trial::of(&asked.campaign);
+    let trial = Trial::of(&scope.campaign);
     Ok(VariantReport {
         metric,
         confidence,
         baseline,
-        sample_ratio: sample_ratio(asked, &variants, trial.as_ref()),
+        sample_ratio: sample_ratio(scope, &variants, trial.as_ref()),
         omnibus: ChiSquare::of_rates(&rates),
         trial,
         variants,
@@ -135,17 +145,18 @@ fn of_variant(
     place: u8,
     metric: WinnerMetric,
     counts: &[Count],
-    (achieved, currency): (&Achieved, Option<&str>),
-) -> OfVariant {
+    results: &Results<'_>,
+) -> VariantResult {
+    let Results { outcomes, currency } = *results;
     let count = sum(counts.iter().filter(|count| count.variant == place));
     let recipients = count.sent + count.control;
-    let is_its = |of: &MessageGroup| of.variant == place;
-    let earned = main_currency(achieved, currency).map(|of| achieved.earned(&of, is_its));
-    OfVariant {
+    let belongs = |of: &MessageGroup| of.variant == place;
+    let earned = main_currency(outcomes, currency).map(|of| outcomes.earned(&of, belongs));
+    VariantResult {
         recipients,
-        converted: achieved.converted(0, is_its),
+        converted: outcomes.converted(0, belongs),
         earned: earned.unwrap_or_default(),
-        measure: measure(metric, (&count, recipients), achieved, (currency, &is_its)),
+        measure: measure(metric, &count, recipients, results, &belongs),
         count,
         comparison: None,
         adjusted_p: None,
@@ -154,7 +165,7 @@ fn of_variant(
 }
 
 fn compare(
-    variants: &mut [OfVariant],
+    variants: &mut [VariantResult],
     baseline: Option<usize>,
     confidence: f64,
     is_measured: &dyn Fn(usize) -> bool,
@@ -172,7 +183,7 @@ fn compare(
             Comparison { warning: Some(warning), ..Comparison::default() }
         });
     }
-    let p_of = |variant: &OfVariant| variant.comparison.as_ref().and_then(|it| it.p_value);
+    let p_of = |variant: &VariantResult| variant.comparison.as_ref().and_then(|it| it.p_value);
     let adjusted = holm(&variants.iter().map(p_of).collect::<Vec<_>>());
     let places: Vec<usize> = (0..variants.len()).filter(|place| is_measured(*place)).collect();
     let measures: Vec<Measure> = places.iter().map(|place| variants[*place].measure).collect();
@@ -184,15 +195,19 @@ fn compare(
     }
 }
 
-/// Whether everyone is where the weights would have them. Not once a winner went to the rest, nor where
-/// learning divides them.
-fn sample_ratio(asked: &Asked, variants: &[OfVariant], trial: Option<&Trial>) -> Option<ChiSquare> {
-    let state = &asked.campaign.state;
+/// Whether the audience was divided by the weights. Not tested once a winner got the rest, nor if learning
+/// sets the shares.
+fn sample_ratio(
+    scope: &ReportScope,
+    variants: &[VariantResult],
+    trial: Option<&Trial>,
+) -> Option<ChiSquare> {
+    let state = &scope.campaign.state;
     let is_by_weight =
         state.rl.is_none() && trial.is_none_or(|trial| trial.winner_variant_id.is_none());
     let counts: Vec<u64> =
         variants.iter().map(|variant| variant.count.queued + variant.count.control).collect();
     let weights: Vec<f64> =
-        asked.campaign.definition.variants.iter().map(|variant| variant.weight).collect();
+        scope.campaign.definition.variants.iter().map(|variant| variant.weight).collect();
     if is_by_weight { ChiSquare::of_division(&counts, &weights) } else { None }
 }

@@ -1,4 +1,4 @@
-//! The SQL of reports: who people are, and what campaigns count.
+//! The SQL of reports: profiles, runs and campaigns with goals.
 
 pub(super) mod people;
 pub(super) mod runs;

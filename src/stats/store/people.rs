@@ -1,4 +1,4 @@
-//! Who an identifier in an event stands for, and what recipients are called.
+//! The profiles of identifiers in events, and the contact data of recipients.
 
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
@@ -7,8 +7,8 @@ fn user_id(bytes: &[u8]) -> Result<UserId> {
     Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
 }
 
-/// The profiles with these external ids: the active one, else the one that was deleted last. Events remain
-/// bound to a deleted profile until another has its external id.
+/// The profiles with these external ids: the active one, else the one deleted last. Events stay bound to a
+/// deleted profile until another gets its external id.
 pub(crate) async fn of_external_ids(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -51,20 +51,19 @@ pub(crate) async fn of_external_ids(
     Ok(found)
 }
 
-/// What a recipient is called.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Called {
+pub(crate) struct ContactInfo {
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
 }
 
-/// What recipients are called, deleted ones as well.
-pub(crate) async fn called(
+/// The contact data of recipients, including deleted ones.
+pub(crate) async fn contact_info(
     db: &PgPool,
     workspace: WorkspaceId,
     users: &[UserId],
-) -> Result<Vec<(UserId, Called)>> {
+) -> Result<Vec<(UserId, ContactInfo)>> {
     let ids: Vec<Vec<u8>> = users.iter().map(|id| id.bytes().to_vec()).collect();
     let rows = sqlx::query!(
         "select id, external_id, email, phone
@@ -77,9 +76,9 @@ pub(crate) async fn called(
     .await?;
     rows.into_iter()
         .map(|row| {
-            let called =
-                Called { external_id: row.external_id, email: row.email, phone: row.phone };
-            Ok((user_id(&row.id)?, called))
+            let contact_info =
+                ContactInfo { external_id: row.external_id, email: row.email, phone: row.phone };
+            Ok((user_id(&row.id)?, contact_info))
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! When campaigns went out, and in what their workspace reckons.
+//! The runs of campaigns, and the currency of their workspace.
 
 use chrono::{DateTime, Utc};
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
@@ -8,10 +8,10 @@ use sqlx::PgPool;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub occurrence: u32,
-    /// The time it was for.
+    /// The scheduled time.
     pub due_at: Timestamp,
     pub started_at: Timestamp,
-    /// When everyone in it was settled.
+    /// When every message was completed.
     pub completed_at: Option<Timestamp>,
 }
 
@@ -22,7 +22,7 @@ struct Row {
     completed_at: Option<DateTime<Utc>>,
 }
 
-/// The occurrences of a campaign, newest first; of very many the newest.
+/// The newest occurrences of a campaign, newest first.
 pub(crate) async fn of_campaign(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -51,7 +51,7 @@ pub(crate) async fn of_campaign(
     Ok(rows.into_iter().map(run).collect())
 }
 
-/// The currency a workspace reckons in, where one is set.
+/// The workspace's currency, if one is set.
 pub(crate) async fn currency(db: &PgPool, workspace: WorkspaceId) -> Result<Option<String>> {
     let row = sqlx::query_scalar!("select currency from workspace where id = $1", workspace.uuid())
         .fetch_optional(db)

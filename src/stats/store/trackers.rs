@@ -1,4 +1,4 @@
-//! Campaigns that count what people do.
+//! Campaigns that track conversions.
 
 use campaigns::model::settings::conversion::ConversionTracking;
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
@@ -6,18 +6,18 @@ use sqlx::{PgPool, types::Json};
 
 use crate::model::goal::Tracker;
 
-/// Campaigns of one workspace whose messages are looked at beside those of another; of more than so many
-/// the ones that ran last.
+/// Other campaigns of the workspace that are considered in attribution; of more the ones that ran last.
 const TRACKERS_MAX: i64 = 500;
-/// Longest time from a message to a conversion of it, in days.
+/// Longest attribution window in days.
 const WINDOW_DAYS_MAX: i32 = 30;
 
-/// The other campaigns that may have reached somebody who did something within these times.
+/// The other campaigns whose messages may compete for events in this period.
 pub(crate) async fn beside(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    (earliest, latest): (Timestamp, Timestamp),
+    earliest: Timestamp,
+    latest: Timestamp,
 ) -> Result<Vec<Tracker>> {
     let rows = sqlx::query!(
         r#"select id, definition->'conversionTracking' as "tracking!: Json<ConversionTracking>"
@@ -41,8 +41,8 @@ pub(crate) async fn beside(
     Ok(rows.into_iter().map(|row| tracker(row.id, row.tracking.0)).collect())
 }
 
-/// The names of the events that trigger a live campaign of a workspace. Whoever has a public key could set these
-/// off, so from apps they count only where they are trusted.
+/// The names of the events that trigger a live campaign of a workspace. Any holder of a public key could send
+/// these, so from apps they count only if they are trusted.
 pub(crate) async fn triggering(db: &PgPool, workspace: WorkspaceId) -> Result<Vec<String>> {
     let names = sqlx::query_scalar!(
         r#"select distinct definition->'triggerConfig'->>'eventName' as "name!"

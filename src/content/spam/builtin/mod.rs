@@ -76,7 +76,8 @@ pub fn evaluate(mail: &Mail) -> Report {
         description: rule.description.to_owned(),
     });
     let mut report = Report::of(Engine::Builtin, score, THRESHOLD, hits.collect());
-    let mut advised: Vec<&Rule> = matched.into_iter().filter(|rule| !rule.advice.is_empty()).collect();
+    let mut advised: Vec<&Rule> =
+        matched.into_iter().filter(|rule| !rule.advice.is_empty()).collect();
     advised.sort_by_key(|rule| -rule.tenths);
     report.suggestions = advised.into_iter().map(|rule| rule.advice.to_owned()).collect();
     report

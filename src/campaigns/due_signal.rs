@@ -1,5 +1,5 @@
-//! Tells the senders of this process that something is due, so that they need not wait for their next poll. Senders
-//! of other processes find it by polling.
+//! Wakes the senders of this process when something is due, before their next poll. Senders of other
+//! processes find it by polling.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl DueSignal {
 pub struct DueListener(watch::Receiver<u64>);
 
 impl DueListener {
-    /// Waits until the signal was notified since the last wait, or for so long.
+    /// Waits until the signal was notified since the last wait, or for `longest`.
     pub async fn wait(&mut self, longest: Duration) {
         // Either way it is time to poll.
         drop(tokio::time::timeout(longest, self.0.changed()).await);

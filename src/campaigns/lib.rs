@@ -1,4 +1,4 @@
-//! `/campaigns/*`: what a campaign is, and all that can be done to one before and after it runs.
+//! `/campaigns/*`: campaigns, their definitions, versions and lifecycle.
 
 pub mod api;
 pub mod model;

@@ -1,4 +1,4 @@
-//! What the handlers of campaigns may reach.
+//! The state of the campaign endpoints.
 
 use std::sync::Arc;
 
@@ -11,44 +11,37 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::due_signal::DueSignal;
 
-/// The state of sender domains, and what campaigns need beside it. Cheap to clone.
+/// The state of sender domains, and what campaigns need in addition. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct CampaignState {
     parts: Arc<CampaignParts>,
-    /// Limits concurrent scans of engagement hours.
     sto_scans: Arc<Semaphore>,
 }
 
-/// Concurrent scans of engagement hours: each holds the visits of a workspace in memory.
+/// Each scan holds the visits of a workspace in memory.
 const STO_SCANS_MAX: usize = 2;
 
-/// What a [`CampaignState`] is made of.
+/// The parts of a [`CampaignState`].
 #[derive(Debug)]
 pub struct CampaignParts {
-    /// What sender domains reach.
     pub sender_domains: SenderDomainState,
-    /// Checks emails against spam filters; without it, by rules of this program.
+    /// Checks emails for spam; without it built-in rules do.
     pub spamd: Option<Spamd>,
-    /// Tells senders that something is due.
     pub due_signal: DueSignal,
     pub delivery: Delivery,
-    /// The channels that have a provider.
     pub enabled_channels: ChannelSet,
     pub vault: Vault,
 }
 
 impl CampaignState {
-    /// A handle around the parts.
     pub fn new(parts: CampaignParts) -> Self {
         Self { parts: Arc::new(parts), sto_scans: Arc::new(Semaphore::new(STO_SCANS_MAX)) }
     }
 
-    /// The server that checks emails against spam filters, where one is set.
     pub fn spamd(&self) -> Option<&Spamd> {
         self.parts.spamd.as_ref()
     }
 
-    /// Tells senders that something is due.
     pub fn due_signal(&self) -> &DueSignal {
         &self.parts.due_signal
     }
@@ -66,7 +59,6 @@ impl CampaignState {
         &self.parts.vault
     }
 
-    /// Waits for one of the concurrent scans of engagement hours.
     pub(crate) async fn sto_scan_permit(&self) -> Result<OwnedSemaphorePermit> {
         let scans = Arc::clone(&self.sto_scans);
         scans.acquire_owned().await.map_err(|_| Error::store_unavailable())

@@ -1,87 +1,88 @@
-//! A campaign: what it says, where it stands, and what a call makes of it.
+//! A campaign: its definition, its state, and transitions between states.
 
 use kernel::{CampaignId, Timestamp, WorkspaceId};
 use serde_json::Value;
 
 use super::{
-    Call, CampaignChannel, Definition, Kind, Refusal, SendType, Standing, Status, status::next,
-    timing,
+    Call, CampaignChannel, CampaignKind, Definition, Refusal, SendType, Status, TransitionContext,
+    status::next, timing,
 };
 
-/// A campaign as it is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     pub id: CampaignId,
-    /// Grows with every change.
+    /// Incremented by every change.
     pub revision: i64,
-    /// What it says; of a live one, what is being sent.
+    /// The definition; of a live campaign the one that is sent.
     pub definition: Definition,
-    /// Edits of a live one that are not published yet.
+    /// Edits of a live campaign that are not published yet.
     pub pending_draft: Option<PendingDraft>,
     /// The number of its newest version.
     pub version: i32,
     pub state: State,
     pub created_by: String,
-    /// Who last changed what it says.
+    /// The actor of the last change to the definition.
     pub updated_by: String,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a live campaign will say once it is published.
+/// Unpublished edits of a live campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingDraft {
-    /// All of it, edited or not.
+    /// The whole definition, with the edits.
     pub definition: Definition,
-    /// When it was last edited.
     pub updated_at: Timestamp,
 }
 
-/// Where a campaign stands, and how it got there.
+/// The status of a campaign and its history in brief.
 #[derive(Debug, Clone, PartialEq)]
 pub struct State {
     pub status: Status,
-    /// What a paused one goes on with.
+    /// The status that `resume` returns to.
     pub paused_from: Option<Status>,
-    /// What an archived one was.
+    /// The status before archiving.
     pub archived_from: Option<Status>,
-    /// Whether it was ever live; if so it is never removed.
+    /// Whether it was ever live; such a campaign is never deleted.
     pub ran: bool,
     pub failure_reason: Option<String>,
-    /// How many times it went out.
+    /// Number of its latest run.
     pub occurrence: i32,
-    /// When the sender has to look at it.
+    /// When the scheduler has to start it.
     pub next_send_at: Option<Timestamp>,
-    /// When a message of it last left.
+    /// When a message of it was last sent.
     pub last_sent_at: Option<Timestamp>,
-    /// When it was first live.
+    /// When it first became live.
     pub started_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
-    /// When it was called off.
     pub cancelled_at: Option<Timestamp>,
-    /// When it was put away.
     pub archived_at: Option<Timestamp>,
     pub rl: Option<Value>,
-    /// Where the trial of its variants stands.
+    /// The state of its A/B test.
     pub ab: Option<Value>,
+}
+
+/// Identifies a campaign among those of all workspaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CampaignKey {
+    pub workspace: WorkspaceId,
+    pub id: CampaignId,
 }
 
 /// A triggered campaign while it is active.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Standby {
+pub struct TriggeredCampaign {
     pub workspace: WorkspaceId,
     pub id: CampaignId,
-    /// Grows with every change.
+    /// Incremented by every change.
     pub revision: i64,
     pub definition: Definition,
-    /// Since when it is active: launched, or resumed.
+    /// When it became active: launched or resumed.
     pub since: Timestamp,
 }
 
 impl State {
-    /// That of a new campaign.
+    /// The state of a new campaign.
     pub fn new(status: Status, next_send_at: Option<Timestamp>) -> Self {
         Self {
             status,
@@ -103,13 +104,13 @@ impl State {
 }
 
 impl Definition {
-    /// What makes it send.
-    pub fn kind(&self) -> Kind {
+    /// How it is started, for the state machine.
+    pub fn kind(&self) -> CampaignKind {
         match (self.channel, self.send_type) {
-            (CampaignChannel::InApp, _) => Kind::InApp,
-            (_, SendType::Triggered) => Kind::Triggered,
-            (_, SendType::Recurring) => Kind::Recurring,
-            _ => Kind::OneTime,
+            (CampaignChannel::InApp, _) => CampaignKind::InApp,
+            (_, SendType::Triggered) => CampaignKind::Triggered,
+            (_, SendType::Recurring) => CampaignKind::Recurring,
+            _ => CampaignKind::OneTime,
         }
     }
 
@@ -121,8 +122,8 @@ impl Definition {
 
 impl Campaign {
     /// What its transitions depend on.
-    pub fn standing(&self, now: Timestamp) -> Standing {
-        Standing {
+    pub fn transition_context(&self, now: Timestamp) -> TransitionContext {
+        TransitionContext {
             status: self.state.status,
             kind: self.definition.kind(),
             paused_from: self.state.paused_from,
@@ -131,7 +132,7 @@ impl Campaign {
         }
     }
 
-    /// Whether its channel and what makes it send are settled: it is, or was, under way.
+    /// Whether its channel and send type are fixed: it is or was under way.
     pub fn is_under_way(&self) -> bool {
         let state = &self.state;
         state.ran
@@ -139,22 +140,22 @@ impl Campaign {
             || state.status == Status::Paused && state.paused_from == Some(Status::Active)
     }
 
-    /// What a call makes of it. Of a call that leaves it where it is, itself.
+    /// The campaign after a call; a call without effect returns it unchanged.
     ///
     /// # Errors
     /// The refusal of the state machine.
-    pub fn moved(&self, call: Call, now: Timestamp) -> Result<Self, Refusal> {
+    pub fn transition(&self, call: Call, now: Timestamp) -> Result<Self, Refusal> {
         let from = self.state.status;
-        let to = next(&self.standing(now), call)?;
-        let mut moved = self.clone();
+        let to = next(&self.transition_context(now), call)?;
+        let mut transition = self.clone();
         if to == from && call != Call::Unarchive {
-            return Ok(moved);
+            return Ok(transition);
         }
-        let state = &mut moved.state;
+        let state = &mut transition.state;
         state.status = to;
         state.next_send_at = match (call, to) {
             (Call::Retry, _) => Some(now),
-            _ => timing::next_send_at(&self.definition, (to, self.state.occurrence), now),
+            _ => timing::next_send_at(&self.definition, to, self.state.occurrence, now),
         };
         match to {
             Status::Active => {
@@ -162,14 +163,14 @@ impl Campaign {
                 state.ran = true;
                 state.completed_at = None;
                 if call == Call::Resend
-                    || state.occurrence == 0 && self.definition.kind() == Kind::OneTime
+                    || state.occurrence == 0 && self.definition.kind() == CampaignKind::OneTime
                 {
                     state.occurrence = state.occurrence.saturating_add(1);
                 }
             }
             Status::Paused if call == Call::Pause => state.paused_from = Some(from),
             Status::Paused => {
-                // Taken out of the archive: it goes on with what it was, or was paused from.
+                // Restored from the archive: it returns to the status that archiving or pausing interrupted.
                 let before = state.archived_from.filter(|before| *before != Status::Paused);
                 state.paused_from = before.or(state.paused_from);
             }
@@ -188,17 +189,17 @@ impl Campaign {
             state.failure_reason = None;
         }
         if matches!(to, Status::Completed | Status::Cancelled) {
-            moved.pending_draft = None;
+            transition.pending_draft = None;
         }
-        Ok(moved)
+        Ok(transition)
     }
 
-    /// What ends it, with the reason that is shown.
+    /// The failed campaign, with the reason shown to users.
     ///
     /// # Errors
     /// The refusal of the state machine.
     pub fn failed(&self, reason: impl Into<String>, now: Timestamp) -> Result<Self, Refusal> {
-        let mut failed = self.moved(Call::Fail, now)?;
+        let mut failed = self.transition(Call::Fail, now)?;
         failed.state.failure_reason = Some(reason.into());
         Ok(failed)
     }

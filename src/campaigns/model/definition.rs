@@ -1,5 +1,5 @@
-//! What a caller may say of a campaign, all of it but the status. Written out it is the wire form, and
-//! that is what is stored, kept as a version and held as a pending draft: one reader, one shape.
+//! The writable fields of a campaign except its status. The serialized form is that of the API; it is also
+//! what is stored, kept as a version and held as a pending draft.
 
 use std::collections::HashSet;
 
@@ -31,20 +31,14 @@ use super::{
     variant::{self, Variant},
 };
 
-/// Characters of a name.
 pub const NAME_CHARS_MAX: usize = 255;
-/// Characters of a description.
 pub const DESCRIPTION_CHARS_MAX: usize = 1000;
-/// Tags of a campaign.
 pub const TAGS_MAX: usize = 50;
-/// Characters of a tag.
 pub const TAG_CHARS_MAX: usize = 100;
-/// Characters of the name of a saved sender.
 const SENDER_CHARS_MAX: usize = 255;
 
-/// The writable fields of a campaign. What is large and often absent is kept aside, so that a campaign can be
-/// handed on.
-// `remote` keeps what is derived as plain functions, for the two implementations below.
+/// The writable fields of a campaign. Large optional parts are boxed, so that moving a campaign is cheap.
+// `remote` generates plain functions for the two implementations below.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", remote = "Self")]
 pub struct Definition {
@@ -54,46 +48,46 @@ pub struct Definition {
     /// At most 1000 characters.
     #[schema(max_length = 1000)]
     pub description: Option<String>,
-    /// What it goes out on.
+    /// The channel of its messages.
     pub channel: CampaignChannel,
-    /// What is said, 1 to 8 versions of it; an `in_app` campaign may have none.
+    /// 1 to 8 variants; an `in_app` campaign may have none.
     #[schema(max_items = 8)]
     pub variants: Vec<Variant>,
-    /// To whom; everyone who can be reached where it is absent.
+    /// The audience; without it everyone who can be reached.
     pub targeting: Option<Targeting>,
-    /// What makes it go out.
+    /// How the campaign is started.
     pub send_type: SendType,
     #[schema(value_type = Option<kernel::schema::Moment>)]
     pub scheduled_at: Option<Timestamp>,
-    /// The IANA zone a `scheduledAt` without an offset is read in.
+    /// The IANA zone for a `scheduledAt` without an offset.
     #[schema(value_type = Option<String>)]
     pub scheduled_timezone: Option<Zone>,
-    /// Which event, for `triggered`.
+    /// The event, for `triggered`.
     pub trigger_config: Option<Box<TriggerConfig>>,
-    /// When again, for `recurring`.
+    /// The schedule, for `recurring`.
     pub recurring_schedule: Option<Box<RecurringSchedule>>,
-    /// What counts as its success.
+    /// The conversions that are tracked.
     pub conversion_tracking: Option<Box<ConversionTracking>>,
-    /// The saved sender, of email.
+    /// The saved sender, for email.
     #[schema(min_length = 1, max_length = 255)]
     pub email_config_id: Option<String>,
     /// The subscription list it is sent under.
     pub subscription_category_id: Option<ListId>,
-    /// How many it may send.
+    /// A limit on the number of messages.
     pub send_volume_limit: Option<SendVolumeLimit>,
-    /// How fast it may send.
+    /// A limit on the sending rate.
     pub send_rate_limit: Option<SendRateLimit>,
-    /// Hours in which it does not send, instead of the workspace's.
+    /// Quiet hours of this campaign, instead of the workspace's.
     pub quiet_time_override: Option<QuietTimeOverride>,
-    /// How its links are tagged.
+    /// The UTM parameters of its links.
     pub utm_settings: Option<Box<UtmSettings>>,
-    /// What its channel needs to know.
+    /// Settings of the channel.
     pub channel_config: Option<Box<ChannelConfig>>,
-    /// How the hour of each recipient is found.
+    /// Settings of send-time optimisation.
     pub sto_config: Option<StoConfig>,
-    /// How variants are tried against each other.
+    /// Settings of the A/B test.
     pub ab_test_config: Option<AbTestConfig>,
-    /// Who gets it when it is sent again.
+    /// The recipients when it is sent again.
     pub resend_policy: ResendPolicy,
     /// The window of the resend policy `cooldown`, in days.
     #[schema(minimum = 1, maximum = 3650)]
@@ -101,12 +95,12 @@ pub struct Definition {
     /// At most 50, each once.
     #[schema(value_type = Vec<kernel::schema::Tag>, max_items = 50)]
     pub tags: Vec<String>,
-    /// Whether frequency caps are left aside when it is sent again.
+    /// Whether frequency caps are ignored when it is sent again.
     pub ignore_touching_rules: bool,
 }
 
 impl Definition {
-    /// The fields of a body that belong to a campaign, `status` aside.
+    /// The fields of a body that belong to the definition, without `status`.
     pub const FIELDS: &'static [&'static str] = &[
         "name",
         "description",
@@ -134,8 +128,8 @@ impl Definition {
         "ignoreTouchingRules",
     ];
 
-    /// Reads a whole campaign: that of a new body, or what a change makes of one. A `scheduledAt`
-    /// without an offset is a time of `scheduledTimezone`, else of the workspace's zone.
+    /// Reads a whole definition: of a new body, or the result of a change. A `scheduledAt` without an offset
+    /// is in `scheduledTimezone`, otherwise in the workspace's zone.
     pub fn read(body: &mut Fields<'_>, workspace_zone: &str) -> Self {
         let name = name(body.required("name"));
         let description = body.optional("description").text(0..=DESCRIPTION_CHARS_MAX);
@@ -193,7 +187,7 @@ impl Serialize for Definition {
 }
 
 impl<'de> Deserialize<'de> for Definition {
-    /// Reads a kept campaign. Its channel is known first, for it is the shape of the messages in it.
+    /// Reads a stored definition. The channel is read first, since it determines the shape of the messages.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut kept = Value::deserialize(deserializer)?;
         let channel = kept.get("channel").map(CampaignChannel::deserialize);
@@ -204,12 +198,12 @@ impl<'de> Deserialize<'de> for Definition {
     }
 }
 
-/// What a list that is not there, or not the workspace's, is answered with.
+/// The error for a list that does not exist or belongs to another workspace.
 pub const NO_SUCH_LIST: &str = "must be the id of an active list";
-/// Stands in for a list that was refused.
+/// Placeholder for a list that was refused.
 const ABSENT_LIST: ListId = ListId::new(uuid::Uuid::nil());
 
-/// A name is measured and kept without the space around it.
+/// A name is trimmed before it is measured and stored.
 fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
     field.parsed(String::new(), |sent| {
         let name = sent.trim();
@@ -221,7 +215,7 @@ fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
     })
 }
 
-/// A tag is measured and kept without the space around it.
+/// A tag is trimmed before it is measured and stored.
 pub fn tag(item: Field<'_, Required>) -> String {
     item.parsed(String::new(), |sent| {
         let tag = sent.trim();
@@ -233,7 +227,7 @@ pub fn tag(item: Field<'_, Required>) -> String {
     })
 }
 
-/// Tags in the order they were named first.
+/// Tags without duplicates, in the order of their first occurrence.
 pub fn each_once(tags: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::new();
     tags.into_iter().filter(|tag| seen.insert(tag.clone())).collect()

@@ -1,4 +1,4 @@
-//! What a body says of a campaign: any of its writable fields, laid over what is there.
+//! Edits of a campaign: a body with any of the writable fields, applied to the stored definition.
 
 use kernel::{
     Error, Result, Timestamp,
@@ -9,48 +9,47 @@ use web::http::FromBody;
 
 use super::{Definition, Status};
 
-/// What a time that is over is answered with.
+/// The error for a time in the past.
 pub const IN_THE_FUTURE: &str = "must be in the future";
 
-/// A body to create or to change a campaign by. Its fields are judged as part of the whole they make
-/// with what is there ([`Edit::over`]), so that each rule is written once.
+/// A body that creates or changes a campaign. Its fields are validated as part of the resulting definition
+/// ([`Edit::over`]), so that each rule exists once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
     fields: Map<String, Value>,
-    /// The status asked for.
+    /// The requested status.
     pub status: Option<Status>,
 }
 
 impl Edit {
-    /// An edit of these fields.
     pub fn of(fields: Map<String, Value>) -> Self {
         Self { fields, status: None }
     }
 
-    /// The campaign the edit makes by itself; a time it is to be sent at is not judged by the clock.
+    /// The definition from this edit alone, without checking its times against the clock.
     ///
     /// # Errors
-    /// Every complaint.
+    /// Every invalid field.
     pub fn alone(&self, workspace_zone: &str) -> Result<Definition> {
         read(&self.fields, |fields| Definition::read(fields, workspace_zone))
     }
 
-    /// The new campaign it makes.
+    /// The definition of a new campaign.
     ///
     /// # Errors
-    /// Every complaint; among them, of a time that is over.
+    /// Every invalid field, including a time in the past.
     pub fn create(&self, workspace_zone: &str, now: Timestamp) -> Result<Definition> {
         read(&self.fields, |fields| {
             let new = Definition::read(fields, workspace_zone);
-            refuse_past(fields, (None, new.scheduled_at), now);
+            refuse_past(fields, None, new.scheduled_at, now);
             new
         })
     }
 
-    /// What the edit makes of a campaign: fields that were sent replace whole fields, null removes.
+    /// Applies the edit to a definition: sent fields replace whole fields, null removes.
     ///
     /// # Errors
-    /// Every complaint; among them, of a new time that is over.
+    /// Every invalid field, including a new time in the past.
     pub fn over(
         &self,
         definition: &Definition,
@@ -65,7 +64,7 @@ impl Edit {
         }
         read(&fields, |fields| {
             let new = Definition::read(fields, workspace_zone);
-            refuse_past(fields, (definition.scheduled_at, new.scheduled_at), now);
+            refuse_past(fields, definition.scheduled_at, new.scheduled_at, now);
             new
         })
     }
@@ -78,10 +77,11 @@ fn read(
     Ok(read_object_by(fields, by)?)
 }
 
-/// Refuses a time that is over, where it is another than before (DECISIONS F4).
+/// Refuses a time in the past unless it is unchanged.
 fn refuse_past(
     fields: &mut Fields<'_>,
-    (old, new): (Option<Timestamp>, Option<Timestamp>),
+    old: Option<Timestamp>,
+    new: Option<Timestamp>,
     now: Timestamp,
 ) {
     if new != old && new.is_some_and(|at| at <= now) {
@@ -90,10 +90,10 @@ fn refuse_past(
 }
 
 impl Definition {
-    /// The form it is written out in.
+    /// The serialized form.
     ///
     /// # Errors
-    /// When that cannot be written, which is a fault of ours.
+    /// If serialization fails, which is a bug.
     pub fn written(&self) -> Result<Map<String, Value>> {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => Ok(fields),
@@ -102,7 +102,7 @@ impl Definition {
         }
     }
 
-    /// The same, as a value.
+    /// The serialized form as a value.
     ///
     /// # Errors
     /// As [`Definition::written`].

@@ -47,7 +47,7 @@ impl EngagementHours {
     /// The hour at which engagement is most likely: own visits, smoothed over the neighbouring hours, plus the
     /// audience's hours (`prior`) with the weight of two visits. The candidates are the hours of a window of
     /// `hours` hours that begins with `first`; ties go to the earliest in the window.
-    pub fn best_hour(&self, prior: &Self, (first, hours): (u8, u32)) -> u8 {
+    pub fn best_hour(&self, prior: &Self, first: u8, hours: u32) -> u8 {
         let all = prior.total().max(f64::MIN_POSITIVE);
         let score = |hour: usize| {
             let near = |offset: usize| self.0[(hour + HOURS + offset - 1) % HOURS];
@@ -89,7 +89,7 @@ mod tests {
         let visits = ["2026-07-01T12:30:00Z", "2026-07-02T12:10:00Z"];
         assert_eq!(of(&visits, "UTC").busiest(), Some(12));
         assert_eq!(of(&visits, "America/New_York").busiest(), Some(8));
-        // 12:30 is 18:00 there, and 12:10, which is of a later day and counts more, is 17:40.
+        // 12:30 is 18:00 there; 12:10, of a later day, counts more and is 17:40.
         assert_eq!(of(&visits, "Asia/Kolkata").busiest(), Some(17));
         // In winter New York is an hour farther off.
         assert_eq!(of(&["2026-01-05T12:30:00Z"], "America/New_York").busiest(), Some(7));
@@ -101,7 +101,7 @@ mod tests {
         let mut hours = EngagementHours::default();
         hours.add(Timestamp::from_millis(NOW.millis() - 30 * 86_400_000), Zone::UTC, NOW);
         assert!((hours.total() - 0.5).abs() < 1e-12);
-        // A visit of the future is as good as one of now.
+        // A visit in the future counts like one of now.
         hours.add(Timestamp::from_millis(NOW.millis() + 86_400_000), Zone::UTC, NOW);
         assert!((hours.total() - 1.5).abs() < 1e-12);
     }
@@ -111,26 +111,27 @@ mod tests {
         let own =
             of(&["2026-07-01T20:00:00Z", "2026-07-02T20:30:00Z", "2026-07-03T07:00:00Z"], "UTC");
         let none = EngagementHours::default();
-        assert_eq!(own.best_hour(&none, (0, 24)), 20);
-        // Only the morning is left in the window.
-        assert_eq!(own.best_hour(&none, (0, 12)), 7);
-        // The window goes on past midnight.
-        assert_eq!(own.best_hour(&none, (22, 12)), 7);
-        // Nothing known at all: the beginning.
-        assert_eq!(none.best_hour(&none, (9, 24)), 9);
-        assert_eq!(own.best_hour(&none, (9, 1)), 9);
+        assert_eq!(own.best_hour(&none, 0, 24), 20);
+        // Only the morning is in the window.
+        assert_eq!(own.best_hour(&none, 0, 12), 7);
+        // The window continues after midnight.
+        assert_eq!(own.best_hour(&none, 22, 12), 7);
+        // Without any data: the beginning of the window.
+        assert_eq!(none.best_hour(&none, 9, 24), 9);
+        assert_eq!(own.best_hour(&none, 9, 1), 9);
     }
 
     #[test]
     fn the_audience_decides_when_own_visits_are_too_few() {
         let all =
             of(&["2026-07-01T18:00:00Z", "2026-07-02T18:00:00Z", "2026-07-02T09:00:00Z"], "UTC");
-        assert_eq!(EngagementHours::default().best_hour(&all, (0, 24)), 18);
+        assert_eq!(EngagementHours::default().best_hour(&all, 0, 24), 18);
         let own = of(&["2026-07-01T09:00:00Z"], "UTC");
-        // One visit at nine does not outweigh that most come at six: 0.5 × 0.8 + 2 × ⅓ against 2 × ⅔.
-        assert_eq!(own.best_hour(&all, (0, 24)), 18);
+        // One visit at nine does not outweigh an audience that mostly comes at six: 0.5 × 0.8 + 2 × ⅓ against
+        // 2 × ⅔.
+        assert_eq!(own.best_hour(&all, 0, 24), 18);
         let own =
             of(&["2026-07-01T09:00:00Z", "2026-07-02T09:00:00Z", "2026-07-03T09:00:00Z"], "UTC");
-        assert_eq!(own.best_hour(&all, (0, 24)), 9);
+        assert_eq!(own.best_hour(&all, 0, 24), 9);
     }
 }

@@ -1,7 +1,7 @@
-//! Sharing a number out, so that the shares add up to it.
+//! Proportional division of a number into shares with an exact sum.
 
-/// Shares `whole` out in proportion to `parts`: whole shares first, then one each to those whose shares were
-/// cut most (Hamilton's method), earlier ones first. Of nothing nothing can be shared out.
+/// Divides `whole` in proportion to `parts`: integer shares first, then one each to the largest remainders
+/// (Hamilton's method), earlier ones first. If all parts are 0, so are the shares.
 pub fn share_out(parts: &[u64], whole: u64) -> Vec<u64> {
     let total: u128 = parts.iter().map(|part| u128::from(*part)).sum();
     if total == 0 {
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_in_proportion_and_none_is_lost() {
+    fn shares_are_proportional_and_add_up() {
         for (parts, whole, expected) in [
             (&[50, 50][..], 10, &[5, 5][..]),
             (&[50, 50], 11, &[6, 5]),
@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_add_up_and_stay_within_one_of_their_due(
+        fn shares_differ_from_their_quota_by_less_than_one(
             parts in prop::collection::vec(0_u64..1_000_000, 1..=8), whole in 0_u64..1_000_000,
         ) {
             let total: u64 = parts.iter().sum();

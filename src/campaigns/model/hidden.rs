@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Variant {
-    /// Its message, where that is a webhook.
+    /// The message, if it is a webhook.
     pub fn webhook(&self) -> Option<&WebhookMessage> {
         match &self.message.as_ref()?.content {
             Content::Webhook(webhook) => Some(webhook),
@@ -17,7 +17,6 @@ impl Variant {
         }
     }
 
-    /// The same, to be changed.
     pub fn webhook_mut(&mut self) -> Option<&mut WebhookMessage> {
         match &mut self.message.as_mut()?.content {
             Content::Webhook(webhook) => Some(webhook),
@@ -27,7 +26,7 @@ impl Variant {
 }
 
 impl Definition {
-    /// The definition, its secrets hidden.
+    /// The definition with redacted secrets.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         for webhook in self.variants.iter_mut().filter_map(Variant::webhook_mut) {
@@ -42,14 +41,14 @@ impl Definition {
     }
 }
 
-/// A written campaign, its secrets hidden.
+/// A serialized campaign with redacted secrets.
 pub fn snapshot(mut written: Value) -> Value {
     hide_in_campaign(&mut written);
     written
 }
 
 impl Difference {
-    /// The difference, its secrets hidden. It still shows that a secret changed.
+    /// The difference with redacted secrets. It still shows that a secret changed.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         hide_at(&self.path, [&mut self.before, &mut self.after]);
@@ -58,7 +57,7 @@ impl Difference {
 }
 
 impl Change {
-    /// The change, its secrets hidden.
+    /// The change with redacted secrets.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         hide_at(&self.path, [&mut self.before, &mut self.after]);
@@ -66,7 +65,7 @@ impl Change {
     }
 }
 
-/// Hides the secrets in values that stand at a JSON Pointer into a campaign.
+/// Redacts the secrets in values at a JSON Pointer of a campaign.
 fn hide_at(path: &str, values: [&mut Value; 2]) {
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     let hide: fn(&mut Value) = match steps.as_slice() {
@@ -184,13 +183,14 @@ mod tests {
                 assert!(!shown.contains("s3cret"), "{shown}");
             }
         }
-        let told: Vec<_> = differences(&old, &new).into_iter().map(Difference::hidden).collect();
-        let token = told.iter().find(|it| it.path == "/variants/0/message/auth/token").unwrap();
+        let found: Vec<_> = differences(&old, &new).into_iter().map(Difference::hidden).collect();
+        let token = found.iter().find(|it| it.path == "/variants/0/message/auth/token").unwrap();
         assert_eq!((&token.before, &token.after), (&json!("********"), &json!("********")));
-        let key = told.iter().find(|it| it.path == "/variants/0/message/headers/x-api-key");
+        let key = found.iter().find(|it| it.path == "/variants/0/message/headers/x-api-key");
         let key = key.unwrap();
         assert_eq!((&key.before, &key.after), (&json!("********"), &json!("********")));
-        let body = told.iter().find(|it| it.path == "/variants/0/message/body/auth/token").unwrap();
+        let body =
+            found.iter().find(|it| it.path == "/variants/0/message/body/auth/token").unwrap();
         assert_eq!((&body.before, &body.after), (&json!("x"), &json!("y")));
     }
 }

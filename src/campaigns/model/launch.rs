@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_placed_adds_up_to_who_is_reached() {
+    fn placed_recipients_add_up_to_reachable_ones() {
         let audience = divide(&definition(json!({})), &measured(100), &placed(None));
         assert_eq!((audience.matched, audience.reachable), (110, 90));
         assert_eq!((audience.control, audience.estimated_sends), (10, 80));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_limit_leaves_out_messages_and_none_of_the_control_group() {
+    fn a_volume_limit_excludes_messages_but_no_control_group_members() {
         let audience = divide(&definition(json!({})), &measured(100), &placed(Some(40)));
         assert_eq!((audience.control, audience.estimated_sends), (10, 40));
         assert_eq!(audience.excluded.volume_limit, 40);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_message_leaves_when_what_makes_it_send_says_so() {
+    fn the_first_message_follows_the_schedule_or_trigger() {
         let now = at("2026-03-01T12:00:00Z");
         let scheduled = |when: &str| json!({"sendType": "scheduled", "scheduledAt": when});
         let recurring =
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_duration_is_what_the_settings_hold_back() {
+    fn the_duration_follows_from_limits_and_windows() {
         let table = [
             (json!({}), 1000, 0),
             (json!({"sendRateLimit": {"maxPerMinute": 100}}), 1000, 10),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_compares_only_those_in_it() {
+    fn an_ab_test_compares_only_its_participants() {
         let many = Placed { control: 100, sends: vec![0, 450, 450], ..Placed::default() };
         let audience = divide(&definition(json!({})), &measured(1000), &many);
         assert_eq!(smallest_part(&definition(json!({})), &audience), Some(100));

@@ -1,4 +1,4 @@
-//! Where the learning of a campaign stands: which of its variants earn rewards, and what that says.
+//! The learning state of a campaign: rewards by variant, and the estimates from them.
 
 use kernel::{
     CampaignId, Timestamp,
@@ -11,30 +11,30 @@ use utoipa::ToSchema;
 
 use super::{Campaign, Status, settings::plain, variant::Variant};
 
-/// Variants without which there is nothing to learn.
+/// Fewest variants to learn from.
 pub const ARMS_MIN: usize = 2;
-/// Longest time in which a message may earn its reward, in hours: thirty days.
+/// Longest reward window in hours: thirty days.
 pub const REWARD_WINDOW_HOURS_MAX: i64 = 720;
-/// Time in which a message may earn its reward where nothing else is said, in hours.
+/// Default reward window in hours.
 pub const REWARD_WINDOW_HOURS_DEFAULT: u32 = 24;
-/// Share of the messages that every variant keeps where nothing else is said, in percent.
+/// Default minimum share of each variant, in percent.
 pub const EXPLORATION_PERCENT_DEFAULT: f64 = 5.0;
-/// Largest such share, in percent: that of two variants which keep all there is.
+/// Largest minimum share, in percent: two variants with half each.
 pub const EXPLORATION_PERCENT_MAX: f64 = 50.0;
-/// Entries of the timeline; the oldest go first.
+/// Entries of the timeline; the oldest are removed first.
 pub const TIMELINE_MAX: usize = 500;
-/// Messages with a known outcome without which a variant is still being found out about.
+/// A variant with fewer messages with a estimates outcome is still being explored.
 pub const SENDS_MIN: u64 = 100;
-/// What may remain to be won once learning has converged, in parts of the best variant's rate.
+/// Learning has converged when the value remaining, relative to the best variant's rate, is below this.
 const CONVERGED_BELOW: f64 = 0.01;
 /// Credibility of the interval of a rate.
 const CREDIBILITY: f64 = 0.95;
-/// Percentile of what remains to be won that is shown, and below which learning has converged.
+/// The percentile of the value remaining that is reported.
 const REMAINING_PERCENTILE: f64 = 0.95;
-/// Draws behind that percentile.
+/// Random draws for that percentile.
 const DRAWS: usize = 10_000;
 
-/// What earns a reward.
+/// The event that earns a reward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Objective {
@@ -49,7 +49,6 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("open", Self::Open),
         ("click", Self::Click),
@@ -57,7 +56,6 @@ impl Objective {
         ("revenue", Self::Revenue),
     ];
 
-    /// The objective as the API writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -68,14 +66,14 @@ impl Objective {
     }
 }
 
-/// How a campaign is to learn.
+/// The settings of learning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
-    /// What earns a reward.
+    /// The event that earns a reward.
     pub objective: Objective,
     /// Hours in which a message may earn its reward.
     pub reward_window_hours: u32,
-    /// Share of the messages that every variant keeps, in percent.
+    /// Minimum share of each variant, in percent.
     pub min_exploration_percent: f64,
 }
 
@@ -107,35 +105,34 @@ impl FromFields for Plan {
     }
 }
 
-/// How far learning is.
+/// The progress of learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Every variant is still being found out about.
+    /// Every variant is still being explored.
     Learning,
-    /// Better ones get more.
+    /// Better variants get more messages.
     Optimizing,
-    /// There is nothing worth mentioning left to win.
+    /// No relevant improvement remains.
     Converged,
     /// The campaign is paused; what was learnt is kept.
     Paused,
 }
 
-/// A variant in the eyes of learning.
+/// The observations of a variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Arm {
     pub variant_id: String,
-    /// What people call it.
     pub name: String,
-    /// Messages whose outcome is known.
+    /// Messages with a estimates outcome.
     pub sends: u64,
-    /// Those of them that earned a reward.
+    /// Those of them with a reward.
     pub rewards: u64,
 }
 
 impl Arm {
-    /// What is known of its rate of rewards, nothing being known before: Beta(1, 1).
+    /// The posterior of its reward rate, with the prior Beta(1, 1).
     pub fn rate(&self) -> Beta {
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let (sends, rewards) = (self.sends as f64, self.rewards as f64);
@@ -143,51 +140,57 @@ impl Arm {
     }
 }
 
-/// How messages were shared out from a moment on.
+/// Messages of a variant with a known outcome, and those of them with a reward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observed {
+    pub sends: u64,
+    pub rewards: u64,
+}
+
+/// The shares of the variants from a time on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shares {
     pub at: Timestamp,
-    /// The share of each variant by its id; together 1.
+    /// The share of each variant by its id; they add up to 1.
     pub allocations: std::collections::BTreeMap<String, f64>,
 }
 
-/// Where the learning of a campaign stands, as it is kept and shown on the campaign.
+/// The learning state of a campaign, as it is stored and as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Learning {
-    /// How far it is, pauses aside.
+    /// The progress, ignoring pauses.
     pub status: Stage,
-    /// What earns a reward.
+    /// The event that earns a reward.
     pub objective: Objective,
     /// Hours in which a message may earn its reward.
     pub reward_window_hours: u32,
-    /// Share of the messages that every variant keeps, in percent.
+    /// Minimum share of each variant, in percent.
     #[serde(serialize_with = "plain_share")]
     pub min_exploration_percent: f64,
     pub started_at: Timestamp,
-    /// When what is known last changed.
+    /// When the estimates last changed.
     pub last_updated_at: Timestamp,
-    /// Its variants, the control group left out.
+    /// Its variants without the control group.
     pub arms: Vec<Arm>,
-    /// How messages were shared out, oldest first.
+    /// The shares over time, oldest first.
     pub timeline: Vec<Shares>,
 }
 
-/// What is known of one variant.
+/// The estimates of one variant.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Known {
-    /// Bounds between which its rate lies with a probability of 95 %.
+pub struct Estimate {
+    /// Its rate is between these with a probability of 95 %.
     pub interval: (f64, f64),
     /// The probability that no other is better.
     pub probability_to_be_best: f64,
-    /// The share of messages it gets.
+    /// Its share of the messages.
     pub allocation: f64,
 }
 
 impl Learning {
-    /// The beginning: nothing is known of any variant, so all get the same. None where there are fewer than
-    /// two to choose from.
+    /// The initial state: all variants get the same share. None if there are fewer than two variants.
     pub fn begin(plan: Plan, variants: &[Variant], now: Timestamp) -> Option<Self> {
         let arm = |variant: &Variant| Arm {
             variant_id: variant.id.clone(),
@@ -212,18 +215,18 @@ impl Learning {
         let allocations = learning
             .arms
             .iter()
-            .zip(learning.known())
+            .zip(learning.estimates())
             .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
         let first = Shares { at: now, allocations: allocations.collect() };
         learning.timeline.push(first);
         Some(learning)
     }
 
-    /// Takes in what is known now of each variant, in the order of [`Self::arms`]: messages whose outcome is
-    /// known, and those of them that earned a reward.
-    pub fn learn(&mut self, observed: &[(u64, u64)], campaign: CampaignId, now: Timestamp) {
-        for (arm, (sends, rewards)) in self.arms.iter_mut().zip(observed) {
-            (arm.sends, arm.rewards) = (*sends, *rewards);
+    /// Updates the observations of each variant, in the order of [`Self::arms`], and the shares that follow
+    /// from them.
+    pub fn learn(&mut self, observed: &[Observed], campaign: CampaignId, now: Timestamp) {
+        for (arm, observed) in self.arms.iter_mut().zip(observed) {
+            (arm.sends, arm.rewards) = (observed.sends, observed.rewards);
         }
         self.last_updated_at = now;
         let is_known = self.arms.iter().all(|arm| arm.sends >= SENDS_MIN);
@@ -237,47 +240,47 @@ impl Learning {
         let allocations = self
             .arms
             .iter()
-            .zip(self.known())
+            .zip(self.estimates())
             .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
         self.timeline.push(Shares { at: now, allocations: allocations.collect() });
         let old = self.timeline.len().saturating_sub(TIMELINE_MAX);
         self.timeline.drain(..old);
     }
 
-    /// Whether what its variants keep for themselves is there to be kept.
+    /// Whether the minimum shares of all variants fit into 100 percent.
     pub fn keeps_enough(&self) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "at most eight")]
         let arms = self.arms.len() as f64;
         self.min_exploration_percent * arms <= 100.0
     }
 
-    /// The learning of a campaign, where it learns.
+    /// The learning state of a campaign, if it learns.
     pub fn of(campaign: &Campaign) -> Option<Self> {
         campaign.state.rl.clone().and_then(|kept| serde_json::from_value(kept).ok())
     }
 
-    /// How far the learning of a campaign is.
+    /// The progress, including pauses.
     pub fn stage(&self, status: Status) -> Stage {
         if status == Status::Paused { Stage::Paused } else { self.status }
     }
 
-    /// What is known of each variant. Thompson sampling gives each as many messages as it is probable to be
-    /// the best (Russo et al., arXiv:1707.02038, §3), and none less than the share kept for exploration.
-    pub fn known(&self) -> Vec<Known> {
+    /// The estimates of each variant. By Thompson sampling its share of messages is the probability that it
+    /// is the best (Russo et al., arXiv:1707.02038, §3), but at least the minimum share.
+    pub fn estimates(&self) -> Vec<Estimate> {
         let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
         let best = probabilities_to_be_best(&rates);
         let allocations = floored(&best, self.min_exploration_percent / 100.0);
         let tail = (1.0 - CREDIBILITY) / 2.0;
-        let known = |((rate, best), allocation): ((Beta, f64), f64)| Known {
+        let estimates = |((rate, best), allocation): ((Beta, f64), f64)| Estimate {
             interval: (rate.quantile(tail), rate.quantile(1.0 - tail)),
             probability_to_be_best: best,
             allocation,
         };
-        rates.into_iter().zip(best).zip(allocations).map(known).collect()
+        rates.into_iter().zip(best).zip(allocations).map(estimates).collect()
     }
 
-    /// How much better than the variant that looks best the truly best could still be, at the 95th percentile,
-    /// in parts of its rate. The same draws each time that as much is known.
+    /// How much better than the variant with the best estimate the best variant could be, at the 95th
+    /// percentile, relative to its rate. Deterministic: equal observations have equal draws.
     pub fn value_remaining(&self, campaign: CampaignId) -> f64 {
         let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
         let draws = Draws { count: DRAWS, seed: self.seed(campaign) };
@@ -290,11 +293,15 @@ impl Learning {
         hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
 
-    /// How many more rewards the shares earn than equal shares would, in parts of those, as far as is known.
+    /// Additional rewards of the current shares over equal shares, relative to the latter, by current
+    /// estimates.
     pub fn lift_vs_uniform(&self) -> f64 {
         let means: Vec<f64> = self.arms.iter().map(|arm| arm.rate().mean()).collect();
-        let earned: f64 =
-            means.iter().zip(self.known()).map(|(mean, known)| mean * known.allocation).sum();
+        let earned: f64 = means
+            .iter()
+            .zip(self.estimates())
+            .map(|(mean, estimates)| mean * estimates.allocation)
+            .sum();
         #[expect(clippy::cast_precision_loss, reason = "at most eight")]
         let uniform = means.iter().sum::<f64>() / means.len() as f64;
         earned / uniform - 1.0
@@ -306,7 +313,7 @@ fn plain_share<S: serde::Serializer>(share: &f64, serializer: S) -> Result<S::Ok
     plain(&Some(*share), serializer)
 }
 
-/// Shares of which none is less than `floor`, what that takes being taken from the others in proportion.
+/// Raises shares below `floor` to it, and reduces the others in proportion.
 fn floored(shares: &[f64], floor: f64) -> Vec<f64> {
     let mut fixed = vec![false; shares.len()];
     loop {
@@ -346,15 +353,16 @@ mod tests {
     }
 
     #[test]
-    fn at_the_beginning_nothing_is_known_and_all_get_the_same() {
+    fn initially_all_variants_get_the_same_share() {
         let learning = begun();
         assert_eq!(learning.arms.len(), 2, "the control group is not to choose from");
         assert!(learning.keeps_enough());
-        for known in learning.known() {
-            assert!((known.probability_to_be_best - 0.5).abs() < 1e-9);
-            assert!((known.allocation - 0.5).abs() < 1e-9);
+        for estimates in learning.estimates() {
+            assert!((estimates.probability_to_be_best - 0.5).abs() < 1e-9);
+            assert!((estimates.allocation - 0.5).abs() < 1e-9);
             assert!(
-                (known.interval.0 - 0.025).abs() < 1e-9 && (known.interval.1 - 0.975).abs() < 1e-9
+                (estimates.interval.0 - 0.025).abs() < 1e-9
+                    && (estimates.interval.1 - 0.975).abs() < 1e-9
             );
         }
         assert!(learning.lift_vs_uniform().abs() < 1e-9);
@@ -364,14 +372,15 @@ mod tests {
     }
 
     #[test]
-    fn the_better_gets_more_and_the_worse_its_floor() {
+    fn better_variants_get_more_and_the_others_their_minimum() {
         let mut learning = begun();
         (learning.arms[0].sends, learning.arms[0].rewards) = (1000, 100);
         (learning.arms[1].sends, learning.arms[1].rewards) = (1000, 200);
-        let known = learning.known();
-        assert!(known[1].probability_to_be_best > 0.999_9);
+        let estimates = learning.estimates();
+        assert!(estimates[1].probability_to_be_best > 0.999_9);
         assert!(
-            (known[0].allocation - 0.05).abs() < 1e-9 && (known[1].allocation - 0.95).abs() < 1e-9
+            (estimates[0].allocation - 0.05).abs() < 1e-9
+                && (estimates[1].allocation - 0.95).abs() < 1e-9
         );
         // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
         assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
@@ -379,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_observed_decides_how_far_learning_is() {
+    fn the_stage_follows_from_observations() {
         let mut learning = begun();
         let id = CampaignId::new(uuid::Uuid::nil());
         for (minute, observed, stage) in [
@@ -401,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn one_variant_besides_the_control_group_is_no_choice() {
+    fn learning_needs_two_variants_besides_the_control_group() {
         let variants = [variant("a", false), variant("c", true)];
         assert_eq!(Learning::begin(Plan::default(), &variants, Timestamp::from_millis(0)), None);
     }
@@ -439,7 +448,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_add_up_and_keep_to_their_floor(raw in prop::collection::vec(0.0..1.0_f64, 2..=8), floor in 0.0..=0.1_f64) {
+        fn shares_add_up_and_respect_the_minimum(raw in prop::collection::vec(0.0..1.0_f64, 2..=8), floor in 0.0..=0.1_f64) {
             let sum: f64 = raw.iter().sum();
             prop_assume!(sum > 0.0);
             let shares: Vec<f64> = raw.iter().map(|share| share / sum).collect();

@@ -1,4 +1,4 @@
-//! What a campaign says, and what may become of it. Pure.
+//! Definitions of campaigns, their validation and their lifecycle, without I/O.
 
 mod campaign;
 pub mod checks;
@@ -25,22 +25,22 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::{
-    campaign::{Campaign, PendingDraft, Standby, State},
+    campaign::{Campaign, CampaignKey, PendingDraft, State, TriggeredCampaign},
     definition::{
         DESCRIPTION_CHARS_MAX, Definition, NAME_CHARS_MAX, NO_SUCH_LIST, TAG_CHARS_MAX, TAGS_MAX,
         each_once, tag,
     },
     difference::{Change, Difference, Op, changed_fields, differences, for_history},
     edit::{Edit, IN_THE_FUTURE},
-    filter::Filter,
+    filter::{Filter, Page},
     record::{Action, ChangeType, Entry, Snapshot, Version, VersionName},
     settings::resend::ResendPolicy,
-    status::{Call, Kind, Refusal, Standing, Status, next},
+    status::{Call, CampaignKind, Refusal, Status, TransitionContext, next},
     variant::Variant,
 };
 use kernel::Channel;
 
-/// What a campaign goes out on.
+/// The channel of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignChannel {
@@ -48,17 +48,16 @@ pub enum CampaignChannel {
     Sms,
     Viber,
     Push,
-    /// A call to a server of the caller's.
+    /// An HTTP request to a server of the workspace.
     Webhook,
     Whatsapp,
-    /// Shown by the app to those who open it.
+    /// Displayed by the app.
     InApp,
-    /// Whichever channel serves a recipient best.
+    /// Each variant has its own channel, selected by learning.
     AiOptimized,
 }
 
 impl CampaignChannel {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("email", Self::Email),
         ("sms", Self::Sms),
@@ -70,7 +69,6 @@ impl CampaignChannel {
         ("ai_optimized", Self::AiOptimized),
     ];
 
-    /// The channel as the API and the store write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Email => "email",
@@ -84,8 +82,8 @@ impl CampaignChannel {
         }
     }
 
-    /// The channel whose consent a recipient must have given; none where none is needed, or where each
-    /// recipient's own channel decides.
+    /// The channel whose consent a recipient must have given; none if none is required, or if each message
+    /// has its own channel.
     pub const fn delivers(self) -> Option<Channel> {
         match self {
             Self::Email => Some(Channel::Email),
@@ -98,25 +96,24 @@ impl CampaignChannel {
     }
 }
 
-/// What makes a campaign go out.
+/// How a campaign is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendType {
-    /// As soon as it is sent.
+    /// As soon as it is launched.
     #[default]
     Immediate,
     Scheduled,
-    /// For each recipient when an event of theirs comes in.
+    /// For each recipient, by their events.
     Triggered,
-    /// For each recipient at the hour they are most likely to look.
+    /// For each recipient at the hour at which they are most likely to engage.
     Intelligent,
-    /// Again and again by a schedule.
+    /// Repeatedly, by a schedule.
     Recurring,
     AiOptimized,
 }
 
 impl SendType {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("immediate", Self::Immediate),
         ("scheduled", Self::Scheduled),

@@ -1,4 +1,4 @@
-//! What is written down about a campaign: versions, and entries of its history.
+//! Versions and history entries of a campaign.
 
 use kernel::{Timestamp, VersionId};
 use serde::Serialize;
@@ -7,21 +7,19 @@ use utoipa::ToSchema;
 
 use super::Change;
 
-/// What made a version.
+/// What created a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
-    /// The campaign was made.
     Create,
     Update,
     /// Its pending edits were published.
     Publish,
-    /// An older version was brought back.
+    /// An older version was restored.
     Rollback,
 }
 
 impl ChangeType {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("create", Self::Create),
         ("update", Self::Update),
@@ -29,7 +27,6 @@ impl ChangeType {
         ("rollback", Self::Rollback),
     ];
 
-    /// The type as the API and the store write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -40,27 +37,27 @@ impl ChangeType {
     }
 }
 
-/// A version, without what the campaign said.
+/// A version without its snapshot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     pub id: VersionId,
-    /// Its number, counted from 1.
+    /// Counted from 1.
     pub number: i32,
     pub change_type: ChangeType,
-    /// The fields in which it differs from the one before.
+    /// The fields that differ from the previous version.
     pub changed_fields: Vec<String>,
     pub created_by: String,
     pub created_at: Timestamp,
 }
 
-/// A version and what the campaign said, in the form it is written out.
+/// A version with the serialized campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     pub version: Version,
     pub snapshot: Value,
 }
 
-/// How a version is named in a path: by its id or by its number.
+/// How a path names a version: by id or by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VersionName {
     Id(VersionId),
@@ -68,7 +65,7 @@ pub enum VersionName {
 }
 
 impl VersionName {
-    /// Reads a name; what is neither names no version.
+    /// None if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
         match text.parse() {
             Ok(number) => Some(Self::Number(number)),
@@ -77,31 +74,30 @@ impl VersionName {
     }
 }
 
-/// What was done to a campaign, in the past tense.
+/// An action on a campaign, in the past tense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = CampaignAction)]
 pub enum Action {
     Created,
     Updated,
-    /// Edited, into a draft that waits to be published.
+    /// Edited in the pending draft.
     DraftUpdated,
-    /// The draft took the place of what was live.
+    /// The draft replaced the live definition.
     Published,
-    /// The draft was thrown away.
     DraftDiscarded,
-    /// An older version was brought back.
+    /// An older version was restored.
     RolledBack,
     Sent,
-    /// Launched because its time had come.
+    /// Launched at its scheduled time.
     Launched,
     Paused,
     Resumed,
     Cancelled,
     Completed,
-    /// Could not go on.
+    /// It could not continue.
     Failed,
-    /// Put back in line after a failure.
+    /// Scheduled again after a failure.
     Retried,
     /// Sent again after its completion.
     Resent,
@@ -109,14 +105,13 @@ pub enum Action {
     Archived,
     Unarchived,
     RlLaunched,
-    /// The trial of its variants began anew.
+    /// A new A/B test was started.
     AbRetested,
-    /// The trial of its variants ended.
+    /// The A/B test ended.
     AbConcluded,
 }
 
 impl Action {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("created", Self::Created),
         ("updated", Self::Updated),
@@ -141,7 +136,6 @@ impl Action {
         ("ab_concluded", Self::AbConcluded),
     ];
 
-    /// The action as the API and the store write it.
     pub fn as_str(self) -> &'static str {
         let known = Self::NAMED.iter().find(|(_, action)| *action == self);
         known.map_or("", |(name, _)| name)
@@ -153,7 +147,7 @@ impl Action {
 pub struct Entry {
     pub id: uuid::Uuid,
     pub action: String,
-    /// Who did it: `api_key:…`, `user:…` or `system`.
+    /// The actor: `api_key:…`, `user:…` or `system`.
     pub actor: String,
     pub changes: Vec<Change>,
     pub created_at: Timestamp,

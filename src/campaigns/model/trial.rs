@@ -76,9 +76,9 @@ impl Trial {
         }))
     }
 
-    /// The next test, of a campaign sent `occurrence` times so far.
+    /// The next test, of a campaign with `occurrence` runs so far.
     #[must_use]
-    pub fn again(&self, occurrence: i32) -> Self {
+    pub fn next(&self, occurrence: i32) -> Self {
         Self {
             phase: Phase::Testing,
             winner_variant_id: None,

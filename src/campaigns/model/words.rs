@@ -108,7 +108,7 @@ pub(super) fn named<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Ou
 pub(super) fn web_address<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
     field.parsed(String::new(), |text| {
         at_most(text, chars_max)?;
-        // A draft's empty field.
+        // An empty field of a draft.
         if !text.is_empty() {
             is_web_address(text)?;
         }

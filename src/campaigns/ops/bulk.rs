@@ -1,4 +1,4 @@
-//! The same done to many campaigns, each of which stands or falls alone.
+//! One operation on many campaigns, each of which succeeds or fails alone.
 
 use std::collections::HashSet;
 
@@ -10,35 +10,33 @@ use crate::{
     model::{Action, Campaign, ChangeType, Definition, Status, TAGS_MAX, each_once},
 };
 
-/// What became of each, in the order they were named; one named twice is done once.
+/// The outcome of each, in the order of the request; a repeated id is processed once.
 #[derive(Debug, Default)]
 pub struct Bulk {
     pub succeeded: Vec<String>,
-    /// Not done, and why.
+    /// Ids with the reason of the failure.
     pub failed: Vec<(String, String)>,
-    /// The copies that were made: of which, and their ids.
+    /// Copies by the id of their source.
     pub created: Vec<(String, CampaignId)>,
 }
 
-/// What is done to each.
+/// The operation on each campaign.
 #[derive(Debug)]
 pub enum Work {
-    /// Deleted where it was never live, else archived.
+    /// Deleted if it was never live, otherwise archived.
     Delete,
     Archive,
-    /// Taken out of the archive.
     Unarchive,
     Duplicate,
-    /// Given these tags as well.
+    /// These tags are added.
     Tag(Vec<String>),
 }
 
-/// Does the same to each.
 pub async fn each(app: &CampaignState, who: &Who, ids: &[String], work: &Work) -> Bulk {
     let (mut bulk, mut seen) = (Bulk::default(), HashSet::new());
     for text in ids {
         let id = text.parse::<CampaignId>();
-        // One id may be written in more than one way.
+        // An id has several spellings.
         if !seen.insert(id.map_or_else(|_| text.clone(), |id| id.to_string())) {
             continue;
         }
@@ -68,7 +66,7 @@ async fn one(
         Work::Archive => drop(archive(app, who, id).await?),
         Work::Unarchive => drop(unarchive(app, who, id).await?),
         Work::Duplicate => return Ok(Some(duplicate(app, who, id).await?.id)),
-        // Tags are for those who look for a campaign, so a live one has them at once.
+        // Tags serve searching, so a live campaign gets them at once.
         Work::Tag(tags) => drop(change(app, who, id, |it, _| tagged(it, tags)).await?),
     }
     Ok(None)
@@ -89,8 +87,9 @@ fn tagged(campaign: &Campaign, tags: &[String]) -> Result<Option<Step>> {
     if changed == *campaign {
         return Ok(None);
     }
-    let said = (&campaign.definition, &changed.definition.clone());
-    Step::said(changed, said, Action::Updated, ChangeType::Update).map(Some)
+    let new = changed.definition.clone();
+    Step::redefined(changed, &campaign.definition, &new, Action::Updated, ChangeType::Update)
+        .map(Some)
 }
 
 fn union(definition: &Definition, tags: &[String]) -> Result<Vec<String>> {
@@ -101,10 +100,10 @@ fn union(definition: &Definition, tags: &[String]) -> Result<Vec<String>> {
     Ok(union)
 }
 
-/// What a caller is told of one that failed; a fault of ours stays here.
+/// The reason in the answer; internal errors are only logged.
 fn reason(error: &Error) -> String {
     if error.severity() == Severity::Fault {
-        tracing::error!(%error, "one of many campaigns failed");
+        tracing::error!(%error, "a bulk operation failed for a campaign");
     }
     error.message()
 }

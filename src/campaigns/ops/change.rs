@@ -1,8 +1,8 @@
-//! The one way in which a campaign changes: read it, judge, and put another in its place with the
-//! record of it, or begin again where somebody else was faster.
+//! Changes of a campaign with optimistic locking: read it, decide, and store the new state with its history
+//! entry; retry if it changed meanwhile.
 //!
-//! Of callers that race, one gets what it asked for. The others judge again by what it left, so that
-//! they are refused for a reason that is true.
+//! Of concurrent callers one succeeds. The others decide again on the new state, so that a refusal has the
+//! true reason.
 
 use contacts::lists;
 use kernel::{CampaignId, Error, ListId, Result, Timestamp, WorkspaceId};
@@ -17,45 +17,44 @@ use crate::{
     store::{self, Saved},
 };
 
-/// Times a change is tried. Each lost race means that somebody else's change was made.
+/// Attempts of a change. Each lost race means that another change succeeded.
 const TRIES_MAX: u32 = 100;
-/// The actor of what happens by itself.
+/// The actor of automatic changes.
 const SYSTEM: &str = "system";
 
-/// Who does something, and where.
+/// The actor and the workspace of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
-    /// The wall around it.
     pub workspace: WorkspaceId,
-    /// For the record: `api_key:…`.
+    /// For the history: `api_key:…`.
     pub actor: String,
-    /// The zone of times that name none, an IANA name.
+    /// The IANA zone of times without one.
     pub zone: String,
 }
 
 impl Who {
-    /// The service itself, when a time has come.
+    /// The service itself, for automatic changes.
     pub fn system(workspace: WorkspaceId) -> Self {
         Self { workspace, actor: SYSTEM.to_owned(), zone: String::new() }
     }
 }
 
-/// What becomes of a campaign, and what is written down of it.
+/// A change of a campaign and its history entry.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// The campaign as it becomes.
+    /// The campaign after the change.
     pub campaign: Campaign,
-    /// What the history calls it.
+    /// The action in the history.
     pub action: Action,
-    /// What the history says it changed.
+    /// The changed fields in the history.
     pub changes: Vec<Change>,
-    /// The transition it is, for the metrics.
+    /// The transition, for the metrics.
     pub call: Option<Call>,
-    /// The version it makes.
+    /// The new version, if the definition changed.
     pub version: Option<NewVersion>,
 }
 
-/// A version to be kept.
+/// A version to store.
 #[derive(Debug, Clone)]
 pub struct NewVersion {
     change_type: ChangeType,
@@ -68,11 +67,11 @@ impl Step {
     ///
     /// # Errors
     /// The refusal of the state machine.
-    pub fn moved(from: &Campaign, call: Call, action: Action, now: Timestamp) -> Result<Self> {
-        Ok(Self::to(from, from.moved(call, now)?, call, action))
+    pub fn transition(from: &Campaign, call: Call, action: Action, now: Timestamp) -> Result<Self> {
+        Ok(Self::to(from, from.transition(call, now)?, call, action))
     }
 
-    /// A transition whose outcome is known.
+    /// A transition to a known state.
     pub fn to(from: &Campaign, campaign: Campaign, call: Call, action: Action) -> Self {
         let status = |campaign: &Campaign| campaign.state.status.as_str();
         let mut changes = vec![Change::of("/status", status(from), status(&campaign))];
@@ -83,13 +82,14 @@ impl Step {
         Self { campaign, action, changes, call: Some(call), version: None }
     }
 
-    /// A change of what is said, from one definition to another, which makes a version.
+    /// A change from one definition to another, which makes a version.
     ///
     /// # Errors
-    /// When a definition cannot be written out.
-    pub fn said(
+    /// If a definition cannot be serialized.
+    pub fn redefined(
         campaign: Campaign,
-        (old, new): (&Definition, &Definition),
+        old: &Definition,
+        new: &Definition,
         action: Action,
         change_type: ChangeType,
     ) -> Result<Self> {
@@ -104,14 +104,14 @@ impl Step {
         Ok(Self { campaign, action, changes, call: None, version: Some(version) })
     }
 
-    /// Whether something is sent from now on that was not before.
+    /// Whether the change starts sending something new.
     fn goes_live(&self, from: &Campaign) -> bool {
         let is_live = |campaign: &Campaign| campaign.state.status == Status::Active;
         is_live(&self.campaign) && (!is_live(from) || self.campaign.definition != from.definition)
     }
 
-    /// The list that what is said newly names.
-    fn list_to_look_up(&self, from: &Campaign) -> Option<ListId> {
+    /// The list, if the change names another one.
+    fn new_list(&self, from: &Campaign) -> Option<ListId> {
         let named = |definition: &Definition| definition.subscription_category_id;
         let version = self.version.as_ref()?;
         let list = named(&version.snapshot)?;
@@ -121,25 +121,24 @@ impl Step {
     }
 }
 
-/// Changes a campaign by what `judge` makes of it; where it makes nothing, the campaign is answered as
-/// it is.
+/// Changes a campaign by the step that `decide` returns; without a step the campaign is returned unchanged.
 ///
 /// # Errors
-/// Not found; whatever `judge` refuses; a conflict where others were faster again and again.
+/// Not found; the error of `decide`; a conflict if every attempt lost a race.
 pub async fn change(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    judge: impl Fn(&Campaign, Timestamp) -> Result<Option<Step>> + Send,
+    decide: impl Fn(&Campaign, Timestamp) -> Result<Option<Step>> + Send,
 ) -> Result<Campaign> {
     for _ in 0..TRIES_MAX {
         let stored = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
-        // Secrets stored before they were sealed are sealed by whatever changes the campaign next.
+        // Secrets stored before sealing existed are sealed by the next change.
         let from = secrets::sealed_campaign(app.vault(), who.workspace, &stored);
         let now = app.clock().now();
-        let Some(step) = judge(&from, now)? else { return Ok(from) };
-        if let Some(list) = step.list_to_look_up(&from) {
-            look_up(app, who.workspace, list).await?;
+        let Some(step) = decide(&from, now)? else { return Ok(from) };
+        if let Some(list) = step.new_list(&from) {
+            require_active_list(app, who.workspace, list).await?;
         }
         if step.goes_live(&from)
             && let Some(fault) =
@@ -153,18 +152,19 @@ pub async fn change(
         {
             return Err(Error::Invalid(vec![fault]));
         }
-        if let Some(campaign) = commit(app.db(), who, (&stored, step), now).await? {
+        if let Some(campaign) = commit(app.db(), who, &stored, step, now).await? {
             return Ok(campaign);
         }
     }
     Err(Error::Conflict("The campaign is being changed by others; try again".to_owned()))
 }
 
-/// Makes a step, if the campaign is still what it was.
+/// Stores a step; none if the campaign changed since `from` was read.
 pub(super) async fn commit(
     db: impl sqlx::PgExecutor<'_>,
     who: &Who,
-    (from, step): (&Campaign, Step),
+    from: &Campaign,
+    step: Step,
     now: Timestamp,
 ) -> Result<Option<Campaign>> {
     let mut campaign = step.campaign;
@@ -178,9 +178,13 @@ pub(super) async fn commit(
         now,
         action: step.action,
         changes: &step.changes,
-        version: version.map(|it| (it.change_type, it.changed_fields.as_slice(), &it.snapshot)),
+        version: version.map(|it| SavedVersion {
+            change_type: it.change_type,
+            changed_fields: &it.changed_fields,
+            snapshot: &it.snapshot,
+        }),
     };
-    if !store::save(db, who.workspace, (from, &campaign), &saved).await? {
+    if !store::save(db, who.workspace, from, &campaign, &saved).await? {
         return Ok(None);
     }
     campaign.revision += 1;
@@ -191,11 +195,9 @@ pub(super) async fn commit(
     Ok(Some(campaign))
 }
 
-/// Refuses a subscription list that is not an active one of the workspace.
-///
 /// # Errors
-/// One of the field that names it.
-pub(super) async fn look_up(
+/// One for the field if the list is not an active one of the workspace.
+pub(super) async fn require_active_list(
     app: &CampaignState,
     workspace: WorkspaceId,
     list: ListId,

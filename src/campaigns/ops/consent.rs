@@ -1,5 +1,4 @@
-//! Whom a campaign may be sent to whatever they said: `subscriptionPreference: all` is for transactional lists
-//! alone (DECISIONS F3).
+//! Sending without consent: `subscriptionPreference: all` is allowed for transactional lists only.
 
 use contacts::{
     audience::model::{SubscriptionPreference, Targeting},
@@ -9,11 +8,11 @@ use kernel::{Error, FieldError, Result, WorkspaceId};
 
 use crate::{CampaignState, model::Definition};
 
-/// What is wrong with sending to all, where it is wrong. The list may have changed since the campaign was
-/// written, so it is asked whenever one goes live.
+/// The refusal to ignore consent, if the list is not transactional. The list may have changed since the
+/// campaign was saved, so this is checked whenever a campaign goes live.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn fault(
     app: &CampaignState,
     workspace: WorkspaceId,

@@ -1,8 +1,8 @@
-//! Making campaigns: from a body, or from another campaign.
+//! Creation of campaigns, from a body or as a copy.
 
 use kernel::{CampaignId, Error, Result, Timestamp};
 
-use super::{NOT_FOUND, Who, change::look_up, secrets};
+use super::{NOT_FOUND, Who, change::require_active_list, secrets};
 use crate::{
     CampaignState,
     model::{
@@ -12,26 +12,26 @@ use crate::{
     store::{self, Saved},
 };
 
-/// What the name of a copy ends in.
+/// The suffix of a copy's name.
 const COPY: &str = " (copy)";
 
-/// Makes a campaign: scheduled where it says when it is to be sent, else a draft (DECISIONS K1, F14).
+/// Creates a campaign: scheduled if it has a time to be sent at, otherwise a draft.
 ///
 /// # Errors
-/// Every complaint about the body.
+/// Every error of the body.
 pub async fn create(app: &CampaignState, who: &Who, edit: &Edit) -> Result<Campaign> {
     let now = app.clock().now();
-    // Reading large templates keeps a core busy for a while.
+    // Parsing large templates takes a while.
     let mut definition = tokio::task::block_in_place(|| edit.create(&who.zone, now))?;
     secrets::seal(app.vault(), who.workspace, &mut definition, &[])?;
-    let status = first_status(edit, &definition)?;
+    let status = initial_status(edit, &definition)?;
     if let Some(list) = definition.subscription_category_id {
-        look_up(app, who.workspace, list).await?;
+        require_active_list(app, who.workspace, list).await?;
     }
-    insert(app, who, (definition, status), Vec::new()).await
+    insert(app, who, definition, status, Vec::new()).await
 }
 
-fn first_status(edit: &Edit, definition: &Definition) -> Result<Status> {
+fn initial_status(edit: &Edit, definition: &Definition) -> Result<Status> {
     let scheduled = definition.scheduled_for();
     match (edit.status, scheduled) {
         (None | Some(Status::Scheduled), Some(_)) => Ok(Status::Scheduled),
@@ -41,25 +41,25 @@ fn first_status(edit: &Edit, definition: &Definition) -> Result<Status> {
     }
 }
 
-/// What a campaign without a time is answered with when it is to wait for it.
+/// The refusal to schedule a campaign without a time.
 pub(super) const NOT_SCHEDULABLE: &str =
     "can be scheduled only where sendType is scheduled and scheduledAt is set";
 
-/// Makes a draft of what a campaign says, under a name that tells it is a copy.
+/// Creates a draft with the definition of a campaign and a name that marks it as a copy.
 ///
 /// # Errors
 /// Not found.
 pub async fn duplicate(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     let source = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
     let mut definition = source.definition;
-    definition.name = copied(&definition.name);
+    definition.name = copy_name(&definition.name);
     secrets::seal_kept(app.vault(), who.workspace, &mut definition);
     let from = Change::of("/duplicatedFrom", (), id.to_string());
-    insert(app, who, (definition, Status::Draft), vec![from]).await
+    insert(app, who, definition, Status::Draft, vec![from]).await
 }
 
-/// The name of a copy, its beginning shortened where it would be too long.
-fn copied(name: &str) -> String {
+/// The name of a copy; the original name is shortened if it would be too long.
+fn copy_name(name: &str) -> String {
     let kept = NAME_CHARS_MAX - COPY.chars().count();
     let beginning: String = name.chars().take(kept).collect();
     format!("{}{COPY}", beginning.trim_end())
@@ -68,11 +68,12 @@ fn copied(name: &str) -> String {
 async fn insert(
     app: &CampaignState,
     who: &Who,
-    (definition, status): (Definition, Status),
+    definition: Definition,
+    status: Status,
     changes: Vec<Change>,
 ) -> Result<Campaign> {
     let now: Timestamp = app.clock().now();
-    let next_send_at = timing::next_send_at(&definition, (status, 0), now);
+    let next_send_at = timing::next_send_at(&definition, status, 0, now);
     let campaign = Campaign {
         id: CampaignId::mint(now),
         revision: 1,
@@ -91,7 +92,11 @@ async fn insert(
         now,
         action: Action::Created,
         changes: &changes,
-        version: Some((ChangeType::Create, &fields, &campaign.definition)),
+        version: Some(SavedVersion {
+            change_type: ChangeType::Create,
+            changed_fields: &fields,
+            snapshot: &campaign.definition,
+        }),
     };
     store::insert(app.db(), who.workspace, &campaign, &saved).await?;
     Ok(campaign)
@@ -102,13 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_says_so_and_its_name_is_never_too_long() {
-        assert_eq!(copied("Spring"), "Spring (copy)");
-        assert_eq!(copied("Spring (copy)"), "Spring (copy) (copy)");
+    fn a_copy_is_named_as_such_within_the_limit() {
+        assert_eq!(copy_name("Spring"), "Spring (copy)");
+        assert_eq!(copy_name("Spring (copy)"), "Spring (copy) (copy)");
         let long = "ä".repeat(NAME_CHARS_MAX);
-        assert_eq!(copied(&long).chars().count(), NAME_CHARS_MAX);
-        assert!(copied(&long).ends_with("ä (copy)"));
+        assert_eq!(copy_name(&long).chars().count(), NAME_CHARS_MAX);
+        assert!(copy_name(&long).ends_with("ä (copy)"));
         let exact = "x".repeat(NAME_CHARS_MAX - COPY.len());
-        assert_eq!(copied(&exact), format!("{exact} (copy)"));
+        assert_eq!(copy_name(&exact), format!("{exact} (copy)"));
     }
 }

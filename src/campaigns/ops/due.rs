@@ -1,5 +1,5 @@
-//! Takes up campaigns whose time has come. The times are in the database, so that none is lost with a
-//! process, and any number of senders may look: each campaign is held by one of them.
+//! Starts campaigns that are due. Due times are stored in the database, so that none is lost with a process,
+//! and any number of processes may poll: each campaign is locked by one of them.
 
 use std::time::Duration;
 
@@ -17,35 +17,35 @@ use super::{
 use crate::{
     CampaignState,
     model::{
-        Action, Call, Campaign, CampaignChannel, Kind, Status, Variant, message::MessageChannel,
-        timing,
+        Action, Call, Campaign, CampaignChannel, CampaignKind, Status, Variant,
+        message::MessageChannel, timing,
     },
     store,
 };
 
-/// Rest between two looks at the times.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Campaigns taken up in one transaction.
+/// Polling interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Campaigns started in one transaction.
 const BATCH: i64 = 20;
-/// How long one that cannot be judged is left aside.
-const PUT_OFF: Duration = Duration::from_mins(10);
-/// Why one that is later than that failed.
+/// How long a campaign is postponed after an error.
+const POSTPONED: Duration = Duration::from_mins(10);
+/// The failure reason of a campaign that is too late.
 const MISSED: &str = "missed_schedule";
 
-/// Takes up what is due until it is dropped.
+/// Starts due campaigns until it is dropped.
 pub async fn watch(app: CampaignState, heartbeat: Heartbeat) {
-    let mut look = tokio::time::interval(LOOK_EVERY);
-    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut poll = tokio::time::interval(POLL_INTERVAL);
+    poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        look.tick().await;
+        poll.tick().await;
         loop {
             heartbeat.beat();
-            match take_up(&app).await {
+            match start_due(&app).await {
                 Ok(taken) if taken == BATCH => {}
                 Ok(_) => break,
                 Err(error) => {
-                    // As before the schema is there, or while the store is away.
-                    tracing::debug!(%error, "cannot look for campaigns that are due");
+                    // Expected before the schema is migrated, and while the store is unavailable.
+                    tracing::debug!(%error, "due campaigns cannot be read");
                     break;
                 }
             }
@@ -53,34 +53,34 @@ pub async fn watch(app: CampaignState, heartbeat: Heartbeat) {
     }
 }
 
-/// Takes up one batch, and says how many there were.
-async fn take_up(app: &CampaignState) -> Result<i64> {
+/// Starts one batch, and returns its size.
+async fn start_due(app: &CampaignState) -> Result<i64> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
     let (mut taken, mut begun) = (0, 0);
     for (workspace, id) in store::due(&mut tx, now, BATCH).await? {
         taken += 1;
         let found = store::find(&mut *tx, workspace, id).await;
-        let judged = match found {
-            Ok(Some(campaign)) => {
-                judge(app, workspace, &campaign, now).await.map(|made| Some((made, campaign)))
-            }
+        let decided = match found {
+            Ok(Some(campaign)) => decide(app, workspace, &campaign, now)
+                .await
+                .map(|outcome| Some((outcome, campaign))),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         };
-        match judged {
+        match decided {
             Ok(None) => {}
-            Ok(Some((made, campaign))) => {
+            Ok(Some((outcome, campaign))) => {
                 observe_lag(&campaign, now);
-                begun += u32::from(matches!(made, Made::Begun(_)));
-                keep(&mut tx, workspace, (&campaign, made), now).await?;
+                begun += u32::from(matches!(outcome, Outcome::Begun(_)));
+                store_outcome(&mut tx, workspace, &campaign, outcome, now).await?;
             }
-            // An outage is not the fault of a campaign.
+            // The store is unavailable, which is not the campaign's fault.
             Err(error) if error.is_unavailable() => return Err(error),
-            // One that cannot be judged must not stand in the way of the others.
+            // A failing campaign must not block the others.
             Err(error) => {
-                tracing::error!(campaign = %id, %error, "a campaign that is due was put off");
-                let until = now.millis().saturating_add(millis(PUT_OFF));
+                tracing::error!(campaign = %id, %error, "a due campaign is postponed after an error");
+                let until = now.millis().saturating_add(millis(POSTPONED));
                 store::postpone(&mut *tx, workspace, id, Timestamp::from_millis(until)).await?;
             }
         }
@@ -92,30 +92,31 @@ async fn take_up(app: &CampaignState) -> Result<i64> {
     Ok(taken)
 }
 
-/// What is made of a campaign that is due.
+/// What happens to a due campaign.
 #[derive(Debug)]
-enum Made {
+enum Outcome {
     Step(Box<Step>),
     Begun(Box<Campaign>),
-    /// It is too late to go out this time.
+    /// It is too late for this occurrence.
     LeftOut(Box<Campaign>),
 }
 
-async fn keep(
+async fn store_outcome(
     tx: &mut sqlx::PgConnection,
     workspace: WorkspaceId,
-    (from, made): (&Campaign, Made),
+    from: &Campaign,
+    outcome: Outcome,
     now: Timestamp,
 ) -> Result<()> {
-    match made {
-        Made::Step(step) => {
-            commit(&mut *tx, &Who::system(workspace), (from, *step), now).await.map(drop)
+    match outcome {
+        Outcome::Step(step) => {
+            commit(&mut *tx, &Who::system(workspace), from, *step, now).await.map(drop)
         }
-        Made::Begun(to) => {
+        Outcome::Begun(to) => {
             let due = from.state.next_send_at.unwrap_or(now);
-            store::begin(&mut *tx, workspace, (to.id, &to.state), (due, now)).await
+            store::begin(&mut *tx, workspace, &to, due, now).await
         }
-        Made::LeftOut(to) => store::leave_out(&mut *tx, workspace, (to.id, &to.state)).await,
+        Outcome::LeftOut(to) => store::skip_occurrence(&mut *tx, workspace, &to).await,
     }
 }
 
@@ -129,53 +130,57 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// What becomes of a campaign that is due.
-async fn judge(
+/// Decides what happens to a due campaign.
+async fn decide(
     app: &CampaignState,
     workspace: WorkspaceId,
     campaign: &Campaign,
     now: Timestamp,
-) -> Result<Made> {
-    let step = |step: Step| Made::Step(Box::new(step));
+) -> Result<Outcome> {
+    let step = |step: Step| Outcome::Step(Box::new(step));
     if campaign.state.status == Status::Scheduled {
         return launched(app, workspace, campaign, now).await.map(step);
     }
     if let Some(reason) = without_provider(app, campaign).await? {
         return failed(campaign, &reason, now).map(step);
     }
-    gone_out(campaign, lateness_max(app), now)
+    start_occurrence(campaign, lateness_max(app), now)
 }
 
-/// A campaign that goes out now, and is due again when its schedule says.
+/// Starts an occurrence, and computes the next one.
 ///
 /// # Errors
 /// The refusal of the state machine.
-fn gone_out(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Result<Made> {
+fn start_occurrence(
+    campaign: &Campaign,
+    lateness_max: Duration,
+    now: Timestamp,
+) -> Result<Outcome> {
     let mut to = campaign.clone();
     let state = &mut to.state;
-    if campaign.definition.kind() != Kind::Recurring {
+    if campaign.definition.kind() != CampaignKind::Recurring {
         state.next_send_at = None;
-        return Ok(Made::Begun(Box::new(to)));
+        return Ok(Outcome::Begun(Box::new(to)));
     }
     state.occurrence = state.occurrence.saturating_add(1);
-    // From now on and not from its time: of several that were missed the last one alone goes out.
+    // Computed from now and not from the due time: of several missed occurrences only the last is sent.
     state.next_send_at =
-        timing::next_send_at(&campaign.definition, (Status::Active, state.occurrence), now);
+        timing::next_send_at(&campaign.definition, Status::Active, state.occurrence, now);
     if is_late(campaign, lateness_max, now) {
-        tracing::warn!(campaign = %campaign.id, "a time of a recurring campaign was missed");
-        // It did not go out, so it counts for nothing.
+        tracing::warn!(campaign = %campaign.id, "an occurrence of a recurring campaign was missed");
+        // A skipped occurrence is not counted.
         state.occurrence = campaign.state.occurrence;
         if state.next_send_at.is_none() {
-            let completed = campaign.moved(Call::Complete, now)?;
+            let completed = campaign.transition(Call::Complete, now)?;
             let step = Step::to(campaign, completed, Call::Complete, Action::Completed);
-            return Ok(Made::Step(Box::new(step)));
+            return Ok(Outcome::Step(Box::new(step)));
         }
-        return Ok(Made::LeftOut(Box::new(to)));
+        return Ok(Outcome::LeftOut(Box::new(to)));
     }
-    Ok(Made::Begun(Box::new(to)))
+    Ok(Outcome::Begun(Box::new(to)))
 }
 
-/// Why messages of a campaign cannot be sent, where no process carries one of its channels.
+/// Why messages of a campaign cannot be sent, if no process has a provider for one of its channels.
 async fn without_provider(app: &CampaignState, campaign: &Campaign) -> Result<Option<String>> {
     let definition = &campaign.definition;
     let of_variant = |variant: &Variant| match variant.message.as_ref()?.content.channel() {
@@ -223,11 +228,11 @@ async fn launched(
     if let Some(fault) = senders::fault(app, workspace, &campaign.definition).await? {
         return failed(campaign, &fault.to_string(), now);
     }
-    let step = Step::moved(campaign, Call::Launch, Action::Launched, now)?;
+    let step = Step::transition(campaign, Call::Launch, Action::Launched, now)?;
     ended(campaign, step, now)
 }
 
-/// Why a scheduled campaign cannot go out now that its time has come.
+/// Why a scheduled campaign cannot be launched at its time.
 fn unlaunchable(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> Option<String> {
     if is_late(campaign, lateness_max, now) {
         return Some(MISSED.to_owned());

@@ -21,7 +21,7 @@ impl EnabledChannels {
     /// Reads them. If all processes were stopped for longer, every channel counts as enabled from now on.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub async fn read(app: &CampaignState) -> Result<Self> {
         let now = app.clock().now();
         let read = Self { last: store::enabled_channels(app.db()).await?, now };
@@ -57,7 +57,7 @@ impl EnabledChannels {
 
 async fn renew(app: &CampaignState, now: Timestamp) -> Result<()> {
     let since = Timestamp::from_millis(now.millis() - SILENT_MAX_MS);
-    store::renew_enabled_channels(app.db(), (since, now)).await
+    store::renew_enabled_channels(app.db(), since, now).await
 }
 
 /// The channels enabled in this process or in another.
@@ -74,7 +74,7 @@ pub(super) async fn anywhere(app: &CampaignState) -> Result<ChannelSet> {
 /// Records that this process has enabled these channels; `is_first` at its start.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn record_enabled_channels(
     app: &CampaignState,
     channels: &[&str],

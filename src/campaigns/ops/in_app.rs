@@ -1,15 +1,15 @@
-//! Campaigns that apps ask for.
+//! In-app campaigns for apps.
 
 use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::{model::Campaign, store};
 
-/// The live in-app campaigns with their revisions, in the order in which messages go first: by priority,
-/// among equals the newest; at most so many.
+/// The live in-app campaigns with their revisions, in display order: by priority, then the newest first; at
+/// most `limit`.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn live_in_app(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -18,10 +18,10 @@ pub async fn live_in_app(
     store::live_in_app(db, workspace, i64::from(limit)).await
 }
 
-/// These campaigns, in no order; those that are not there any more are left out.
+/// These campaigns in no particular order; missing ones are left out.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn find_all(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -1,11 +1,11 @@
-//! Campaigns that learn which of their variants earn rewards: launching, pausing, and what is known.
+//! Campaigns that learn which variants earn rewards: launch, pause, and observations.
 
 use std::collections::HashMap;
 
 use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
 use web::Services;
 
-use super::{Step, Who, change, find, lifecycle::refuse_unfit};
+use super::{Step, Who, change, find, lifecycle::refuse_unsendable};
 use crate::{
     CampaignState,
     model::{
@@ -15,11 +15,11 @@ use crate::{
     store,
 };
 
-/// Launches a campaign that learns.
+/// Launches a learning campaign.
 ///
 /// # Errors
-/// Not found; a bad request where there is nothing to choose from or what it says cannot be sent; a conflict
-/// where it cannot be sent from where it stands.
+/// Not found; a bad request if there are too few variants or the content cannot be sent; a conflict in a
+/// status that cannot be launched.
 pub async fn launch_rl(
     app: &CampaignState,
     who: &Who,
@@ -30,7 +30,7 @@ pub async fn launch_rl(
 }
 
 fn launched(campaign: &Campaign, plan: Plan, now: Timestamp) -> Result<Step> {
-    let mut step = Step::moved(campaign, Call::Send, Action::RlLaunched, now)?;
+    let mut step = Step::transition(campaign, Call::Send, Action::RlLaunched, now)?;
     let variants = &campaign.definition.variants;
     let learning = Learning::begin(plan, variants, now).ok_or_else(|| {
         let found = variants.iter().filter(|variant| !variant.is_control()).count();
@@ -46,37 +46,38 @@ fn launched(campaign: &Campaign, plan: Plan, now: Timestamp) -> Result<Step> {
             format!("must be at most 100 for all {} variants together", learning.arms.len());
         return Err(Error::invalid("minExplorationPercent", problem));
     }
-    refuse_unfit(&campaign.definition, now)?;
+    refuse_unsendable(&campaign.definition, now)?;
     step.changes.push(Change::of("/rl/objective", None::<String>, learning.objective.as_str()));
     step.campaign.state.rl = Some(serde_json::to_value(&learning).map_err(anyhow::Error::from)?);
     Ok(step)
 }
 
-/// Halts a campaign that learns; what was learnt is kept.
+/// Pauses a learning campaign; what it learnt is kept.
 ///
 /// # Errors
-/// Not found; a bad request where it does not learn; a conflict where it is neither active nor scheduled.
+/// Not found; a bad request if it does not learn; a conflict if it is neither active nor scheduled.
 pub async fn pause_rl(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Pause, Action::Paused)).await
+    transition(app, who, id, Call::Pause, Action::Paused).await
 }
 
-/// Goes on with a campaign that learns.
+/// Resumes a learning campaign.
 ///
 /// # Errors
-/// Not found; a bad request where it does not learn; a conflict where it is not paused.
+/// Not found; a bad request if it does not learn; a conflict if it is not paused.
 pub async fn resume_rl(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Resume, Action::Resumed)).await
+    transition(app, who, id, Call::Resume, Action::Resumed).await
 }
 
-async fn moved(
+async fn transition(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    by: (Call, Action),
+    call: Call,
+    action: Action,
 ) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         learning_of(campaign)?;
-        Step::moved(campaign, by.0, by.1, now).map(Some)
+        Step::transition(campaign, call, action, now).map(Some)
     })
     .await
 }
@@ -86,10 +87,10 @@ fn learning_of(campaign: &Campaign) -> Result<Learning> {
         .ok_or_else(|| Error::bad_request("The campaign does not learn: launch it with launch-rl"))
 }
 
-/// A campaign that learns, and where its learning stands.
+/// A learning campaign and its learning state.
 ///
 /// # Errors
-/// Not found; a bad request where it does not learn.
+/// Not found; a bad request if it does not learn.
 pub async fn learning(
     app: &Services,
     workspace: WorkspaceId,
@@ -100,11 +101,11 @@ pub async fn learning(
     Ok((campaign, learning))
 }
 
-/// How many messages with a known outcome there are of each of these variants, in all campaigns of the
-/// workspace that learn. Ids that none of them has are absent.
+/// Messages with a known outcome for each of these variants, in all learning campaigns of the workspace.
+/// Unknown ids are absent.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn observations(
     app: &Services,
     workspace: WorkspaceId,
@@ -113,24 +114,24 @@ pub async fn observations(
     store::observations(app.db(), workspace, variants).await
 }
 
-/// Active campaigns that learn, of every workspace.
+/// Active learning campaigns of every workspace.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn learners(app: &Services) -> Result<Vec<(WorkspaceId, Campaign)>> {
     store::active_learners(app.db()).await
 }
 
-/// Keeps what a campaign has learnt; answers whether it still was what it was learnt of.
+/// Stores what a campaign learnt; false if it changed meanwhile.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn note_learning(
+/// If the store fails.
+pub async fn store_learning(
     app: &Services,
     workspace: WorkspaceId,
     campaign: &Campaign,
     learning: &Learning,
 ) -> Result<bool> {
     let learning = serde_json::to_value(learning).map_err(anyhow::Error::from)?;
-    store::note_learning(app.db(), workspace, campaign, &learning).await
+    store::store_learning(app.db(), workspace, campaign, &learning).await
 }

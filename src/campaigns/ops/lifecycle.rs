@@ -1,4 +1,4 @@
-//! The calls that move a campaign from state to state.
+//! The calls that change the status of a campaign.
 
 use kernel::{CampaignId, Error, FieldError, Result, Timestamp, zone::Zone};
 
@@ -6,30 +6,29 @@ use super::{Step, Who, change};
 use crate::{
     CampaignState,
     model::{
-        Action, Call, Campaign, Definition, Kind, SendType, Status,
+        Action, Call, Campaign, CampaignKind, Definition, SendType, Status,
         checks::{self, Check, CheckId, CheckStatus},
         learning::{Learning, Plan},
     },
     store,
 };
 
-/// Launches: a one-time campaign goes out now, others are live from now on.
+/// Launches: a one-time campaign is sent now, others become live.
 ///
 /// # Errors
-/// Not found; a bad request where what it says cannot be sent; a conflict where it cannot be sent from
-/// where it stands.
+/// Not found; a bad request if the content cannot be sent; a conflict in a status that cannot be launched.
 pub async fn send(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
-        let mut step = Step::moved(campaign, Call::Send, Action::Sent, now)?;
-        refuse_unfit(&campaign.definition, now)?;
+        let mut step = Step::transition(campaign, Call::Send, Action::Sent, now)?;
+        refuse_unsendable(&campaign.definition, now)?;
         begin_learning(&mut step.campaign, now)?;
         Ok(Some(step))
     })
     .await
 }
 
-/// A campaign that is optimised learns from its launch on, however it is launched; one with a single variant
-/// has nothing to learn.
+/// A campaign with AI optimisation learns from its launch on, whichever call launches it; one with a single
+/// variant has nothing to learn.
 pub(super) fn begin_learning(campaign: &mut Campaign, now: Timestamp) -> Result<()> {
     if campaign.definition.send_type == SendType::AiOptimized && campaign.state.rl.is_none() {
         let learning = Learning::begin(Plan::default(), &campaign.definition.variants, now);
@@ -39,117 +38,116 @@ pub(super) fn begin_learning(campaign: &mut Campaign, now: Timestamp) -> Result<
     Ok(())
 }
 
-/// Refuses what cannot be sent, with every reason.
+/// Checks whether a campaign can be sent.
 ///
 /// # Errors
-/// A bad request with a line for each.
-pub(super) fn refuse_unfit(definition: &Definition, now: Timestamp) -> Result<()> {
+/// A bad request with a line for each failed check.
+pub(super) fn refuse_unsendable(definition: &Definition, now: Timestamp) -> Result<()> {
     refuse(definition, now, |_| true)
 }
 
-/// Likewise of a campaign that may have gone out before: then its last time may be over.
+/// The same for a campaign that may have been sent before: its schedule may be over.
 ///
 /// # Errors
-/// A bad request with a line for each.
-pub(super) fn refuse_unfit_again(campaign: &Campaign, now: Timestamp) -> Result<()> {
+/// A bad request with a line for each failed check.
+pub(super) fn refuse_unsendable_again(campaign: &Campaign, now: Timestamp) -> Result<()> {
     let went_out = campaign.state.occurrence > 0;
     refuse(&campaign.definition, now, |check| !went_out || check.id != CheckId::ScheduleValid)
 }
 
 fn refuse(definition: &Definition, now: Timestamp, counts: impl Fn(&Check) -> bool) -> Result<()> {
-    // Zones were settled when the campaign was written.
+    // Zones were resolved when the campaign was saved.
     let found = tokio::task::block_in_place(|| checks::of(definition, Zone::UTC, now));
-    // Whether anybody carries its messages is not asked: without a provider a channel takes campaigns and
-    // fails their sends.
+    // A missing provider is not checked here: a channel without one accepts campaigns and fails their sends.
     let stops = |check: &Check| check.status == CheckStatus::Fail && counts(check);
     let faults: Vec<FieldError> =
         found.into_iter().filter(stops).map(|check| FieldError::new("", check.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
-async fn moved(
+async fn transition(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    by: (Call, Action),
+    call: Call,
+    action: Action,
 ) -> Result<Campaign> {
-    let (call, action) = by;
-    change(app, who, id, |campaign, now| Step::moved(campaign, call, action, now).map(Some)).await
+    change(app, who, id, |campaign, now| Step::transition(campaign, call, action, now).map(Some))
+        .await
 }
 
-/// Halts.
-///
 /// # Errors
-/// Not found; a conflict where it is neither active nor scheduled.
+/// Not found; a conflict if it is neither active nor scheduled.
 pub async fn pause(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Pause, Action::Paused)).await
+    transition(app, who, id, Call::Pause, Action::Paused).await
 }
 
-/// Goes on with what it was paused from; a time that went by meanwhile counts as come.
+/// Resumes in the status it was paused from; a scheduled time that has passed counts as due.
 ///
 /// # Errors
-/// Not found; a conflict where it is not paused.
+/// Not found; a conflict if it is not paused.
 pub async fn resume(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
-        let step = Step::moved(campaign, Call::Resume, Action::Resumed, now)?;
-        ended(campaign, step, now).map(Some)
+        let step = Step::transition(campaign, Call::Resume, Action::Resumed, now)?;
+        completed_if_over(campaign, step, now).map(Some)
     })
     .await
 }
 
-/// A recurring campaign that comes back to life after its last time is over completes at once.
-pub(super) fn ended(from: &Campaign, step: Step, now: Timestamp) -> Result<Step> {
+/// A recurring campaign that is resumed after its last occurrence completes at once.
+pub(super) fn completed_if_over(from: &Campaign, step: Step, now: Timestamp) -> Result<Step> {
     let campaign = &step.campaign;
     let is_over = campaign.state.status == Status::Active
-        && campaign.definition.kind() == Kind::Recurring
+        && campaign.definition.kind() == CampaignKind::Recurring
         && campaign.state.next_send_at.is_none();
     if !is_over {
         return Ok(step);
     }
-    let completed = campaign.moved(Call::Complete, now)?;
+    let completed = campaign.transition(Call::Complete, now)?;
     Ok(Step::to(from, completed, Call::Complete, Action::Completed))
 }
 
-/// Calls off, for good.
+/// Cancels for good.
 ///
 /// # Errors
-/// Not found; a conflict where nothing is under way.
+/// Not found; a conflict if it is not under way.
 pub async fn cancel(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Cancel, Action::Cancelled)).await
+    transition(app, who, id, Call::Cancel, Action::Cancelled).await
 }
 
-/// Puts a failed campaign back in line, at once.
+/// Schedules a failed campaign again, at once.
 ///
 /// # Errors
-/// Not found; a conflict where it has not failed.
+/// Not found; a conflict if it has not failed.
 pub async fn retry(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    // First, so that it is not lost between the two; until it is put in line nobody heeds it.
+    // First, so that a crash between the two statements loses nothing; the mark has no effect until the
+    // campaign is due.
     store::again(app.db(), who.workspace, id).await?;
-    moved(app, who, id, (Call::Retry, Action::Retried)).await
+    transition(app, who, id, (Call::Retry, Action::Retried)).await
 }
 
-/// Sends a completed campaign again, to whom its `resendPolicy` says.
+/// Sends a completed campaign again, to recipients by its `resendPolicy`.
 ///
 /// # Errors
-/// Not found; a bad request where it is not one-time or has not finished.
+/// Not found; a bad request if it is not one-time or has not finished.
 pub async fn resend(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
-        let step = Step::moved(campaign, Call::Resend, Action::Resent, now)?;
-        refuse_unfit(&campaign.definition, now)?;
+        let step = Step::transition(campaign, Call::Resend, Action::Resent, now)?;
+        refuse_unsendable(&campaign.definition, now)?;
         Ok(Some(step))
     })
     .await
 }
 
-/// Stops the occurrences to come; one that is under way finishes.
+/// Stops future occurrences; the current one finishes.
 ///
 /// # Errors
-/// Not found; a bad request where it is not recurring; a conflict where it is not live.
+/// Not found; a bad request if it is not recurring; a conflict if it is not live.
 pub async fn stop_recurring(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::StopRecurring, Action::RecurringStopped)).await
+    transition(app, who, id, (Call::StopRecurring, Action::RecurringStopped)).await
 }
 
-/// Puts away, which halts sending; an archived one stays as it is.
+/// Archives, which stops sending; an archived campaign stays unchanged.
 ///
 /// # Errors
 /// Not found.
@@ -157,26 +155,26 @@ pub async fn archive(app: &CampaignState, who: &Who, id: CampaignId) -> Result<C
     change(app, who, id, archived).await
 }
 
-/// The step into the archive, for those that are not there.
+/// The step into the archive; none for an archived campaign.
 pub(super) fn archived(campaign: &Campaign, now: Timestamp) -> Result<Option<Step>> {
     if campaign.state.status == Status::Archived {
         return Ok(None);
     }
-    Step::moved(campaign, Call::Archive, Action::Archived, now).map(Some)
+    Step::transition(campaign, Call::Archive, Action::Archived, now).map(Some)
 }
 
-/// Takes out of the archive; what was under way is paused and waits to be resumed.
+/// Restores from the archive; a campaign that was under way is paused.
 ///
 /// # Errors
-/// Not found; a conflict where it is not archived.
+/// Not found; a conflict if it is not archived.
 pub async fn unarchive(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    moved(app, who, id, (Call::Unarchive, Action::Unarchived)).await
+    transition(app, who, id, Call::Unarchive, Action::Unarchived).await
 }
 
-/// Ends a campaign that cannot go on.
+/// Ends a campaign that cannot continue.
 ///
 /// # Errors
-/// A conflict where nothing is under way.
+/// A conflict if it is not under way.
 pub(super) fn failed(campaign: &Campaign, reason: &str, now: Timestamp) -> Result<Step> {
     let failed = campaign.failed(reason, now).map_err(Error::from)?;
     Ok(Step::to(campaign, failed, Call::Fail, Action::Failed))

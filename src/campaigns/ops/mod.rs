@@ -1,4 +1,4 @@
-//! What callers do to campaigns.
+//! Operations on campaigns.
 
 mod bulk;
 mod change;
@@ -29,7 +29,7 @@ pub use self::{
     create::{create, duplicate},
     enabled_channels::{EnabledChannels, record_enabled_channels},
     in_app::{find_all, live_in_app},
-    learning::{launch_rl, learners, learning, note_learning, observations, pause_rl, resume_rl},
+    learning::{launch_rl, learners, learning, observations, pause_rl, resume_rl, store_learning},
     lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
     read::{find, list},
     recurring::{RecurringStatus, recurring_status},
@@ -39,12 +39,12 @@ pub use self::{
     settled::{give_up, sending, settle},
     spam_check::{Subject, spam_check, spam_score},
     sto::{Coverage, Timetable, sto_coverage},
-    trial::{Ending, conclude, note_beginning, retest_ab, select_winner, trials},
-    triggered::{standbys, standing_by},
+    trial::{Ending, conclude, retest_ab, select_winner, store_beginning, trials},
+    triggered::{active_triggered, triggered_campaigns},
     update::{discard_draft, publish, update},
     versions::{Compared, compare, find_version, history, rollback, versions},
 };
 use kernel::Error;
 
-/// What is answered for a campaign that is not there, or not the workspace's.
+/// The answer for a campaign that does not exist or belongs to another workspace.
 pub const NOT_FOUND: Error = Error::NotFound("Campaign");

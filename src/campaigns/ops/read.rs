@@ -9,18 +9,16 @@ use crate::{
     store,
 };
 
-/// A campaign.
-///
 /// # Errors
 /// Not found.
 pub async fn find(app: &Services, workspace: WorkspaceId, id: CampaignId) -> Result<Campaign> {
     store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)
 }
 
-/// A page of campaigns, newest first, and how many match in all.
+/// A page of campaigns, newest first, and the total.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn list(
     app: &Services,
     workspace: WorkspaceId,

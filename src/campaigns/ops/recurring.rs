@@ -1,4 +1,4 @@
-//! Where a recurring campaign stands.
+//! The status of a recurring campaign.
 
 use kernel::{CampaignId, Error, Result, Timestamp, zone::Zone};
 
@@ -6,34 +6,29 @@ use super::{Who, find};
 use crate::{
     CampaignState,
     model::{
-        Campaign, Kind, Status,
+        Campaign, CampaignKind, Status,
         settings::{occurrence::upcoming, recurring::RecurringSchedule},
         trial::Trial,
     },
 };
 
-/// Occurrences to come that are told.
+/// Future occurrences in the answer.
 const UPCOMING_MAX: usize = 5;
 
-/// Where a recurring campaign stands.
 #[derive(Debug, Clone)]
 pub struct RecurringStatus {
     pub campaign: Campaign,
     pub schedule: RecurringSchedule,
-    /// The zone of the schedule.
     pub zone: Zone,
-    /// How often it went out.
+    /// Occurrences so far.
     pub completed: u32,
-    /// When it is due; where it is not live, when it would be if it were.
+    /// Future occurrences; if it is not live, those it would have.
     pub upcoming: Vec<Timestamp>,
-    /// Its trial of variants.
     pub trial: Option<Trial>,
 }
 
-/// Where a recurring campaign stands.
-///
 /// # Errors
-/// Not found; a bad request where it is not recurring.
+/// Not found; a bad request if it is not recurring.
 pub async fn recurring_status(
     app: &CampaignState,
     who: &Who,
@@ -61,7 +56,7 @@ pub async fn recurring_status(
 }
 
 pub(super) fn refuse_others(campaign: &Campaign) -> Result<()> {
-    if campaign.definition.kind() == Kind::Recurring {
+    if campaign.definition.kind() == CampaignKind::Recurring {
         return Ok(());
     }
     Err(Error::bad_request("The campaign is not recurring"))

@@ -1,14 +1,14 @@
-//! Deleting campaigns: those that were never live are gone, others are put away.
+//! Deletes campaigns that were never live, and archives others.
 
 use kernel::{CampaignId, Error, Result};
 
 use super::{NOT_FOUND, Who, archive};
 use crate::{CampaignState, store};
 
-/// Times a removal is tried while others change the campaign.
+/// Attempts while others change the campaign.
 const TRIES_MAX: u32 = 100;
 
-/// Removes a campaign that was never live, with its versions and its history; archives any other.
+/// Deletes a campaign that was never live, with its versions and its history; archives any other.
 ///
 /// # Errors
 /// Not found.

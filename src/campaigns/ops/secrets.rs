@@ -10,10 +10,10 @@ use crate::model::{
 };
 
 /// The answer to a hidden secret where none is stored.
-const NOT_KEPT: &str = "must be given: no secret is kept";
+const NOT_STORED: &str = "must be given: no secret is stored";
 /// The answer to a hidden secret that is stored for another server.
 const OTHER_ORIGIN: &str =
-    "must be given again: the kept secret is for another scheme, host or port of the URL";
+    "must be given again: the stored secret is for another scheme, host or port of the URL";
 /// The answer to a text that only looks sealed.
 const NOT_SEALED_HERE: &str = "must not begin with sealed:1:";
 /// The answer to Liquid that decides where a secret goes.
@@ -23,14 +23,14 @@ const TEMPLATED: &str =
 /// The answer to credentials in a URL.
 const IN_URL: &str = "must not have a user name or password before its host: send them in auth";
 
-/// Seals every secret that a caller sent. A hidden one means the secret stored in the same place of the
-/// same variant in `before`, in the first of these that has it for the same scheme, host and port; one that
-/// did not change stays as it is stored.
+/// Seals every secret of a new definition. A hidden secret stands for the stored one in the same position of
+/// the same variant in `before`, the first with the same scheme, host and port; an unchanged secret stays as
+/// it is stored.
 ///
 /// # Errors
-/// One for each secret that is hidden and not stored for this server, for each text that looks sealed and is
-/// not the stored one, for each URL whose host is Liquid although the message carries secrets, and for each URL
-/// with credentials other than those that are stored for this server.
+/// One for each hidden secret that is not stored for this server, for each text that looks sealed and is not
+/// the stored one, for each URL with a templated host although the message carries secrets, and for each URL
+/// with credentials other than the stored ones for this server.
 pub(super) fn seal(
     vault: &Vault,
     workspace: WorkspaceId,
@@ -43,7 +43,7 @@ pub(super) fn seal(
         let Some(webhook) = variant.webhook_mut() else { continue };
         let origin = webhook.origin();
         let with_credentials = webhook.url.as_deref().filter(|url| userinfo::of(url).is_some());
-        let kept_url = with_credentials.map(|url| kept_url(before, &id, (url, &origin)));
+        let stored_url = with_credentials.map(|url| stored_url(before, &id, (url, &origin)));
         let mut fault = |field: &str, problem: &str| {
             faults.push(FieldError::new(format!("variants[{at}].message.{field}"), problem));
         };
@@ -51,7 +51,7 @@ pub(super) fn seal(
             fault("url", TEMPLATED);
             continue;
         }
-        match kept_url {
+        match stored_url {
             None => {}
             Some(Some(url)) => webhook.url = Some(url),
             Some(None) => {
@@ -60,8 +60,8 @@ pub(super) fn seal(
             }
         }
         for (place, secret) in webhook.secrets_mut() {
-            let kept = kept(before, &id, (&place, &origin));
-            match sealed(vault, workspace, secret, kept) {
+            let stored = stored(before, &id, (&place, &origin));
+            match sealed(vault, workspace, secret, stored) {
                 Ok(text) => *secret = text,
                 Err(problem) => fault(&place.to_string(), problem),
             }
@@ -70,16 +70,16 @@ pub(super) fn seal(
     if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
 }
 
-/// What is stored in a place of a variant.
+/// A secret's stored value.
 #[derive(Debug, Clone, Copy)]
-enum Kept<'a> {
-    Nothing,
-    /// Only for other servers.
+enum Stored<'a> {
+    Missing,
+    /// Stored, but for another server.
     Elsewhere,
     Here(&'a str),
 }
 
-/// The messages of a variant, where they are webhooks.
+/// The messages of a variant that are webhooks.
 fn webhooks<'a>(
     before: &[&'a Definition],
     variant: &str,
@@ -89,55 +89,52 @@ fn webhooks<'a>(
     })
 }
 
-/// The URL that one with credentials means: a stored one as it is or as it is shown, or another of the same server
-/// with the stored credentials, where its own are hidden.
-fn kept_url(
-    before: &[&Definition],
-    variant: &str,
-    (url, origin): (&str, &Origin),
-) -> Option<String> {
+/// The URL that one with credentials stands for: a stored one, sent unchanged or as displayed, or another of
+/// the same server with the stored credentials, if its own are hidden.
+fn stored_url(before: &[&Definition], variant: &str, url: &str, origin: &Origin) -> Option<String> {
     let is_hidden = userinfo::of(url) == Some(Secret::HIDDEN);
     webhooks(before, variant).find_map(|webhook| {
-        let kept = webhook.url.as_deref()?;
-        let credentials = userinfo::of(kept)?;
-        if kept == url || userinfo::hidden(kept).is_some_and(|shown| shown == url) {
-            return Some(kept.to_owned());
+        let stored = webhook.url.as_deref()?;
+        let credentials = userinfo::of(stored)?;
+        if stored == url || userinfo::hidden(stored).is_some_and(|shown| shown == url) {
+            return Some(stored.to_owned());
         }
         let is_same_server = matches!(origin, Origin::Fixed(_)) && webhook.origin() == *origin;
         (is_hidden && is_same_server).then(|| userinfo::replaced(url, credentials)).flatten()
     })
 }
 
-fn kept<'a>(
+fn stored<'a>(
     before: &[&'a Definition],
     variant: &str,
-    (place, origin): (&SecretPlace, &Origin),
-) -> Kept<'a> {
-    let mut kept = Kept::Nothing;
+    place: &SecretPlace,
+    origin: &Origin,
+) -> Stored<'a> {
+    let mut stored = Stored::Missing;
     for webhook in webhooks(before, variant) {
         let Some(secret) = webhook.secret(place) else { continue };
         if webhook.origin() == *origin {
-            return Kept::Here(secret);
+            return Stored::Here(secret);
         }
-        kept = Kept::Elsewhere;
+        stored = Stored::Elsewhere;
     }
-    kept
+    stored
 }
 
 fn sealed(
     vault: &Vault,
     workspace: WorkspaceId,
     sent: &str,
-    kept: Kept<'_>,
+    stored: Stored<'_>,
 ) -> Result<String, &'static str> {
     if sent == Secret::HIDDEN {
-        return match kept {
-            Kept::Nothing => Err(NOT_KEPT),
-            Kept::Elsewhere => Err(OTHER_ORIGIN),
-            Kept::Here(kept) => Ok(sealed_once(vault, workspace, kept)),
+        return match stored {
+            Stored::Missing => Err(NOT_STORED),
+            Stored::Elsewhere => Err(OTHER_ORIGIN),
+            Stored::Here(stored) => Ok(sealed_once(vault, workspace, stored)),
         };
     }
-    let Kept::Here(kept) = kept else {
+    let Stored::Here(stored) = stored else {
         return if Vault::is_sealed(sent) {
             Err(NOT_SEALED_HERE)
         } else {
@@ -145,22 +142,22 @@ fn sealed(
         };
     };
     if Vault::is_sealed(sent) {
-        return if kept == sent { Ok(sent.to_owned()) } else { Err(NOT_SEALED_HERE) };
+        return if stored == sent { Ok(sent.to_owned()) } else { Err(NOT_SEALED_HERE) };
     }
-    let opened = vault.open(workspace, kept).ok().flatten();
+    let opened = vault.open(workspace, stored).ok().flatten();
     Ok(if opened.is_some_and(|opened| opened.expose_secret() == sent) {
-        kept.to_owned()
+        stored.to_owned()
     } else {
         vault.seal(workspace, sent)
     })
 }
 
-fn sealed_once(vault: &Vault, workspace: WorkspaceId, kept: &str) -> String {
-    if Vault::is_sealed(kept) { kept.to_owned() } else { vault.seal(workspace, kept) }
+fn sealed_once(vault: &Vault, workspace: WorkspaceId, stored: &str) -> String {
+    if Vault::is_sealed(stored) { stored.to_owned() } else { vault.seal(workspace, stored) }
 }
 
-/// Seals the secrets of a stored definition that were stored before they were sealed.
-pub(super) fn seal_kept(vault: &Vault, workspace: WorkspaceId, definition: &mut Definition) {
+/// Seals the secrets of a stored definition that were stored before sealing existed.
+pub(super) fn seal_stored(vault: &Vault, workspace: WorkspaceId, definition: &mut Definition) {
     for webhook in definition.variants.iter_mut().filter_map(Variant::webhook_mut) {
         for (_, secret) in webhook.secrets_mut() {
             *secret = sealed_once(vault, workspace, secret);
@@ -168,24 +165,24 @@ pub(super) fn seal_kept(vault: &Vault, workspace: WorkspaceId, definition: &mut 
     }
 }
 
-/// A stored campaign with all its secrets sealed, those of its pending draft too.
+/// A stored campaign with all its secrets sealed, including its pending draft.
 pub(super) fn sealed_campaign(
     vault: &Vault,
     workspace: WorkspaceId,
     campaign: &Campaign,
 ) -> Campaign {
     let mut campaign = campaign.clone();
-    seal_kept(vault, workspace, &mut campaign.definition);
+    seal_stored(vault, workspace, &mut campaign.definition);
     if let Some(draft) = &mut campaign.pending_draft {
-        seal_kept(vault, workspace, &mut draft.definition);
+        seal_stored(vault, workspace, &mut draft.definition);
     }
     campaign
 }
 
-/// A stored variant whose headers can be read as templates: their secrets are opened, for rendering alone.
+/// A stored variant with opened secrets in its headers, for rendering only.
 ///
 /// # Errors
-/// When one was sealed with another master key.
+/// If one was sealed with another master key.
 pub fn with_open_headers(
     vault: &Vault,
     workspace: WorkspaceId,

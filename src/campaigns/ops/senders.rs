@@ -1,4 +1,4 @@
-//! Whether a campaign's emails leave from domains that are its workspace's.
+//! Whether a campaign's emails are sent from domains of its workspace.
 
 use content::template;
 use kernel::{Channel, EmailAddress, FieldError, Result, WorkspaceId};
@@ -17,9 +17,9 @@ use crate::{
     },
 };
 
-/// The senders that a campaign's variants name, by the place of the variant. What Liquid makes of one is
-/// checked when a message leaves.
-fn named(definition: &Definition) -> Vec<(usize, EmailAddress)> {
+/// The senders in a campaign's variants, with the index of the variant. Templated ones are checked when a
+/// message is sent.
+fn fixed_senders(definition: &Definition) -> Vec<(usize, EmailAddress)> {
     let of = |variant: &Variant| match &variant.message.as_ref()?.content {
         Content::Email(email) if !variant.is_control() => {
             let from = email.from.as_deref().filter(|from| !template::has_markup(from))?;
@@ -31,8 +31,8 @@ fn named(definition: &Definition) -> Vec<(usize, EmailAddress)> {
     variants.filter_map(|(at, variant)| Some((at, of(variant)?))).collect()
 }
 
-/// What is known of each sender. None where this process has no provider for email: the one that has checks the sender
-/// when a message leaves.
+/// The status of each sender. None if this process has no email provider: the process that has one checks the
+/// sender when a message is sent.
 async fn senders(
     app: &CampaignState,
     workspace: WorkspaceId,
@@ -40,7 +40,7 @@ async fn senders(
 ) -> Result<Vec<(usize, EmailAddress, Sender)>> {
     let mut senders = Vec::new();
     if app.enabled_channels().contains(Channel::Email) {
-        for (at, from) in named(definition) {
+        for (at, from) in fixed_senders(definition) {
             let found = sender(app.db(), app.sender_setup(), workspace, from.domain()).await?;
             senders.push((at, from, found));
         }
@@ -48,10 +48,10 @@ async fn senders(
     Ok(senders)
 }
 
-/// The first sender in a domain that is not the workspace's.
+/// The first sender in a domain that the workspace does not own.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub(super) async fn fault(
     app: &CampaignState,
     workspace: WorkspaceId,
@@ -64,11 +64,11 @@ pub(super) async fn fault(
     }))
 }
 
-/// Whether the channel has a provider and the senders are the workspace's; a warning where records are missing
-/// that receivers look for.
+/// Whether the channel has a provider and the senders belong to the workspace; a warning if recommended DNS
+/// records are missing.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn check(
     app: &CampaignState,
     workspace: WorkspaceId,

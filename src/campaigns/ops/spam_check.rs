@@ -1,4 +1,4 @@
-//! How emails look to spam filters, before they are sent.
+//! Spam checks of emails before they are sent.
 
 use content::spam::{self, Mail, Report, Verdict};
 use kernel::{CampaignId, EmailAddress, Error, Result, WorkspaceId};
@@ -14,23 +14,23 @@ use crate::{
     store,
 };
 
-/// Whose email is judged.
+/// The email to check.
 #[derive(Debug, Clone)]
 pub enum Subject {
-    /// One that is sent with the question.
+    /// Sent with the request.
     Given(Box<EmailMessage>),
-    /// One of a campaign.
+    /// Of a campaign.
     Of {
         campaign: CampaignId,
-        /// The variant; the first that is no control group where none is named.
+        /// The variant; the first that is not the control group if absent.
         variant: Option<String>,
     },
 }
 
-/// Judges an email.
+/// Checks an email.
 ///
 /// # Errors
-/// Not found; a bad request where the variant is no email.
+/// Not found; a bad request if the variant is not an email.
 pub async fn spam_check(
     app: &CampaignState,
     workspace: WorkspaceId,
@@ -77,11 +77,11 @@ fn mail_of(email: &EmailMessage) -> Mail {
     }
 }
 
-/// The check `spam_score` before a launch: the worst of all emails of a campaign. It warns and never
-/// fails, for a filter may be wrong.
+/// The launch check `spam_score`: the worst score of a campaign's emails. It warns and never fails, since
+/// filters make mistakes.
 ///
 /// # Errors
-/// When nothing can judge.
+/// If the check cannot be run.
 pub async fn spam_score(app: &CampaignState, definition: &Definition) -> Result<Check> {
     let id = CheckId::SpamScore;
     let mut worst: Option<(String, Report)> = None;
@@ -96,9 +96,9 @@ pub async fn spam_score(app: &CampaignState, definition: &Definition) -> Result<
         return Ok(Check::pass(id, "there is no email to judge"));
     };
     let (score, threshold) = (report.score, report.threshold);
-    let told = format!("variant {variant} scores {score:.1}, and is spam from {threshold:.1}");
+    let summary = format!("variant {variant} scores {score:.1}, and is spam from {threshold:.1}");
     Ok(match report.verdict {
-        Verdict::Pass => Check::pass(id, told),
-        Verdict::Warn | Verdict::Fail => Check::warn(id, told),
+        Verdict::Pass => Check::pass(id, summary),
+        Verdict::Warn | Verdict::Fail => Check::warn(id, summary),
     })
 }

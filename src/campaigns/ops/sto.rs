@@ -19,15 +19,15 @@ use crate::{
     },
 };
 
-/// Visits of one person that count, the latest.
+/// Latest visits of one profile that count.
 const VISITS_PER_PERSON_MAX: u32 = 1_000;
 /// Visits of one scan, 4 bytes each.
 const VISITS_MAX: usize = 5_000_000;
-/// Pairs of identifiers of one scan, about 200 bytes each.
+/// Identifier pairs of one scan, about 200 bytes each.
 const PEOPLE_MAX: u64 = 1_000_000;
-/// Recipients of one page, about 100 bytes each: each page checks the consent of the whole audience.
+/// Recipients of one page, about 100 bytes each. Pages are large since each checks the consent of the whole
+/// audience.
 const PAGE: u32 = 50_000;
-/// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
 /// For how many recipients of an audience the best hour is known.
@@ -46,13 +46,13 @@ pub struct Coverage {
 /// For how many recipients of a campaign the best hour is known.
 ///
 /// # Errors
-/// Not found; a bad request where there are more visits than can be held.
+/// Not found; a bad request if there are more visits than fit into memory.
 pub async fn sto_coverage(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Coverage> {
     let campaign = find(app, who.workspace, id).await?;
     let definition = &campaign.definition;
     let now = app.clock().now();
     let zone = who.zone.parse().unwrap_or(Zone::UTC);
-    let (timetable, known) = scan(app, who.workspace, (definition, zone), now).await?;
+    let (timetable, known) = scan(app, who.workspace, definition, zone, now).await?;
     let first = first_send_at(definition, zone, now).unwrap_or(now);
     let mut hours = [0; HOURS];
     for (engagement, zone) in &known {
@@ -80,22 +80,23 @@ pub struct Timetable {
 }
 
 impl Timetable {
-    /// Gathers the engagement of a campaign's audience: visits (starts of sessions, and events outside any
+    /// Reads the engagement of a campaign's audience: visits (session starts, and events outside any
     /// session), and opens and clicks not made by machines.
     ///
     /// # Errors
-    /// A bad request where there are more visits than can be held.
+    /// A bad request if there are more visits than fit into memory.
     pub async fn gather(
         app: &CampaignState,
         workspace: WorkspaceId,
-        (definition, workspace_zone): (&Definition, Zone),
+        definition: &Definition,
+        workspace_zone: Zone,
         now: Timestamp,
     ) -> Result<Self> {
-        Ok(scan(app, workspace, (definition, workspace_zone), now).await?.0)
+        Ok(scan(app, workspace, definition, workspace_zone, now).await?.0)
     }
 
-    /// The best local hour for a profile with these identifiers (the internal one, the caller's) in the window
-    /// that begins then; none with too few visits.
+    /// The best local hour for a profile with these identifiers (internal and external id) in the window that
+    /// starts at `begins`; none with too few visits.
     pub fn best_hour(
         &self,
         identifiers: [Option<&str>; 2],
@@ -113,7 +114,7 @@ impl Timetable {
 
     fn hour_of(&self, engagement: &EngagementHours, zone: Zone, begins: Timestamp) -> u8 {
         let first = u8::try_from(zone.clock_at(begins).hour()).unwrap_or(0);
-        engagement.best_hour(&self.prior, (first, self.config.window_hours()))
+        engagement.best_hour(&self.prior, first, self.config.window_hours())
     }
 
     /// The engagement hours of a profile with enough visits.
@@ -140,7 +141,8 @@ impl Timetable {
 async fn scan(
     app: &CampaignState,
     workspace: WorkspaceId,
-    (definition, workspace_zone): (&Definition, Zone),
+    definition: &Definition,
+    workspace_zone: Zone,
     now: Timestamp,
 ) -> Result<(Timetable, Vec<(EngagementHours, Zone)>)> {
     let config = definition.sto_config.clone().unwrap_or_default();
@@ -185,10 +187,9 @@ async fn scan(
 /// The visits of a workspace, by the identifiers they were tracked under.
 #[derive(Debug, Default)]
 struct Visits {
-    /// Which of `times` are an identifier's.
+    /// Indexes into `times`, by identifier.
     places: HashMap<String, Vec<u32>>,
     times: Vec<Vec<u32>>,
-    /// How many there are.
     count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The trial of a campaign's variants: when it begins, how it ends, and the next one.
+//! A/B tests of a campaign's variants: start, conclusion, and repetition.
 
 use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
 
@@ -12,30 +12,29 @@ use crate::{
     store,
 };
 
-/// How a trial ended by itself.
+/// How a test concluded automatically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// This variant is surely the best.
+    /// This variant won significantly.
     Won(String),
-    /// None is; this one did best and goes to all.
+    /// None won; this one did best and is sent to all.
     SendBest(String),
-    /// None is, and nobody else gets anything.
+    /// None won, and no further messages are sent.
     Stop,
 }
 
-/// Begins the trial of variants anew; what won before is only told.
+/// Starts a new A/B test; the previous winner stays for information.
 ///
 /// # Errors
-/// Not found; a bad request where the campaign is not recurring or tries no variants; a conflict where it is
-/// over.
+/// Not found; a bad request if the campaign is not recurring or has no A/B test; a conflict if it has ended.
 pub async fn retest_ab(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Trial> {
     let campaign = change(app, who, id, |campaign, _| retested(campaign).map(Some)).await?;
-    Trial::of(&campaign).ok_or_else(untried)
+    Trial::of(&campaign).ok_or_else(no_test)
 }
 
 fn retested(campaign: &Campaign) -> Result<Step> {
     refuse_others(campaign)?;
-    let before = Trial::of(campaign).ok_or_else(untried)?;
+    let before = Trial::of(campaign).ok_or_else(no_test)?;
     let status = campaign.state.status;
     if matches!(status, Status::Completed | Status::Cancelled | Status::Archived | Status::Failed) {
         return Err(Error::Conflict(format!(
@@ -53,11 +52,11 @@ fn retested(campaign: &Campaign) -> Result<Step> {
     Ok(Step { campaign, action: Action::AbRetested, changes, call: None, version: None })
 }
 
-/// Names the winner by hand; it goes to all who wait for it.
+/// Selects the winner manually; it is sent to all who wait for it.
 ///
 /// # Errors
-/// Not found; a bad request where the campaign tries no variants or this is none that could win; a conflict
-/// where it has a winner or is over.
+/// Not found; a bad request if the campaign has no A/B test or this variant cannot win; a conflict if it has
+/// a winner or has ended.
 pub async fn select_winner(
     app: &CampaignState,
     who: &Who,
@@ -68,7 +67,7 @@ pub async fn select_winner(
 }
 
 fn selected(campaign: &Campaign, variant: &str) -> Result<Step> {
-    let trial = Trial::of(campaign).ok_or_else(untried)?;
+    let trial = Trial::of(campaign).ok_or_else(no_test)?;
     let variants = &campaign.definition.variants;
     if !variants.iter().any(|it| it.id == variant && !it.is_control()) {
         return Err(Error::invalid(
@@ -89,20 +88,21 @@ fn selected(campaign: &Campaign, variant: &str) -> Result<Step> {
     concluded(campaign, trial, &Ending::Won(variant.to_owned()))
 }
 
-/// Ends a trial that is still going on, as it turned out.
+/// Concludes a test that is still running.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn conclude(
     app: &CampaignState,
     workspace: WorkspaceId,
     id: CampaignId,
-    (round, ending): (u32, &Ending),
+    round: u32,
+    ending: &Ending,
 ) -> Result<Campaign> {
     change(app, &Who::system(workspace), id, |campaign, _| {
-        let going_on = Trial::of(campaign)
+        let running = Trial::of(campaign)
             .filter(|trial| trial.round == round && trial.phase == Phase::Testing);
-        going_on.map(|trial| concluded(campaign, trial, ending)).transpose()
+        running.map(|trial| concluded(campaign, trial, ending)).transpose()
     })
     .await
 }
@@ -123,20 +123,20 @@ fn concluded(campaign: &Campaign, mut trial: Trial, ending: &Ending) -> Result<S
     Ok(Step { campaign, action: Action::AbConcluded, changes, call: None, version: None })
 }
 
-/// Active campaigns whose variants are being tried, or were, of every workspace.
+/// Active campaigns with an A/B test, of every workspace.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn trials(app: &CampaignState) -> Result<Vec<(WorkspaceId, Campaign)>> {
     store::active_with_trial(app.db()).await
 }
 
-/// Notes when the first messages of a trial left. Nothing where the campaign changed meanwhile: it is noted
-/// at the next look.
+/// Stores when the first messages of a test were sent. If the campaign changed meanwhile, the next run stores
+/// it.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn note_beginning(
+/// If the store fails.
+pub async fn store_beginning(
     app: &CampaignState,
     workspace: WorkspaceId,
     campaign: &Campaign,
@@ -148,6 +148,6 @@ pub async fn note_beginning(
     store::note_trial(app.db(), workspace, campaign, &trial).await
 }
 
-fn untried() -> Error {
+fn no_test() -> Error {
     Error::bad_request("The campaign tries no variants: abTestConfig is absent or not enabled")
 }

@@ -1,25 +1,29 @@
-//! Campaigns that wait for events.
+//! Triggered campaigns.
 
-use kernel::{CampaignId, Result, WorkspaceId};
+use kernel::Result;
 
-use crate::{CampaignState, model::Standby, store};
+use crate::{
+    CampaignState,
+    model::{CampaignKey, TriggeredCampaign},
+    store,
+};
 
-/// Every active triggered campaign of every workspace, and which revision of it stands: cheap enough to be
-/// asked ten times a second.
+/// Every active triggered campaign of every workspace with its revision: cheap enough for ten calls a second.
 ///
 /// # Errors
-/// When the store is away.
-pub async fn standing_by(app: &CampaignState) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
-    store::standing_by(app.db()).await
+/// If the store is unavailable.
+pub async fn active_triggered(app: &CampaignState) -> Result<Vec<(CampaignKey, i64)>> {
+    store::active_triggered(app.db()).await
 }
 
-/// What these say, and since when they are active; those that are not any more are left out.
+/// The definitions of these campaigns, and since when they are active; those that are no longer active are
+/// left out.
 ///
 /// # Errors
-/// When the store is away.
-pub async fn standbys(
+/// If the store is unavailable.
+pub async fn triggered_campaigns(
     app: &CampaignState,
-    campaigns: &[(WorkspaceId, CampaignId)],
-) -> Result<Vec<Standby>> {
-    store::standbys(app.db(), campaigns).await
+    campaigns: &[CampaignKey],
+) -> Result<Vec<TriggeredCampaign>> {
+    store::triggered_campaigns(app.db(), campaigns).await
 }

@@ -1,10 +1,9 @@
-//! Changing what a campaign says: in place, or, while it is live and stays so, in a draft that waits to
-//! be published.
+//! Changes of a definition: in place, or in a pending draft while the campaign is live and stays so.
 
 use engines::vault::Vault;
 use kernel::{CampaignId, Error, Result, Timestamp};
 
-use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unfit, secrets};
+use super::{Step, Who, change, create::NOT_SCHEDULABLE, lifecycle::refuse_unsendable, secrets};
 use crate::{
     CampaignState,
     model::{
@@ -16,48 +15,48 @@ use crate::{
 /// Changes the fields that were sent.
 ///
 /// # Errors
-/// Not found; every complaint about the fields; a conflict where it stands in a state that cannot be
-/// edited, or not like this.
+/// Not found; every invalid field; a conflict in a status that does not allow this change.
 pub async fn update(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
     edit: &Edit,
 ) -> Result<Campaign> {
-    change(app, who, id, |campaign, now| edited(app.vault(), (campaign, edit), who, now)).await
+    change(app, who, id, |campaign, now| edited(app.vault(), campaign, edit, who, now)).await
 }
 
 fn edited(
     vault: &Vault,
-    (campaign, edit): (&Campaign, &Edit),
+    campaign: &Campaign,
+    edit: &Edit,
     who: &Who,
     now: Timestamp,
 ) -> Result<Option<Step>> {
-    let old = newest(campaign);
-    // Reading large templates keeps a core busy for a while.
+    let old = latest_definition(campaign);
+    // Parsing large templates takes a while.
     let mut new = tokio::task::block_in_place(|| edit.over(old, &who.zone, now))?;
     secrets::seal(vault, who.workspace, &mut new, &[old, &campaign.definition])?;
-    let call = asked(campaign, edit)?;
+    let call = requested_transition(campaign, edit)?;
     if *old == new && call.is_none() {
         return Ok(None);
     }
     let mut step = if *old == new {
         Step { action: Action::Updated, ..unchanged(campaign) }
     } else {
-        resaid(campaign, &new, (Action::Updated, ChangeType::Update), now)?
+        redefine(campaign, &new, EditReason::Update, now)?
     };
     if let Some(call) = call {
         let before = step.campaign.state.status;
-        // A change that took its time away has made it a draft already.
+        // Removing its time has already made it a draft.
         if call != Call::Unschedule || before != Status::Draft {
             if call == Call::Schedule {
                 refuse_unschedulable(&step.campaign.definition, now)?;
             }
-            step.campaign = step.campaign.moved(call, now)?;
+            step.campaign = step.campaign.transition(call, now)?;
             step.call = Some(call);
         }
     }
-    tell_status(campaign, &mut step);
+    record_status(campaign, &mut step);
     Ok(Some(step))
 }
 
@@ -71,15 +70,15 @@ fn unchanged(campaign: &Campaign) -> Step {
     }
 }
 
-fn tell_status(from: &Campaign, step: &mut Step) {
+fn record_status(from: &Campaign, step: &mut Step) {
     let (old, new) = (from.state.status, step.campaign.state.status);
     if old != new {
         step.changes.push(Change::of("/status", old.as_str(), new.as_str()));
     }
 }
 
-/// The transition that `status` in a body asks for (DECISIONS F14).
-fn asked(campaign: &Campaign, edit: &Edit) -> Result<Option<Call>> {
+/// The transition requested by `status` in a body.
+fn requested_transition(campaign: &Campaign, edit: &Edit) -> Result<Option<Call>> {
     match (campaign.state.status, edit.status) {
         (_, None) => Ok(None),
         (from, Some(to)) if from == to => Ok(None),
@@ -93,12 +92,11 @@ fn asked(campaign: &Campaign, edit: &Edit) -> Result<Option<Call>> {
     }
 }
 
-/// What it says, edits that are not published included.
-pub(super) fn newest(campaign: &Campaign) -> &Definition {
+/// The definition including pending edits.
+pub(super) fn latest_definition(campaign: &Campaign) -> &Definition {
     campaign.pending_draft.as_ref().map_or(&campaign.definition, |draft| &draft.definition)
 }
 
-/// Refuses to schedule what has no time to come.
 fn refuse_unschedulable(definition: &Definition, now: Timestamp) -> Result<()> {
     match definition.scheduled_for() {
         None => Err(Error::invalid("status", NOT_SCHEDULABLE)),
@@ -107,26 +105,37 @@ fn refuse_unschedulable(definition: &Definition, now: Timestamp) -> Result<()> {
     }
 }
 
-/// What becomes of a campaign that is to say something else, by where it stands (DECISIONS K1, K21).
+/// Why a definition changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditReason {
+    Update,
+    Rollback,
+}
+
+/// A change of the definition, by the status of the campaign.
 ///
 /// # Errors
-/// A conflict where it cannot say anything else, or not this.
-pub(super) fn resaid(
+/// A conflict if the status does not allow this change.
+pub(super) fn redefine(
     campaign: &Campaign,
     new: &Definition,
-    (action, change_type): (Action, ChangeType),
+    reason: EditReason,
     now: Timestamp,
 ) -> Result<Step> {
-    let old = newest(campaign);
+    let (action, change_type) = match reason {
+        EditReason::Update => (Action::Updated, ChangeType::Update),
+        EditReason::Rollback => (Action::RolledBack, ChangeType::Rollback),
+    };
+    let old = latest_definition(campaign);
     let status = campaign.state.status;
     let kind = campaign.definition.kind();
     let conflict =
         |why: &str| Err(Error::Conflict(format!("The campaign is {}: {why}", status.as_str())));
     match status {
         Status::Archived | Status::Cancelled => return conflict("it cannot be changed any more"),
-        Status::Completed => refuse_all_but_names(&campaign.definition, new, status)?,
+        Status::Completed => refuse_all_but_descriptive_fields(&campaign.definition, new, status)?,
         Status::Active if !kind.stays_live() => {
-            refuse_all_but_names(&campaign.definition, new, status)?;
+            refuse_all_but_descriptive_fields(&campaign.definition, new, status)?;
         }
         _ => {}
     }
@@ -142,16 +151,16 @@ pub(super) fn resaid(
     if is_buffered {
         changed.pending_draft = Some(PendingDraft { definition: new.clone(), updated_at: now });
         let action = if action == Action::Updated { Action::DraftUpdated } else { action };
-        return Step::said(changed, (old, new), action, change_type);
+        return Step::redefined(changed, old, new, action, change_type);
     }
     changed.definition = new.clone();
     if status == Status::Scheduled {
         rescheduled(campaign, &mut changed, now)?;
     }
-    Step::said(changed, (old, new), action, change_type)
+    Step::redefined(changed, old, new, action, change_type)
 }
 
-/// A scheduled campaign follows its time; one that has none any more is a draft.
+/// A scheduled campaign follows its new time; without a time it becomes a draft.
 fn rescheduled(from: &Campaign, changed: &mut Campaign, now: Timestamp) -> Result<()> {
     let (old, new) = (from.definition.scheduled_for(), changed.definition.scheduled_for());
     if old == new {
@@ -162,13 +171,17 @@ fn rescheduled(from: &Campaign, changed: &mut Campaign, now: Timestamp) -> Resul
             return Err(Error::invalid("scheduledAt", IN_THE_FUTURE));
         }
         Some(at) => changed.state.next_send_at = Some(at),
-        None => *changed = changed.moved(Call::Unschedule, now)?,
+        None => *changed = changed.transition(Call::Unschedule, now)?,
     }
     Ok(())
 }
 
-/// While it goes out, and afterwards, only what is for its owners' eyes can change.
-fn refuse_all_but_names(old: &Definition, new: &Definition, status: Status) -> Result<()> {
+/// While it is sent, and afterwards, only descriptive fields may change.
+fn refuse_all_but_descriptive_fields(
+    old: &Definition,
+    new: &Definition,
+    status: Status,
+) -> Result<()> {
     let named = Definition {
         name: new.name.clone(),
         description: new.description.clone(),
@@ -184,11 +197,11 @@ fn refuse_all_but_names(old: &Definition, new: &Definition, status: Status) -> R
     )))
 }
 
-/// Puts the pending draft in the place of what is live, in one step.
+/// Replaces the live definition by the pending draft, in one step.
 ///
 /// # Errors
-/// Not found; a bad request where no edits are pending, or where they cannot be sent; a conflict where
-/// the campaign is not live.
+/// Not found; a bad request if there are no pending edits, or if they cannot be sent; a conflict if the
+/// campaign is not live.
 pub async fn publish(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     change(app, who, id, |campaign, now| {
         let Some(draft) = &campaign.pending_draft else {
@@ -200,22 +213,22 @@ pub async fn publish(app: &CampaignState, who: &Who, id: CampaignId) -> Result<C
                 campaign.state.status.as_str()
             )));
         }
-        refuse_unfit(&draft.definition, now)?;
+        refuse_unsendable(&draft.definition, now)?;
         let mut published = campaign.clone();
         published.definition = draft.definition.clone();
         published.pending_draft = None;
         if campaign.definition.recurring_schedule != draft.definition.recurring_schedule {
-            let standing = (published.state.status, published.state.occurrence);
+            let State { status, occurrence, .. } = published.state;
             published.state.next_send_at =
-                timing::next_send_at(&published.definition, standing, now);
+                timing::next_send_at(&published.definition, status, occurrence, now);
         }
-        let said = (&campaign.definition, &draft.definition);
-        Step::said(published, said, Action::Published, ChangeType::Publish).map(Some)
+        let (old, new) = (&campaign.definition, &draft.definition);
+        Step::redefined(published, old, new, Action::Published, ChangeType::Publish).map(Some)
     })
     .await
 }
 
-/// Throws the pending draft away; where there is none, nothing happens.
+/// Discards the pending draft, if there is one.
 ///
 /// # Errors
 /// Not found.
@@ -224,9 +237,13 @@ pub async fn discard_draft(app: &CampaignState, who: &Who, id: CampaignId) -> Re
         if campaign.pending_draft.is_none() {
             return Ok(None);
         }
-        let mut kept = campaign.clone();
-        kept.pending_draft = None;
-        Ok(Some(Step { campaign: kept, action: Action::DraftDiscarded, ..unchanged(campaign) }))
+        let mut unchanged_campaign = campaign.clone();
+        unchanged_campaign.pending_draft = None;
+        Ok(Some(Step {
+            campaign: unchanged_campaign,
+            action: Action::DraftDiscarded,
+            ..unchanged(campaign)
+        }))
     })
     .await
 }

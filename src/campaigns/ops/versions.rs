@@ -1,9 +1,9 @@
-//! Versions of a campaign and its history: what it said, and what was done to it.
+//! The versions of a campaign and its history.
 
 use kernel::{CampaignId, Error, Result};
 use serde_json::Value;
 
-use super::{Who, change, find, secrets, update::resaid};
+use super::{Who, change, find, secrets, update::redefine};
 use crate::{
     CampaignState,
     model::{
@@ -13,17 +13,17 @@ use crate::{
     store,
 };
 
-/// Two versions and what differs between them.
+/// Two versions and their differences.
 #[derive(Debug)]
 pub struct Compared {
-    /// The one that is compared.
+    /// The version that is compared.
     pub before: Version,
-    /// The one it is compared with.
+    /// The version it is compared with.
     pub after: Version,
     pub differences: Vec<Difference>,
 }
 
-/// A page of versions, newest first, and how many there are.
+/// A page of versions, newest first, and the total.
 ///
 /// # Errors
 /// Not found.
@@ -31,13 +31,13 @@ pub async fn versions(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    page: (u32, u64),
+    page: Page,
 ) -> Result<(Vec<Version>, i64)> {
     find(app, who.workspace, id).await?;
     store::versions(app.db(), who.workspace, id, page).await
 }
 
-/// A version and what it said.
+/// A version with its snapshot.
 ///
 /// # Errors
 /// Not found, either the campaign or the version.
@@ -53,7 +53,7 @@ pub async fn find_version(
     found.ok_or(Error::NotFound("Version"))
 }
 
-/// What differs between two versions.
+/// The differences between two versions.
 ///
 /// # Errors
 /// Not found, either the campaign or a version.
@@ -61,7 +61,8 @@ pub async fn compare(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    (before, after): (&str, &str),
+    before: &str,
+    after: &str,
 ) -> Result<Compared> {
     let before = find_version(app, who, id, before).await?;
     let after = find_version(app, who, id, after).await?;
@@ -70,10 +71,10 @@ pub async fn compare(
     Ok(Compared { before: before.version, after: after.version, differences })
 }
 
-/// Brings an older version back: in place, or as the pending draft of a live campaign (DECISIONS K21).
+/// Restores an older version: in place, or as the pending draft of a live campaign.
 ///
 /// # Errors
-/// Not found, either the campaign or the version; a conflict where the campaign cannot be edited.
+/// Not found, either the campaign or the version; a conflict if the campaign cannot be edited.
 pub async fn rollback(
     app: &CampaignState,
     who: &Who,
@@ -81,18 +82,18 @@ pub async fn rollback(
     name: &str,
 ) -> Result<Campaign> {
     let Value::Object(fields) = find_version(app, who, id, name).await?.snapshot else {
-        return Err(Error::internal("a version that is no object"));
+        return Err(Error::internal("the snapshot of a version is not an object"));
     };
     let edit = Edit::of(fields);
     change(app, who, id, |campaign, now| {
         let mut new = tokio::task::block_in_place(|| edit.alone(&who.zone))?;
-        secrets::seal_kept(app.vault(), who.workspace, &mut new);
-        resaid(campaign, &new, (Action::RolledBack, ChangeType::Rollback), now).map(Some)
+        secrets::seal_stored(app.vault(), who.workspace, &mut new);
+        redefine(campaign, &new, EditReason::Rollback, now).map(Some)
     })
     .await
 }
 
-/// A page of the history, newest first, and how many entries there are.
+/// A page of the history, newest first, and the total.
 ///
 /// # Errors
 /// Not found.
@@ -100,7 +101,7 @@ pub async fn history(
     app: &CampaignState,
     who: &Who,
     id: CampaignId,
-    page: (u32, u64),
+    page: Page,
 ) -> Result<(Vec<Entry>, i64)> {
     find(app, who.workspace, id).await?;
     let (entries, total) = store::history(app.db(), who.workspace, id, page).await?;

@@ -1,5 +1,5 @@
-//! The campaigns themselves. A change is one statement: the row as it was read becomes another, and the
-//! version and the entry of the history that tell of it are written with it, or nothing is.
+//! Campaigns in PostgreSQL. A change is one statement: it updates the row that was read, and inserts the
+//! version and the history entry.
 
 use chrono::{DateTime, Utc};
 use kernel::{CampaignId, Error, Result, Timestamp, VersionId, WorkspaceId};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::model::{Action, Campaign, Change, ChangeType, Definition, PendingDraft, State, Status};
 
-/// A campaign as PostgreSQL has it.
+/// A row of the table.
 struct Row {
     id: Uuid,
     revision: i64,
@@ -38,7 +38,7 @@ struct Row {
 
 fn status(text: &str) -> Result<Status> {
     let known = Status::NAMED.iter().find(|(name, _)| *name == text).map(|(_, status)| *status);
-    known.ok_or_else(|| Error::internal("a campaign of no known status"))
+    known.ok_or_else(|| Error::internal("a campaign with an unknown status"))
 }
 
 impl TryFrom<Row> for Campaign {
@@ -79,25 +79,33 @@ impl TryFrom<Row> for Campaign {
     }
 }
 
-/// What is written down with a change.
+/// A version to insert.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SavedVersion<'a> {
+    pub(crate) change_type: ChangeType,
+    pub(crate) changed_fields: &'a [String],
+    pub(crate) snapshot: &'a Definition,
+}
+
+/// What is stored with a change.
 #[derive(Debug)]
 pub(crate) struct Saved<'a> {
     pub(crate) actor: &'a str,
     pub(crate) now: Timestamp,
     pub(crate) action: Action,
     pub(crate) changes: &'a [Change],
-    /// The version it makes, if it makes one: why, in which fields, and what is kept.
-    pub(crate) version: Option<(ChangeType, &'a [String], &'a Definition)>,
+    /// The new version, if the definition changed.
+    pub(crate) version: Option<SavedVersion<'a>>,
 }
 
-/// Makes a campaign, its first version and the first entry of its history.
+/// Inserts a campaign, its first version and the first entry of its history.
 pub(crate) async fn insert(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     campaign: &Campaign,
     saved: &Saved<'_>,
 ) -> Result<()> {
-    let fields = saved.version.map_or(&[][..], |(_, fields, _)| fields);
+    let fields = saved.version.map_or(&[][..], |version| version.changed_fields);
     sqlx::query!(
         "with made as (
              insert into campaign
@@ -147,7 +155,7 @@ pub(crate) async fn find(
     row.map(Campaign::try_from).transpose()
 }
 
-/// These campaigns, newest first; those that are not there any more are left out.
+/// These campaigns, newest first; missing ones are left out.
 pub(crate) async fn find_newest(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -170,12 +178,13 @@ pub(crate) async fn find_newest(
     rows.into_iter().map(Campaign::try_from).collect()
 }
 
-/// Puts `new` in the place of `old`, with what is to be written down of it; false when the row is not
-/// the one that was read any more, and then nothing was done.
+/// Replaces `old` by `new` and stores the history entry; false if the row changed since it was read, and then
+/// nothing is stored.
 pub(crate) async fn save(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (old, new): (&Campaign, &Campaign),
+    old: &Campaign,
+    new: &Campaign,
     saved: &Saved<'_>,
 ) -> Result<bool> {
     let definition = (old.definition != new.definition).then_some(Json(&new.definition));
@@ -212,7 +221,7 @@ pub(crate) async fn save(
         is_draft_another,
         draft.filter(|_| is_draft_another).map(|draft| Json(&draft.definition)) as _,
         draft.map(|draft| draft.updated_at.utc()),
-        version.map(|(change, _, _)| change.as_str()),
+        version.map(|it| it.change_type.as_str()),
         state.status.as_str(),
         state.paused_from.map(Status::as_str),
         state.archived_from.map(Status::as_str),
@@ -230,8 +239,8 @@ pub(crate) async fn save(
         new.updated_by,
         saved.now.utc(),
         VersionId::mint(saved.now).uuid(),
-        version.map_or(&[][..], |(_, fields, _)| fields),
-        version.map(|(_, _, snapshot)| Json(snapshot)) as _,
+        version.map_or(&[][..], |it| it.changed_fields),
+        version.map(|it| Json(it.snapshot)) as _,
         saved.actor,
         saved.action.as_str(),
         Json(saved.changes) as _,
@@ -241,7 +250,7 @@ pub(crate) async fn save(
     Ok(done.rows_affected() > 0)
 }
 
-/// Removes a campaign as it was read, with its versions and its history; false as in [`save`].
+/// Deletes a campaign as it was read, with its versions and its history; false as in [`save`].
 pub(crate) async fn delete(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

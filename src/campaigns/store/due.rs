@@ -1,10 +1,10 @@
-//! Campaigns whose time has come, of every workspace.
+//! Due campaigns of every workspace.
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 
-/// Takes hold of campaigns that are due, the longest overdue first, until the transaction ends. Those
-/// that another sender holds are left to it.
+/// Locks due campaigns until the transaction ends, the longest overdue first. Those locked by another sender
+/// are skipped.
 pub(crate) async fn due(
     connection: &mut PgConnection,
     now: Timestamp,
@@ -27,7 +27,7 @@ pub(crate) async fn due(
     Ok(ids.collect())
 }
 
-/// Leaves a campaign aside until then.
+/// Postpones a campaign.
 pub(crate) async fn postpone(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -28,7 +28,8 @@ pub(crate) async fn record_enabled_channels(
 /// Renews all recorded channels, if no process recorded any since that time.
 pub(crate) async fn renew_enabled_channels(
     db: impl PgExecutor<'_>,
-    (since, now): (Timestamp, Timestamp),
+    since: Timestamp,
+    now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(
         "update carried_channel set carried_at = $2

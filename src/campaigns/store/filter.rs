@@ -1,4 +1,4 @@
-//! The list of campaigns, by whichever filters were asked for.
+//! The list of campaigns with optional filters.
 
 use kernel::{Error, Result, WorkspaceId};
 use sqlx::{PgPool, Postgres, QueryBuilder};
@@ -7,13 +7,13 @@ use uuid::Uuid;
 use super::campaigns::find_newest;
 use crate::model::{Campaign, Filter};
 
-/// Bytes of the campaigns of one page, as JSON. A page is held in memory whole.
+/// JSON bytes of the campaigns of one page, which is held in memory.
 const PAGE_BYTES_MAX: i64 = 64 << 20;
 
-/// A page of campaigns, newest first, and how many there are in all.
+/// A page of campaigns, newest first, and the total.
 ///
 /// # Errors
-/// A bad request where the page is too large.
+/// A bad request if the page is too large.
 pub(crate) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -26,7 +26,7 @@ pub(crate) async fn list(
     if offset >= total {
         return Ok((Vec::new(), total));
     }
-    // Which ones, before what they say is read: that is where their size is.
+    // Ids first, without definitions: their total size decides whether the page can be read.
     let mut page = QueryBuilder::new("select id, bytes from campaign where workspace_id = ");
     narrow(&mut page, workspace, filter);
     page.push(" order by created_at desc, id desc limit ").push_bind(i64::from(filter.limit));
@@ -73,7 +73,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// A pattern of `like` for what contains the text.
+/// A `like` pattern that matches texts containing this one.
 fn containing(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');

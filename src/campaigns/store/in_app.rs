@@ -1,9 +1,9 @@
-//! Campaigns that apps ask for.
+//! In-app campaigns for apps.
 
 use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::PgExecutor;
 
-/// The live in-app campaigns with their revisions: those of the greatest priority, among equals the newest.
+/// The live in-app campaigns with their revisions, by priority, then the newest first.
 pub(crate) async fn live_in_app(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! What campaigns learn: which variants earn rewards, and which wins a trial.
+//! The state of learning and of A/B tests.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use super::campaigns::find;
 use crate::model::Campaign;
 
-/// Messages with a known outcome, by variant, of those variants that any campaign learns about.
+/// Messages with a known outcome for each of these variants, in all learning campaigns.
 pub(crate) async fn observations(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -29,7 +29,7 @@ pub(crate) async fn observations(
     Ok(rows.into_iter().map(|row| (row.variant_id, row.sends.unsigned_abs())).collect())
 }
 
-/// Active campaigns that try variants, of every workspace.
+/// Active campaigns with an A/B test, of every workspace.
 pub(crate) async fn active_with_trial(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaign)>> {
     let ids = sqlx::query!(
         "select workspace_id, id
@@ -41,7 +41,7 @@ pub(crate) async fn active_with_trial(db: &PgPool) -> Result<Vec<(WorkspaceId, C
     read(db, ids.into_iter().map(|it| (it.workspace_id, it.id))).await
 }
 
-/// Active campaigns that learn, of every workspace.
+/// Active learning campaigns of every workspace.
 pub(crate) async fn active_learners(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaign)>> {
     let ids = sqlx::query!(
         "select workspace_id, id from campaign where status = 'active' and rl is not null",
@@ -65,8 +65,8 @@ async fn read(
     Ok(found)
 }
 
-/// Keeps where the trial stands of a campaign that is still what it was.
-pub(crate) async fn note_trial(
+/// Stores the state of a test, unless the campaign changed since it was read.
+pub(crate) async fn store_trial(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: &Campaign,
@@ -85,8 +85,8 @@ pub(crate) async fn note_trial(
     Ok(())
 }
 
-/// Keeps what a campaign learnt that is still what it was; answers whether it was.
-pub(crate) async fn note_learning(
+/// Stores what a campaign learnt; false if the campaign changed since it was read.
+pub(crate) async fn store_learning(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: &Campaign,

@@ -22,7 +22,7 @@ impl TryFrom<Row> for Version {
     fn try_from(row: Row) -> Result<Self> {
         let known = ChangeType::NAMED.iter().find(|(name, _)| *name == row.change_type);
         let (_, change_type) =
-            known.ok_or_else(|| Error::internal("a version made by no known change"))?;
+            known.ok_or_else(|| Error::internal("a version with an unknown change type"))?;
         Ok(Self {
             id: VersionId::new(row.id),
             number: row.version,
@@ -34,12 +34,12 @@ impl TryFrom<Row> for Version {
     }
 }
 
-/// A page of the versions of a campaign, newest first, and how many there are in all.
+/// A page of the versions of a campaign, newest first, and the total.
 pub(crate) async fn versions(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    (limit, offset): (u32, u64),
+    page: Page,
 ) -> Result<(Vec<Version>, i64)> {
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from campaign_version
@@ -67,7 +67,7 @@ pub(crate) async fn versions(
     Ok((versions?, total))
 }
 
-/// A version of a campaign, and what it said.
+/// A version of a campaign with its snapshot.
 pub(crate) async fn find_version(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -103,12 +103,12 @@ pub(crate) async fn find_version(
     .transpose()
 }
 
-/// A page of a campaign's history, newest first, and how many entries there are in all.
+/// A page of a campaign's history, newest first, and the total.
 pub(crate) async fn history(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    (limit, offset): (u32, u64),
+    page: Page,
 ) -> Result<(Vec<Entry>, i64)> {
     let total = sqlx::query_scalar!(
         r#"select count(*) as "total!" from campaign_history

@@ -1,17 +1,17 @@
-//! The times a campaign goes out. They begin here, in the transaction that takes the campaign up; delivery
-//! brings them to an end.
+//! The runs of a campaign. They begin here, in the transaction that starts the campaign; delivery ends them.
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgExecutor;
 
-use crate::model::State;
+use crate::model::Campaign;
 
-/// Writes down that a campaign goes out, and when it is due again. A time that has begun already goes on.
+/// Stores the start of a run, and when the campaign is due reopen_run. A run that has begun already continues.
 pub(crate) async fn begin(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (id, state): (CampaignId, &State),
-    (due, now): (Timestamp, Timestamp),
+    campaign: &Campaign,
+    due: Timestamp,
+    now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(
         "with begun as (
@@ -22,9 +22,9 @@ pub(crate) async fn begin(
          set revision = revision + 1, occurrence = $3, next_send_at = $4
          where workspace_id = $1 and id = $2",
         workspace.uuid(),
-        id.uuid(),
-        state.occurrence,
-        state.next_send_at.map(Timestamp::utc),
+        campaign.id.uuid(),
+        campaign.state.occurrence,
+        campaign.state.next_send_at.map(Timestamp::utc),
         due.utc(),
         now.utc(),
     )
@@ -33,28 +33,28 @@ pub(crate) async fn begin(
     Ok(())
 }
 
-/// Leaves out a time that is too late, and sets the next one.
-pub(crate) async fn leave_out(
+/// Skips an occurrence that is too late, and sets the next one.
+pub(crate) async fn skip_occurrence(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (id, state): (CampaignId, &State),
+    campaign: &Campaign,
 ) -> Result<()> {
     sqlx::query!(
         "update campaign set revision = revision + 1, occurrence = $3, next_send_at = $4
          where workspace_id = $1 and id = $2",
         workspace.uuid(),
-        id.uuid(),
-        state.occurrence,
-        state.next_send_at.map(Timestamp::utc),
+        campaign.id.uuid(),
+        campaign.state.occurrence,
+        campaign.state.next_send_at.map(Timestamp::utc),
     )
     .execute(db)
     .await?;
     Ok(())
 }
 
-/// Has the time that a failed campaign last went out gone over again, once it goes on: what failed of it is
-/// tried anew. Of one that has not failed nothing changes.
-pub(crate) async fn again(
+/// Reopens the last run of a failed campaign, so that its failed messages are sent reopen_run once the campaign
+/// continues. Nothing changes for a campaign that has not failed.
+pub(crate) async fn reopen_run(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     id: CampaignId,
@@ -73,11 +73,12 @@ pub(crate) async fn again(
     Ok(())
 }
 
-/// Whether a campaign is still going out, this time aside.
+/// Whether a campaign has a run under way other than `besides`.
 pub(crate) async fn is_under_way(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (id, besides): (CampaignId, i32),
+    id: CampaignId,
+    besides: i32,
 ) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"select exists (
@@ -93,8 +94,8 @@ pub(crate) async fn is_under_way(
     Ok(found)
 }
 
-/// The revision of a campaign that sends: an active one, or one that was completed while a time it goes
-/// out was under way.
+/// The revision of a campaign that may send: an active one, or one that was completed while a run was under
+/// way.
 pub(crate) async fn sending(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

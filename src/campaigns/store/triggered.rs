@@ -1,14 +1,14 @@
-//! Campaigns that wait for events, of every workspace.
+//! Triggered campaigns of every workspace.
 
 use chrono::{DateTime, Utc};
 use kernel::{CampaignId, Result, WorkspaceId};
 use sqlx::{PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::model::{Definition, Standby};
+use crate::model::{CampaignKey, Definition, TriggeredCampaign};
 
-/// Every active triggered campaign, and which revision of it stands.
-pub(crate) async fn standing_by(db: &PgPool) -> Result<Vec<(WorkspaceId, CampaignId, i64)>> {
+/// Every active triggered campaign with its revision.
+pub(crate) async fn active_triggered(db: &PgPool) -> Result<Vec<(CampaignKey, i64)>> {
     let rows = sqlx::query!(
         "select workspace_id, id, revision
          from campaign
@@ -18,17 +18,21 @@ pub(crate) async fn standing_by(db: &PgPool) -> Result<Vec<(WorkspaceId, Campaig
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| (WorkspaceId::new(row.workspace_id), CampaignId::new(row.id), row.revision))
+        .map(|row| {
+            let workspace = WorkspaceId::new(row.workspace_id);
+            (CampaignKey { workspace, id: CampaignId::new(row.id) }, row.revision)
+        })
         .collect())
 }
 
-/// Those of these that are active and triggered. Each became active when its history last says so.
-pub(crate) async fn standbys(
+/// Those of these that are active and triggered. A campaign is active since the latest such entry of its
+/// history.
+pub(crate) async fn triggered_campaigns(
     db: &PgPool,
-    campaigns: &[(WorkspaceId, CampaignId)],
-) -> Result<Vec<Standby>> {
+    campaigns: &[CampaignKey],
+) -> Result<Vec<TriggeredCampaign>> {
     let (workspaces, ids): (Vec<Uuid>, Vec<Uuid>) =
-        campaigns.iter().map(|(workspace, id)| (workspace.uuid(), id.uuid())).unzip();
+        campaigns.iter().map(|key| (key.workspace.uuid(), key.id.uuid())).unzip();
     let rows = sqlx::query!(
         r#"select c.workspace_id, c.id, c.revision, c.definition as "definition: Json<Definition>",
              coalesce((
@@ -47,7 +51,7 @@ pub(crate) async fn standbys(
     .await?;
     Ok(rows
         .into_iter()
-        .map(|row| Standby {
+        .map(|row| TriggeredCampaign {
             workspace: WorkspaceId::new(row.workspace_id),
             id: CampaignId::new(row.id),
             revision: row.revision,

@@ -59,10 +59,10 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     let verdict = verdict(app, workspace, campaign).await?;
     let Some(began) = trial.began_at.or(verdict.began_at) else { return Ok(()) };
     if trial.began_at.is_none() {
-        return campaigns::ops::note_beginning(app, workspace, campaign, began).await;
+        return campaigns::ops::store_beginning(app, workspace, campaign, began).await;
     }
     let ending = ending(config, &verdict);
-    campaigns::ops::conclude(app, workspace, campaign.id, (trial.round, &ending)).await?;
+    campaigns::ops::conclude(app, workspace, campaign.id, trial.round, &ending).await?;
     app.due_signal().notify();
     Ok(())
 }
@@ -112,10 +112,11 @@ async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campai
         return Ok(());
     }
     let earned = rewards(app, workspace, campaign, &learning).await?;
-    let observed: Vec<(u64, u64)> = earned.iter().map(|arm| (arm.sends, arm.rewards)).collect();
+    let observed: Vec<Observed> =
+        earned.iter().map(|arm| Observed { sends: arm.sends, rewards: arm.rewards }).collect();
     learning.learn(&observed, campaign.id, now);
     // Where the campaign changed meanwhile, the next look takes it in.
-    campaigns::ops::note_learning(app, workspace, campaign, &learning).await.map(drop)
+    campaigns::ops::store_learning(app, workspace, campaign, &learning).await.map(drop)
 }
 
 #[cfg(test)]

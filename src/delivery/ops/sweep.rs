@@ -85,7 +85,7 @@ pub(crate) async fn complete(app: &DeliveryState) -> Result<()> {
         // Its last messages may have been settled a moment before they could be judged.
         channel_fault::end(app, workspace, campaign).await?;
         // The campaign first: should this process end in between, the run is found again.
-        if campaigns::ops::settle(app, workspace, (campaign, occurrence)).await? {
+        if campaigns::ops::settle(app, workspace, campaign, occurrence).await? {
             let run = (campaign, occurrence);
             runs::complete(app.db(), workspace, run, app.clock().now()).await?;
         }

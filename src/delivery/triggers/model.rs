@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use campaigns::model::{
-    CampaignChannel, Standby,
+    CampaignChannel, TriggeredCampaign,
     message::MessageChannel,
     settings::trigger::{ReEntry, TriggerConfig},
 };
@@ -38,8 +38,8 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// What a campaign waits for; none where it says nothing of that, or sends nothing.
-    pub(super) fn of(standby: Standby) -> Option<Self> {
-        let Standby { workspace, id, definition, since, .. } = standby;
+    pub(super) fn of(campaign: TriggeredCampaign) -> Option<Self> {
+        let TriggeredCampaign { workspace, id, definition, since, .. } = campaign;
         let said = definition.variants.iter().find_map(|variant| variant.message.as_ref());
         let channel = match definition.channel {
             CampaignChannel::AiOptimized => said.map(|message| message.content.channel()),

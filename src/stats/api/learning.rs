@@ -16,7 +16,7 @@ use web::{
 };
 
 use super::campaign_id;
-use crate::ops::{self, ArmReward, Asked};
+use crate::ops::{self, ArmReward, ReportScope};
 
 /// How a campaign selects among its variants.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -86,7 +86,7 @@ impl RlStats {
     fn new(campaign: &model::Campaign, learning: Learning, sent: &[ArmReward]) -> Self {
         let total_sends = sent.iter().map(|arm| arm.sends).sum();
         let total_rewards = sent.iter().map(|arm| arm.rewards).sum();
-        let known = learning.arms.iter().zip(learning.known()).zip(sent);
+        let known = learning.arms.iter().zip(learning.estimates()).zip(sent);
         let arms = known.map(|((arm, known), sent)| ArmStats {
             variant_id: arm.variant_id.clone(),
             name: arm.name.clone(),
@@ -137,7 +137,7 @@ pub(super) async fn rl_stats(
 ) -> ApiResult<Json<RlStats>> {
     let (workspace, id) = (caller.workspace(), campaign_id(&id)?);
     let (campaign, learning) = campaigns::ops::learning(&app, workspace, id).await?;
-    let scope = Asked::new(workspace, campaign, DateRange::default());
+    let scope = ReportScope::new(workspace, campaign, DateRange::default());
     let sent = ops::sent_by_arm(&app, &scope, &learning).await?;
     // Integrals and ten thousand draws take some milliseconds of computation.
     let stats = tokio::task::spawn_blocking(move || RlStats::new(&scope.campaign, learning, &sent));

@@ -13,7 +13,7 @@ use web::{
 };
 
 use super::{Range, campaign_id, number::Number};
-use crate::ops::{self, Asked};
+use crate::ops::{self, ReportScope};
 
 /// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
 const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
@@ -58,7 +58,7 @@ struct LinkStatOfVariant {
     unique_clicks: u64,
 }
 
-fn link_stat(scope: &Asked, link: Link, reached: u64) -> LinkStat {
+fn link_stat(scope: &ReportScope, link: Link, reached: u64) -> LinkStat {
     let mut by_variant: Vec<_> = link.variants;
     by_variant.sort_by_key(|of| of.variant);
     let of_variant = |of: &analytics::messages::LinkOfVariant| {
@@ -95,7 +95,7 @@ pub(super) async fn link_stats(
     Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
 ) -> ApiResult<Json<LinkStats>> {
-    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let (links, total_clicks, total) = ops::links(&app, &scope).await?;
     Ok(Json(LinkStats {
         campaign_id: scope.campaign.id,
@@ -130,7 +130,7 @@ pub(super) async fn failure_reasons(
     Path(id): Path<String>,
 ) -> ApiResult<Json<Vec<FailureStat>>> {
     let range = DateRange::default();
-    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let failures = ops::failures(&app, &scope).await?;
     let stat = |it: analytics::messages::Failure| FailureStat {
         code: it.code,
@@ -181,7 +181,7 @@ pub(super) async fn time_to_engage(
     Path(id): Path<String>,
 ) -> ApiResult<Json<EngageStats>> {
     let range = DateRange::default();
-    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let found = ops::time_to_engage(&app, &scope).await?;
     let bucket = |(place, label): (usize, &'static str)| EngageBucket {
         label,

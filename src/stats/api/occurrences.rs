@@ -11,7 +11,7 @@ use web::{
 };
 
 use super::{campaign_id, number::Number};
-use crate::ops::{self, Asked, Occurrence};
+use crate::ops::{self, Occurrence, ReportScope};
 
 /// Default and maximum of `limit`.
 type Page = OffsetPage<1000, 1000>;
@@ -83,7 +83,7 @@ pub(super) async fn send_occurrences(
     Query(Page { limit, offset }): Query<Page>,
 ) -> ApiResult<Json<SendOccurrences>> {
     let range = DateRange::default();
-    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let zone = caller.timezone().parse().unwrap_or(Zone::UTC);
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let all = ops::send_occurrences(&app, &scope, zone, currency.as_deref()).await?;

@@ -12,7 +12,7 @@ use web::{
 };
 
 use super::campaign_id;
-use crate::ops::{self, Asked, NamedRecipient};
+use crate::ops::{self, NamedRecipient, ReportScope};
 
 /// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
@@ -118,7 +118,7 @@ struct RecipientRow {
     last_event_at: Timestamp,
 }
 
-fn row(scope: &Asked, person: NamedRecipient) -> RecipientRow {
+fn row(scope: &ReportScope, person: NamedRecipient) -> RecipientRow {
     let of = person.recipient;
     let at = |ms: Option<i64>| ms.map(Timestamp::from_millis);
     let non_empty = |text: String| Some(text).filter(|text| !text.is_empty());
@@ -167,7 +167,7 @@ pub(super) async fn campaign_recipients(
     Query(RecipientsQuery(filter)): Query<RecipientsQuery>,
 ) -> ApiResult<Json<Recipients>> {
     let range = DateRange::default();
-    let scope = Asked::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
     let (page, total) = ops::recipients(&app, &scope, filter).await?;
     let RecipientFilter { limit, offset, .. } = filter;
     let has_more = offset.saturating_add(page.len() as u64) < total;

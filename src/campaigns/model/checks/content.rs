@@ -1,8 +1,7 @@
-//! Whether what a campaign says can be sent: there is something to say, it renders, its links lead
-//! somewhere, its parts add up.
+//! Checks of a campaign's content: it is complete, renders, has working links, and its weights add up.
 //!
-//! Templates are rendered for somebody nothing is known of, so judging takes as long as rendering: run it
-//! where a thread may be blocked.
+//! Templates are rendered for a profile without data, so checking takes as long as rendering: run it on a
+//! blocking thread.
 
 use std::{
     collections::BTreeMap,
@@ -24,22 +23,21 @@ use crate::model::{
     message::{Auth, Content, MessageType},
 };
 
-/// How far the sum of weights may be from 100 (DECISIONS F5).
+/// Tolerance of the sum of weights.
 const SUM_TOLERANCE: f64 = 0.01;
-/// What all weights add up to.
+/// Required sum of all weights.
 const SUM: f64 = 100.0;
-/// Bytes that HTML may become.
+/// Largest rendered HTML.
 const HTML_OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Bytes that any other text may become.
+/// Largest rendering of other texts.
 const TEXT_OUTPUT_BYTES_MAX: usize = 64 << 10;
-/// Time for rendering all templates of a campaign.
+/// Timeout of rendering all templates of a campaign.
 const RENDER_MAX: Duration = Duration::from_secs(5);
-/// Findings that one check names.
+/// Findings listed in one check.
 const FINDINGS_MAX: usize = 5;
-/// Stands for what a recipient's data would put into a link.
+/// Replaces a recipient's data in a link.
 const STAND_IN: &str = "\u{e000}";
 
-/// The checks of a campaign's content.
 pub fn content(definition: &Definition) -> Vec<Check> {
     vec![
         content_present(definition),
@@ -51,8 +49,8 @@ pub fn content(definition: &Definition) -> Vec<Check> {
     ]
 }
 
-/// The variants that say something.
-fn speaking(definition: &Definition) -> impl Iterator<Item = &Variant> {
+/// The variants with a message.
+fn with_message(definition: &Definition) -> impl Iterator<Item = &Variant> {
     definition.variants.iter().filter(|variant| !variant.is_control())
 }
 
@@ -71,7 +69,7 @@ fn listed(findings: &[String]) -> String {
 
 fn content_present(definition: &Definition) -> Check {
     let id = CheckId::ContentPresent;
-    if speaking(definition).next().is_none() {
+    if with_message(definition).next().is_none() {
         // In-app campaigns need no variants.
         return if definition.channel == CampaignChannel::InApp {
             Check::warn(id, "there is no variant, so nothing is shown")
@@ -79,7 +77,7 @@ fn content_present(definition: &Definition) -> Check {
             Check::fail(id, "no variant has anything to say")
         };
     }
-    let lacking: Vec<String> = speaking(definition)
+    let lacking: Vec<String> = with_message(definition)
         .filter_map(|variant| Some(format!("variant {} has no {}", variant.id, lacks(variant)?)))
         .collect();
     if !lacking.is_empty() {
@@ -91,7 +89,7 @@ fn content_present(definition: &Definition) -> Check {
             _ => false,
         })
     };
-    match speaking(definition).find(at_provider) {
+    match with_message(definition).find(at_provider) {
         Some(variant) => Check::warn(
             id,
             format!("the content of variant {} is a template of the provider's", variant.id),
@@ -100,7 +98,7 @@ fn content_present(definition: &Definition) -> Check {
     }
 }
 
-/// What a variant cannot be sent without.
+/// What a variant lacks for sending.
 fn lacks(variant: &Variant) -> Option<&'static str> {
     if let Some(content) = &variant.custom_content {
         return lacks_in_app(content);
@@ -141,10 +139,10 @@ fn subject_present(definition: &Definition) -> Check {
     let id = CheckId::SubjectPresent;
     let mut emails = 0;
     let mut lacking = Vec::new();
-    for variant in speaking(definition) {
+    for variant in with_message(definition) {
         if let Some(Content::Email(email)) = variant.message.as_ref().map(|it| &it.content) {
             emails += 1;
-            // A template of the provider's brings its own.
+            // A template of the provider has its own.
             let own = is_blank(email.template_id.as_ref());
             if own && is_blank(email.subject.as_ref()) {
                 lacking.push(format!("variant {} has no subject", variant.id));
@@ -158,7 +156,7 @@ fn subject_present(definition: &Definition) -> Check {
     }
 }
 
-/// Templates: where each is, and what it makes.
+/// Templates with their field and output format.
 #[derive(Default)]
 struct Templates<'v>(Vec<(&'static str, &'v str, Form)>);
 
@@ -226,7 +224,7 @@ impl<'v> Templates<'v> {
         }
     }
 
-    /// Those in free JSON, whose depth was bounded when it was read.
+    /// The strings of free JSON, whose depth was limited when it was read.
     fn strings(&mut self, path: &'static str, values: impl Iterator<Item = &'v Value>) {
         let mut left: Vec<&Value> = values.collect();
         while let Some(value) = left.pop() {
@@ -245,7 +243,7 @@ fn liquid_valid(definition: &Definition) -> Check {
     let mut faults = Vec::new();
     let mut count = 0_usize;
     let began = Instant::now();
-    for variant in speaking(definition) {
+    for variant in with_message(definition) {
         for (path, source, form) in Templates::of(variant).0 {
             count += 1;
             if began.elapsed() > RENDER_MAX {
@@ -267,25 +265,25 @@ fn liquid_valid(definition: &Definition) -> Check {
     }
 }
 
-/// Renders for somebody of whom nothing is known.
+/// Renders for a profile without data.
 fn rendered(source: &str, form: Form) -> Result<(), String> {
     let parsed = Template::parse(source, form).map_err(|fault| fault.to_string())?;
     let room = if form == Form::Html { HTML_OUTPUT_BYTES_MAX } else { TEXT_OUTPUT_BYTES_MAX };
     parsed.render(&Object::new(), room).map(drop).map_err(|fault| fault.to_string())
 }
 
-/// How a link is wrong.
+/// A defect of a link.
 enum Flaw {
-    /// It cannot work, or must not.
+    /// It cannot work or is not allowed.
     Broken(&'static str),
-    /// It may be meant so.
+    /// It may be intended.
     Doubtful(&'static str),
 }
 
 fn links_valid(definition: &Definition) -> Check {
     let id = CheckId::LinksValid;
     let (mut broken, mut doubtful, mut count) = (Vec::new(), Vec::new(), 0_usize);
-    for variant in speaking(definition) {
+    for variant in with_message(definition) {
         let Some(html) = html_of(variant) else { continue };
         let Some(page) = Page::read(&template::blanked(html, STAND_IN)) else {
             broken.push(format!("variant {}: the HTML cannot be read", variant.id));
@@ -293,10 +291,10 @@ fn links_valid(definition: &Definition) -> Check {
         };
         count += page.links.len();
         for link in &page.links {
-            let told = |why| format!("variant {}: {} {why}", variant.id, shown(link));
+            let finding = |why| format!("variant {}: {} {why}", variant.id, shown(link));
             match flaw(&link.href) {
-                Some(Flaw::Broken(why)) => broken.push(told(why)),
-                Some(Flaw::Doubtful(why)) => doubtful.push(told(why)),
+                Some(Flaw::Broken(why)) => broken.push(finding(why)),
+                Some(Flaw::Doubtful(why)) => doubtful.push(finding(why)),
                 None => {}
             }
         }
@@ -317,7 +315,7 @@ fn html_of(variant: &Variant) -> Option<&String> {
     })
 }
 
-/// A link as a finding names it.
+/// A link as a finding quotes it.
 fn shown(link: &Link) -> String {
     const CHARS_MAX: usize = 80;
     let href: String = link.href.replace(STAND_IN, "…").chars().take(CHARS_MAX).collect();
@@ -326,7 +324,7 @@ fn shown(link: &Link) -> String {
 
 fn flaw(href: &str) -> Option<Flaw> {
     let href = href.trim();
-    // What a recipient's data makes of it is seen when it is made.
+    // The recipient's data decides the address, so it is checked at sending.
     if href.starts_with(STAND_IN) {
         return None;
     }
@@ -357,7 +355,7 @@ fn unsubscribe_present(definition: &Definition) -> Check {
     let id = CheckId::UnsubscribePresent;
     let mut emails = 0;
     let mut lacking = Vec::new();
-    for variant in speaking(definition) {
+    for variant in with_message(definition) {
         if let Some(Content::Email(email)) = variant.message.as_ref().map(|it| &it.content) {
             emails += 1;
             if !offers_unsubscribe(email.html.as_deref(), email.text.as_deref()) {
@@ -366,7 +364,7 @@ fn unsubscribe_present(definition: &Definition) -> Check {
         }
     }
     match (emails, lacking.is_empty()) {
-        // Whether it needs one depends on the list: mail about an order does not.
+        // Whether it is required depends on the list: mail about an order needs none.
         (_, false) => Check::warn(id, listed(&lacking)),
         (0, true) => Check::pass(id, "there is no email to unsubscribe from"),
         (_, true) => Check::pass(id, "every email can be unsubscribed from"),

@@ -1,5 +1,4 @@
-//! What is judged before a campaign is launched (DECISIONS K18). A check that fails stops the launch, one
-//! that warns does not.
+//! The checks before a launch. A failed check prevents the launch, a warning does not.
 
 mod content;
 mod settings;
@@ -16,61 +15,61 @@ pub use self::{
 };
 use super::Definition;
 
-/// Every check that a campaign itself answers: what a preview shows and what a launch goes by. What needs to know
-/// the audience or to ask a spam filter is for the preview alone, and stops nobody. Templates are rendered:
-/// run it where a thread may be blocked.
+/// Every check that needs nothing but the campaign: the preview shows them, and a launch requires them.
+/// Checks of the audience and of spam are for the preview only, and prevent nothing. Templates are rendered:
+/// run it on a blocking thread.
 pub fn of(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
     let mut checks = content(definition);
     checks.extend(settings(definition, workspace_zone, now));
     checks
 }
 
-/// What a check is about.
+/// The subject of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckId {
-    /// Every variant has something to say.
+    /// Every variant has content.
     ContentPresent,
-    /// Every template can be read.
+    /// Every template is valid.
     LiquidValid,
-    /// Every link leads somewhere.
+    /// Every link has a working address.
     LinksValid,
-    /// Marketing email can be unsubscribed from.
+    /// Marketing email has an unsubscribe link.
     UnsubscribePresent,
-    /// The channel has somebody to carry messages.
+    /// The channel has a provider.
     SenderConfigured,
     /// The variants' weights add up.
     WeightsSum,
     /// Every email has a subject.
     SubjectPresent,
-    /// How the content looks to spam filters.
+    /// The spam score of the content.
     SpamScore,
-    /// A control group is compared with messages that are held back by a limit.
+    /// A control group is compared with messages that a limit holds back.
     ControlVsRateLimit,
-    /// The variants get enough recipients to tell them apart.
+    /// The variants get enough recipients for a significant comparison.
     SampleSize,
-    /// There is a moment to send at.
+    /// There is a time to send at.
     ScheduleValid,
-    /// The resend policy `cooldown` has its days; told of a campaign with that policy.
+    /// The resend policy `cooldown` has its days; checked for campaigns with that policy.
     ResendCooldown,
-    /// Who opted out is only sent to under a transactional list; told of a campaign that means all.
+    /// Consent is ignored under a transactional list only; checked for campaigns that ignore consent.
     PreferenceAllowed,
 }
 
-/// How a check ended.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
     Pass,
     Warn,
-    /// It cannot be launched.
+    /// The campaign cannot be launched.
     Fail,
 }
 
-/// A check and how it ended.
+/// A check with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Check {
-    /// What it is about.
+    /// The subject of the check.
     pub id: CheckId,
     pub status: CheckStatus,
     pub message: String,
@@ -85,7 +84,7 @@ impl Check {
         Self { id, status: CheckStatus::Warn, message: message.into() }
     }
 
-    /// It cannot be launched.
+    /// A failed check.
     pub fn fail(id: CheckId, message: impl Into<String>) -> Self {
         Self { id, status: CheckStatus::Fail, message: message.into() }
     }

@@ -1,4 +1,4 @@
-//! Whether the settings of a campaign let it be launched.
+//! Checks of a campaign's settings.
 
 use kernel::{Channel, ChannelSet, Timestamp, zone::Zone};
 use statistics::normal::quantile;
@@ -15,19 +15,18 @@ use crate::model::{
     variant::Variant,
 };
 
-/// What stands before the name of a channel that has no provider.
+/// Precedes the name of a channel without a provider.
 const NO_PROVIDER: &str = "no provider is set for channel";
-/// Share that opens, clicks or converts while nothing is known of it.
+/// Assumed rate of opens, clicks or conversions.
 const BASE_RATE: f64 = 0.2;
-/// Difference worth finding, in absolute terms: from 20 % to 25 %.
+/// Difference to detect, in absolute terms: from 20 % to 25 %.
 const DIFFERENCE: f64 = 0.05;
-/// Probability with which a difference is to be found.
+/// Probability with which the difference is to be detected.
 const POWER: f64 = 0.8;
-/// Confidence where no trial asks for another.
+/// Confidence if no A/B test sets another.
 const CONFIDENCE: f64 = 0.95;
 
-/// The checks of a campaign's settings, without those that need to know more than the campaign: the audience,
-/// and who carries messages.
+/// The checks of a campaign's settings that need nothing but the campaign.
 pub fn settings(definition: &Definition, workspace_zone: Zone, now: Timestamp) -> Vec<Check> {
     let mut checks =
         vec![control_vs_rate_limit(definition), schedule(definition, workspace_zone, now)];
@@ -46,7 +45,7 @@ fn resend_cooldown(definition: &Definition) -> Option<Check> {
     })
 }
 
-/// Whether the channel of every message has somebody to carry it.
+/// Whether the channel of every message has a provider.
 pub fn sender(definition: &Definition, enabled: ChannelSet) -> Check {
     let id = CheckId::SenderConfigured;
     match (lacking_provider(definition, enabled), definition.channel) {
@@ -61,7 +60,7 @@ pub fn sender(definition: &Definition, enabled: ChannelSet) -> Check {
     }
 }
 
-/// The first channel of a campaign's messages that nobody carries.
+/// The first channel of a campaign's messages without a provider.
 pub fn lacking_provider(definition: &Definition, enabled: ChannelSet) -> Option<Channel> {
     let own = definition.channel.delivers();
     let chosen = definition.variants.iter().filter_map(|variant| {
@@ -78,7 +77,7 @@ pub fn no_provider(channel: Channel) -> String {
     format!("{NO_PROVIDER} {channel}")
 }
 
-/// A control group does not wait for messages, so what holds messages back makes the two unlike.
+/// A control group does not wait for messages, so limits that delay messages make the groups incomparable.
 fn control_vs_rate_limit(definition: &Definition) -> Check {
     let id = CheckId::ControlVsRateLimit;
     if !definition.variants.iter().any(Variant::is_control) {
@@ -148,8 +147,8 @@ fn in_app(definition: &Definition, now: Timestamp) -> Check {
     }
 }
 
-/// Recipients each of two variants needs, so that a difference from 20 % to 25 % is found with a power of 80 %
-/// by a two-sided test at this confidence: Fleiss, Levin and Paik, Statistical Methods for Rates and
+/// Recipients that each of two variants needs for detecting a difference from 20 % to 25 % with a power of 80
+/// % by a two-sided test at this confidence: Fleiss, Levin and Paik, Statistical Methods for Rates and
 /// Proportions (3rd ed., 2003), equation 4.14 (the normal approximation, without correction).
 fn sample_needed(confidence: f64) -> u64 {
     let (p1, p2) = (BASE_RATE, BASE_RATE + DIFFERENCE);
@@ -162,7 +161,7 @@ fn sample_needed(confidence: f64) -> u64 {
     needed
 }
 
-/// Whether the smallest of the parts that are compared is large enough to tell them apart.
+/// Whether the smallest of the compared groups is large enough.
 pub fn sample_size(definition: &Definition, smallest: Option<u64>) -> Check {
     let id = CheckId::SampleSize;
     let Some(smallest) = smallest.filter(|_| definition.variants.len() > 1) else {
@@ -178,7 +177,7 @@ pub fn sample_size(definition: &Definition, smallest: Option<u64>) -> Check {
         BASE_RATE * 100.0,
         (BASE_RATE + DIFFERENCE) * 100.0,
         POWER * 100.0,
-        // As it was asked for: 99.9, and not 99.90000000000001.
+        // As it was requested: 99.9, and not 99.90000000000001.
         (confidence * 1e6).round() / 1e4,
     );
     if smallest >= needed { Check::pass(id, message) } else { Check::warn(id, message) }
@@ -203,16 +202,16 @@ mod tests {
             .unwrap_or_else(|errors| panic!("{errors:?}"))
     }
 
-    /// Against R's `power.prop.test(p1 = .2, p2 = .25, power = .8)`, n = 1093.739, and at other levels.
+    /// Values of R's `power.prop.test(p1 = .2, p2 = .25, power = .8)`, n = 1093.739, and at other levels.
     #[test]
-    fn the_sample_needed_is_that_of_the_tables() {
+    fn the_required_sample_matches_tables() {
         assert_eq!(sample_needed(0.95), 1094);
         assert_eq!(sample_needed(0.99), 1628);
         assert_eq!(sample_needed(0.90), 862);
     }
 
     #[test]
-    fn the_smallest_part_is_held_against_the_sample_needed() {
+    fn the_smallest_group_is_compared_with_the_required_sample() {
         let status = |fields: Value, smallest| sample_size(&definition(&fields), smallest).status;
         assert_eq!(status(json!({}), Some(1094)), CheckStatus::Pass);
         assert_eq!(status(json!({}), Some(1093)), CheckStatus::Warn);
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_and_a_control_group_make_a_warning() {
+    fn limits_with_a_control_group_are_a_warning() {
         let control = json!([
             {"id": "a", "name": "a", "weight": 90},
             {"id": "c", "name": "c", "weight": 10, "isControlGroup": true},
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn every_send_type_needs_what_makes_it_send() {
+    fn every_send_type_requires_its_schedule_or_trigger() {
         let now = Timestamp::parse("2026-03-01T12:00:00Z").unwrap();
         let table = [
             (json!({}), CheckStatus::Pass),
@@ -308,9 +307,9 @@ mod tests {
         assert_eq!(check.message, "no provider is set for channel email");
     }
 
-    /// One arm may be an email and another a push: each needs somebody.
+    /// One variant may be an email and another a push: both channels need a provider.
     #[test]
-    fn every_channel_that_learning_chooses_from_needs_a_provider() {
+    fn every_channel_of_an_ai_campaign_needs_a_provider() {
         let variant = |id: &str, message: Value| json!({"id": id, "name": id, "weight": 50, "message": message});
         let email = variant("a", json!({"subject": "Hi", "html": "<p>Hi</p>"}));
         let push = variant("b", json!({"channel": "push", "body": "Hi"}));

@@ -1,4 +1,4 @@
-//! What each check of the content finds, and what it lets pass.
+//! Findings of each check of the content.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ fn campaign(channel: &str, variants: &Value) -> Definition {
     Edit::of(body.as_object().unwrap().clone()).alone("UTC").unwrap()
 }
 
-/// A campaign of one variant with this message.
-fn saying(channel: &str, message: &Value) -> Definition {
+/// A campaign with one variant with this message.
+fn campaign_with(channel: &str, message: &Value) -> Definition {
     let content = if channel == "in_app" { "customContent" } else { "message" };
     campaign(channel, &json!([{"id": "a", "name": "A", "weight": 100, content: message}]))
 }
@@ -31,7 +31,7 @@ fn weighed(weights: &[f64]) -> Definition {
 }
 
 #[test]
-fn a_variant_says_what_its_channel_needs() {
+fn a_variant_has_the_content_its_channel_requires() {
     use CheckStatus::{Fail, Pass, Warn};
     for (channel, message, status) in [
         ("email", json!({"subject": "s"}), Fail),
@@ -70,7 +70,7 @@ fn a_variant_says_what_its_channel_needs() {
         ("in_app", json!({"mode": "native", "title": "t"}), Pass),
         ("in_app", json!({"mode": "drag_drop", "designerData": {}}), Fail),
     ] {
-        let check = found(&saying(channel, &message), CheckId::ContentPresent);
+        let check = found(&campaign_with(channel, &message), CheckId::ContentPresent);
         assert_eq!(check.status, status, "{channel} {message}: {}", check.message);
     }
     let empty = campaign("in_app", &json!([]));
@@ -90,15 +90,15 @@ fn an_email_has_a_subject() {
         (json!({"html": "h", "subject": "s"}), CheckStatus::Pass),
         (json!({"templateId": "t"}), CheckStatus::Pass),
     ] {
-        let check = found(&saying("email", &message), CheckId::SubjectPresent);
+        let check = found(&campaign_with("email", &message), CheckId::SubjectPresent);
         assert_eq!(check.status, status, "{message}");
     }
-    let sms = found(&saying("sms", &json!({})), CheckId::SubjectPresent);
+    let sms = found(&campaign_with("sms", &json!({})), CheckId::SubjectPresent);
     assert_eq!(sms.status, CheckStatus::Pass);
 }
 
 #[test]
-fn templates_render_for_somebody_nothing_is_known_of() {
+fn templates_render_for_a_profile_without_data() {
     for (channel, message, status) in [
         ("email", json!({"html": "{{ user.name | upcase }}"}), CheckStatus::Pass),
         ("email", json!({"html": "{% for i in (1..99999) %}{% endfor %}"}), CheckStatus::Fail),
@@ -107,7 +107,7 @@ fn templates_render_for_somebody_nothing_is_known_of() {
         ("webhook", json!({"headers": {"X-A": "{{ 1 | divided_by: 0 }}"}}), CheckStatus::Fail),
         ("in_app", json!({"title": "{{ 1 | modulo: 0 }}"}), CheckStatus::Fail),
     ] {
-        let check = found(&saying(channel, &message), CheckId::LiquidValid);
+        let check = found(&campaign_with(channel, &message), CheckId::LiquidValid);
         assert_eq!(check.status, status, "{message}: {}", check.message);
     }
 }
@@ -132,11 +132,11 @@ fn links_lead_somewhere() {
         ("http://[x", CheckStatus::Fail),
     ] {
         let html = format!("<a href=\"{href}\">x</a>");
-        let check = found(&saying("email", &json!({"html": html})), CheckId::LinksValid);
+        let check = found(&campaign_with("email", &json!({"html": html})), CheckId::LinksValid);
         assert_eq!(check.status, status, "{href}: {}", check.message);
     }
     let many = "<a href=\"#\">x</a>".repeat(7);
-    let check = found(&saying("in_app", &json!({"html": many})), CheckId::LinksValid);
+    let check = found(&campaign_with("in_app", &json!({"html": many})), CheckId::LinksValid);
     assert!(check.message.ends_with("; and 2 more"), "{}", check.message);
 }
 
@@ -148,7 +148,8 @@ fn an_email_can_be_unsubscribed_from() {
         ("<a href='https://x.test'>Unsubscribe</a>", CheckStatus::Pass),
         ("<p>Hello</p>", CheckStatus::Warn),
     ] {
-        let check = found(&saying("email", &json!({"html": html})), CheckId::UnsubscribePresent);
+        let check =
+            found(&campaign_with("email", &json!({"html": html})), CheckId::UnsubscribePresent);
         assert_eq!(check.status, status, "{html}");
     }
 }
@@ -178,7 +179,7 @@ fn weights_add_up_to_a_hundred() {
 }
 
 #[test]
-fn large_campaigns_are_judged_in_time() {
+fn large_campaigns_are_checked_in_time() {
     let began = Instant::now();
     let html = "<p><a href='https://x.test/{{ a }}'>x</a></p>".repeat(1_000);
     let variants: Vec<Value> = (0..8)

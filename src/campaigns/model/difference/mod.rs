@@ -1,20 +1,20 @@
-//! What changed between two forms of a campaign, by JSON Pointer (RFC 6901). Variants are matched by
-//! their id, so that one put in another place is not two changed ones.
+//! Differences between two versions of a campaign, by JSON Pointer (RFC 6901). Variants are matched by id, so
+//! that a moved one does not count as changed.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// Changes named one by one; where there are more, whole fields are named.
+/// More changes than this are reported by whole fields.
 const CHANGES_MAX: usize = 1000;
-/// Characters of a JSON text above which a value is told by its size.
-const TOLD_CHARS_MAX: usize = 500;
+/// Characters of a JSON text above which a value is replaced by its size.
+const VALUE_CHARS_MAX: usize = 500;
 /// Changes of one entry of the history.
-const TOLD_MAX: usize = 50;
+const ENTRY_CHANGES_MAX: usize = 50;
 /// The list whose elements are matched by id.
 const VARIANTS: &str = "variants";
 
-/// What happened at a path.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -25,50 +25,52 @@ pub enum Op {
 
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Difference {
-    /// Where, as a JSON Pointer; a variant's index is that of the newer form, or of the older where it
-    /// is gone.
+    /// A JSON Pointer; a variant's index is that of the newer version, or of the older if it was removed.
     pub path: String,
     pub op: Op,
-    /// What was there, null for nothing.
+    /// The old value, null if there was none.
     pub before: Value,
-    /// What is there, null for nothing.
+    /// The new value, null if there is none.
     pub after: Value,
 }
 
-/// A change as the history tells it.
+/// A change in an entry of the history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
-    /// Where, as a JSON Pointer.
+    /// A JSON Pointer.
     pub path: String,
-    /// What was there, null for nothing; of something long, how long it was.
+    /// The old value, null if there was none; its size if it is long.
     pub before: Value,
-    /// What is there, likewise.
+    /// The new value, likewise.
     pub after: Value,
 }
 
 impl Change {
-    /// A change of one field.
     pub fn of(path: &str, before: impl Into<Value>, after: impl Into<Value>) -> Self {
-        Self { path: path.to_owned(), before: told(before.into()), after: told(after.into()) }
+        Self {
+            path: path.to_owned(),
+            before: shortened(before.into()),
+            after: shortened(after.into()),
+        }
     }
 }
 
-/// Every difference between two forms, by the names of their fields.
+/// Every difference between two versions.
 pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     let empty = Map::new();
     let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
-    let mut found = Found::default();
+    let mut found = Differences::default();
     for name in changed_fields(before, after) {
         let path = format!("/{}", escaped(&name));
         let (old, new) = (old.get(&name).and_then(set), new.get(&name).and_then(set));
         let mark = found.0.len();
-        let is_told = match (name.as_str(), old, new) {
+        let is_listed = match (name.as_str(), old, new) {
             (VARIANTS, Some(Value::Array(old)), Some(Value::Array(new))) => {
                 found.variants(&path, old, new)
             }
             _ => found.compare(&path, old, new),
         };
-        if !is_told {
+        if !is_listed {
             found.0.truncate(mark);
             found.0.extend(difference(path, old, new));
         }
@@ -76,7 +78,7 @@ pub fn differences(before: &Value, after: &Value) -> Vec<Difference> {
     found.0
 }
 
-/// The fields of the top that differ, by name; null is absence.
+/// The top-level fields that differ; null counts as absent.
 pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     let empty = Map::new();
     let (old, new) = (before.as_object().unwrap_or(&empty), after.as_object().unwrap_or(&empty));
@@ -85,16 +87,19 @@ pub fn changed_fields(before: &Value, after: &Value) -> Vec<String> {
     new.keys().chain(gone).filter(differs).cloned().collect()
 }
 
-/// Differences as the history keeps them: few, and none of them long.
+/// Shortens differences for the history: few changes with short values.
 pub fn for_history(differences: Vec<Difference>) -> Vec<Change> {
-    let tell =
-        |it: Difference| Change { path: it.path, before: told(it.before), after: told(it.after) };
-    differences.into_iter().take(TOLD_MAX).map(tell).collect()
+    let change = |it: Difference| Change {
+        path: it.path,
+        before: shortened(it.before),
+        after: shortened(it.after),
+    };
+    differences.into_iter().take(ENTRY_CHANGES_MAX).map(change).collect()
 }
 
-fn told(value: Value) -> Value {
+fn shortened(value: Value) -> Value {
     let chars = value.to_string().chars().count();
-    if chars <= TOLD_CHARS_MAX { value } else { format!("({chars} characters of JSON)").into() }
+    if chars <= VALUE_CHARS_MAX { value } else { format!("({chars} characters of JSON)").into() }
 }
 
 fn set(value: &Value) -> Option<&Value> {
@@ -112,16 +117,16 @@ fn difference(path: String, old: Option<&Value>, new: Option<&Value>) -> Option<
     Some(Difference { path, op, before: value(old), after: value(new) })
 }
 
-/// A step of a pointer (RFC 6901, section 3).
+/// Escapes a step of a pointer (RFC 6901, section 3).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
 #[derive(Default)]
-struct Found(Vec<Difference>);
+struct Differences(Vec<Difference>);
 
-impl Found {
-    /// Finds the differences at a path and below; false once there are too many to name.
+impl Differences {
+    /// Compares a path and everything below; false once there are too many differences.
     fn compare(&mut self, path: &str, old: Option<&Value>, new: Option<&Value>) -> bool {
         match (old, new) {
             _ if old == new => true,

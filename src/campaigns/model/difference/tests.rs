@@ -1,11 +1,11 @@
-//! What differs between two forms, and how it is told.
+//! Differences between versions, and their form in the history.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-fn told_of(before: &Value, after: &Value) -> Vec<(String, Op, Value, Value)> {
+fn differences_of(before: &Value, after: &Value) -> Vec<(String, Op, Value, Value)> {
     let found = differences(before, after).into_iter();
     found.map(|it| (it.path, it.op, it.before, it.after)).collect()
 }
@@ -21,7 +21,7 @@ fn a_difference_is_named_by_its_pointer() {
         "targeting": {"a/b": {"c~d": 2}},
     });
     assert_eq!(
-        told_of(&before, &after),
+        differences_of(&before, &after),
         [
             ("/description".to_owned(), Op::Remove, json!("d"), Value::Null),
             ("/name".to_owned(), Op::Replace, json!("a"), json!("b")),
@@ -41,15 +41,15 @@ fn a_difference_is_named_by_its_pointer() {
 }
 
 #[test]
-fn variants_are_matched_by_their_id_wherever_they_stand() {
+fn variants_are_matched_by_id_in_any_order() {
     let variant = |id: &str, subject: &str| json!({"id": id, "message": {"subject": subject}});
     let before = json!({"variants": [variant("a", "1"), variant("b", "2"), variant("c", "3")]});
     let turned = json!({"variants": [variant("c", "3"), variant("a", "1"), variant("b", "2")]});
-    assert_eq!(told_of(&before, &turned), []);
+    assert_eq!(differences_of(&before, &turned), []);
 
     let after = json!({"variants": [variant("c", "4"), variant("d", "5"), variant("a", "1")]});
     assert_eq!(
-        told_of(&before, &after),
+        differences_of(&before, &after),
         [
             ("/variants/0/message/subject".to_owned(), Op::Replace, json!("3"), json!("4")),
             ("/variants/1".to_owned(), Op::Add, Value::Null, variant("d", "5")),
@@ -59,7 +59,7 @@ fn variants_are_matched_by_their_id_wherever_they_stand() {
 }
 
 #[test]
-fn more_differences_than_can_be_named_are_told_by_the_field() {
+fn too_many_differences_are_reported_by_field() {
     let numbers = |from: usize, count: usize| (from..from + count).collect::<Vec<_>>();
     let before = json!({"name": "a", "targeting": numbers(0, CHANGES_MAX)});
     let after = json!({"name": "b", "targeting": numbers(1, CHANGES_MAX)});
@@ -70,16 +70,16 @@ fn more_differences_than_can_be_named_are_told_by_the_field() {
 }
 
 #[test]
-fn the_history_keeps_nothing_long() {
-    let long = "x".repeat(TOLD_CHARS_MAX);
+fn long_values_are_shortened_in_the_history() {
+    let long = "x".repeat(VALUE_CHARS_MAX);
     let change = Change::of("/name", "a", long);
     assert_eq!(change.before, json!("a"));
     assert_eq!(change.after, json!("(502 characters of JSON)"));
-    let exact = "x".repeat(TOLD_CHARS_MAX - 2);
+    let exact = "x".repeat(VALUE_CHARS_MAX - 2);
     assert_eq!(Change::of("/name", "a", exact.clone()).after, json!(exact));
-    let numbers: Vec<usize> = (0..=TOLD_MAX).collect();
+    let numbers: Vec<usize> = (0..=ENTRY_CHANGES_MAX).collect();
     let found = differences(&json!({"tags": []}), &json!({"tags": numbers}));
-    assert_eq!(for_history(found).len(), TOLD_MAX);
+    assert_eq!(for_history(found).len(), ENTRY_CHANGES_MAX);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -94,7 +94,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Every difference is where it says, and where none is told there is none.
+    /// Every reported difference is real, and without one the versions are equal.
     #[test]
     fn differences_are_true_and_complete(old in any_json(), new in any_json()) {
         let (before, after) = (json!({"targeting": old}), json!({"targeting": new}));

@@ -1,20 +1,20 @@
-//! Whether a style sheet is of a shape that can be taken apart without effort. What it says is the
-//! renderer's: rules it does not know are skipped there, and `@import` is dropped.
+//! Limits on the shape of a style sheet, so that parsing is cheap. Its content is up to the renderer, which
+//! skips unknown rules and drops `@import`.
 
 use cssparser::{ParseError, Parser, Token};
 
 use super::super::words::Read;
 
-/// Blocks inside blocks, brackets and functions too.
+/// Nested blocks, brackets and functions.
 const NESTING_MAX: usize = 16;
 
-/// Judges a style sheet in one pass over its tokens.
+/// Checks a style sheet in one pass over its tokens.
 pub(super) fn is_bounded(css: &str) -> Read<()> {
     walk(&mut Parser::new(css), NESTING_MAX)
         .map_err(|_| format!("must not be nested deeper than {NESTING_MAX} blocks"))
 }
 
-/// Goes into every block, down to this depth.
+/// Visits every block down to this depth.
 fn walk(parser: &mut Parser<'_>, depth: usize) -> Result<(), ParseError<()>> {
     while let Ok(token) = parser.next() {
         let opens = matches!(
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_judged_at_once() {
+    fn oversized_sheets_are_checked_in_linear_time() {
         let began = Instant::now();
         for piece in
             ["{", "(", "a{", "url(", "/*", "\"", "\\", "@import ", "}", "a{}", ":is(", "<!--"]
@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_judged(css in "[\\PC{}()\\[\\]\"'@/*\\\\;:]{0,120}") {
+        fn any_text_is_checked_without_a_panic(css in "[\\PC{}()\\[\\]\"'@/*\\\\;:]{0,120}") {
             let _ = is_bounded(&css);
         }
     }

@@ -1,7 +1,7 @@
-//! What a variant shows inside an app.
+//! The content of an in-app variant.
 //!
-//! Fields of another mode than the one chosen are judged and kept too: who tries a mode in an editor must
-//! not lose the work in another. Only those of the mode are shown.
+//! Fields of other modes are validated and stored too, so that switching the mode in an editor loses nothing.
+//! Only those of the selected mode are displayed.
 
 mod button;
 mod css;
@@ -25,33 +25,32 @@ pub use self::{
 pub const TITLE_CHARS_MAX: usize = 1_000;
 pub const BODY_CHARS_MAX: usize = 10_000;
 pub const IMAGE_URL_CHARS_MAX: usize = 2_048;
-/// Buttons of one message.
 pub const BUTTONS_MAX: usize = 3;
 pub const CSS_BYTES_MAX: usize = 128 << 10;
-/// Bytes of `designerData`, written compactly.
+/// Bytes of `designerData` in compact form.
 pub const DESIGNER_BYTES_MAX: usize = 1 << 20;
 
-/// How it is made.
+/// How the content is authored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Of the app's own parts.
+    /// From the app's own components.
     Native,
-    /// Of the author's markup.
+    /// From the author's HTML.
     #[default]
     Html,
-    /// Of markup that a visual editor made.
+    /// From HTML of a visual editor.
     DragDrop,
 }
 
 const MODES: &[(&str, Mode)] =
     &[("native", Mode::Native), ("html", Mode::Html), ("drag_drop", Mode::DragDrop)];
 
-/// What a variant shows inside an app.
+/// The content of an in-app variant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InAppContent {
-    /// How it is made; of HTML unless said otherwise.
+    /// How the content is authored; `html` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
     /// `native`: the headline. Liquid.
@@ -62,7 +61,7 @@ pub struct InAppContent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 10000)]
     pub body: Option<String>,
-    /// `native`: a picture's http or https address.
+    /// `native`: the http or https address of a picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048)]
     pub image_url: Option<String>,
@@ -70,16 +69,16 @@ pub struct InAppContent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 3)]
     pub buttons: Option<Vec<Button>>,
-    /// `native`: whether it can be closed by a button in its corner.
+    /// `native`: whether there is a close button.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub close_button: Option<bool>,
-    /// `native`: whether a touch beside it closes it.
+    /// `native`: whether a tap outside closes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backdrop_dismissible: Option<bool>,
-    /// `native`: how it looks.
+    /// `native`: its appearance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub style: Option<Style>,
-    /// `html` and `drag_drop`: the markup. Liquid.
+    /// `html` and `drag_drop`: the HTML. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     /// `html` and `drag_drop`: the style sheet.
@@ -110,7 +109,6 @@ impl FromFields for InAppContent {
 }
 
 impl InAppContent {
-    /// How it is made.
     pub fn mode(&self) -> Mode {
         self.mode.unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! How a native message looks; what is absent is the app's.
+//! The appearance of a native message; the app decides what is absent.
 
 use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,17 @@ use super::{
     css,
 };
 
-/// Characters of a colour; what is none falls back when it is drawn.
+/// Characters of a colour; the renderer ignores an invalid one.
 const COLOUR_CHARS_MAX: usize = 100;
 const CORNER_RADIUS_MAX: f64 = 48.0;
-/// Points of `fontSize` at least.
+/// Smallest `fontSize` in points.
 const FONT_SIZE_MIN: f64 = 10.0;
-/// Points of `fontSize` at most.
+/// Largest `fontSize` in points.
 const FONT_SIZE_MAX: f64 = 32.0;
 const FONT_FAMILY_CHARS_MAX: usize = 255;
 const CUSTOM_CSS_CHARS_MAX: usize = 20_000;
 
-/// How heavy the headline is.
+/// The weight of the headline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TitleWeight {
@@ -39,7 +39,7 @@ const TITLE_WEIGHTS: &[(&str, TitleWeight)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TextAlign {
-    /// As the message's language is read.
+    /// By the language of the message.
     #[default]
     Auto,
     Start,
@@ -54,7 +54,7 @@ const TEXT_ALIGNS: &[(&str, TextAlign)] = &[
     ("end", TextAlign::End),
 ];
 
-/// How a native message looks.
+/// The appearance of a native message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Style {
@@ -67,14 +67,14 @@ pub struct Style {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_color: Option<String>,
-    /// The first button's text; black or white by contrast when absent.
+    /// The text of the first button; black or white by contrast if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub primary_button_text_color: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
     #[schema(minimum = 0, maximum = 48)]
     pub corner_radius: Option<f64>,
-    /// 10 to 32: the body; the headline follows it.
+    /// 10 to 32, for the body; the headline scales with it.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "plain_number_if")]
     #[schema(minimum = 10, maximum = 32)]
     pub font_size: Option<f64>,
@@ -82,11 +82,11 @@ pub struct Style {
     pub title_weight: Option<TitleWeight>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_align: Option<TextAlign>,
-    /// Fonts by name, best first.
+    /// Font names in order of preference.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub font_family: Option<String>,
-    /// A style sheet, on the web only; its selectors are kept to the message.
+    /// A style sheet, on the web only; its selectors are limited to the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 20000)]
     pub custom_css: Option<String>,

@@ -1,4 +1,4 @@
-//! Every field of what is shown inside an app, at its bounds.
+//! Every field of in-app content at its limits.
 
 use kernel::fields::read_object;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn whole() -> Value {
 }
 
 #[test]
-fn content_is_returned_as_it_was_sent_and_read_back() {
+fn content_round_trips() {
     for sent in [whole(), json!({}), json!({"style": {}, "buttons": []})] {
         let read = read(&sent).unwrap();
         let shown = serde_json::to_value(&read).unwrap();
@@ -121,7 +121,7 @@ fn words_are_known() {
 }
 
 #[test]
-fn buttons_are_at_most_three_and_each_leads_where_it_says() {
+fn buttons_are_limited_and_their_targets_checked() {
     let button = |id: &str| json!({"id": id, "text": "t", "action": "dismiss"});
     let some = |count: usize| -> Value { (0..count).map(|n| button(&n.to_string())).collect() };
     assert!(read(&json!({"buttons": some(3)})).is_ok());
@@ -176,7 +176,7 @@ fn buttons_are_at_most_three_and_each_leads_where_it_says() {
 }
 
 #[test]
-fn liquid_is_judged_where_it_works() {
+fn liquid_is_checked_in_template_fields() {
     for field in ["title", "body", "html"] {
         assert_eq!(
             complaint(&json!({field: "a\nb {% nope %}"})),
@@ -186,7 +186,7 @@ fn liquid_is_judged_where_it_works() {
 }
 
 #[test]
-fn sheets_and_markup_that_would_burst_a_parser_are_refused() {
+fn oversized_sheets_and_markup_are_refused() {
     let nested = |depth: usize| format!("{}{}", "a{".repeat(depth), "}".repeat(depth));
     assert!(read(&json!({"style": {"customCss": nested(16)}, "css": nested(16)})).is_ok());
     for sent in [json!({"style": {"customCss": nested(17)}}), json!({"css": nested(10_000)})] {
@@ -198,7 +198,7 @@ fn sheets_and_markup_that_would_burst_a_parser_are_refused() {
 
 proptest! {
     #[test]
-    fn any_values_are_read_or_refused(
+    fn any_values_are_parsed_or_refused(
         texts in prop::collection::vec("[\\PC\0\n{}%|<>@/*]{0,24}", 14),
         number in any::<f64>(),
     ) {
@@ -214,7 +214,7 @@ proptest! {
         sent["buttons"][0]["url"] = json!(texts.next());
         sent["buttons"][1]["id"] = json!(texts.next());
         let _ = read(&sent);
-        // One at a time, so that the rest does not hide what passes.
+        // One at a time, so that a refused field does not hide an accepted one.
         for field in ["title", "body", "imageUrl", "html", "css"] {
             let one = json!({field: sent[field]});
             if let Ok(content) = read(&one) {

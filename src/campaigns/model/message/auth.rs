@@ -1,7 +1,7 @@
-//! How a webhook's request says who sends it.
+//! The credentials of a webhook's request.
 //!
-//! Its secrets are sealed where they are kept and never returned: answers hide them, and what hides them,
-//! sent back, means the secret that is kept.
+//! Secrets are sealed where they are stored and never returned: answers show a placeholder, and a placeholder
+//! that is sent stands for the stored secret.
 
 use kernel::fields::{Field, Fields, Presence};
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,12 @@ use super::{
 
 const USERNAME_CHARS_MAX: usize = 255;
 
-/// The credentials of a request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum Auth {
     #[default]
     None,
-    /// A name and a password: RFC 7617.
+    /// A user name and a password: RFC 7617.
     Basic {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(max_length = 255)]
@@ -34,7 +33,7 @@ pub enum Auth {
         #[serde(skip_serializing_if = "Option::is_none")]
         token: Option<Secret>,
     },
-    /// A header of the receiver's own.
+    /// A custom header of the receiver.
     Header {
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
@@ -44,30 +43,30 @@ pub enum Auth {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum AuthKind {
     None,
     Basic,
     Bearer,
     Header,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("none", Kind::None),
-    ("basic", Kind::Basic),
-    ("bearer", Kind::Bearer),
-    ("header", Kind::Header),
+const KINDS: &[(&str, AuthKind)] = &[
+    ("none", AuthKind::None),
+    ("basic", AuthKind::Basic),
+    ("bearer", AuthKind::Bearer),
+    ("header", AuthKind::Header),
 ];
 
 impl kernel::fields::FromFields for Auth {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         match body.required("type").one_of(KINDS) {
-            Kind::None => Self::None,
-            Kind::Basic => Self::Basic {
+            AuthKind::None => Self::None,
+            AuthKind::Basic => Self::Basic {
                 username: body.optional("username").parsed(String::new(), username),
                 password: secret_in(body.optional("password")),
             },
-            Kind::Bearer => Self::Bearer { token: secret_in(body.optional("token")) },
-            Kind::Header => Self::Header {
+            AuthKind::Bearer => Self::Bearer { token: secret_in(body.optional("token")) },
+            AuthKind::Header => Self::Header {
                 name: body
                     .optional("name")
                     .parsed(String::new(), |name| header::name(name).map(|()| name.to_owned())),
@@ -81,7 +80,7 @@ impl Auth {
     /// The fields that hold secrets.
     pub const SECRETS: &'static [&'static str] = &["password", "token", "value"];
 
-    /// The secret in it, and the name of its field.
+    /// The secret and the name of its field.
     pub fn secret_mut(&mut self) -> Option<(&'static str, &mut Secret)> {
         match self {
             Self::None => None,
@@ -91,7 +90,7 @@ impl Auth {
         }
     }
 
-    /// The secret in it, and the name of its field.
+    /// The secret and the name of its field.
     pub fn secret(&self) -> Option<(&'static str, &Secret)> {
         match self {
             Self::None => None,
@@ -101,7 +100,7 @@ impl Auth {
         }
     }
 
-    /// What it lacks to be used.
+    /// The missing field, if any.
     pub fn lacks(&self) -> Option<&'static str> {
         match self {
             Self::Basic { username: None, .. } => Some("auth.username"),

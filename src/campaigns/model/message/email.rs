@@ -7,14 +7,14 @@ use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
 
-/// Characters of `subject`: RFC 5322 2.1.1 ends a line at 998.
+/// Characters of `subject`: RFC 5322 2.1.1 limits a line to 998.
 const SUBJECT_CHARS_MAX: usize = 998;
 const PREHEADER_CHARS_MAX: usize = 500;
 const FROM_CHARS_MAX: usize = 600;
 const FROM_NAME_CHARS_MAX: usize = 255;
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 
-/// Fields by which an email is known where nothing else says the channel.
+/// Fields that identify an email if no channel is named.
 pub(super) const FIELDS: &[&str] = &["subject", "html", "preheader", "fromName"];
 
 /// An email. Every text is Liquid.
@@ -25,7 +25,7 @@ pub struct EmailMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 998, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub subject: Option<String>,
-    /// What an inbox shows beside the subject.
+    /// The preview text that inboxes show beside the subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 500)]
     pub preheader: Option<String>,
@@ -33,14 +33,14 @@ pub struct EmailMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 600, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub from: Option<String>,
-    /// The sender's name, before that in `from`.
+    /// The sender's name; has precedence over that in `from`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub from_name: Option<String>,
-    /// The HTML part; before a template where both are given.
+    /// The HTML part; has precedence over a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// A template kept by the provider.
+    /// A template stored at the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
@@ -49,7 +49,6 @@ pub struct EmailMessage {
 }
 
 impl EmailMessage {
-    /// The names of its fields.
     pub(super) const FIELDS: &'static [&'static str] =
         &["subject", "preheader", "from", "fromName", "html", "templateId", "text"];
 
@@ -66,12 +65,12 @@ impl EmailMessage {
     }
 }
 
-/// A sender. What Liquid makes of it is judged when it has been made.
+/// A sender. A templated one is checked after rendering.
 fn sender(text: &str) -> Read<String> {
     words::at_most(text, FROM_CHARS_MAX)?;
     words::is_one_line(text)?;
     words::is_liquid(text)?;
-    // A draft's empty field.
+    // An empty field of a draft.
     if text.is_empty() || template::has_markup(text) || address_of(text).is_some() {
         return Ok(text.to_owned());
     }
@@ -86,7 +85,7 @@ pub fn address_of(sender: &str) -> Option<EmailAddress> {
     is_phrase(name.trim()).then(|| address.parse().ok())?
 }
 
-/// Whether a name needs no more quotes than it has.
+/// Whether a name needs no further quotes.
 fn is_phrase(name: &str) -> bool {
     let quoted = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     match quoted {
@@ -138,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_sender_that_passes_stays_on_its_line(text in "\\PC{0,8}[\r\n\0\t]?\\PC{0,8}<?a@b\\.test>?") {
+        fn an_accepted_sender_has_no_line_break(text in "\\PC{0,8}[\r\n\0\t]?\\PC{0,8}<?a@b\\.test>?") {
             if sender(&text).is_ok() {
                 prop_assert!(!text.contains(['\r', '\n', '\0']));
             }

@@ -1,5 +1,5 @@
-//! Headers that an author may add to a request: whose names are headers', whose values are one line, and
-//! that are not the transport's or ours.
+//! Custom headers of a request: valid names, single-line values, and none that the transport or Millrace
+//! sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,11 @@ use super::{
     secret,
 };
 
-/// Headers of one request.
 const HEADERS_MAX: usize = 50;
-/// Characters of a name.
 const NAME_CHARS_MAX: usize = 100;
-/// Characters of a value.
 const VALUE_CHARS_MAX: usize = 4_096;
 
-/// Headers of one hop (RFC 9110 7.6.1) and of the message's frame, which belong to the transport.
+/// Hop-by-hop headers (RFC 9110 7.6.1) and framing headers, which belong to the transport.
 const OF_THE_TRANSPORT: &[&str] = &[
     "host",
     "content-length",
@@ -34,7 +31,7 @@ const OF_THE_TRANSPORT: &[&str] = &[
     "http2-settings",
     "expect",
 ];
-/// Headers that sign the request, so that its receiver knows us by them.
+/// Headers that sign the request.
 const OURS: &[&str] = &["webhook-id", "webhook-timestamp", "webhook-signature"];
 
 /// Parts of names of headers that carry credentials.
@@ -51,10 +48,10 @@ const CREDENTIAL_PARTS: &[&str] = &[
 ];
 /// Whole words of such names: `X-Auth`, `X-Api-Key`.
 const CREDENTIAL_WORDS: &[&str] = &["auth", "key", "jwt", "session"];
-/// Headers that only look as if they carried credentials.
+/// Headers that match but carry no credentials.
 const NO_CREDENTIALS: &[&str] = &["idempotency-key", "x-idempotency-key"];
 
-/// Whether the value of a header of this name is a credential: it is kept sealed and never answered.
+/// Whether the value of this header is a credential: it is stored sealed and never returned.
 pub fn carries_credentials(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     if NO_CREDENTIALS.contains(&lower.as_str()) {
@@ -64,7 +61,7 @@ pub fn carries_credentials(name: &str) -> bool {
         || lower.split(['-', '_', '.']).any(|word| CREDENTIAL_WORDS.contains(&word))
 }
 
-/// Judges a header's name.
+/// Checks a header's name.
 pub(super) fn name(name: &str) -> Read<()> {
     words::at_most(name, NAME_CHARS_MAX)?;
     if http::HeaderName::from_bytes(name.as_bytes()).is_err() {
@@ -80,7 +77,7 @@ pub(super) fn name(name: &str) -> Read<()> {
     Ok(())
 }
 
-/// Judges a header's value, which is Liquid.
+/// Checks a header's value, which is Liquid.
 pub(super) fn value(value: &str) -> Read<()> {
     words::at_most(value, VALUE_CHARS_MAX)?;
     words::is_one_line(value)?;
@@ -96,7 +93,7 @@ pub(super) fn read(body: &mut Fields<'_>) -> Option<BTreeMap<String, String>> {
     }
     let (mut headers, mut seen) = (BTreeMap::new(), BTreeSet::new());
     for (header, content) in sent {
-        let judged = name(&header).and_then(|()| {
+        let checked = name(&header).and_then(|()| {
             let Some(text) = content.as_str() else { return Err("must be a string".to_owned()) };
             if !(carries_credentials(&header) && secret::is_sealed_text(text)?) {
                 value(text)?;
@@ -106,7 +103,7 @@ pub(super) fn read(body: &mut Fields<'_>) -> Option<BTreeMap<String, String>> {
             }
             Ok(text.to_owned())
         });
-        match judged {
+        match checked {
             Ok(text) => drop(headers.insert(header, text)),
             Err(problem) => body.refuse(&format!("headers.{}", shown(&header)), problem),
         }
@@ -114,7 +111,7 @@ pub(super) fn read(body: &mut Fields<'_>) -> Option<BTreeMap<String, String>> {
     Some(headers)
 }
 
-/// A name as a complaint shows it: what is no name may be long, and more than a line.
+/// A name in an error message, without line breaks and shortened.
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect()
 }
@@ -124,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_that_carry_credentials_are_known_by_their_names() {
+    fn headers_with_credentials_are_recognised_by_name() {
         for name in [
             "Authorization",
             "Proxy-Authorization",

@@ -1,10 +1,10 @@
-//! What a variant says, in the shape of its channel.
+//! The content of a variant, by channel.
 //!
-//! A variant of an `ai_optimized` campaign chooses its channel by `message.channel`, because the campaign
-//! does not: one arm may be an email and another a push. Without it, a message with an email's fields is
-//! an email.
+//! A variant of an `ai_optimized` campaign selects its channel by `message.channel`, since the campaign has
+//! none: one variant may be an email and another a push. Without it, a message with an email's fields is an
+//! email.
 //!
-//! Messages do not name their channel where the campaign does, so kept ones are read knowing it
+//! Stored messages do not name their channel if the campaign does, so it must be known for reading them
 //! ([`keep_shape`]).
 
 mod auth;
@@ -52,13 +52,13 @@ pub use self::{
 /// A message of one channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
-    /// The channel, where the message itself has to name it: in variants of `ai_optimized`.
+    /// The channel, in variants of `ai_optimized`, where the message has to name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<MessageChannel>,
     #[serde(flatten)]
     pub content: Content,
-    /// In variants of `ai_optimized`, fields that its channel does not have: they are returned as they were
-    /// sent and do nothing else.
+    /// Fields unknown to the channel, in variants of `ai_optimized`: they are stored and returned, without
+    /// effect.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -98,7 +98,7 @@ impl ToSchema for Message {
     }
 }
 
-/// What a message says, in the shape of its channel.
+/// The content of a message, by channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
@@ -112,7 +112,7 @@ pub enum Content {
 
 impl PartialSchema for Content {
     fn schema() -> RefOr<Schema> {
-        // Several may fit: the channels have fields in common, and all of them may be absent.
+        // Several may match: the channels have common fields, and all of them are optional.
         let any_of = AnyOf::builder()
             .item(Ref::from_schema_name(EmailMessage::name()))
             .item(Ref::from_schema_name(SmsMessage::name()))
@@ -144,7 +144,7 @@ impl ToSchema for Content {
     }
 }
 
-/// A channel that messages are sent on.
+/// A channel of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum MessageChannel {
@@ -156,14 +156,13 @@ pub enum MessageChannel {
     Webhook,
 }
 
-/// The field by which a message names its channel.
+/// The field with the channel of a message.
 const CHANNEL: &str = "channel";
-/// What [`keep_shape`] writes; no field of the API begins so.
+/// The field that [`keep_shape`] adds; no field of the API begins like this.
 const SHAPE: &str = "@channel";
-/// Bytes of a message's fields that its channel does not have, written compactly.
+/// Bytes of a message's unknown fields in compact form.
 const OTHER_BYTES_MAX: usize = 16 << 10;
 
-/// The channels by name.
 const CHANNELS: &[(&str, MessageChannel)] = &[
     ("email", MessageChannel::Email),
     ("sms", MessageChannel::Sms),
@@ -174,7 +173,7 @@ const CHANNELS: &[(&str, MessageChannel)] = &[
 ];
 
 impl MessageChannel {
-    /// The channel of a campaign's messages; none where each message chooses, or there are none.
+    /// The channel of a campaign's messages; none if each message selects it, or if there are none.
     pub fn of(channel: CampaignChannel) -> Option<Self> {
         match channel {
             CampaignChannel::Email => Some(Self::Email),
@@ -199,8 +198,7 @@ impl MessageChannel {
         }
     }
 
-    /// The channel whose consent a recipient must have given, and that somebody has to carry; none for
-    /// webhooks.
+    /// The channel whose consent and provider are required; none for webhooks.
     pub const fn delivers(self) -> Option<Channel> {
         match self {
             Self::Email => Some(Channel::Email),
@@ -248,7 +246,7 @@ impl Message {
     }
 }
 
-/// Reads the fields that no message of this channel has.
+/// Reads the fields that are unknown to the channel.
 fn other_fields(body: &mut Fields<'_>, channel: MessageChannel) -> Map<String, Value> {
     let other = body.others(|name| name == CHANNEL || channel.fields().contains(&name));
     for name in other.keys().filter(|name| name.starts_with('@')) {
@@ -261,7 +259,7 @@ fn other_fields(body: &mut Fields<'_>, channel: MessageChannel) -> Map<String, V
 }
 
 impl<'de> Deserialize<'de> for Message {
-    /// Reads a kept message, without judging it again. Its shape has to be known: see [`keep_shape`].
+    /// Reads a stored message without validation. Its shape must be known: see [`keep_shape`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut message = Map::deserialize(deserializer)?;
         let mut named = |key: &str| message.remove(key).map(serde_json::from_value).transpose();
@@ -278,8 +276,7 @@ impl<'de> Deserialize<'de> for Message {
     }
 }
 
-/// Writes into a kept message what shape it has, where its campaign is of this channel, so that it can be
-/// read back.
+/// Adds the shape to a stored message of a campaign on this channel, so that it can be read back.
 pub(super) fn keep_shape(message: &mut Map<String, Value>, channel: CampaignChannel) {
     let named = message.get(CHANNEL).cloned();
     let shape = MessageChannel::of(channel).map(|shape| serde_json::json!(shape)).or(named);
@@ -310,7 +307,6 @@ impl Content {
         })
     }
 
-    /// The channel it is sent on.
     pub fn channel(&self) -> MessageChannel {
         match self {
             Self::Email(_) => MessageChannel::Email,

@@ -9,9 +9,8 @@ use super::super::words;
 
 const TITLE_CHARS_MAX: usize = 1_000;
 const BODY_CHARS_MAX: usize = 4_000;
-/// Characters of `icon` and `image`.
 const ADDRESS_CHARS_MAX: usize = 2_048;
-/// Bytes of `data`, written compactly: APNs and FCM carry 4 KiB.
+/// Bytes of `data` in compact form: APNs and FCM allow 4 KiB.
 const DATA_BYTES_MAX: usize = 4 << 10;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -20,25 +19,24 @@ pub struct PushMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 1000)]
     pub title: Option<String>,
-    /// What it says: Liquid.
+    /// The text: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4000)]
     pub body: Option<String>,
-    /// Its icon: an address, or the name of one in the app; Liquid.
+    /// The icon: an address, or a resource name in the app; Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub icon: Option<String>,
-    /// A picture in it: an http or https address; Liquid.
+    /// A picture: an http or https address; Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub image: Option<String>,
-    /// What the app gets with it; every string is Liquid.
+    /// Data for the app; every string is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Map<String, Value>>,
 }
 
 impl PushMessage {
-    /// The names of its fields.
     pub(super) const FIELDS: &'static [&'static str] = &["title", "body", "icon", "image", "data"];
 
     pub(super) fn read(body: &mut Fields<'_>) -> Self {

@@ -1,4 +1,4 @@
-//! A text that nobody is shown: sealed where it is kept, hidden where it is answered.
+//! A secret text: sealed where it is stored, replaced by a placeholder in answers.
 
 use std::fmt;
 
@@ -8,26 +8,25 @@ use utoipa::ToSchema;
 
 use super::super::words::{self, Read};
 
-/// Characters of a secret as it is sent.
+/// Characters of a secret in a request.
 const SECRET_CHARS_MAX: usize = 4_096;
-/// Characters of a secret as it is kept: four bytes a character in base64, and what seals them.
+/// Characters of a stored secret: base64 of four bytes a character, and the seal.
 const SEALED_CHARS_MAX: usize = SECRET_CHARS_MAX * 4 * 4 / 3 + 64;
 
-/// A secret: as its author sent it, or sealed.
+/// A secret, in plain text or sealed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// What stands for a secret in answers. Sent back it means the secret that is kept.
+    /// The placeholder in answers. In a request it stands for the stored secret.
     pub const HIDDEN: &'static str = "********";
 
-    /// The secret as it was sent or as it is kept.
+    /// The secret as it was sent or stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The text, to be replaced.
     pub fn text_mut(&mut self) -> &mut String {
         &mut self.0
     }
@@ -39,7 +38,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Reads a secret: one line, for it goes into a header.
+/// Reads a secret: one line, since it goes into a header.
 pub(super) fn read(text: &str) -> Read<Secret> {
     if !is_sealed_text(text)? {
         words::at_most(text, SECRET_CHARS_MAX)?;

@@ -1,4 +1,4 @@
-//! Every field of every channel: what passes, what is refused and in which words.
+//! Every field of every channel, with the texts of refusals.
 
 use kernel::fields::read_object_by;
 use proptest::prelude::*;
@@ -12,13 +12,13 @@ fn read(channel: CampaignChannel, message: &Value) -> Result<Message, Vec<String
         .map_err(|complaints| complaints.iter().map(ToString::to_string).collect())
 }
 
-/// A message that passes.
-fn judged(channel: CampaignChannel, message: &Value) -> Message {
+/// A valid message.
+fn accepted(channel: CampaignChannel, message: &Value) -> Message {
     read(channel, message).unwrap()
 }
 
-/// The one complaint about a message.
-fn complaint(channel: CampaignChannel, message: &Value) -> String {
+/// The only error of a message.
+fn refusal(channel: CampaignChannel, message: &Value) -> String {
     match read(channel, message) {
         Err(complaints) if complaints.len() == 1 => complaints.concat(),
         other => panic!("{message}: {other:?}"),
@@ -58,7 +58,7 @@ fn whole() -> Vec<(CampaignChannel, Value)> {
 }
 
 #[test]
-fn a_message_is_returned_as_it_was_sent_and_read_back() {
+fn messages_round_trip() {
     for (channel, sent) in whole() {
         let read = read(channel, &sent).unwrap();
         let shown = serde_json::to_value(&read).unwrap();
@@ -101,22 +101,22 @@ fn every_text_is_bounded_at_its_limit() {
         (Whatsapp, "replyText", 4_096),
     ] {
         assert!(read(channel, &json!({field: "ä".repeat(max)})).is_ok(), "{field}");
-        let over = complaint(channel, &json!({field: "ä".repeat(max + 1)}));
+        let over = refusal(channel, &json!({field: "ä".repeat(max + 1)}));
         assert_eq!(over, format!("{field} must be at most {max} characters"));
-        let of_another_type = complaint(channel, &json!({field: 5}));
+        let of_another_type = refusal(channel, &json!({field: 5}));
         assert_eq!(of_another_type, format!("{field} must be a string"));
-        let nul = complaint(channel, &json!({field: "a\0"}));
+        let nul = refusal(channel, &json!({field: "a\0"}));
         assert_eq!(nul, format!("{field} must not contain NUL characters"));
     }
     for field in ["html", "text"] {
         assert!(read(Email, &json!({field: "x".repeat(262_144)})).is_ok());
-        let over = complaint(Email, &json!({field: "x".repeat(262_145)}));
+        let over = refusal(Email, &json!({field: "x".repeat(262_145)}));
         assert_eq!(over, format!("{field} must be at most 262144 bytes, received 262145"));
     }
     let url = |chars: usize| format!("https://x.test/{}", "a".repeat(chars - 15));
     for (channel, field) in [(Webhook, "url"), (Push, "image")] {
         assert!(read(channel, &json!({field: url(2_048)})).is_ok());
-        let over = complaint(channel, &json!({field: url(2_049)}));
+        let over = refusal(channel, &json!({field: url(2_049)}));
         assert_eq!(over, format!("{field} must be at most 2048 characters"));
     }
 }
@@ -132,26 +132,26 @@ fn free_json_is_bounded_in_bytes_and_depth() {
     ] {
         let filled = |bytes: usize| json!({field: {"a": "x".repeat(bytes - 8)}});
         assert!(read(channel, &filled(max)).is_ok(), "{field}");
-        let over = complaint(channel, &filled(max + 1));
+        let over = refusal(channel, &filled(max + 1));
         assert_eq!(over, format!("{field} must be at most {max} bytes, received {}", max + 1));
         let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({"a": inner}));
         assert!(read(channel, &json!({field: nested(8)})).is_ok());
-        let deep = complaint(channel, &json!({field: nested(9)}));
+        let deep = refusal(channel, &json!({field: nested(9)}));
         assert_eq!(deep, format!("{field} must not be nested deeper than 8"));
-        let bad = complaint(channel, &json!({field: {"a": [1, "x\n {{ y"]}}));
+        let bad = refusal(channel, &json!({field: {"a": [1, "x\n {{ y"]}}));
         assert!(
             bad.starts_with(&format!("{field} is not valid Liquid: "))
                 && bad.ends_with("(line 2, column 5) (at /a/1)"),
             "{bad}"
         );
-        assert!(complaint(channel, &json!({field: 5})).starts_with(field));
+        assert!(refusal(channel, &json!({field: 5})).starts_with(field));
     }
-    let text = complaint(Webhook, &json!({"body": "{% if %}"}));
+    let text = refusal(Webhook, &json!({"body": "{% if %}"}));
     assert!(text.starts_with("body is not valid Liquid: ") && text.contains("line 1, column"));
 }
 
 #[test]
-fn liquid_is_judged_in_every_template_with_its_line_and_column() {
+fn liquid_errors_have_a_line_and_a_column_in_every_template() {
     for (channel, sent) in whole() {
         for (field, value) in sent.as_object().unwrap() {
             let is_template = value.is_string()
@@ -170,7 +170,7 @@ fn liquid_is_judged_in_every_template_with_its_line_and_column() {
             let column = text.chars().position(|c| c == '|').unwrap() + 3;
             let place = format!("Unknown filter: nope (line 1, column {column})");
             assert_eq!(
-                complaint(channel, &json!({field: text})),
+                refusal(channel, &json!({field: text})),
                 format!("{field} is not valid Liquid: {place}")
             );
         }
@@ -193,7 +193,7 @@ fn headers_of_messages_are_one_line() {
         for end in ["\r\nBcc: x@y.test", "\n", "\r", "\u{85}", "\u{2028}", "\u{1b}"] {
             let text = format!("{good}{end}");
             assert_eq!(
-                complaint(channel, &json!({field: text})),
+                refusal(channel, &json!({field: text})),
                 format!("{field} must be one line without control characters")
             );
         }
@@ -201,7 +201,7 @@ fn headers_of_messages_are_one_line() {
 }
 
 #[test]
-fn a_webhook_reaches_the_web_alone() {
+fn a_webhook_has_a_web_address() {
     let url = |url: &str| read(CampaignChannel::Webhook, &json!({"url": url}));
     for good in [
         "https://x.test",
@@ -228,7 +228,7 @@ fn a_webhook_reaches_the_web_alone() {
 }
 
 #[test]
-fn headers_of_a_webhook_are_the_authors_own() {
+fn reserved_headers_of_a_webhook_are_refused() {
     let headers = |headers: Value| read(CampaignChannel::Webhook, &json!({"headers": headers}));
     assert!(
         headers(json!({"Content-Type": "text/plain", "X-Key": "{{ user.key }}", "Accept": ""}))
@@ -270,7 +270,7 @@ fn headers_of_a_webhook_are_the_authors_own() {
 }
 
 #[test]
-fn the_words_of_a_webhook_are_known() {
+fn enumerations_of_a_webhook_are_checked() {
     use CampaignChannel::Webhook;
     for (sent, problem) in [
         (json!({"method": "get"}), "method must be one of: GET, POST, PUT, PATCH, DELETE"),
@@ -302,7 +302,7 @@ fn the_words_of_a_webhook_are_known() {
             "auth must not be given beside the header Authorization",
         ),
     ] {
-        assert_eq!(complaint(Webhook, &sent), problem);
+        assert_eq!(refusal(Webhook, &sent), problem);
     }
     assert!(
         read(Webhook, &json!({"auth": {"type": "none"}, "headers": {"Authorization": "x"}}))
@@ -330,28 +330,28 @@ fn a_message_of_an_ai_campaign_names_its_channel() {
     keep_shape(&mut kept, AiOptimized);
     assert_eq!(serde_json::from_value::<Message>(Value::Object(kept)).unwrap(), email);
     assert_eq!(
-        complaint(AiOptimized, &json!({"body": "Hi"})),
+        refusal(AiOptimized, &json!({"body": "Hi"})),
         "channel is required, unless the message is an email"
     );
     assert!(
-        complaint(AiOptimized, &json!({"channel": "in_app"})).starts_with("channel must be one of")
+        refusal(AiOptimized, &json!({"channel": "in_app"})).starts_with("channel must be one of")
     );
-    // Elsewhere it is an unknown field.
+    // In other campaigns it is an unknown field.
     let sms = read(CampaignChannel::Sms, &json!({"channel": "email", "body": "x"})).unwrap();
     assert_eq!((sms.channel, sms.content.channel()), (None, MessageChannel::Sms));
 }
 
 #[test]
-fn fields_of_other_channels_return_as_they_were_sent_where_each_message_chooses() {
+fn unknown_fields_are_returned_in_ai_campaigns() {
     use CampaignChannel::{AiOptimized, Email};
-    let sent = json!({"channel": "push", "title": "Hi", "subject": "{{ not judged", "x": {"deep": [1, null]},
+    let sent = json!({"channel": "push", "title": "Hi", "subject": "{{ not accepted", "x": {"deep": [1, null]},
         "url": "https://x.test", "weight": 0.5});
     let found = read(AiOptimized, &sent).unwrap();
     assert_eq!(serde_json::to_value(&found).unwrap(), sent);
     let mut kept = sent.as_object().unwrap().clone();
     keep_shape(&mut kept, AiOptimized);
     assert_eq!(serde_json::from_value::<Message>(Value::Object(kept)).unwrap(), found);
-    // Elsewhere unknown fields are left out.
+    // In other campaigns unknown fields are dropped.
     let email = read(Email, &json!({"subject": "Hi", "x": 1})).unwrap();
     assert_eq!(serde_json::to_value(email).unwrap(), json!({"subject": "Hi"}));
 
@@ -371,7 +371,7 @@ fn fields_of_other_channels_return_as_they_were_sent_where_each_message_chooses(
         ("@channel", "a", "@channel must not begin with @"),
         ("x", "a\0", "x must not contain NUL characters"),
     ] {
-        assert_eq!(complaint(AiOptimized, &json!({"subject": "Hi", name: value})), problem);
+        assert_eq!(refusal(AiOptimized, &json!({"subject": "Hi", name: value})), problem);
     }
 }
 
@@ -388,7 +388,7 @@ fn every_field_of_a_channel_is_known_as_one() {
 }
 
 #[test]
-fn html_that_would_burst_a_parser_is_refused() {
+fn oversized_html_is_refused() {
     let html = |html: String| read(CampaignChannel::Email, &json!({"html": html}));
     assert!(html("<div>".repeat(200)).is_ok());
     assert_eq!(
@@ -436,7 +436,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn any_values_of_any_fields_are_read_or_refused(
+    fn any_values_of_any_fields_are_parsed_or_refused(
         at in 0_usize..7,
         values in prop::collection::vec(any_json(), 8),
     ) {
@@ -446,10 +446,10 @@ proptest! {
         let keys = message.as_object().unwrap().keys().cloned();
         let sent: Map<String, Value> = keys.zip(values).collect();
         if let Ok(read) = read(channel, &Value::Object(sent)) {
-            // What passed is what would pass again: a kept message can be edited.
+            // An accepted message would be accepted again, so a stored one can be edited.
             let shown = serde_json::to_value(&read).unwrap();
             let mut kept = shown.as_object().unwrap().clone();
-            prop_assert_eq!(judged(channel, &shown), read.clone());
+            prop_assert_eq!(accepted(channel, &shown), read.clone());
             keep_shape(&mut kept, channel);
             prop_assert_eq!(serde_json::from_value::<Message>(Value::Object(kept)).unwrap(), read);
         }

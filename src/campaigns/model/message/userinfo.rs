@@ -1,32 +1,32 @@
 //! Credentials in a URL: `https://user:password@host/` (RFC 3986 3.2.1).
 //!
-//! Messages have `auth` for them, so new ones are refused. Those stored by older versions keep working, and are
-//! hidden in answers.
+//! Messages have `auth` for them, so new ones are refused. Those stored by older releases keep working, and
+//! are redacted in answers.
 
 use std::ops::Range;
 
 use super::secret::Secret;
 
-/// The credentials in a URL, which may have Liquid in it.
+/// The credentials in a URL, which may contain Liquid.
 pub fn of(url: &str) -> Option<&str> {
     url.get(range(url)?)
 }
 
-/// The URL with other credentials in the place of its own.
+/// The URL with other credentials instead of its own.
 pub fn replaced(url: &str, by: &str) -> Option<String> {
     let Range { start, end } = range(url)?;
     Some([url.get(..start)?, by, url.get(end..)?].concat())
 }
 
-/// The URL, its credentials hidden; none where it has none.
+/// The URL with redacted credentials; none if it has none.
 pub fn hidden(url: &str) -> Option<String> {
     replaced(url, Secret::HIDDEN)
 }
 
-/// From the scheme's end to the last `@` before the path. Characters inside of Liquid tags end nothing.
+/// From the end of the scheme to the last `@` before the path. Characters inside Liquid tags do not count.
 fn range(url: &str) -> Option<Range<usize>> {
     let (_, rest) = url.split_once("://")?;
-    // URL parsers skip further slashes, too.
+    // URL parsers also skip further slashes.
     let mut rest = rest.trim_start_matches(['/', '\\']);
     let start = url.len() - rest.len();
     let mut end = start;
@@ -45,7 +45,7 @@ fn range(url: &str) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// What follows the Liquid tag that a text begins with.
+/// The text after the Liquid tag that it begins with.
 fn after_tag(text: &str) -> Option<&str> {
     let output = text.strip_prefix("{{").and_then(|tag| tag.split_once("}}"));
     let block = || text.strip_prefix("{%").and_then(|tag| tag.split_once("%}"));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_url_parser_takes_for_credentials_is_found() {
+    fn credentials_are_found_like_by_url_parsers() {
         for url in [
             "https://a:b@c.test/",
             "http:////a@c.test",

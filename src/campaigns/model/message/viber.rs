@@ -1,7 +1,7 @@
-//! A Viber message: gateways send templates that were approved before, with values put in.
+//! A Viber message: gateways send approved templates with variables.
 //!
-//! The specification shows no fields for it in a variant. Ours are those of a transactional send
-//! (`viberTemplateId`, `variables`) and the text that a gateway without templates sends.
+//! The API's specification has no fields for it in a variant. These are the fields of a transactional send
+//! (`viberTemplateId`, `variables`) and a text for gateways without templates.
 
 use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::{super::words, sms};
 
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
-/// Bytes of `variables`, written compactly.
+/// Bytes of `variables` in compact form.
 const VARIABLES_BYTES_MAX: usize = 16 << 10;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -20,17 +20,16 @@ pub struct ViberMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
-    /// Values of its fields by name; every string is Liquid.
+    /// The template's variables by name; every string is Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
-    /// The text where there is no template: Liquid.
+    /// The text if there is no template: Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub body: Option<String>,
 }
 
 impl ViberMessage {
-    /// The names of its fields.
     pub(super) const FIELDS: &'static [&'static str] = &["templateId", "variables", "body"];
 
     pub(super) fn read(body: &mut Fields<'_>) -> Self {

@@ -1,4 +1,4 @@
-//! A request to somebody's server.
+//! A request to a server of the workspace.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -12,10 +12,10 @@ use utoipa::ToSchema;
 use super::{super::words, auth::Auth, header};
 
 const URL_CHARS_MAX: usize = 2_048;
-/// Bytes of `body`, written compactly.
+/// Bytes of `body` in compact form.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// What to do with the address.
+/// The HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
@@ -35,7 +35,7 @@ const METHODS: &[(&str, Method)] = &[
     ("DELETE", Method::Delete),
 ];
 
-/// What the body is, which decides its `Content-Type` and how values are escaped in it.
+/// The type of the body, which decides its `Content-Type` and how values are escaped in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BodyType {
@@ -48,15 +48,15 @@ pub enum BodyType {
 const BODY_TYPES: &[(&str, BodyType)] =
     &[("json", BodyType::Json), ("form", BodyType::Form), ("text", BodyType::Text)];
 
-/// A request to somebody's server.
+/// A request to a server of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookMessage {
-    /// Where it goes: an http or https address; Liquid after its scheme. Credentials belong into `auth`.
+    /// The http or https address; Liquid after its scheme. Credentials belong into `auth`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub url: Option<String>,
-    /// POST unless said otherwise.
+    /// `POST` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// Headers by name; every value is Liquid.
@@ -67,28 +67,28 @@ pub struct WebhookMessage {
     pub body: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// What the body is; JSON unless said otherwise.
+    /// The type of the body; JSON by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_type: Option<BodyType>,
 }
 
-/// The server that a webhook's URL leads to.
+/// The server of a webhook's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// There is no URL yet.
     Missing,
-    /// Scheme, host and port, as a browser writes an origin.
+    /// Scheme, host and port, as in an origin.
     Fixed(String),
-    /// Liquid decides, for each recipient.
+    /// Liquid decides it for each recipient.
     Templated,
 }
 
-/// Where a secret of a webhook is.
+/// The position of a secret in a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretPlace {
     /// In this field of `auth`.
     Auth(&'static str),
-    /// The value of the header of this name.
+    /// The value of the header with this name.
     Header(String),
 }
 
@@ -102,14 +102,14 @@ impl fmt::Display for SecretPlace {
 }
 
 impl Origin {
-    /// The origin of a URL that may have Liquid in it. Only text before its path can name the server.
+    /// The origin of a URL that may contain Liquid. Only the text before its path can contain the server.
     fn of(url: &str) -> Self {
         let url = url.trim();
         if url.is_empty() {
             return Self::Missing;
         }
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-        // A backslash begins a path, too, in what browsers take for a URL.
+        // URL parsers of browsers accept a backslash as a slash, too.
         let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
         let server = format!("{scheme}://{host}");
         match Url::parse(&server) {
@@ -120,29 +120,26 @@ impl Origin {
         }
     }
 
-    /// Whether a URL without Liquid leads there.
+    /// Whether a URL without Liquid has this origin.
     pub fn is_of(&self, url: &Url) -> bool {
         matches!(self, Self::Fixed(origin) if *origin == url.origin().ascii_serialization())
     }
 }
 
 impl WebhookMessage {
-    /// The names of its fields.
     pub(super) const FIELDS: &'static [&'static str] =
         &["url", "method", "headers", "body", "auth", "bodyType"];
 
-    /// The server that it goes to.
     pub fn origin(&self) -> Origin {
         Origin::of(self.url.as_deref().unwrap_or_default())
     }
 
-    /// Whether a request carries credentials.
     pub fn carries_secrets(&self) -> bool {
         self.auth.as_ref().and_then(Auth::secret).is_some()
             || self.headers.iter().flatten().any(|(name, _)| header::carries_credentials(name))
     }
 
-    /// Its secrets, as they were sent or as they are kept.
+    /// Its secrets, in plain text or sealed.
     pub fn secrets_mut(&mut self) -> Vec<(SecretPlace, &mut String)> {
         let auth = self.auth.as_mut().and_then(Auth::secret_mut);
         let auth = auth.map(|(field, secret)| (SecretPlace::Auth(field), secret.text_mut()));
@@ -153,7 +150,7 @@ impl WebhookMessage {
         auth.into_iter().chain(headers).collect()
     }
 
-    /// The secret in one place; names of headers are compared without their case.
+    /// The secret in one position; header names are case-insensitive.
     pub fn secret(&self, place: &SecretPlace) -> Option<&str> {
         match place {
             SecretPlace::Auth(field) => {
@@ -188,13 +185,13 @@ impl WebhookMessage {
 
 fn content(body: &mut Fields<'_>) -> Option<Value> {
     let sent = body.optional("body").json()?;
-    let judged = match &sent {
+    let checked = match &sent {
         Value::String(_) | Value::Object(_) | Value::Array(_) => {
             words::is_templated_json(&sent, BODY_BYTES_MAX)
         }
         _ => Err("must be a string, an object or an array".to_owned()),
     };
-    match judged {
+    match checked {
         Ok(()) => Some(sent),
         Err(problem) => {
             body.refuse("body", problem);

@@ -7,15 +7,15 @@ use utoipa::ToSchema;
 
 use super::super::words;
 
-/// Characters of `templateId`: Meta allows a name 512.
+/// Characters of `templateId`: Meta allows 512 for a name.
 const TEMPLATE_ID_CHARS_MAX: usize = 512;
 const WABA_ID_CHARS_MAX: usize = 64;
-/// Bytes of `variableMapping`, written compactly.
+/// Bytes of `variableMapping` in compact form.
 const MAPPING_BYTES_MAX: usize = 16 << 10;
 /// Characters of `replyText`: Meta allows a text 4,096.
 const REPLY_CHARS_MAX: usize = 4_096;
 
-/// What kind of message it is.
+/// The type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum MessageType {
@@ -31,14 +31,14 @@ const MESSAGE_TYPES: &[(&str, MessageType)] =
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WhatsappMessage {
-    /// What kind it is; a template unless said otherwise.
+    /// A template by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_type: Option<MessageType>,
     /// The template's name at Meta.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 512, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
-    /// The WhatsApp Business account the template belongs to.
+    /// The WhatsApp Business account of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub waba_id: Option<String>,
@@ -52,7 +52,6 @@ pub struct WhatsappMessage {
 }
 
 impl WhatsappMessage {
-    /// The names of its fields.
     pub(super) const FIELDS: &'static [&'static str] =
         &["messageType", "templateId", "wabaId", "variableMapping", "replyText"];
 

@@ -1,4 +1,4 @@
-//! `abTestConfig`: how variants are tried on some before the best goes to all (DECISIONS F7).
+//! `abTestConfig`: variants are tested on a part of the audience before the best is sent to the rest.
 
 use std::ops::RangeInclusive;
 
@@ -8,24 +8,23 @@ use utoipa::ToSchema;
 
 use super::whole;
 
-/// Share of the audience in the trial, in percent.
+/// Share of the audience in the test, in percent.
 pub const TEST_PERCENTAGE: RangeInclusive<f64> = 1.0..=100.0;
-/// Share without one, in percent.
+/// Default share, in percent.
 pub const TEST_PERCENTAGE_DEFAULT: f64 = 20.0;
-/// Longest trial, in hours: thirty days.
+/// Longest test, in hours: thirty days.
 pub const TEST_DURATION_HOURS_MAX: u32 = 720;
-/// Trial without a length, in hours.
+/// Default length, in hours.
 pub const TEST_DURATION_HOURS_DEFAULT: u32 = 4;
-/// Most recipients that may be asked of each variant.
+/// Largest required sample of each variant.
 pub const MIN_SAMPLE_MAX: u32 = 1_000_000;
-/// Recipients asked of each variant where nothing else is said.
+/// Default sample of each variant.
 pub const MIN_SAMPLE_DEFAULT: u32 = 100;
-/// Confidence a winner needs.
+/// Confidence required of a winner.
 pub const CONFIDENCE: RangeInclusive<f64> = 0.5..=0.999;
-/// Confidence where nothing else is said.
 pub const CONFIDENCE_DEFAULT: f64 = 0.95;
 
-/// What the best variant is best at.
+/// The metric that the winner is selected by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WinnerMetric {
@@ -37,7 +36,6 @@ pub enum WinnerMetric {
 }
 
 impl WinnerMetric {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("open_rate", Self::OpenRate),
         ("click_rate", Self::ClickRate),
@@ -46,69 +44,67 @@ impl WinnerMetric {
     ];
 }
 
-/// Who picks the winner.
+/// How the winner is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WinnerSelection {
-    /// The service, when the trial ends.
+    /// Automatically, at the end of the test.
     #[default]
     Automatic,
     Manual,
 }
 
 impl WinnerSelection {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("automatic", Self::Automatic), ("manual", Self::Manual)];
 }
 
-/// What happens when no variant is surely the best.
+/// What happens if no variant wins significantly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IfInconclusive {
-    /// The one that did best so far goes to all.
+    /// The best so far is sent to the rest.
     #[default]
     SendBest,
-    /// Nobody else gets anything.
+    /// No further messages are sent.
     Stop,
 }
 
 impl IfInconclusive {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("send_best", Self::SendBest), ("stop", Self::Stop)];
 }
 
-/// How variants are tried.
+/// The settings of an A/B test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AbTestConfig {
-    /// Whether they are; they are without a word.
+    /// Whether there is a test; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Share of the audience in the trial, 1 to 100; 20 without a word.
+    /// Share of the audience in the test, 1 to 100; default 20.
     #[serde(serialize_with = "super::plain", skip_serializing_if = "Option::is_none", default)]
     #[schema(minimum = 1, maximum = 100)]
     pub test_percentage: Option<f64>,
-    /// What the best is best at; `open_rate` without a word.
+    /// The metric that the winner is selected by; default `open_rate`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winner_metric: Option<WinnerMetric>,
-    /// Who picks it; `automatic` without a word.
+    /// How the winner is selected; default `automatic`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub winner_selection: Option<WinnerSelection>,
-    /// Length of the trial, 1 to 720 hours; 4 without a word.
+    /// Length of the test, 1 to 720 hours; default 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 720)]
     pub test_duration_hours: Option<u32>,
-    /// Recipients of each variant before anything is concluded, 1 to 1,000,000; 100 without a word.
+    /// Required recipients of each variant, 1 to 1,000,000; default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000)]
     pub min_sample_per_variant: Option<u32>,
-    /// Confidence a winner needs, 0.5 to 0.999; 0.95 without a word.
+    /// Confidence required of a winner, 0.5 to 0.999; default 0.95.
     #[serde(serialize_with = "super::plain", skip_serializing_if = "Option::is_none", default)]
     #[schema(minimum = 0.5, maximum = 0.999)]
     pub confidence_level: Option<f64>,
-    /// What happens without a winner; `send_best` without a word.
+    /// What happens without a winner; default `send_best`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_inconclusive: Option<IfInconclusive>,
 }
@@ -132,17 +128,14 @@ impl FromFields for AbTestConfig {
 }
 
 impl AbTestConfig {
-    /// Whether variants are tried.
     pub fn is_enabled(&self) -> bool {
         self.enabled != Some(false)
     }
 
-    /// Share of the audience in the trial, in percent.
     pub fn test_percentage(&self) -> f64 {
         self.test_percentage.unwrap_or(TEST_PERCENTAGE_DEFAULT)
     }
 
-    /// What the best is best at.
     pub fn winner_metric(&self) -> WinnerMetric {
         self.winner_metric.unwrap_or_default()
     }
@@ -151,22 +144,18 @@ impl AbTestConfig {
         self.winner_selection.unwrap_or_default()
     }
 
-    /// Length of the trial, in hours.
     pub fn test_duration_hours(&self) -> u32 {
         self.test_duration_hours.unwrap_or(TEST_DURATION_HOURS_DEFAULT)
     }
 
-    /// Recipients of each variant before anything is concluded.
     pub fn min_sample_per_variant(&self) -> u32 {
         self.min_sample_per_variant.unwrap_or(MIN_SAMPLE_DEFAULT)
     }
 
-    /// Confidence a winner needs.
     pub fn confidence_level(&self) -> f64 {
         self.confidence_level.unwrap_or(CONFIDENCE_DEFAULT)
     }
 
-    /// What happens without a winner.
     pub fn if_inconclusive(&self) -> IfInconclusive {
         self.if_inconclusive.unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! `conversionTracking`: which events count as the success of a campaign, and for how long (DECISIONS F17).
+//! `conversionTracking`: the events that count as conversions, and the attribution window.
 
 use contacts::audience::model::condition::Condition;
 use kernel::fields::{Fields, FromFields};
@@ -7,11 +7,10 @@ use utoipa::ToSchema;
 
 use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
 
-/// Secondary conversions of a campaign.
 pub const SECONDARY_CONVERSIONS_MAX: usize = 10;
-/// Longest time from a message to a conversion of it, in hours: thirty days.
+/// Longest attribution window, in hours: thirty days.
 pub const WINDOW_HOURS_MAX: u32 = 720;
-/// Time from a message to a conversion of it where nothing else is said, in hours.
+/// Default attribution window, in hours.
 pub const WINDOW_HOURS_DEFAULT: u32 = 72;
 
 /// Which of several messages a conversion is credited to.
@@ -20,7 +19,7 @@ pub const WINDOW_HOURS_DEFAULT: u32 = 72;
 pub enum AttributionModel {
     /// The earliest in the window.
     FirstTouch,
-    /// The latest before it.
+    /// The latest in the window.
     #[default]
     LastTouch,
     /// All in the window, in equal parts.
@@ -28,7 +27,6 @@ pub enum AttributionModel {
 }
 
 impl AttributionModel {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("first_touch", Self::FirstTouch),
         ("last_touch", Self::LastTouch),
@@ -36,14 +34,14 @@ impl AttributionModel {
     ];
 }
 
-/// An event that counts as a success.
+/// An event that counts as a conversion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Conversion {
     /// The name of the event.
     #[schema(min_length = 1, max_length = 255)]
     pub event_name: String,
-    /// What must hold of the event's properties, all of it.
+    /// Conditions on the event's properties; all must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
@@ -58,21 +56,21 @@ impl FromFields for Conversion {
     }
 }
 
-/// What counts as the success of a campaign.
+/// The conversions of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversionTracking {
-    /// The one that decides.
+    /// The conversion that decides A/B tests and rates.
     pub primary_conversion: Conversion,
-    /// Up to 10 that are counted beside it.
+    /// Up to 10 that are reported in addition.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 10)]
     pub secondary_conversions: Option<Vec<Conversion>>,
-    /// Hours from a message to a conversion of it, 1 to 720; 72 without a word.
+    /// Hours from a message to a conversion, 1 to 720; default 72.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 720)]
     pub conversion_window_hours: Option<u32>,
-    /// `last_touch` without a word.
+    /// Default `last_touch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribution_model: Option<AttributionModel>,
 }
@@ -94,17 +92,14 @@ impl FromFields for ConversionTracking {
 }
 
 impl ConversionTracking {
-    /// Hours from a message to a conversion of it.
     pub fn window_hours(&self) -> u32 {
         self.conversion_window_hours.unwrap_or(WINDOW_HOURS_DEFAULT)
     }
 
-    /// Which of several messages a conversion is credited to.
     pub fn attribution_model(&self) -> AttributionModel {
         self.attribution_model.unwrap_or_default()
     }
 
-    /// The conversions that are counted beside the primary one.
     pub fn secondary(&self) -> &[Conversion] {
         self.secondary_conversions.as_deref().unwrap_or_default()
     }

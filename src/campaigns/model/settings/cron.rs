@@ -9,36 +9,36 @@ use croner::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Characters of an expression.
 pub const CRON_CHARS_MAX: usize = 255;
 /// Shortest time between two occurrences.
 pub const INTERVAL_MIN: TimeDelta = TimeDelta::hours(1);
 /// Fields of an expression: minute, hour, day of month, month, day of week.
 const FIELDS: usize = 5;
-/// Consecutive occurrences measured against [`INTERVAL_MIN`]. They begin with the first of a day, and what is
-/// too close together is so within an hour of it; two days of hours are measured all the same.
-const MEASURED: usize = 48;
+/// Consecutive occurrences that are checked against [`INTERVAL_MIN`]. They begin at a midnight, and
+/// occurrences that are too close are within an hour of it; two days of hourly occurrences are a safety
+/// margin.
+const CHECKED: usize = 48;
 
-/// A cron expression, and when it is due.
+/// A cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
-    /// As it was written.
+    /// The original text.
     text: String,
     pattern: Box<Pattern>,
 }
 
-/// Why a text is no schedule.
+/// Why an expression is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CronFault {
-    /// Too long to be one.
+    /// It is too long.
     #[error("must be at most {CRON_CHARS_MAX} characters")]
     Length,
     #[error("must have 5 fields: minute, hour, day of month, month, day of week")]
     Fields,
-    /// A field that means nothing.
+    /// A field is invalid.
     #[error("must be a cron expression: {0}")]
     Syntax(String),
-    /// Such a day never comes.
+    /// No day matches.
     #[error("must be due some day")]
     Never,
     #[error("must not be due more often than once an hour")]
@@ -46,15 +46,15 @@ pub enum CronFault {
 }
 
 impl Cron {
-    /// Reads an expression, as readers of bodies do.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// What to say of another text.
+    /// The error message.
     pub fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|fault: CronFault| fault.to_string())
     }
 
-    /// An expression that may be due as often as it likes.
+    /// Parses an expression without a limit on its frequency.
     fn of_any_interval(text: &str) -> Result<Self, CronFault> {
         if text.chars().count() > CRON_CHARS_MAX {
             return Err(CronFault::Length);
@@ -68,24 +68,24 @@ impl Cron {
         Ok(Self { text: text.to_owned(), pattern: Box::new(pattern) })
     }
 
-    /// The next time on the clock that it names, after this one.
+    /// The next matching local time after this one.
     pub(super) fn next(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
-        // It fails where there is none before the year 5000.
+        // It fails if there is none before the year 5000.
         self.pattern.find_next_occurrence(&after, false).ok()
     }
 
-    /// Whether it counts hours, and not times of the day: then a time that the clocks show twice is due
-    /// twice, and one they skip is not made up for, as in Vixie cron.
+    /// Whether it matches hours rather than times of day: then a local time that occurs twice is due twice,
+    /// and one that is skipped is not made up for, as in Vixie cron.
     pub(super) fn counts_hours(&self) -> bool {
         self.text.split_whitespace().nth(1).is_some_and(|hours| hours.contains('*'))
     }
 
-    fn judge(&self) -> Result<(), CronFault> {
+    fn check_interval(&self) -> Result<(), CronFault> {
         let before = NaiveDate::from_ymd_opt(2023, 12, 31)
             .and_then(|date| date.and_hms_opt(23, 59, 59))
             .expect("a day of the calendar");
         let mut last = self.next(before).ok_or(CronFault::Never)?;
-        for _ in 1..MEASURED {
+        for _ in 1..CHECKED {
             let Some(next) = self.next(last) else { break };
             if next - last < INTERVAL_MIN {
                 return Err(CronFault::TooOften);
@@ -101,7 +101,7 @@ impl FromStr for Cron {
 
     fn from_str(text: &str) -> Result<Self, CronFault> {
         let cron = Self::of_any_interval(text)?;
-        cron.judge()?;
+        cron.check_interval()?;
         Ok(cron)
     }
 }
@@ -131,7 +131,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// An expression without the judgement of its interval, for tables of others.
+    /// An expression without the limit on its frequency, for tables of test cases.
     pub(in crate::model::settings) fn any_interval(text: &str) -> Cron {
         Cron::of_any_interval(text).unwrap()
     }
@@ -158,7 +158,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn others_are_refused_with_the_reason() {
+    fn invalid_expressions_are_refused_with_the_reason() {
         let table = [
             ("* * * * *", CronFault::TooOften),
             ("*/30 * * * *", CronFault::TooOften),
@@ -203,12 +203,12 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_reader_panic(text in "[0-9*/,#LW@?+ -]{0,24}|\\PC{0,24}") {
+        fn no_text_makes_the_parser_panic(text in "[0-9*/,#LW@?+ -]{0,24}|\\PC{0,24}") {
             let _ = text.parse::<Cron>();
         }
 
         #[test]
-        fn what_passes_is_never_due_twice_within_an_hour(
+        fn accepted_expressions_are_due_at_most_hourly(
             minutes in "(\\*(/[1-9][0-9]?)?|[0-5]?[0-9](,[0-5]?[0-9]){0,2})",
             hours in "(\\*(/[1-9])?|1?[0-9](-2[0-3])?(,2[0-3])?)",
             days in "(\\*|[12]?[1-9])",

@@ -1,4 +1,4 @@
-//! The last day or moment of a recurring campaign, inclusive.
+//! The last day or time of a recurring campaign, inclusive.
 
 use std::{fmt, str::FromStr};
 
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::schedule;
 
-/// A day of whichever zone the schedule is in, or a moment.
+/// A day in the zone of the schedule, or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndDate {
-    /// The whole of the day.
+    /// The whole day.
     Day(NaiveDate),
-    /// Up to this moment and with it.
+    /// Up to and including this time.
     Moment(Timestamp),
 }
 
@@ -31,7 +31,7 @@ impl EndDate {
         match self {
             Self::Moment(moment) => moment,
             Self::Day(day) => {
-                // The last millisecond before the next day begins, whenever the clocks let it begin.
+                // The last millisecond before the next day begins, which clock changes may move.
                 let next = day.succ_opt().unwrap_or(day).and_time(NaiveTime::MIN);
                 let begins = zone.moments_of(next).chosen();
                 (begins.utc() - TimeDelta::milliseconds(1)).into()
@@ -44,7 +44,7 @@ impl FromStr for EndDate {
     type Err = NotATimestamp;
 
     fn from_str(text: &str) -> Result<Self, NotATimestamp> {
-        // A moment without a zone is UTC, as everywhere outside `scheduledAt`.
+        // A time without a zone is UTC, as everywhere except in `scheduledAt`.
         let moment = schedule::resolve_at(text, DayEdge::Start, Zone::UTC)?;
         let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
         let alone = text.len() == "YYYY-MM-DD".len();
@@ -79,12 +79,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_lasts_until_the_next_begins_where_the_schedule_is() {
+    fn a_day_ends_in_the_zone_of_the_schedule() {
         let table = [
             ("2026-12-31", "UTC", "2026-12-31T23:59:59.999Z"),
             ("2026-12-31", "Asia/Tokyo", "2026-12-31T14:59:59.999Z"),
             ("2026-03-08", "America/New_York", "2026-03-09T03:59:59.999Z"),
-            // The day after begins at one o'clock there.
+            // The next day begins at one o'clock there.
             ("2026-09-05", "America/Santiago", "2026-09-06T03:59:59.999Z"),
             ("2026-12-31T10:00:00+01:00", "Asia/Tokyo", "2026-12-31T09:00:00.000Z"),
             ("2026-12-31T10:00", "Asia/Tokyo", "2026-12-31T10:00:00.000Z"),

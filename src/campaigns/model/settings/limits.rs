@@ -1,4 +1,4 @@
-//! `sendVolumeLimit` and `sendRateLimit`: how many messages a campaign may send, and how fast.
+//! `sendVolumeLimit` and `sendRateLimit`: the number of messages of a campaign, and their rate.
 
 use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,10 @@ use utoipa::ToSchema;
 
 use super::whole;
 
-/// Messages of a volume limit.
 pub const SENDS_MAX: u32 = 1_000_000_000;
-/// Messages a minute of a rate limit.
 pub const RATE_PER_MINUTE_MAX: u32 = 10_000_000;
 
-/// What a volume limit counts (DECISIONS F13).
+/// The period of a volume limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cadence {
@@ -23,23 +21,23 @@ pub enum Cadence {
 }
 
 impl Cadence {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("lifetime", Self::Lifetime), ("per_send", Self::PerSend)];
 }
 
-/// How many messages a campaign may send. Whom it leaves out is decided by hash, the same each time.
+/// The maximum number of messages of a campaign. The excluded recipients are selected by a hash, the same
+/// each time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SendVolumeLimit {
-    /// Whether it holds; it does without a word.
+    /// Whether the limit is active; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Messages, 1 to 1,000,000,000; needed while it holds.
+    /// Messages, 1 to 1,000,000,000; required while the limit is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     pub max_sends: Option<u32>,
-    /// What is counted; `lifetime` without a word.
+    /// The period; default `lifetime`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cadence: Option<Cadence>,
 }
@@ -57,7 +55,7 @@ impl FromFields for SendVolumeLimit {
 }
 
 impl SendVolumeLimit {
-    /// The messages it allows, where it holds.
+    /// The maximum, if the limit is active.
     pub fn max_sends(&self) -> Option<u32> {
         self.max_sends.filter(|_| self.enabled != Some(false))
     }
@@ -67,14 +65,14 @@ impl SendVolumeLimit {
     }
 }
 
-/// How fast a campaign may send.
+/// The maximum sending rate of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SendRateLimit {
-    /// Whether it holds; it does without a word.
+    /// Whether the limit is active; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Messages a minute, 1 to 10,000,000; needed while it holds.
+    /// Messages a minute, 1 to 10,000,000; required while the limit is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000_000)]
     pub max_per_minute: Option<u32>,
@@ -92,13 +90,13 @@ impl FromFields for SendRateLimit {
 }
 
 impl SendRateLimit {
-    /// The messages a minute it allows, where it holds.
+    /// The maximum, if the limit is active.
     pub fn max_per_minute(&self) -> Option<u32> {
         self.max_per_minute.filter(|_| self.enabled != Some(false))
     }
 }
 
-/// A limit that holds has a number.
+/// An active limit needs a number.
 fn need_number(body: &mut Fields<'_>, field: &str, enabled: Option<bool>) {
     if enabled != Some(false) && body.optional(field).unjudged().is_null() {
         body.refuse(field, "is required unless enabled is false");

@@ -1,6 +1,6 @@
-//! When and how a campaign runs: one file an object of the campaign, its bounds and its defaults.
+//! The settings of a campaign: a file for each object with its limits and defaults.
 //!
-//! Each object returns as it was sent; what an absent field means is said by its accessor.
+//! Objects are returned as they were sent; the default of an absent field is in its accessor.
 
 pub mod ab_test;
 pub mod channel_config;
@@ -24,29 +24,28 @@ use std::ops::RangeInclusive;
 use contacts::audience::model::condition::Condition;
 use kernel::fields::{Field, Fields, Optional};
 
-/// Conditions of one trigger or conversion.
 pub const CONDITIONS_MAX: usize = 20;
 /// Characters of an event's name, as in tracking.
 pub const EVENT_NAME_CHARS_MAX: usize = 255;
 
-/// A whole number that is not negative.
+/// A non-negative integer.
 fn whole(field: Field<'_, Optional>, range: RangeInclusive<u32>) -> Option<u32> {
     let read = field.integer(i64::from(*range.start())..=i64::from(*range.end()));
     read.map(|number| u32::try_from(number).unwrap_or(*range.end()))
 }
 
-/// `conditions`, all of which must hold of an event's properties.
+/// `conditions` on an event's properties, all of which must match.
 fn conditions(body: &mut Fields<'_>) -> Option<Vec<Condition>> {
     body.optional("conditions").objects(0..=CONDITIONS_MAX)
 }
 
-/// A number as it is written: whole ones without a fraction.
+/// Integers without a fraction.
 #[expect(clippy::ref_option, reason = "the shape serde wants")]
 pub(in crate::model) fn plain<S: serde::Serializer>(
     number: &Option<f64>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    /// Whole numbers below this are exact.
+    /// Integers below this are exact.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     match number {
         None => serializer.serialize_none(),

@@ -1,9 +1,9 @@
-//! When a schedule is due next: pure arithmetic over a schedule, a zone and a moment.
+//! The next occurrence of a schedule: pure arithmetic on a schedule, a zone and a time.
 //!
-//! A schedule names times on a clock. A named time that the clocks skip is due at the first moment after the
-//! gap, one they show twice at the earlier moment: nothing is skipped and nothing twice (RFC 5545 §3.3.5,
-//! Vixie cron). A cron expression that counts hours (`*` among its hours) is due at every moment that the
-//! clocks show one of its times.
+//! A schedule consists of local times. A local time that a clock change skips is due at the first moment
+//! after the gap, one that occurs twice at the earlier moment: none is lost and none is due twice (RFC 5545
+//! §3.3.5, Vixie cron). A cron expression that matches hours (`*` among its hours) is due every time its
+//! local time occurs.
 
 use chrono::{NaiveDateTime, TimeDelta};
 use kernel::{
@@ -13,13 +13,13 @@ use kernel::{
 
 use super::recurring::RecurringSchedule;
 
-/// Farthest the clocks are ever set back.
+/// Largest shift of clocks backwards.
 const SET_BACK_MAX: TimeDelta = TimeDelta::days(1);
-/// Times on the clock looked at for one occurrence: a day of each hour that is set back, and a margin.
-const LOOKED_AT_MAX: usize = 100;
+/// Local times considered for one occurrence: a day of hourly times that is set back, and a margin.
+const CANDIDATES_MAX: usize = 100;
 
-/// When the schedule is due for the first time after a moment, having fired `fired` times so far.
-/// None when it is over: by `endDate`, by `maxOccurrences`, or because the calendar of the library ends.
+/// The first occurrence after a time, given `fired` occurrences so far. None if the schedule is over: by
+/// `endDate`, by `maxOccurrences`, or at the end of the library's calendar.
 pub fn next_occurrence(
     schedule: &RecurringSchedule,
     workspace_zone: Zone,
@@ -57,7 +57,7 @@ fn next_moment(schedule: &RecurringSchedule, zone: Zone, after: Timestamp) -> Op
     let counts_hours = schedule.counts_hours();
     let mut clock: NaiveDateTime = zone.clock_at(after).checked_sub_signed(SET_BACK_MAX)?;
     let mut best: Option<Timestamp> = None;
-    for _ in 0..LOOKED_AT_MAX {
+    for _ in 0..CANDIDATES_MAX {
         clock = schedule.next_on_the_clock(clock)?;
         let moments = zone.moments_of(clock);
         let due = match (moments, counts_hours) {
@@ -68,7 +68,7 @@ fn next_moment(schedule: &RecurringSchedule, zone: Zone, after: Timestamp) -> Op
         for moment in due.into_iter().flatten().filter(|moment| *moment > after) {
             best = Some(best.map_or(moment, |best| best.min(moment)));
         }
-        // Later times on the clock begin no earlier, so nothing can come before the best any more.
+        // Later local times begin no earlier, so no better candidate can follow.
         if best.is_some_and(|best| moments.chosen() >= best) {
             break;
         }

@@ -1,4 +1,4 @@
-//! `recurringSchedule`: on which days, at which time on whose clocks, and for how long (DECISIONS F12).
+//! `recurringSchedule`: days, time of day, zone and end.
 
 use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveDateTime};
 use kernel::{
@@ -11,32 +11,28 @@ use utoipa::ToSchema;
 
 use super::{cron::Cron, end_date::EndDate, whole};
 
-/// Times of day without one.
+/// Default time of day.
 pub const TIME_OF_DAY_DEFAULT: TimeOfDay = TimeOfDay::at(9, 0);
-/// Occurrences of one campaign.
 pub const OCCURRENCES_MAX: u32 = 100_000;
-/// Days of a week.
 const WEEK_DAYS: u64 = 7;
 const MONTH_DAYS_MAX: u32 = 31;
-/// The names of the days, Sunday first, as the number counts them.
+/// Names of the days, Sunday first, in the order of their numbers.
 const WEEKDAYS: [&str; 7] =
     ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
-/// Characters of a day's short name.
 const SHORT_NAME_CHARS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Frequency {
     Daily,
-    /// The days of the week in `dayOfWeek`.
+    /// The days in `dayOfWeek`.
     Weekly,
-    /// The day of the month in `dayOfMonth`.
+    /// The day in `dayOfMonth`.
     Monthly,
     Custom,
 }
 
 impl Frequency {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("daily", Self::Daily),
         ("weekly", Self::Weekly),
@@ -45,7 +41,7 @@ impl Frequency {
     ];
 }
 
-/// Days of the week, 0 = Sunday; one without brackets stays so.
+/// Days of the week, 0 = Sunday; a single value without brackets is returned as such.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum DaysOfWeek {
@@ -63,7 +59,7 @@ impl DaysOfWeek {
     }
 }
 
-/// When a recurring campaign is due. A field that its frequency does not use is kept and has no effect.
+/// The schedule of a recurring campaign. Fields that its frequency does not use are stored without effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecurringSchedule {
@@ -75,21 +71,21 @@ pub struct RecurringSchedule {
     /// For `weekly`: 0 (Sunday) to 6, or a name; one or a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_of_week: Option<DaysOfWeek>,
-    /// For `monthly`: 1 to 31; months without that day have it on their last.
+    /// For `monthly`: 1 to 31; shorter months use their last day.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31)]
     pub day_of_month: Option<u32>,
-    /// For all but `custom`; 09:00 without one.
+    /// For all but `custom`; default 09:00.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_of_day: Option<TimeOfDay>,
-    /// On whose clocks; those of `scheduledTimezone` or else the workspace's are settled on without one.
+    /// The zone; default: that of `scheduledTimezone` or the workspace, resolved when the campaign is saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<Zone>,
-    /// The last moment, inclusive; a date alone is the end of that day in the zone.
+    /// The last time, inclusive; a date alone is the end of that day in the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<kernel::schema::Moment>)]
     pub end_date: Option<EndDate>,
-    /// How often at most.
+    /// Largest number of occurrences.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100_000)]
     pub max_occurrences: Option<u32>,
@@ -124,7 +120,7 @@ impl FromFields for RecurringSchedule {
 }
 
 impl RecurringSchedule {
-    /// The schedule with its zone settled: whose clocks it goes by does not change with the workspace's.
+    /// The schedule with a fixed zone, so that changes to the workspace's do not affect it.
     #[must_use]
     pub fn in_zone(self, zone: Zone) -> Self {
         Self { timezone: self.timezone.or(Some(zone)), ..self }
@@ -135,12 +131,11 @@ impl RecurringSchedule {
         self.time_of_day.unwrap_or(TIME_OF_DAY_DEFAULT)
     }
 
-    /// The zone its times are in.
     pub fn zone(&self, workspace_zone: Zone) -> Zone {
         self.timezone.unwrap_or(workspace_zone)
     }
 
-    /// The next time on the clock that it names, after this one; `endDate` aside.
+    /// The next local time of the schedule after this one, ignoring `endDate`.
     pub(super) fn next_on_the_clock(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
         let time = self.time_of_day().time();
         let later = |day: &NaiveDate| day.and_time(time) > after;
@@ -160,18 +155,18 @@ impl RecurringSchedule {
         day.map(|day| day.and_time(time))
     }
 
-    /// Whether a time the clocks show twice is due twice, and one they skip not at all.
+    /// Whether a local time that occurs twice is due twice, and a skipped one not at all.
     pub(super) fn counts_hours(&self) -> bool {
         self.frequency == Frequency::Custom && self.cron.as_ref().is_some_and(Cron::counts_hours)
     }
 }
 
-/// This day and `more` after it.
+/// This day and the `more` days after it.
 fn days_from(first: NaiveDate, more: u64) -> impl Iterator<Item = NaiveDate> {
     (0..=more).filter_map(move |days| first.checked_add_days(Days::new(days)))
 }
 
-/// That day of the month which is `more` after the one of `today`, its last where it is too short.
+/// The day of the month `more` months after `today`, or the last day of a shorter month.
 fn day_in_month(today: NaiveDate, more: u32, day_of_month: u32) -> Option<NaiveDate> {
     // Adding months clamps to the last day, and the first of a month is never clamped.
     let month = today.with_day(1)?.checked_add_months(Months::new(more))?;
@@ -179,7 +174,7 @@ fn day_in_month(today: NaiveDate, more: u32, day_of_month: u32) -> Option<NaiveD
     month.with_day(day_of_month.min(last))
 }
 
-/// `dayOfWeek`: a number or a name, or a list of them, each once.
+/// `dayOfWeek`: a number or a name, or a list of them, without duplicates.
 fn days_of_week(body: &mut Fields<'_>) -> Option<DaysOfWeek> {
     use serde_json::Value;
     let sent = body.optional("dayOfWeek").json()?;

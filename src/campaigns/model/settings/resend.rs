@@ -1,4 +1,4 @@
-//! `resendPolicy` and `resendCooldownDays`: who gets a campaign that is sent again.
+//! `resendPolicy` and `resendCooldownDays`: the recipients of a campaign that is sent again.
 
 use kernel::fields::Fields;
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,19 @@ use super::whole;
 /// Longest window of the policy `cooldown`, in days: ten years.
 pub const COOLDOWN_DAYS_MAX: u32 = 3650;
 
-/// Who gets a campaign that is sent again.
+/// The recipients of a campaign that is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResendPolicy {
-    /// Who did not get it before.
+    /// Recipients who did not get it before.
     #[default]
     OnlyNew,
     Everyone,
-    /// All but those who were sent to in the last `resendCooldownDays` days.
+    /// All except recipients of the last `resendCooldownDays` days.
     Cooldown,
 }
 
 impl ResendPolicy {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("only_new", Self::OnlyNew), ("everyone", Self::Everyone), ("cooldown", Self::Cooldown)];
 }

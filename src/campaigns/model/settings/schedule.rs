@@ -1,18 +1,18 @@
-//! The one moment of `scheduledAt` (DECISIONS F4).
+//! `scheduledAt`: a single time.
 
 use std::ops::RangeInclusive;
 
 use kernel::{DayEdge, NotATimestamp, Timestamp, zone::Zone};
 
-/// Moments that are written with a year of four digits, in milliseconds: the years 0 to 9999.
+/// Times with a year of four digits, in milliseconds: the years 0 to 9999.
 const WRITTEN_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
-/// The moment that `scheduledAt` means: with an offset or `Z` that very moment; without, what the clocks
-/// of `zone` show (of the workspace's zone where none is named). A time the clocks skip means the first
-/// moment after the gap, one they show twice the earlier. A date alone is its first moment.
+/// The time of `scheduledAt`: with an offset or `Z` that very time; without one a local time in `zone` (or
+/// the workspace's zone). A local time that a clock change skips is the first moment after the gap, one that
+/// occurs twice the earlier moment. A date alone is its first moment.
 ///
 /// # Errors
-/// The text is no ISO 8601 date or date-time of the years 0 to 9999.
+/// The text is not an ISO 8601 date or date-time of the years 0 to 9999.
 pub fn resolve(
     text: &str,
     zone: Option<Zone>,
@@ -21,7 +21,7 @@ pub fn resolve(
     resolve_at(text, DayEdge::Start, zone.unwrap_or(workspace_zone))
 }
 
-/// Like [`resolve`], a date alone standing for that edge of its day in the zone.
+/// Like [`resolve`], with a date standing for that edge of its day in the zone.
 pub(super) fn resolve_at(
     text: &str,
     edge: DayEdge,
@@ -33,7 +33,7 @@ pub(super) fn resolve_at(
     if WRITTEN_MS.contains(&moment.millis()) { Ok(moment) } else { Err(NotATimestamp) }
 }
 
-/// Whether a date-time says where it is: only behind its date can these characters mean that.
+/// Whether a date-time has an offset: these characters mean that only after the date.
 fn has_offset(text: &str) -> bool {
     const DATE_CHARS: usize = "YYYY-MM-DD".len();
     text.get(DATE_CHARS..).is_some_and(|rest| rest.contains(['Z', 'z', '+', '-']))
@@ -44,14 +44,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheduled_time_is_read_as_its_offset_or_else_its_zone_says() {
+    fn a_time_is_read_by_its_offset_or_else_by_its_zone() {
         let table = [
-            // An offset wins over any zone.
+            // An offset has precedence over any zone.
             ("2026-07-01T09:00:00Z", Some("America/New_York"), "2026-07-01T09:00:00.000Z"),
             ("2026-07-01T09:00:00+02:00", Some("America/New_York"), "2026-07-01T07:00:00.000Z"),
             ("2026-07-01T09:00:00-0330", None, "2026-07-01T12:30:00.000Z"),
             ("2026-07-01T09:00z", None, "2026-07-01T09:00:00.000Z"),
-            // The zone named, else the workspace's (here Berlin).
+            // The given zone, else the workspace's (here Berlin).
             ("2026-07-01T09:00:00", Some("America/New_York"), "2026-07-01T13:00:00.000Z"),
             ("2026-01-01T09:00:00", Some("America/New_York"), "2026-01-01T14:00:00.000Z"),
             ("2026-07-01T09:00:00", None, "2026-07-01T07:00:00.000Z"),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_years_that_can_be_written_are_the_limit() {
+    fn years_have_four_digits() {
         let honolulu: Zone = "Pacific/Honolulu".parse().unwrap();
         let last = resolve("9999-12-31T13:59:59.999", Some(honolulu), Zone::UTC).unwrap();
         assert_eq!(last.to_string(), "9999-12-31T23:59:59.999Z");

@@ -1,4 +1,4 @@
-//! `triggerConfig`: the event that makes a triggered campaign send to the one who did it (DECISIONS F11).
+//! `triggerConfig`: the event that starts a triggered campaign for its person.
 
 use contacts::audience::model::condition::Condition;
 use kernel::fields::{Fields, FromFields};
@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 
 use super::{EVENT_NAME_CHARS_MAX, conditions, whole};
 
-/// Longest time before somebody may be sent to again, in hours: a year.
+/// Longest time before a person may enter again, in hours: a year.
 pub const COOLDOWN_HOURS_MAX: u32 = 8760;
-/// Longest time between the event and the message, in minutes: thirty days.
+/// Longest delay between the event and the message, in minutes: thirty days.
 pub const DELAY_MINUTES_MAX: u32 = 43_200;
 
-/// What makes a triggered campaign send.
+/// The type of a trigger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TriggerType {
@@ -22,49 +22,47 @@ pub enum TriggerType {
 }
 
 impl TriggerType {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[("event", Self::Event)];
 }
 
-/// Whether somebody who was sent to is sent to again at their next such event.
+/// Whether a person may enter a triggered campaign again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReEntry {
     #[default]
     Once,
     Always,
-    /// When `cooldownHours` have passed since the last time.
+    /// After `cooldownHours` since the last entry.
     Cooldown,
 }
 
 impl ReEntry {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("once", Self::Once), ("always", Self::Always), ("cooldown", Self::Cooldown)];
 }
 
-/// What makes a triggered campaign send.
+/// What starts a triggered campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TriggerConfig {
-    /// `event`, the only one, also without a word.
+    /// `event`, the only type and the default.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<TriggerType>,
     /// The name of the event.
     #[schema(min_length = 1, max_length = 255)]
     pub event_name: String,
-    /// What must hold of the event's properties, all of it.
+    /// Conditions on the event's properties; all must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
-    /// `once` without a word. As a boolean: true is `always`, false is `once`.
+    /// Default `once`. As a boolean: true is `always`, false is `once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub re_entry: Option<ReEntry>,
     /// For the re-entry `cooldown`: 1 to 8760 hours.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 8760)]
     pub cooldown_hours: Option<u32>,
-    /// Minutes from the event to the message, 0 to 43,200; at once without a word.
+    /// Minutes from the event to the message, 0 to 43,200; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 43200)]
     pub delay_minutes: Option<u32>,
@@ -89,12 +87,10 @@ impl FromFields for TriggerConfig {
 }
 
 impl TriggerConfig {
-    /// Whether somebody who was sent to is sent to again.
     pub fn re_entry(&self) -> ReEntry {
         self.re_entry.unwrap_or_default()
     }
 
-    /// Minutes from the event to the message.
     pub fn delay_minutes(&self) -> u32 {
         self.delay_minutes.unwrap_or(0)
     }

@@ -1,18 +1,18 @@
-//! `utmSettings`: how the links of a campaign are tagged (DECISIONS F10). A tag that a link has stays.
+//! `utmSettings`: the UTM parameters of a campaign's links. A parameter that a link already has stays.
 
 use content::template::{Form, Template};
 use kernel::fields::{Field, Fields, FromFields, Optional};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Characters of a tag's template.
+/// Characters of a parameter's template.
 pub const UTM_CHARS_MAX: usize = 255;
 
-/// The tags of a campaign's links; each may be a Liquid template.
+/// The UTM parameters of a campaign's links; each may be a Liquid template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UtmSettings {
-    /// Whether links are tagged; they are without a word.
+    /// Whether parameters are added; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,6 @@ impl FromFields for UtmSettings {
 }
 
 impl UtmSettings {
-    /// Whether links are tagged.
     pub fn is_enabled(&self) -> bool {
         self.enabled != Some(false)
     }
@@ -57,7 +56,7 @@ fn tag(field: Field<'_, Optional>) -> Option<String> {
         if text.chars().count() > UTM_CHARS_MAX {
             return Err(format!("must be at most {UTM_CHARS_MAX} characters"));
         }
-        // A tag becomes part of an address; it is percent-encoded there, not here.
+        // A parameter becomes part of an address; it is percent-encoded there, not here.
         Template::parse(text, Form::Text).map_err(|fault| fault.to_string())?;
         Ok(text.to_owned())
     })

@@ -1,32 +1,29 @@
-//! Where a campaign stands, and the one table of what may become of it (DECISIONS K1).
+//! The status of a campaign, and the table of its transitions.
 
 use kernel::Error;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The states of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Draft,
     /// Waits for its time.
     Scheduled,
-    /// Sending, or waiting for what makes it send.
+    /// Sending, or waiting for its trigger or next occurrence.
     Active,
     /// Halted until it is resumed.
     Paused,
-    /// Everything it had to send is settled.
+    /// All messages are completed.
     Completed,
-    /// Called off for good.
     Cancelled,
-    /// Put away; its history stays.
+    /// Archived; its history stays.
     Archived,
-    /// Ended by a fault that waiting would not mend; see `failureReason`.
+    /// Ended by a permanent fault; see `failureReason`.
     Failed,
 }
 
 impl Status {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("draft", Self::Draft),
         ("scheduled", Self::Scheduled),
@@ -38,7 +35,6 @@ impl Status {
         ("failed", Self::Failed),
     ];
 
-    /// The status as the API and the store write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -53,49 +49,49 @@ impl Status {
     }
 }
 
-/// What makes a campaign send, as far as its states are concerned.
+/// How a campaign is started, as far as its status is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Once, to its audience; it completes when everybody is settled.
+pub enum CampaignKind {
+    /// Once, to its audience; it completes when all messages are done.
     OneTime,
-    /// Whenever an event comes in.
+    /// By events.
     Triggered,
     Recurring,
-    /// Whenever an app asks.
+    /// By requests of apps.
     InApp,
 }
 
-impl Kind {
-    /// Whether it goes on being live, so that what it says can be changed meanwhile: by way of a draft.
+impl CampaignKind {
+    /// Whether it stays live, so that changes go into a pending draft.
     pub const fn stays_live(self) -> bool {
         !matches!(self, Self::OneTime)
     }
 }
 
-/// What can be asked of a campaign that moves it from state to state.
+/// A call that changes the status of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
     /// `status: scheduled` of a draft.
     Schedule,
-    /// `status: draft` of a scheduled campaign, or a change that takes its time away.
+    /// `status: draft` of a scheduled campaign, or a change that removes its time.
     Unschedule,
-    /// Launch now, whatever the clock says.
+    /// Launched now, whatever its schedule.
     Send,
-    /// Its time has come.
+    /// Launched at its scheduled time.
     Launch,
     Pause,
     Resume,
     Cancel,
     Complete,
-    /// It cannot go on.
+    /// It cannot continue.
     Fail,
-    /// Once more after a failure.
+    /// Sent again after a failure.
     Retry,
-    /// Once more after its completion.
+    /// Sent again after its completion.
     Resend,
     StopRecurring,
     Archive,
-    /// Take out again, without sending.
+    /// Restored from the archive, without sending.
     Unarchive,
 }
 
@@ -117,7 +113,7 @@ impl Call {
         Self::Unarchive,
     ];
 
-    /// The call in metrics.
+    /// The label in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Schedule => "schedule",
@@ -137,8 +133,8 @@ impl Call {
         }
     }
 
-    /// Which campaigns it is for, for those who ask it of another.
-    const fn wants(self) -> &'static str {
+    /// The campaigns that the call is for, in its refusal.
+    const fn required(self) -> &'static str {
         match self {
             Self::Schedule => "only a draft can be scheduled",
             Self::Unschedule => "only a scheduled campaign can become a draft",
@@ -159,24 +155,24 @@ impl Call {
 
 /// What a transition depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct TransitionContext {
     pub status: Status,
-    /// What makes it send.
-    pub kind: Kind,
-    /// What a paused one goes on with.
+    /// How the campaign is started.
+    pub kind: CampaignKind,
+    /// The status that `resume` returns to.
     pub paused_from: Option<Status>,
-    /// What an archived one was.
+    /// The status before archiving.
     pub archived_from: Option<Status>,
-    /// Whether its scheduled time is still to come.
+    /// Whether its scheduled time is in the future.
     pub is_ahead: bool,
 }
 
-/// Why a transition is not to be had.
+/// Why a transition is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It does not stand where the call needs it; it may at another time.
+    /// The status does not allow the call; it may at another time.
     Conflict(String),
-    /// It is not of the kind the call is for.
+    /// The call is for another kind of campaign.
     Unfit(String),
 }
 
@@ -189,21 +185,23 @@ impl From<Refusal> for Error {
     }
 }
 
-/// Where a call leads: the whole state machine.
+/// The status after a call: the whole state machine.
 ///
 /// # Errors
 /// The refusal, in words for the caller.
-pub fn next(standing: &Standing, call: Call) -> Result<Status, Refusal> {
+pub fn next(context: &TransitionContext, call: Call) -> Result<Status, Refusal> {
     use Status::{Active, Archived, Cancelled, Completed, Draft, Failed, Paused, Scheduled};
-    let (kind, status) = (standing.kind, standing.status);
+    let (kind, status) = (context.kind, context.status);
     match (call, status) {
-        (Call::Resend, _) if kind != Kind::OneTime => Err(Refusal::Unfit(
+        (Call::Resend, _) if kind != CampaignKind::OneTime => Err(Refusal::Unfit(
             "A triggered, recurring or in-app campaign cannot be sent again".to_owned(),
         )),
-        (Call::StopRecurring, _) if kind != Kind::Recurring => {
+        (Call::StopRecurring, _) if kind != CampaignKind::Recurring => {
             Err(Refusal::Unfit("The campaign is not recurring".to_owned()))
         }
-        (Call::Complete, Active) if matches!(kind, Kind::Triggered | Kind::InApp) => {
+        (Call::Complete, Active)
+            if matches!(kind, CampaignKind::Triggered | CampaignKind::InApp) =>
+        {
             Err(refusal(status, call))
         }
         (Call::Schedule, Draft) | (Call::Retry, Failed) => Ok(Scheduled),
@@ -213,19 +211,19 @@ pub fn next(standing: &Standing, call: Call) -> Result<Status, Refusal> {
         }
         (Call::Pause, Active | Scheduled) => Ok(Paused),
         (Call::Resume, Paused) => {
-            let waits = standing.paused_from == Some(Scheduled) && standing.is_ahead;
+            let waits = context.paused_from == Some(Scheduled) && context.is_ahead;
             Ok(if waits { Scheduled } else { Active })
         }
         (Call::Cancel, Scheduled | Active | Paused) => Ok(Cancelled),
         (Call::Complete, Active) | (Call::StopRecurring, Active | Paused) => Ok(Completed),
         (Call::Fail, Scheduled | Active) => Ok(Failed),
         (Call::Archive, _) => Ok(Archived),
-        (Call::Unarchive, Archived) => Ok(match standing.archived_from {
+        (Call::Unarchive, Archived) => Ok(match context.archived_from {
             Some(Scheduled | Active | Paused) => Paused,
             Some(before) => before,
             None => Draft,
         }),
-        // By the specification a campaign that has not finished is a bad request, not a conflict.
+        // The API defines a bad request, not a conflict, for a campaign that has not finished.
         (Call::Resend, _) => Err(Refusal::Unfit(words(status, call))),
         _ => Err(refusal(status, call)),
     }
@@ -236,7 +234,7 @@ fn refusal(status: Status, call: Call) -> Refusal {
 }
 
 fn words(status: Status, call: Call) -> String {
-    format!("The campaign is {}: {}", status.as_str(), call.wants())
+    format!("The campaign is {}: {}", status.as_str(), call.required())
 }
 
 #[cfg(test)]

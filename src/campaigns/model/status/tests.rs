@@ -1,11 +1,11 @@
-//! The state machine against a table written from DECISIONS K1, cell by cell and on random walks.
+//! The state machine compared with a table, cell by cell and on random walks.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// K1, written out: the status, the call, and what comes of it for each kind, in the order one-time,
-/// triggered, recurring, in-app. `!` is a conflict, `?` a bad request.
+/// The status, the call, and the result for each kind in the order one-time, triggered, recurring, in-app.
+/// `!` is a conflict, `?` a bad request.
 const TABLE: &str = "
 draft      schedule       scheduled scheduled scheduled scheduled
 draft      unschedule     ! ! ! !
@@ -121,14 +121,15 @@ archived   archive        archived archived archived archived
 archived   unarchive      draft draft draft draft
 ";
 
-const KINDS: [Kind; 4] = [Kind::OneTime, Kind::Triggered, Kind::Recurring, Kind::InApp];
+const KINDS: [CampaignKind; 4] =
+    [CampaignKind::OneTime, CampaignKind::Triggered, CampaignKind::Recurring, CampaignKind::InApp];
 
 fn status(word: &str) -> Status {
     Status::NAMED.iter().find(|(name, _)| *name == word).unwrap().1
 }
 
-/// What the table says of a call.
-fn expected(from: Status, call: Call, kind: Kind) -> &'static str {
+/// The entry of the table for a call.
+fn expected(from: Status, call: Call, kind: CampaignKind) -> &'static str {
     let line = TABLE
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
@@ -137,8 +138,8 @@ fn expected(from: Status, call: Call, kind: Kind) -> &'static str {
     line[2 + KINDS.iter().position(|other| *other == kind).unwrap()]
 }
 
-fn standing(from: Status, kind: Kind) -> Standing {
-    Standing {
+fn context(from: Status, kind: CampaignKind) -> TransitionContext {
+    TransitionContext {
         status: from,
         kind,
         paused_from: (from == Status::Paused).then_some(Status::Active),
@@ -147,8 +148,8 @@ fn standing(from: Status, kind: Kind) -> Standing {
     }
 }
 
-fn outcome(standing: Standing, call: Call) -> &'static str {
-    match next(&standing, call) {
+fn outcome(context: TransitionContext, call: Call) -> &'static str {
+    match next(&context, call) {
         Ok(to) => to.as_str(),
         Err(Refusal::Conflict(_)) => "!",
         Err(Refusal::Unfit(_)) => "?",
@@ -156,11 +157,11 @@ fn outcome(standing: Standing, call: Call) -> &'static str {
 }
 
 #[test]
-fn every_cell_is_as_decided() {
+fn every_transition_matches_the_table() {
     for (_, from) in Status::NAMED {
         for call in Call::ALL {
             for kind in KINDS {
-                let found = outcome(standing(*from, kind), call);
+                let found = outcome(context(*from, kind), call);
                 assert_eq!(found, expected(*from, call, kind), "{from:?} {call:?} {kind:?}");
             }
         }
@@ -168,24 +169,24 @@ fn every_cell_is_as_decided() {
 }
 
 #[test]
-fn a_paused_campaign_waits_again_only_while_its_time_is_still_to_come() {
+fn a_resumed_campaign_is_scheduled_only_before_its_time() {
     for (paused_from, is_ahead, to) in [
         (Status::Scheduled, true, Status::Scheduled),
         (Status::Scheduled, false, Status::Active),
         (Status::Active, true, Status::Active),
         (Status::Active, false, Status::Active),
     ] {
-        let standing = Standing {
+        let context = TransitionContext {
             paused_from: Some(paused_from),
             is_ahead,
-            ..standing(Status::Paused, Kind::OneTime)
+            ..context(Status::Paused, CampaignKind::OneTime)
         };
-        assert_eq!(next(&standing, Call::Resume), Ok(to), "{paused_from:?} {is_ahead}");
+        assert_eq!(next(&context, Call::Resume), Ok(to), "{paused_from:?} {is_ahead}");
     }
 }
 
 #[test]
-fn nothing_comes_out_of_the_archive_sending() {
+fn restored_campaigns_do_not_send() {
     for (before, to) in [
         (Status::Draft, Status::Draft),
         (Status::Scheduled, Status::Paused),
@@ -195,27 +196,29 @@ fn nothing_comes_out_of_the_archive_sending() {
         (Status::Cancelled, Status::Cancelled),
         (Status::Failed, Status::Failed),
     ] {
-        let standing =
-            Standing { archived_from: Some(before), ..standing(Status::Archived, Kind::OneTime) };
-        assert_eq!(next(&standing, Call::Unarchive), Ok(to), "{before:?}");
+        let context = TransitionContext {
+            archived_from: Some(before),
+            ..context(Status::Archived, CampaignKind::OneTime)
+        };
+        assert_eq!(next(&context, Call::Unarchive), Ok(to), "{before:?}");
     }
 }
 
 #[test]
-fn a_refusal_says_where_it_stands_and_what_is_wanted() {
-    let refused = next(&standing(Status::Completed, Kind::OneTime), Call::Resume);
+fn a_refusal_names_the_status_and_the_required_one() {
+    let refused = next(&context(Status::Completed, CampaignKind::OneTime), Call::Resume);
     let text = "The campaign is completed: only a paused campaign can be resumed".to_owned();
     assert_eq!(refused, Err(Refusal::Conflict(text)));
 }
 
 proptest! {
-    /// A walk of random calls never leaves the table, and what is remembered on the way is enough to go on.
+    /// A walk of random calls stays within the table, and the remembered statuses suffice to continue.
     #[test]
-    fn random_histories_keep_to_the_table(
+    fn random_walks_stay_within_the_table(
         kind in prop::sample::select(&KINDS[..]),
         calls in prop::collection::vec((prop::sample::select(&Call::ALL[..]), any::<bool>()), 1..60),
     ) {
-        let mut at = standing(Status::Draft, kind);
+        let mut at = context(Status::Draft, kind);
         for (call, is_ahead) in calls {
             at.is_ahead = is_ahead;
             let wanted = expected(at.status, call, kind);

@@ -1,7 +1,7 @@
-//! The variants of a campaign: what its audience is divided into, and what each part is told.
+//! The variants of a campaign: the parts of its audience and their content.
 //!
-//! Drafts are saved half-done, so what is missing in a variant is for the checks before a launch; what is
-//! wrong is refused at once. That weights add up to 100 is one of those checks.
+//! Drafts are saved incomplete, so missing fields are left to the checks before a launch; invalid ones are
+//! refused at once. The sum of weights is one of those checks.
 
 #[cfg(test)]
 mod tests;
@@ -18,38 +18,36 @@ use super::{
     words::{self, plain_number},
 };
 
-/// Variants of one campaign.
 pub const VARIANTS_MAX: usize = 8;
 pub const ID_CHARS_MAX: usize = 64;
 pub const NAME_CHARS_MAX: usize = 255;
-/// The largest weight, and what all together have to be.
+/// The largest weight, and the required sum.
 pub const WEIGHT_MAX: f64 = 100.0;
 
-/// A part of the audience, and what it is told.
+/// A part of the audience, and its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Variant {
-    /// Names it in statistics; unlike those beside it.
+    /// Identifies the variant in statistics; unique in the campaign.
     #[schema(
         min_length = 1,
         max_length = 64,
         pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
     )]
     pub id: String,
-    /// What people call it.
     #[schema(min_length = 1, max_length = 255)]
     pub name: String,
     /// Its share of the audience: 0 to 100.
     #[serde(serialize_with = "plain_number")]
     #[schema(minimum = 0, maximum = 100)]
     pub weight: f64,
-    /// What it says, in the shape of its channel.
+    /// Its message, by channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
-    /// What it shows inside an app.
+    /// Its in-app content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_content: Option<InAppContent>,
-    /// Whether its part gets nothing, to measure the others by.
+    /// Whether it is the control group, which gets no message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_control_group: Option<bool>,
 }
@@ -74,13 +72,12 @@ impl Variant {
         }
     }
 
-    /// Whether its part gets nothing.
     pub fn is_control(&self) -> bool {
         self.is_control_group.unwrap_or_default()
     }
 }
 
-/// Whether the field is one of this channel's; elsewhere it must be empty.
+/// Whether the field belongs to this channel; elsewhere it must be empty.
 fn only(body: &mut Fields<'_>, name: &str, is_its: bool) -> bool {
     let sent = body.optional(name).unjudged();
     let is_empty = sent.is_null() || sent.as_object().is_some_and(serde_json::Map::is_empty);
@@ -121,7 +118,7 @@ pub fn list(body: &mut Fields<'_>, channel: CampaignChannel) -> Vec<Variant> {
     variants
 }
 
-/// Prepares the variants in a kept campaign of this channel for being read back; see
+/// Prepares the variants of a stored campaign on this channel for being read back; see
 /// [`message::keep_shape`].
 pub fn keep_shapes(variants: &mut Value, channel: CampaignChannel) {
     for variant in variants.as_array_mut().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What a list of variants may be: F5 of the decisions, at its bounds.
+//! Lists of variants at their limits.
 
 use kernel::fields::read_object_by;
 use serde_json::json;
@@ -16,7 +16,7 @@ fn some(count: usize) -> Value {
 }
 
 #[test]
-fn variants_are_returned_as_they_were_sent_and_read_back() {
+fn variants_round_trip() {
     let email = json!([
         {"id": "a", "name": "A", "weight": 33.4, "message": {"subject": "Hi"}, "isControlGroup": false},
         {"id": "b", "name": "B", "weight": 66, "message": {}},
@@ -118,7 +118,7 @@ fn a_message_is_not_shown_inside_an_app() {
 }
 
 #[test]
-fn every_complaint_of_every_variant_is_told_with_its_place() {
+fn every_error_of_every_variant_is_reported_with_its_path() {
     let variants = json!([
         {"id": "a", "name": "", "weight": 101, "message": {"subject": "{{", "shortenLinks": 1}},
         {"id": "a", "name": "b", "weight": 1, "message": {"text": 5}},

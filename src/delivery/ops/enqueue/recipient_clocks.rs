@@ -35,8 +35,8 @@ impl Clocks {
     ) -> Result<Self> {
         let definition = &campaign.definition;
         let timetable = if definition.send_type == SendType::Intelligent {
-            let asked = (definition, workspace_zone);
-            Some(Timetable::gather(app, workspace, asked, app.clock().now()).await?)
+            let now = app.clock().now();
+            Some(Timetable::gather(app, workspace, definition, workspace_zone, now).await?)
         } else {
             None
         };

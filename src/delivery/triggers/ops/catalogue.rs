@@ -6,8 +6,9 @@ use std::{
 };
 
 use bytes::Bytes;
+use campaigns::model::CampaignKey;
 use ingest::record::Batch;
-use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
+use kernel::{Result, Timestamp};
 use uuid::Uuid;
 
 use crate::{
@@ -18,8 +19,6 @@ use crate::{
 /// Campaigns read at one time.
 const PAGE: usize = 100;
 
-type Key = (WorkspaceId, CampaignId);
-
 /// The campaigns that events set off, and the events, in order.
 pub(super) type SetOff = BTreeMap<(Uuid, Uuid), (Arc<Waiting>, Vec<Arc<Occurred>>)>;
 
@@ -27,8 +26,8 @@ pub(super) type SetOff = BTreeMap<(Uuid, Uuid), (Arc<Waiting>, Vec<Arc<Occurred>
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
     /// The revisions that were read; also of campaigns that turned out to wait for nothing.
-    read: HashMap<Key, i64>,
-    waiting: HashMap<Key, Arc<Waiting>>,
+    read: HashMap<CampaignKey, i64>,
+    waiting: HashMap<CampaignKey, Arc<Waiting>>,
     by_event: HashMap<Uuid, HashMap<String, Vec<Arc<Waiting>>>>,
     /// It was read at least once.
     is_known: bool,
@@ -37,34 +36,31 @@ pub(super) struct Catalogue {
 impl Catalogue {
     /// Brings it up to date: one small question, and what changed.
     pub(super) async fn refresh(&mut self, app: &DeliveryState) -> Result<()> {
-        let standing: HashMap<Key, i64> = campaigns::ops::standing_by(app)
-            .await?
-            .into_iter()
-            .map(|(workspace, id, revision)| ((workspace, id), revision))
-            .collect();
-        let changed: Vec<Key> = standing
+        let active: HashMap<CampaignKey, i64> =
+            campaigns::ops::active_triggered(app).await?.into_iter().collect();
+        let changed: Vec<CampaignKey> = active
             .iter()
             .filter(|(key, revision)| self.read.get(key) != Some(revision))
             .map(|(key, _)| *key)
             .collect();
-        if changed.is_empty() && standing.len() == self.read.len() {
+        if changed.is_empty() && active.len() == self.read.len() {
             self.is_known = true;
             return Ok(());
         }
         let mut fresh = Vec::new();
         for page in changed.chunks(PAGE) {
-            fresh.extend(campaigns::ops::standbys(app, page).await?);
+            fresh.extend(campaigns::ops::triggered_campaigns(app, page).await?);
         }
-        self.read.retain(|key, _| standing.contains_key(key));
-        self.waiting.retain(|key, _| standing.contains_key(key));
+        self.read.retain(|key, _| active.contains_key(key));
+        self.waiting.retain(|key, _| active.contains_key(key));
         for key in changed {
-            self.read.insert(key, standing[&key]);
+            self.read.insert(key, active[&key]);
             self.waiting.remove(&key);
         }
-        for standby in fresh {
-            let key = (standby.workspace, standby.id);
-            self.read.insert(key, standby.revision);
-            if let Some(waiting) = Waiting::of(standby) {
+        for campaign in fresh {
+            let key = CampaignKey { workspace: campaign.workspace, id: campaign.id };
+            self.read.insert(key, campaign.revision);
+            if let Some(waiting) = Waiting::of(campaign) {
                 self.waiting.insert(key, Arc::new(waiting));
             }
         }

@@ -1,4 +1,4 @@
-//! `channelConfig` of in-app messages: their shape, what makes them appear, how often, where and when.
+//! `channelConfig` of in-app messages: layout, triggers, frequency, platforms and period.
 
 use contacts::audience::model::condition::Condition;
 use kernel::{
@@ -11,21 +11,18 @@ use utoipa::ToSchema;
 use super::{ChannelConfig, Priority, platforms};
 use crate::model::settings::{EVENT_NAME_CHARS_MAX, conditions, whole};
 
-/// Triggers of one message.
 pub const TRIGGERS_MAX: usize = 10;
-/// Longest delay between a trigger and the message, in seconds: an hour.
+/// Longest delay between a trigger and the display, in seconds: an hour.
 const DELAY_SECONDS_MAX: u32 = 3600;
-/// Most displays that a frequency may allow one person.
+/// Largest number of displays to one person.
 const DISPLAYS_MAX: u32 = 10_000;
 /// Longest time between two displays, in hours: a year.
 const HOURS_BETWEEN_MAX: u32 = 8760;
 const PRIORITY_MAX: u32 = 1000;
-/// Web apps of one message.
 const WEB_APPS_MAX: usize = 50;
-/// Characters of a web app's id.
 const WEB_APP_CHARS_MAX: usize = 255;
 
-/// The shape of an in-app message.
+/// The layout of an in-app message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InAppType {
@@ -35,12 +32,11 @@ pub enum InAppType {
     /// A strip at an edge.
     Banner,
     Fullscreen,
-    /// A card that comes in from below.
+    /// A card that slides in from below.
     Slideup,
 }
 
 impl InAppType {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("modal", Self::Modal),
         ("banner", Self::Banner),
@@ -49,20 +45,19 @@ impl InAppType {
     ];
 }
 
-/// What makes an in-app message appear.
+/// The kind of a trigger of an in-app message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InAppTriggerKind {
     /// The app is opened.
     SessionStart,
-    /// The person does something.
+    /// An event happens.
     Event,
-    /// The person comes to a page.
+    /// A page is opened.
     PageView,
 }
 
 impl InAppTriggerKind {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("session_start", Self::SessionStart),
         ("event", Self::Event),
@@ -70,21 +65,21 @@ impl InAppTriggerKind {
     ];
 }
 
-/// One thing that makes an in-app message appear.
+/// A trigger of an in-app message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InAppTrigger {
     #[serde(rename = "type")]
     pub kind: InAppTriggerKind,
-    /// For `event`: its name.
+    /// For `event`: the name of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     pub event_name: Option<String>,
-    /// What must hold of the event's or page's properties, all of it.
+    /// Conditions on the properties of the event or page; all must match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20)]
     pub conditions: Option<Vec<Condition>>,
-    /// How long after, 0 to 3600 seconds; at once without a word.
+    /// Delay of the display, 0 to 3600 seconds; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 3600)]
     pub delay_seconds: Option<u32>,
@@ -110,11 +105,11 @@ impl FromFields for InAppTrigger {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DisplayFrequency {
-    /// Displays to one person, 1 to 10,000; as many as there are occasions without a word.
+    /// Displays to one person, 1 to 10,000; unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10000)]
     pub max_per_user: Option<u32>,
-    /// Hours from one display to the next, 0 to 8760; none without a word.
+    /// Hours between two displays, 0 to 8760; default 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 8760)]
     pub min_hours_between: Option<u32>,

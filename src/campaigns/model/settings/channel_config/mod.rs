@@ -1,6 +1,6 @@
-//! `channelConfig`: what a channel needs to know beyond the message (DECISIONS F6).
+//! `channelConfig`: settings of a channel beyond the message.
 //!
-//! Which fields there are depends on the channel; those of other channels are unknown there.
+//! The fields depend on the channel; fields of other channels are unknown.
 
 mod in_app;
 
@@ -17,28 +17,22 @@ use kernel::{
 use super::whole;
 use crate::model::CampaignChannel;
 
-/// Characters of an address for replies, which may be a template.
+/// Characters of a reply address, which may be a template.
 pub const REPLY_TO_CHARS_MAX: usize = 320;
-/// Characters of a sender's or phone number's id.
 pub const SENDER_ID_CHARS_MAX: usize = 255;
-/// Longest life of a message that could not be delivered yet, in seconds: four weeks, as long as FCM keeps one.
+/// Longest time to live of an undelivered message, in seconds: four weeks, the maximum of FCM.
 pub const TTL_SECONDS_MAX: u32 = 2_419_200;
-/// Characters of a collapse key: as many bytes as APNs takes.
+/// Characters of a collapse key: the maximum of APNs in bytes.
 pub const COLLAPSE_KEY_CHARS_MAX: usize = 64;
 /// Characters of a deep link, which may be a template.
 pub const DEEP_LINK_CHARS_MAX: usize = 2048;
-/// Shortest wait for an answer of a webhook, in milliseconds.
 pub const TIMEOUT_MS_MIN: u32 = 100;
-/// Longest wait for an answer of a webhook, in milliseconds.
 pub const TIMEOUT_MS_MAX: u32 = 30_000;
-/// Wait for an answer of a webhook where nothing else is said, in milliseconds.
 pub const TIMEOUT_MS_DEFAULT: u32 = 10_000;
-/// Most attempts to deliver a webhook.
 pub const ATTEMPTS_MAX: u32 = 10;
-/// Attempts to deliver a webhook where nothing else is said.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 
-/// A kind of device.
+/// A device platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {
@@ -48,115 +42,113 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("web", Self::Web), ("ios", Self::Ios), ("android", Self::Android)];
 }
 
-/// How a push notification may wake a device.
+/// The priority of a push notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PushPriority {
     #[default]
     High,
-    /// When it suits the battery.
+    /// Delivered when it suits the battery.
     Normal,
 }
 
 impl PushPriority {
-    /// The names and what they stand for.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("high", Self::High), ("normal", Self::Normal)];
 }
 
-/// `priority`: a word for push, a number for in-app.
+/// `priority`: an enumeration for push, a number for in-app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum Priority {
-    /// How a push notification may wake a device.
     Push(PushPriority),
-    /// Which in-app message goes first, the greatest.
+    /// Messages with a greater number come first.
     InApp(i32),
 }
 
-/// What a channel needs to know. Each field names its channels.
+/// Settings of a channel. Each field names its channels.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelConfig {
-    /// email: where replies go; an address or a Liquid template of one.
+    /// email: the reply address, or a Liquid template of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 320)]
     pub reply_to: Option<String>,
-    /// email: whether opens are counted; true without a word.
+    /// email: whether opens are tracked; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track_opens: Option<bool>,
-    /// email: whether links are led through the service to count clicks; true without a word.
+    /// email: whether clicks on links are tracked; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track_clicks: Option<bool>,
-    /// email: whether the head of the message offers to unsubscribe (RFC 8058); true without a word.
+    /// email: whether the message has unsubscribe headers (RFC 8058); true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_unsubscribe: Option<bool>,
-    /// sms, viber: which sender it comes from.
+    /// sms, viber: the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     pub sender_id: Option<String>,
-    /// sms, viber, push: how long delivery is tried, 0 to 2,419,200 seconds; push with 0 is now or never.
+    /// sms, viber, push: time to live of an undelivered message, 0 to 2,419,200 seconds; push with 0 is
+    /// delivered at once or never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 2_419_200)]
     pub ttl_seconds: Option<u32>,
-    /// push: `high` (without a word) or `normal`; in_app: 0 to 1000, the greatest goes first.
+    /// push: `high` (default) or `normal`; in_app: 0 to 1000, messages with a greater number come first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// push: of several with one key a device shows the last.
+    /// push: a device shows only the latest of several messages with one key.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 64)]
     pub collapse_key: Option<String>,
-    /// push: what a tap opens; may be a Liquid template.
+    /// push: the target of a tap; may be a Liquid template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 2048)]
     pub deep_link: Option<String>,
-    /// push, in_app: on which kinds of devices; on all without a word.
+    /// push, in_app: the device platforms; all by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 1, max_items = 3)]
     pub platforms: Option<Vec<Platform>>,
-    /// whatsapp: which of the account's numbers it comes from.
+    /// whatsapp: the sending number of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     pub phone_number_id: Option<String>,
-    /// webhook: how long an answer is awaited, 100 to 30,000 ms; 10,000 without a word.
+    /// webhook: timeout, 100 to 30,000 ms; default 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 100, maximum = 30000)]
     pub timeout_ms: Option<u32>,
-    /// webhook: how often it is tried, 1 to 10; 5 without a word.
+    /// webhook: attempts, 1 to 10; default 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10)]
     pub max_attempts: Option<u32>,
-    /// in_app: its shape; `modal` without a word.
+    /// in_app: the layout; default `modal`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<InAppType>,
-    /// in_app: what makes it appear; `session_start` without a word.
+    /// in_app: what displays the message; default `session_start`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 10)]
     pub triggers: Option<Vec<InAppTrigger>>,
     /// in_app: how often one person sees it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_frequency: Option<DisplayFrequency>,
-    /// in_app: not before this moment.
+    /// in_app: not displayed before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<kernel::schema::Moment>)]
     pub start_at: Option<Timestamp>,
-    /// in_app: not after this moment.
+    /// in_app: not displayed after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<kernel::schema::Moment>)]
     pub end_at: Option<Timestamp>,
-    /// in_app: in which web apps; in all without a word.
+    /// in_app: the web apps; all by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<kernel::schema::NameOrId>>, min_items = 1, max_items = 50)]
     pub web_app_ids: Option<Vec<String>>,
 }
 
 impl ChannelConfig {
-    /// Reads what this channel knows of.
+    /// Reads the fields of this channel.
     pub fn read(body: &mut Fields<'_>, channel: CampaignChannel) -> Self {
         match channel {
             CampaignChannel::Email => Self::email(body),
@@ -165,7 +157,7 @@ impl ChannelConfig {
             CampaignChannel::Whatsapp => Self::whatsapp(body),
             CampaignChannel::Webhook => Self::webhook(body),
             CampaignChannel::InApp => in_app::read(body),
-            // Which channel it is depends on the recipient, and each then goes by its defaults.
+            // The channel depends on the recipient, and each uses its defaults.
             CampaignChannel::AiOptimized => Self::default(),
         }
     }
@@ -183,7 +175,7 @@ impl ChannelConfig {
     fn text_message(body: &mut Fields<'_>) -> Self {
         Self {
             sender_id: body.optional("senderId").text(1..=SENDER_ID_CHARS_MAX),
-            // An SMS or Viber message that lives for no time is none.
+            // An SMS or Viber message without lifetime would never be delivered.
             ttl_seconds: whole(body.optional("ttlSeconds"), 1..=TTL_SECONDS_MAX),
             ..Self::default()
         }
@@ -213,22 +205,18 @@ impl ChannelConfig {
         }
     }
 
-    /// Whether opens of an email are counted.
     pub fn track_opens(&self) -> bool {
         self.track_opens.unwrap_or(true)
     }
 
-    /// Whether clicks in an email are counted.
     pub fn track_clicks(&self) -> bool {
         self.track_clicks.unwrap_or(true)
     }
 
-    /// Whether the head of an email offers to unsubscribe.
     pub fn list_unsubscribe(&self) -> bool {
         self.list_unsubscribe.unwrap_or(true)
     }
 
-    /// How a push notification may wake a device.
     pub fn push_priority(&self) -> PushPriority {
         match self.priority {
             Some(Priority::Push(priority)) => priority,
@@ -236,7 +224,7 @@ impl ChannelConfig {
         }
     }
 
-    /// Which in-app message goes first, the greatest.
+    /// Messages with a greater number come first.
     pub fn in_app_priority(&self) -> i32 {
         match self.priority {
             Some(Priority::InApp(priority)) => priority,
@@ -244,23 +232,20 @@ impl ChannelConfig {
         }
     }
 
-    /// How long the answer of a webhook is awaited, in milliseconds.
     pub fn timeout_ms(&self) -> u32 {
         self.timeout_ms.unwrap_or(TIMEOUT_MS_DEFAULT)
     }
 
-    /// How often a webhook is tried.
     pub fn max_attempts(&self) -> u32 {
         self.max_attempts.unwrap_or(ATTEMPTS_DEFAULT)
     }
 
-    /// The shape of an in-app message.
     pub fn in_app_type(&self) -> InAppType {
         self.kind.unwrap_or_default()
     }
 }
 
-/// Each platform once, in the order they were named first.
+/// Each platform once, in the order of their first occurrence.
 fn platforms(field: Field<'_, Optional>) -> Option<Vec<Platform>> {
     let mut named = field.list(1..=Platform::NAMED.len(), |item| item.one_of(Platform::NAMED))?;
     let mut seen = Vec::new();
@@ -284,7 +269,7 @@ fn template(field: Field<'_, Optional>, chars_max: usize) -> Option<String> {
     })
 }
 
-/// An address, or a template of one, which only each recipient makes an address.
+/// An address, or a template that renders to one.
 fn reply_to(field: Field<'_, Optional>) -> Option<String> {
     field.parsed(String::new(), |text| {
         if text.chars().count() > REPLY_TO_CHARS_MAX {

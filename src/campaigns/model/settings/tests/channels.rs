@@ -1,4 +1,4 @@
-//! What each channel needs to know.
+//! The settings of each channel.
 
 use kernel::fields::read_object_by;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ fn each_channel_has_its_own_settings() {
         assert_eq!(written, sent, "{channel:?}");
         assert_eq!(serde_json::from_value::<ChannelConfig>(written).unwrap(), config);
     }
-    // What another channel knows is unknown here.
+    // Settings of other channels are unknown here.
     let sent = json!({"trackOpens": "?", "ttlSeconds": -1, "maxAttempts": 99});
     assert_eq!(config(&sent, C::Whatsapp).unwrap(), ChannelConfig::default());
     let none = ChannelConfig::default();

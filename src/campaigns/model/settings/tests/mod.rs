@@ -1,4 +1,4 @@
-//! Every object's fields at their bounds and one past them, and schedules across the days clocks jump.
+//! Every object's fields at and beyond their limits, and schedules across clock changes.
 #![expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
 
 mod channels;
@@ -19,8 +19,8 @@ fn read<T: FromFields>(sent: &Value) -> Result<T, Vec<String>> {
     read_object(sent.as_object().unwrap()).map_err(texts)
 }
 
-/// What is read is returned as it was sent, and comes back out of the store as it was.
-fn kept<T>(sent: &Value)
+/// The value is serialized as it was sent, and can be read back.
+fn round_trips<T>(sent: &Value)
 where
     T: FromFields + serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
 {
@@ -37,7 +37,7 @@ where
     assert_eq!(serde_json::from_value::<T>(written).unwrap(), value);
 }
 
-/// `base` with one field put to a value is refused with exactly this complaint.
+/// `base` with one field changed is refused with exactly this error.
 fn refused<T: FromFields>(base: &Value, table: &[(&str, Value, &str)]) {
     for (field, value, complaint) in table {
         let mut sent = base.clone();

@@ -1,9 +1,9 @@
-//! The objects that say how a campaign runs, one after the other.
+//! The objects of a campaign's settings.
 
 use kernel::{fields::read_object_by, quiet::QuietTimeOverride};
 use serde_json::{Value, json};
 
-use super::{kept, read, refused, returned, texts};
+use super::{read, refused, returned, round_trips, texts};
 use crate::model::settings::{
     ab_test::AbTestConfig,
     conversion::ConversionTracking,
@@ -15,10 +15,10 @@ use crate::model::settings::{
 };
 
 #[test]
-fn a_volume_limit_has_a_number_while_it_holds() {
-    kept::<SendVolumeLimit>(&json!({"enabled": true, "maxSends": 1, "cadence": "per_send"}));
-    kept::<SendVolumeLimit>(&json!({"maxSends": 1_000_000_000, "cadence": "lifetime"}));
-    kept::<SendVolumeLimit>(&json!({"enabled": false}));
+fn an_active_volume_limit_has_a_number() {
+    round_trips::<SendVolumeLimit>(&json!({"enabled": true, "maxSends": 1, "cadence": "per_send"}));
+    round_trips::<SendVolumeLimit>(&json!({"maxSends": 1_000_000_000, "cadence": "lifetime"}));
+    round_trips::<SendVolumeLimit>(&json!({"enabled": false}));
     let base = json!({"maxSends": 5});
     refused::<SendVolumeLimit>(
         &base,
@@ -37,10 +37,10 @@ fn a_volume_limit_has_a_number_while_it_holds() {
 }
 
 #[test]
-fn a_rate_limit_has_a_number_while_it_holds() {
-    kept::<SendRateLimit>(&json!({"enabled": true, "maxPerMinute": 1}));
-    kept::<SendRateLimit>(&json!({"maxPerMinute": 10_000_000}));
-    kept::<SendRateLimit>(&json!({"enabled": false}));
+fn an_active_rate_limit_has_a_number() {
+    round_trips::<SendRateLimit>(&json!({"enabled": true, "maxPerMinute": 1}));
+    round_trips::<SendRateLimit>(&json!({"maxPerMinute": 10_000_000}));
+    round_trips::<SendRateLimit>(&json!({"enabled": false}));
     let complaint = "maxPerMinute must be between 1 and 10000000";
     refused::<SendRateLimit>(
         &json!({}),
@@ -53,13 +53,13 @@ fn a_rate_limit_has_a_number_while_it_holds() {
 }
 
 #[test]
-fn quiet_hours_are_two_times_on_somebodys_clocks() {
-    kept::<QuietTimeOverride>(&json!({}));
-    kept::<QuietTimeOverride>(&json!({"enabled": false}));
-    kept::<QuietTimeOverride>(
+fn quiet_hours_have_two_times_and_a_zone() {
+    round_trips::<QuietTimeOverride>(&json!({}));
+    round_trips::<QuietTimeOverride>(&json!({"enabled": false}));
+    round_trips::<QuietTimeOverride>(
         &json!({"start": "22:00", "end": "08:00", "timezone": "recipient", "behavior": "defer"}),
     );
-    kept::<QuietTimeOverride>(
+    round_trips::<QuietTimeOverride>(
         &json!({"start": "00:00", "end": "23:59", "timezone": "Asia/Tokyo", "behavior": "skip"}),
     );
     refused::<QuietTimeOverride>(
@@ -81,7 +81,7 @@ fn quiet_hours_are_two_times_on_somebodys_clocks() {
 
 #[test]
 fn link_tags_are_templates() {
-    kept::<UtmSettings>(&json!({
+    round_trips::<UtmSettings>(&json!({
         "enabled": true, "source": "millrace", "medium": "{{ campaign.name | downcase }}",
         "campaign": "é".repeat(255), "term": "", "content": "{% if user.vip %}vip{% endif %}",
     }));
@@ -98,13 +98,13 @@ fn link_tags_are_templates() {
 }
 
 #[test]
-fn the_hour_of_each_recipient_is_found_within_bounds() {
-    kept::<StoConfig>(&json!({}));
-    kept::<StoConfig>(&json!({
+fn sto_settings_are_checked_at_their_limits() {
+    round_trips::<StoConfig>(&json!({}));
+    round_trips::<StoConfig>(&json!({
         "windowHours": 168, "lookbackDays": 365, "minEvents": 1000, "fallback": "popular_hour",
         "fallbackTime": "09:30",
     }));
-    kept::<StoConfig>(&json!({"windowHours": 1, "lookbackDays": 1, "minEvents": 1}));
+    round_trips::<StoConfig>(&json!({"windowHours": 1, "lookbackDays": 1, "minEvents": 1}));
     refused::<StoConfig>(
         &json!({}),
         &[
@@ -129,14 +129,14 @@ fn the_hour_of_each_recipient_is_found_within_bounds() {
 }
 
 #[test]
-fn a_trial_of_variants_has_its_bounds() {
-    kept::<AbTestConfig>(&json!({}));
-    kept::<AbTestConfig>(&json!({
+fn ab_test_settings_are_checked_at_their_limits() {
+    round_trips::<AbTestConfig>(&json!({}));
+    round_trips::<AbTestConfig>(&json!({
         "enabled": true, "testPercentage": 100, "winnerMetric": "revenue_per_recipient",
         "winnerSelection": "manual", "testDurationHours": 720, "minSamplePerVariant": 1_000_000,
         "confidenceLevel": 0.999, "ifInconclusive": "stop",
     }));
-    kept::<AbTestConfig>(&json!({
+    round_trips::<AbTestConfig>(&json!({
         "enabled": false, "testPercentage": 1, "testDurationHours": 1, "minSamplePerVariant": 1,
         "confidenceLevel": 0.5,
     }));
@@ -167,12 +167,12 @@ fn a_trial_of_variants_has_its_bounds() {
 #[test]
 fn a_trigger_names_its_event() {
     let condition = json!({"field": "total", "operator": "gt", "value": 50});
-    kept::<TriggerConfig>(&json!({"eventName": "Order Completed"}));
-    kept::<TriggerConfig>(&json!({
+    round_trips::<TriggerConfig>(&json!({"eventName": "Order Completed"}));
+    round_trips::<TriggerConfig>(&json!({
         "type": "event", "eventName": "e".repeat(255), "conditions": [condition],
         "reEntry": "cooldown", "cooldownHours": 8760, "delayMinutes": 43_200,
     }));
-    kept::<TriggerConfig>(&json!({"eventName": "A", "delayMinutes": 0, "cooldownHours": 1}));
+    round_trips::<TriggerConfig>(&json!({"eventName": "A", "delayMinutes": 0, "cooldownHours": 1}));
     for (sent, word) in [(true, "always"), (false, "once")] {
         returned::<TriggerConfig>(
             &json!({"eventName": "A", "reEntry": sent}),
@@ -208,13 +208,15 @@ fn a_trigger_names_its_event() {
 
 #[test]
 fn a_conversion_is_an_event_within_a_window() {
-    kept::<ConversionTracking>(&json!({"primaryConversion": {"eventName": "Order Completed"}}));
+    round_trips::<ConversionTracking>(
+        &json!({"primaryConversion": {"eventName": "Order Completed"}}),
+    );
     let any = json!({"eventName": "A", "conditions": [{"field": "plan", "operator": "equals", "value": "pro"}]});
-    kept::<ConversionTracking>(&json!({
+    round_trips::<ConversionTracking>(&json!({
         "primaryConversion": any, "secondaryConversions": vec![any.clone(); 10],
         "conversionWindowHours": 720, "attributionModel": "linear",
     }));
-    kept::<ConversionTracking>(
+    round_trips::<ConversionTracking>(
         &json!({"primaryConversion": any, "conversionWindowHours": 1, "attributionModel": "first_touch"}),
     );
     let base = json!({"primaryConversion": {"eventName": "A"}});
@@ -247,7 +249,7 @@ fn a_conversion_is_an_event_within_a_window() {
 }
 
 #[test]
-fn the_days_of_a_cooldown_are_bounded_and_a_draft_may_lack_them() {
+fn cooldown_days_are_limited_and_optional_in_a_draft() {
     let read = |sent: Value| read_object_by(sent.as_object().unwrap(), resend::read).map_err(texts);
     assert_eq!(read(json!({})), Ok((ResendPolicy::OnlyNew, None)));
     let cooldown = |days| json!({"resendPolicy": "cooldown", "resendCooldownDays": days});

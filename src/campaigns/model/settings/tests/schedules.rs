@@ -1,4 +1,4 @@
-//! Schedules that come again, as they are sent and when they are due.
+//! Recurring schedules: their fields and their occurrences.
 
 use kernel::{
     Timestamp,
@@ -7,7 +7,7 @@ use kernel::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{kept, read, refused, returned};
+use super::{read, refused, returned, round_trips};
 use crate::model::settings::{
     cron,
     occurrence::{next_occurrence, upcoming},
@@ -15,17 +15,17 @@ use crate::model::settings::{
 };
 
 #[test]
-fn a_recurring_schedule_is_kept_as_it_was_sent() {
-    kept::<RecurringSchedule>(&json!({"frequency": "daily"}));
-    kept::<RecurringSchedule>(&json!({
+fn a_recurring_schedule_round_trips() {
+    round_trips::<RecurringSchedule>(&json!({"frequency": "daily"}));
+    round_trips::<RecurringSchedule>(&json!({
         "frequency": "weekly", "cron": "0 9 * * 1", "dayOfWeek": 6, "dayOfMonth": 31, "timeOfDay": "00:00",
         "timezone": "Europe/Berlin", "endDate": "2026-12-31", "maxOccurrences": 100_000,
     }));
-    kept::<RecurringSchedule>(&json!({"frequency": "weekly", "dayOfWeek": [0, 6]}));
-    kept::<RecurringSchedule>(
+    round_trips::<RecurringSchedule>(&json!({"frequency": "weekly", "dayOfWeek": [0, 6]}));
+    round_trips::<RecurringSchedule>(
         &json!({"frequency": "monthly", "dayOfMonth": 1, "maxOccurrences": 1}),
     );
-    kept::<RecurringSchedule>(&json!({"frequency": "custom", "cron": "0 */2 * * MON-FRI"}));
+    round_trips::<RecurringSchedule>(&json!({"frequency": "custom", "cron": "0 */2 * * MON-FRI"}));
     let weekly = |day: Value| json!({"frequency": "weekly", "dayOfWeek": day});
     returned::<RecurringSchedule>(&weekly(json!("Monday")), &weekly(json!(1)));
     returned::<RecurringSchedule>(&weekly(json!(["fri", "SUN", 5])), &weekly(json!([0, 5])));
@@ -36,7 +36,7 @@ fn a_recurring_schedule_is_kept_as_it_was_sent() {
 }
 
 #[test]
-fn a_recurring_schedule_that_makes_no_sense_is_refused() {
+fn invalid_recurring_schedules_are_refused() {
     let day = "dayOfWeek must be 0 (Sunday) to 6, a day's name, or a list of these";
     refused::<RecurringSchedule>(
         &json!({"frequency": "daily"}),
@@ -90,7 +90,7 @@ fn next_of(schedule: &RecurringSchedule, after: &str, n: usize) -> Vec<String> {
     found.iter().map(|at| at.to_string().replace(":00.000Z", "Z")).collect()
 }
 
-/// A schedule, a moment, and when it is due after that.
+/// A schedule, a time, and the occurrences after it.
 type Due<'a> = (Value, &'a str, Vec<&'a str>);
 
 fn due_in_new_york(table: &[Due<'_>]) {
@@ -103,9 +103,9 @@ fn due_in_new_york(table: &[Due<'_>]) {
 }
 
 #[test]
-fn what_the_clocks_skip_is_due_after_the_gap() {
+fn skipped_local_times_are_due_after_the_gap() {
     due_in_new_york(&[
-        // The gap: the first moment after it, once; the day after as ever.
+        // The gap: the first moment after it, once; the day after as usual.
         (
             json!({"frequency": "daily", "timeOfDay": "02:30"}),
             "2026-03-07T12:00Z",
@@ -132,7 +132,7 @@ fn what_the_clocks_skip_is_due_after_the_gap() {
             "2026-03-07T20:00Z",
             vec!["2026-03-08T07:00Z", "2026-03-08T18:00Z"],
         ),
-        // Both fall together: once.
+        // Both coincide: once.
         (
             json!({"frequency": "custom", "cron": "0 2,3 * * *"}),
             "2026-03-07T20:00Z",
@@ -142,7 +142,7 @@ fn what_the_clocks_skip_is_due_after_the_gap() {
 }
 
 #[test]
-fn what_the_clocks_show_twice_is_due_once_and_hours_are_due_each() {
+fn repeated_local_times_are_due_once_and_hourly_ones_twice() {
     due_in_new_york(&[
         // The overlap: the first of the two, once.
         (
@@ -155,7 +155,7 @@ fn what_the_clocks_show_twice_is_due_once_and_hours_are_due_each() {
             "2026-10-31T12:00Z",
             vec!["2026-11-01T05:30Z", "2026-11-02T06:30Z"],
         ),
-        // Asked between the two, and after both.
+        // After times between the two, and after both.
         (
             json!({"frequency": "daily", "timeOfDay": "01:30"}),
             "2026-11-01T05:30Z",
@@ -198,7 +198,7 @@ fn days_of_the_week_and_the_month_are_those_of_the_calendar() {
             "2026-03-01T14:00Z",
             vec!["2026-03-08T13:00Z", "2026-03-15T13:00Z"],
         ),
-        // Short months have it on their last day, and never twice.
+        // Shorter months have it on their last day, and never twice.
         (
             json!({"frequency": "monthly", "dayOfMonth": 31}),
             "2026-01-31T14:00Z",
@@ -237,9 +237,9 @@ fn days_of_the_week_and_the_month_are_those_of_the_calendar() {
     ]);
 }
 
-/// The rows of DELIVERY's table whose expressions are due more often than a campaign may be.
+/// Expressions that are due more often than a campaign may be.
 #[test]
-fn intervals_go_on_through_the_hour_that_comes_twice() {
+fn intervals_continue_through_a_repeated_hour() {
     let mut every_half_hour = schedule(json!({"frequency": "custom", "cron": "0 * * * *"}));
     every_half_hour.timezone = Some("America/New_York".parse().unwrap());
     every_half_hour.cron = Some(cron::tests::any_interval("*/30 * * * *"));
@@ -280,12 +280,12 @@ fn a_schedule_ends_with_its_last_day_or_its_last_occurrence() {
 }
 
 #[test]
-fn a_schedule_without_a_zone_goes_by_the_workspaces() {
+fn a_schedule_without_a_zone_uses_the_workspaces() {
     let nine = schedule(json!({"frequency": "daily"}));
     let tokyo: Zone = "Asia/Tokyo".parse().unwrap();
     let next = next_occurrence(&nine, tokyo, at("2026-07-02T10:00Z"), 0).unwrap();
     assert_eq!(next.to_string(), "2026-07-03T00:00:00.000Z");
-    // Due at this very moment is not after it; a millisecond earlier it is.
+    // An occurrence at this very time is not after it; a millisecond earlier it is.
     let again = next_occurrence(&nine, tokyo, next, 1).unwrap();
     assert_eq!(again.millis() - next.millis(), 86_400_000);
     let just_before = Timestamp::from_millis(next.millis() - 1);
@@ -303,7 +303,7 @@ const ZONES: [&str; 8] = [
     "Asia/Beirut",
 ];
 
-/// Any schedule but `custom`: the day it means is told from a date without its own arithmetic.
+/// Any schedule but `custom`: the expected days are computed without the schedule's own arithmetic.
 fn plain_schedules() -> impl Strategy<Value = RecurringSchedule> {
     let weekly = prop::collection::vec(0_u8..7, 1..4)
         .prop_map(|days| json!({"frequency": "weekly", "dayOfWeek": days}));
@@ -333,10 +333,10 @@ fn means(schedule: &RecurringSchedule, day: chrono::NaiveDate) -> bool {
 }
 
 proptest! {
-    /// 2020 to 2035: every day that is meant has its one occurrence, in order, at the time that the clocks
-    /// show, or at the end of the gap that swallowed it.
+    /// 2020 to 2035: every matching day has its one occurrence, in order, at its local time, or at the end of
+    /// the gap that skipped it.
     #[test]
-    fn no_day_is_skipped_and_none_comes_twice(schedule in plain_schedules(), s in 1_577_836_800_i64..2_051_222_400) {
+    fn every_matching_day_has_one_occurrence(schedule in plain_schedules(), s in 1_577_836_800_i64..2_051_222_400) {
         let zone = schedule.zone(Zone::UTC);
         let after = Timestamp::from_millis(s * 1000);
         let found = upcoming(&schedule, Zone::UTC, after, 0, 60);
@@ -361,7 +361,7 @@ proptest! {
     }
 
     #[test]
-    fn asking_in_between_changes_nothing(schedule in plain_schedules(), s in 1_577_836_800_i64..2_051_222_400, part in 0.0..1.0_f64) {
+    fn occurrences_do_not_depend_on_intermediate_queries(schedule in plain_schedules(), s in 1_577_836_800_i64..2_051_222_400, part in 0.0..1.0_f64) {
         let after = Timestamp::from_millis(s * 1000);
         let next = next_occurrence(&schedule, Zone::UTC, after, 0).unwrap();
         let gap = next.millis() - after.millis() - 1;
@@ -370,9 +370,9 @@ proptest! {
         prop_assert_eq!(next_occurrence(&schedule, Zone::UTC, between, 0), Some(next));
     }
 
-    /// Hours by cron, across all their jumps: strictly in order, on the clock what was asked for.
+    /// Hourly cron expressions across clock changes: strictly in order, at matching local times.
     #[test]
-    fn cron_hours_are_in_order_and_on_the_clock(
+    fn hourly_occurrences_are_in_order_and_match(
         minute in 0_u32..60, hours in "(\\*|\\*/[2-9]|[0-9]|[0-3],2[0-3])", zone in 0_usize..ZONES.len(),
         s in 1_577_836_800_i64..2_051_222_400,
     ) {

@@ -1,4 +1,4 @@
-//! `POST /campaigns/bulk-…`: one thing done to many campaigns, each answered on its own.
+//! `POST /campaigns/bulk-…`: one operation on many campaigns, each with its own outcome.
 
 use axum::{Json, extract::State};
 use kernel::{
@@ -21,9 +21,7 @@ use crate::{
     ops,
 };
 
-/// Campaigns of one call.
 const IDS_MAX: usize = 200;
-/// Characters of what is sent for an id.
 const ID_CHARS_MAX: usize = 255;
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
@@ -37,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
 
 #[derive(Debug, ToSchema)]
 struct CampaignIds {
-    /// 1 to 200 ids; one that is named twice counts once.
+    /// 1 to 200 ids; repeated ids count once.
     #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
 }
@@ -48,13 +46,13 @@ impl FromFields for CampaignIds {
     }
 }
 
-/// Which campaigns, and what they are to be found by.
+/// Campaigns, and tags to add.
 #[derive(Debug, ToSchema)]
 struct CampaignTags {
-    /// 1 to 200 ids; one that is named twice counts once.
+    /// 1 to 200 ids; repeated ids count once.
     #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
-    /// 1 to 50 tags, which are added to those that are there.
+    /// 1 to 50 tags, which are added to the existing ones.
     #[schema(value_type = Vec<Tag>, min_items = 1, max_items = 50)]
     tags: Vec<String>,
 }
@@ -66,15 +64,15 @@ impl FromFields for CampaignTags {
     }
 }
 
-/// What became of each.
+/// The outcome for each campaign.
 #[derive(Debug, Serialize, ToSchema)]
 struct BulkDone {
-    /// The ids of those it was done to.
+    /// The ids of the campaigns for which it succeeded.
     succeeded: Vec<String>,
     failed: Vec<Failed>,
 }
 
-/// What became of each, and the copies.
+/// The outcome for each campaign, and the copies.
 #[derive(Debug, Serialize, ToSchema)]
 struct BulkCopied {
     #[serde(flatten)]
@@ -82,10 +80,10 @@ struct BulkCopied {
     created: Vec<Copied>,
 }
 
-/// A campaign it was not done to.
+/// A campaign for which it failed.
 #[derive(Debug, Serialize, ToSchema)]
 struct Failed {
-    /// Its id, as it was sent.
+    /// The id as it was sent.
     id: String,
     reason: String,
 }
@@ -104,7 +102,7 @@ impl From<ops::Bulk> for BulkDone {
     }
 }
 
-/// Deletes each: gone where it was never live, else archived.
+/// Deletes each campaign that was never live, and archives the others.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-delete",
@@ -135,7 +133,7 @@ async fn archive_campaigns(
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Archive).await.into()))
 }
 
-/// Takes each out of the archive, without sending.
+/// Restores each from the archive, without sending.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-unarchive",
@@ -151,7 +149,7 @@ async fn unarchive_campaigns(
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Unarchive).await.into()))
 }
 
-/// Makes a draft of what each says.
+/// Copies each as a draft.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-duplicate",
@@ -170,7 +168,6 @@ async fn duplicate_campaigns(
     Ok(Json(BulkCopied { done: bulk.into(), created }))
 }
 
-/// Adds tags to each.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-tag",

@@ -1,4 +1,4 @@
-//! `/campaigns` and `/campaigns/:campaignId`: make, read, change and delete.
+//! `/campaigns` and `/campaigns/:campaignId`: creating, reading, changing and deleting.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{CampaignState, model::Edit, ops};
 
-/// Makes a campaign: scheduled where `sendType` is `scheduled` and `scheduledAt` is set, else a draft.
+/// Creates a campaign: scheduled if `sendType` is `scheduled` and `scheduledAt` is set, otherwise a draft.
 /// `status` may be sent as `draft` or `scheduled`.
 #[utoipa::path(
     post,
@@ -49,8 +49,8 @@ pub(super) async fn get_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Changes the fields that are sent; null removes one. A live triggered, recurring or in-app campaign
-/// keeps sending what it says until the edits are published.
+/// Changes the fields that are sent; null removes one. A live triggered, recurring or in-app campaign keeps
+/// sending its present content until the edits are published.
 #[utoipa::path(
     put,
     path = "/campaigns/{campaignId}",
@@ -60,7 +60,7 @@ pub(super) async fn get_campaign(
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
-        (status = 409, description = "where it stands it cannot be changed, or not like this"),
+        (status = 409, description = "its status does not allow this change"),
     )
 )]
 pub(super) async fn update_campaign(
@@ -73,14 +73,14 @@ pub(super) async fn update_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Deletes a campaign that was never live; any other is archived.
+/// Deletes a campaign that was never live, and archives any other.
 #[utoipa::path(
     delete,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
     params(("campaignId" = kernel::CampaignId, Path)),
     responses(
-        (status = 204, description = "gone, or archived"),
+        (status = 204, description = "deleted or archived"),
         (status = 404, description = "absent"),
     )
 )]

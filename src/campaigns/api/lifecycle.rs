@@ -1,4 +1,5 @@
-//! `POST /campaigns/:campaignId/…`: the calls that move a campaign, each answered with all of it.
+//! `POST /campaigns/:campaignId/…`: the calls that change a campaign's status, each answered with the whole
+//! campaign.
 
 use axum::{Json, extract::State};
 use http::StatusCode;
@@ -27,10 +28,10 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(duplicate_campaign))
 }
 
-/// No body is needed; one that is sent has to be JSON.
+/// A body is optional, but must be JSON.
 type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
 
-/// Launches: a one-time campaign goes out now, whatever its schedule; others are live from now on.
+/// Launches: a one-time campaign is sent now, whatever its schedule; others become live.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/send",
@@ -38,7 +39,7 @@ type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
     params(("campaignId" = kernel::CampaignId, Path)),
     responses(
         (status = 200, body = Campaign),
-        (status = 400, description = "what it says cannot be sent"),
+        (status = 400, description = "its content cannot be sent"),
         (status = 404, description = "absent"),
         (status = 409, description = "it is neither a draft nor scheduled"),
     )
@@ -53,7 +54,7 @@ async fn send_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Halts an active or scheduled campaign.
+/// Pauses an active or scheduled campaign.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/pause",
@@ -75,7 +76,7 @@ async fn pause_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Goes on with a paused campaign.
+/// Resumes a paused campaign.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/resume",
@@ -106,7 +107,7 @@ async fn resume_campaign(
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "absent"),
-        (status = 409, description = "nothing is under way"),
+        (status = 409, description = "it is not under way"),
     )
 )]
 async fn cancel_campaign(
@@ -119,7 +120,7 @@ async fn cancel_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Puts a failed campaign back in line.
+/// Schedules a failed campaign again.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/retry",
@@ -141,7 +142,7 @@ async fn retry_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Sends a completed one-time campaign again, to whom its `resendPolicy` says.
+/// Sends a completed one-time campaign again, to recipients by its `resendPolicy`.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/resend",
@@ -163,7 +164,7 @@ async fn resend_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Stops the occurrences to come of a recurring campaign.
+/// Stops the future occurrences of a recurring campaign.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/stop-recurring",
@@ -186,7 +187,7 @@ async fn stop_recurring(
     Ok(Json(campaign.into()))
 }
 
-/// Puts pending edits in the place of what is live, in one step.
+/// Replaces the live content by the pending edits, in one step.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/publish",
@@ -230,7 +231,7 @@ async fn discard_draft(
     Ok(Json(campaign.into()))
 }
 
-/// Halts sending and puts away; history and counts stay.
+/// Stops sending and archives; history and reports stay.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/archive",
@@ -251,7 +252,7 @@ async fn archive_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Takes out of the archive without sending: what was under way is paused.
+/// Restores from the archive without sending: a campaign that was under way is paused.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/unarchive",
@@ -273,7 +274,7 @@ async fn unarchive_campaign(
     Ok(Json(campaign.into()))
 }
 
-/// Makes a draft of what a campaign says, named "… (copy)".
+/// Copies a campaign as a draft named "… (copy)".
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/duplicate",

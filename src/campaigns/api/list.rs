@@ -1,4 +1,4 @@
-//! `GET /campaigns`: a page of them, by filters.
+//! `GET /campaigns`: a page of campaigns with filters.
 
 use axum::{Json, extract::State};
 use kernel::DayEdge;
@@ -16,29 +16,27 @@ use crate::{
     ops,
 };
 
-/// Campaigns on a page where the caller asks for no number, and at most.
+/// Default and maximum of `limit`.
 type Page = NumberedPage<20, 100>;
 
-/// Characters of a text to search for.
 const TEXT_CHARS_MAX: usize = 255;
-/// Characters of an actor.
 const ACTOR_CHARS_MAX: usize = 255;
-/// Kinds of actors, for ids that are sent without theirs.
+/// The prefixes tried for an id without one.
 const ACTOR_KINDS: [&str; 2] = ["api_key", "user"];
 
-/// What the query string asks for.
+/// Query parameters.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct ListQuery {
     filter: Filter,
     page: Page,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for ListQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let page = Page::from_query(query);
         let filter = Filter {
-            statuses: words(query, "status", Status::NAMED),
-            channels: words(query, "channel", CampaignChannel::NAMED),
+            statuses: enumerated::<Status>(query, "status"),
+            channels: enumerated::<CampaignChannel>(query, "channel"),
             tags: query.list("tags", TAG_CHARS_MAX),
             text: query.text("q", TEXT_CHARS_MAX),
             created_by: actors(query, "createdBy"),
@@ -51,13 +49,26 @@ impl FromQuery for Ask {
     }
 }
 
-/// Words of a closed set, separated by commas.
-fn words<T: Copy>(query: &mut QueryFields<'_>, name: &str, known: &[(&str, T)]) -> Vec<T> {
+/// An enumeration with its names in the API.
+trait Enumeration: Copy + 'static {
+    const NAMES: &'static [(&'static str, Self)];
+}
+
+impl Enumeration for Status {
+    const NAMES: &'static [(&'static str, Self)] = Self::NAMED;
+}
+
+impl Enumeration for CampaignChannel {
+    const NAMES: &'static [(&'static str, Self)] = Self::NAMED;
+}
+
+/// Values of an enumeration, separated by commas.
+fn enumerated<T: Enumeration>(query: &mut QueryFields<'_>, name: &str) -> Vec<T> {
     let mut values = Vec::new();
     for text in query.list(name, TEXT_CHARS_MAX) {
-        let Some((_, value)) = known.iter().find(|(word, _)| *word == text) else {
-            let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
-            query.refuse(name, format!("must be one of: {}", words.join(", ")));
+        let Some((_, value)) = T::NAMES.iter().find(|(known, _)| *known == text) else {
+            let names: Vec<&str> = T::NAMES.iter().map(|(known, _)| *known).collect();
+            query.refuse(name, format!("must be one of: {}", names.join(", ")));
             break;
         };
         values.push(*value);
@@ -65,7 +76,7 @@ fn words<T: Copy>(query: &mut QueryFields<'_>, name: &str, known: &[(&str, T)]) 
     values
 }
 
-/// Actors as they are read back (`api_key:…`), or by their bare ids.
+/// Actors in full (`api_key:…`), or their ids only.
 fn actors(query: &mut QueryFields<'_>, name: &str) -> Vec<String> {
     let mut actors = Vec::new();
     for actor in query.list(name, ACTOR_CHARS_MAX) {
@@ -77,15 +88,14 @@ fn actors(query: &mut QueryFields<'_>, name: &str) -> Vec<String> {
     actors
 }
 
-/// A page of campaigns.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Campaigns {
-    /// The page, newest first.
+    /// Newest first.
     data: Vec<Campaign>,
     pagination: Pagination,
 }
 
-/// Where a page is among all.
+/// The position of a page.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = CampaignPagination)]
@@ -98,7 +108,6 @@ struct Pagination {
     /// Campaigns before this page.
     offset: u64,
     total_pages: u64,
-    /// Whether there is a page after this one.
     has_more: bool,
 }
 
@@ -128,7 +137,7 @@ impl Pagination {
         ("tags" = Option<String>, Query, description = "any of these, separated by commas"),
         ("q" = Option<String>, Query, description = "part of the name, the description or a tag"),
         ("createdBy" = Option<String>, Query, description = "one or more, with or without `api_key:`"),
-        ("editedBy" = Option<String>, Query, description = "who last changed what it says, likewise"),
+        ("editedBy" = Option<String>, Query, description = "the last editor of the content, likewise"),
         ("createdFrom" = Option<kernel::schema::QueryMoment>, Query, description = "ISO 8601, inclusive"),
         ("page" = Option<u32>, Query, description = "from 1"),
         ("limit" = Option<u32>, Query, description = "default 20, at most 100"),
@@ -138,7 +147,7 @@ impl Pagination {
 pub(super) async fn list_campaigns(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Query(Ask { filter, page }): Query<Ask>,
+    Query(ListQuery { filter, page }): Query<ListQuery>,
 ) -> ApiResult<Json<Campaigns>> {
     let (campaigns, total) = ops::list(&app, caller.workspace(), &filter).await?;
     let data = campaigns.into_iter().map(Campaign::from).collect();

@@ -23,10 +23,8 @@ use self::wire::Campaign;
 use super::ops::{NOT_FOUND, Who};
 use crate::CampaignState;
 
-/// Largest body of a request about campaigns, decompressed, in bytes.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
-/// The routes of `/campaigns`.
 pub fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(campaigns::create_campaign, list::list_campaigns))
@@ -46,7 +44,7 @@ pub fn routes() -> OpenApiRouter<CampaignState> {
         .merge(spam_check::routes())
 }
 
-/// The id of a path; what is no id names no campaign.
+/// An invalid id is answered like an unknown campaign.
 fn campaign_id(text: &str) -> Result<CampaignId> {
     text.parse().map_err(|_| NOT_FOUND)
 }

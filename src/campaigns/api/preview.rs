@@ -1,4 +1,4 @@
-//! `POST /campaigns/preview`: a look at whom a targeting means.
+//! `POST /campaigns/preview`: the profiles that match a targeting.
 
 use axum::{Json, extract::State};
 use contacts::audience::{
@@ -20,39 +20,36 @@ use web::{
 use super::BODY_BYTES_MAX;
 use crate::{CampaignState, model::CampaignChannel};
 
-/// Profiles shown where the caller asks for no number.
 const SHOWN_DEFAULT: u32 = 20;
-/// Profiles shown at most.
 const SHOWN_MAX: u32 = 500;
-/// Characters of the id of a web app.
 const WEB_APP_ID_CHARS_MAX: usize = 255;
 
-/// A targeting to look at.
+/// A targeting to evaluate.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; Asked reads it")]
+#[expect(dead_code, reason = "describes the body for openapi; PreviewRequest reads it")]
 pub(super) struct PreviewQuestion {
-    /// Whom it is about; an empty object means everyone.
+    /// The targeting; an empty object matches everyone.
     targeting: Targeting,
-    /// Profiles to show: default 20, at most 500.
+    /// Profiles in the answer: default 20, at most 500.
     #[schema(value_type = Option<i64>)]
     limit: Option<u32>,
-    /// The channel that `reachable` is judged by; without one everybody is reachable.
+    /// The channel for `reachable`; without one every profile is reachable.
     channel: Option<CampaignChannel>,
-    /// The id of a web app. None can be registered with this service yet, so any is refused.
+    /// The id of a web app. None can be registered yet, so any is refused.
     #[schema(value_type = Option<kernel::schema::Null>)]
     web_app_id: Option<Value>,
 }
 
-/// The question, read and checked.
+/// A validated body.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PreviewRequest {
     targeting: Targeting,
     limit: u32,
     channel: Option<CampaignChannel>,
 }
 
-impl FromFields for Asked {
+impl FromFields for PreviewRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let targeting = body.required("targeting").object();
         let limit = match body.optional("limit").integer(i64::MIN..=i64::MAX) {
@@ -67,31 +64,31 @@ impl FromFields for Asked {
     }
 }
 
-/// Whom a targeting means.
+/// The profiles that match a targeting.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Previewed {
-    /// Profiles that it means.
+    /// Matching profiles.
     total: u64,
-    /// Those of them whom a message on the channel may reach now.
+    /// Matching profiles that a message on the channel can reach now.
     reachable: u64,
-    /// Those of `total` that changed last, latest first.
+    /// Matching profiles that changed last, latest first.
     users: Vec<PreviewedUser>,
 }
 
-/// A profile that a targeting means.
+/// A matching profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct PreviewedUser {
-    /// The service's own id of it, 24-hex.
+    /// The internal id, 24 hex digits.
     id: UserId,
-    /// The caller's own id of it.
+    /// The caller's own id.
     external_id: Option<String>,
     email: Option<String>,
-    /// Its phone number, as sent.
+    /// The phone number as it was sent.
     phone: Option<String>,
-    /// The attribute, where it is a text.
+    /// The attribute, if it is a text.
     first_name: Option<String>,
-    /// The attribute, where it is a text.
+    /// The attribute, if it is a text.
     last_name: Option<String>,
 }
 
@@ -102,7 +99,7 @@ impl From<Member> for PreviewedUser {
     }
 }
 
-/// Counts and shows whom a targeting means.
+/// Counts and lists the profiles that match a targeting.
 #[utoipa::path(
     post,
     path = "/campaigns/preview",
@@ -113,14 +110,14 @@ impl From<Member> for PreviewedUser {
 pub(super) async fn preview_targeting(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Body(asked): Body<Asked, BODY_BYTES_MAX>,
+    Body(request): Body<PreviewRequest, BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Previewed>> {
     let ask = Ask {
-        targeting: Some(&asked.targeting),
-        channel: asked.channel.and_then(CampaignChannel::delivers),
+        targeting: Some(&request.targeting),
+        channel: request.channel.and_then(CampaignChannel::delivers),
         list: None,
     };
-    let preview = ops::preview(&app, caller.workspace(), &ask, asked.limit).await?;
+    let preview = ops::preview(&app, caller.workspace(), &ask, request.limit).await?;
     Ok(Json(Previewed {
         total: preview.measured.matched,
         reachable: preview.measured.reachable,

@@ -20,36 +20,36 @@ use crate::{
     ops::{self, RecurringStatus},
 };
 
-/// Where a recurring campaign stands.
+/// The status of a recurring campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecurringAnswer {
     campaign_id: CampaignId,
     status: Status,
-    /// Whether it goes out when it is due.
+    /// Whether occurrences are sent when they are due.
     is_active: bool,
     frequency: Frequency,
-    /// The zone its times are in.
+    /// The zone of its times.
     #[schema(value_type = String)]
     timezone: Zone,
-    /// How often it went out.
+    /// Occurrences so far.
     occurrences_completed: u32,
     max_occurrences: Option<u32>,
-    /// How often it still goes out at most; null where nothing limits it.
+    /// Occurrences left; null without a limit.
     remaining_occurrences: Option<u32>,
     last_occurrence_at: Option<Timestamp>,
-    /// When it is due; where it is not live, when it would be if it were.
+    /// The next occurrence; if the campaign is not live, the one it would have.
     next_occurrence_at: Option<Timestamp>,
-    /// The next five at most.
+    /// At most the next five.
     #[schema(value_type = Vec<String>)]
     upcoming: Vec<Timestamp>,
     #[schema(value_type = Option<String>)]
     end_date: Option<EndDate>,
-    /// Its trial of variants, where there is one.
+    /// Its A/B test, if it has one.
     ab: Option<TrialAnswer>,
 }
 
-/// Where a trial of variants stands.
+/// The state of an A/B test.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TrialAnswer {
@@ -84,7 +84,7 @@ impl From<RecurringStatus> for RecurringAnswer {
     }
 }
 
-/// Where a recurring campaign stands: how often it went out, and when it is due next.
+/// Reports the status of a recurring campaign: occurrences so far, and the next ones.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/recurring-status",

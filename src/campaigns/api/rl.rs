@@ -1,4 +1,4 @@
-//! Campaigns that learn: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
+//! Learning campaigns: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
 
 use axum::{Json, extract::State};
 use kernel::{
@@ -20,11 +20,9 @@ use crate::{
     ops,
 };
 
-/// Ids of one question about warmth.
 const IDS_MAX: usize = 100;
-/// Characters of an id in such a question.
 const ID_CHARS_MAX: usize = 255;
-/// Observations from which on enough is known.
+/// Observations that are sufficient.
 const OBSERVATIONS_REQUIRED: u64 = 100;
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
@@ -35,22 +33,22 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(ml_path_warmth))
 }
 
-/// How a campaign is to learn. All of it may be left out.
+/// The settings of learning. All fields are optional.
 #[derive(Debug, ToSchema)]
 #[schema(as = LaunchRl, rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body; it is read by `Plan`")]
 struct LaunchRlBody {
-    /// What earns a reward; `click` without a word.
+    /// The event that earns a reward; default `click`.
     objective: Option<Objective>,
-    /// Hours in which a message may earn it, 1 to 720; 24 without a word.
+    /// Hours in which a message may earn it, 1 to 720; default 24.
     #[schema(minimum = 1, maximum = 720)]
     reward_window_hours: Option<u32>,
-    /// Share of the messages that every variant keeps, in percent; 5 without a word. Together at most 100.
+    /// Minimum share of every variant, in percent; default 5. Together at most 100.
     #[schema(minimum = 0, maximum = 50)]
     min_exploration_percent: Option<f64>,
 }
 
-/// Launches a campaign that learns which of its variants earn rewards, and sends more of those.
+/// Launches a learning campaign, which sends more of the variants that earn rewards.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/launch-rl",
@@ -75,7 +73,7 @@ async fn launch_rl(
     Ok(Json(campaign.into()))
 }
 
-/// Halts a campaign that learns; what was learnt is kept.
+/// Pauses a learning campaign; what it learnt is kept.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/pause-rl",
@@ -98,7 +96,7 @@ async fn pause_rl(
     Ok(Json(campaign.into()))
 }
 
-/// Goes on with a paused campaign that learns.
+/// Resumes a paused learning campaign.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/resume-rl",
@@ -121,7 +119,7 @@ async fn resume_rl(
     Ok(Json(campaign.into()))
 }
 
-/// Whose warmth is asked for: 1 to 100 ids in all.
+/// The ids in question: 1 to 100 in all.
 #[derive(Debug, ToSchema)]
 #[schema(as = WarmthRequest, rename_all = "camelCase")]
 struct WarmthBody {
@@ -146,25 +144,25 @@ impl FromFields for WarmthBody {
     }
 }
 
-/// How much is known of each id.
+/// The observations of each id.
 #[derive(Debug, Serialize, ToSchema)]
 struct WarmthAnswer {
     items: Vec<WarmthItem>,
 }
 
-/// How much is known of one id.
+/// The observations of one id.
 #[derive(Debug, Serialize, ToSchema)]
 struct WarmthItem {
     id: String,
-    /// Messages whose outcome is known.
+    /// Messages with a known outcome.
     observations: u64,
-    /// From how many on enough is known.
+    /// Observations that are sufficient.
     required: u64,
     warmth: f64,
     state: Warmth,
 }
 
-/// How much is known, in a word.
+/// The amount of observations as a word.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Warmth {
@@ -187,9 +185,8 @@ impl WarmthItem {
     }
 }
 
-/// How much is known of variants and paths: paths first, then variants, in the order they were named. Of
-/// what nothing is known, or what is not there, nothing has been observed. There are no journeys yet, so of
-/// every path.
+/// Reports the observations of variants and paths: paths first, then variants, in the order of the request.
+/// Unknown ids have no observations, and so have all paths, since there are no journeys.
 #[utoipa::path(
     post,
     path = "/campaigns/ml-path-warmth",

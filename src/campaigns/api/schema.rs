@@ -1,5 +1,4 @@
-//! What the bodies of campaigns look like to a reader of the API: the fields of a definition, most of
-//! which may be left out.
+//! The bodies of campaigns in OpenAPI: the fields of a definition, most of which are optional.
 
 use std::borrow::Cow;
 
@@ -18,7 +17,7 @@ pub(super) struct CampaignFields;
 #[derive(Debug)]
 pub(super) struct CampaignChange;
 
-/// A definition with a `status`, of which only these fields must be there.
+/// A definition with a `status`, in which only these fields are required.
 fn fields(required: &[&str]) -> RefOr<Schema> {
     let mut schema = Definition::schema();
     if let RefOr::T(Schema::Object(object)) = &mut schema {
@@ -30,7 +29,7 @@ fn fields(required: &[&str]) -> RefOr<Schema> {
 
 impl PartialSchema for CampaignFields {
     fn schema() -> RefOr<Schema> {
-        // `variants` as well, for every channel but in_app.
+        // `variants` are also required, for every channel but in_app.
         fields(&["name", "channel"])
     }
 }
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_must_be_sent_is_required() {
+    fn only_mandatory_fields_are_required() {
         let written = |schema| serde_json::to_value::<RefOr<Schema>>(schema).unwrap();
         let (new, change) = (written(CampaignFields::schema()), written(CampaignChange::schema()));
         assert_eq!(new["required"], json!(["name", "channel"]));

@@ -1,4 +1,4 @@
-//! `POST /campaigns/spam-check`: how an email looks to spam filters.
+//! `POST /campaigns/spam-check`: the spam score of an email.
 
 use axum::{Json, extract::State};
 use content::spam::Report;
@@ -28,14 +28,14 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
 
 const ID_CHARS_MAX: usize = 64;
 
-/// An email to judge, or where to find it.
+/// An email to check, or its campaign.
 #[derive(Debug)]
 enum Question {
     Given(Box<EmailMessage>),
     Of { campaign: String, variant: Option<String> },
 }
 
-/// An email to judge: `subject`, and `html` or `text`; or `campaignId` and `variantId`.
+/// An email to check: `subject`, and `html` or `text`; or `campaignId` and `variantId`.
 #[derive(Debug, utoipa::ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the description of a body that is read field by field")]
@@ -50,7 +50,7 @@ struct SpamCheck {
     from_name: Option<String>,
     #[schema(max_length = 64)]
     campaign_id: Option<String>,
-    /// One of its variants.
+    /// A variant of the campaign.
     #[schema(max_length = 64)]
     variant_id: Option<String>,
 }
@@ -75,14 +75,14 @@ impl FromFields for Question {
     }
 }
 
-/// Judges an email by SpamAssassin where the settings name one, else by the rules of this program.
+/// Checks an email with SpamAssassin if it is configured, otherwise with built-in rules.
 #[utoipa::path(
     post,
     path = "/campaigns/spam-check",
     tag = "campaigns",
     request_body = SpamCheck,
     responses(
-        (status = 200, description = "What it scores, by which rules.", body = Report),
+        (status = 200, description = "The score and the matching rules.", body = Report),
         (status = 404, description = "no such campaign, or no such variant in it"),
     )
 )]

@@ -15,30 +15,30 @@ use crate::{
     ops::{self, Coverage},
 };
 
-/// For how many of an audience the hour is known at which they look.
+/// For how many recipients of a campaign the best hour is known.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CoverageAnswer {
     campaign_id: CampaignId,
-    /// Those a message reaches.
+    /// Reachable recipients.
     total_users: u64,
-    /// Those whose hour is known.
+    /// Recipients with a known best hour.
     optimized_users: u64,
-    /// Those of whom too little is known.
+    /// Recipients with too few events.
     fallback_users: u64,
-    /// The part of all whose hour is known, 0 to 1.
+    /// The part of recipients with a known best hour, 0 to 1.
     coverage: f64,
-    /// Visits without which nothing is known of somebody.
+    /// Visits required of a recipient.
     min_events: u32,
     /// Days of visits that count.
     lookback_days: u32,
-    /// The 24 hours of each one's own day; together all whose hour is known.
+    /// Recipients by the local hour that is best for them; together `optimizedUsers`.
     hours: Vec<HourUsers>,
-    /// The hour at which most visits of the audience begin; null where nobody came.
+    /// The hour at which most visits of the audience begin; null without visits.
     popular_hour: Option<u8>,
 }
 
-/// How many look at an hour.
+/// Recipients with this best hour.
 #[derive(Debug, Serialize, ToSchema)]
 struct HourUsers {
     hour: u8,
@@ -64,8 +64,8 @@ impl CoverageAnswer {
     }
 }
 
-/// For how many recipients the best hour is known. It is computed from session starts, events outside any
-/// session, opens and clicks.
+/// Reports for how many recipients the best hour is known. It is computed from session starts, events outside
+/// any session, opens and clicks.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/sto-coverage",
@@ -73,7 +73,7 @@ impl CoverageAnswer {
     params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = CoverageAnswer),
-        (status = 400, description = "there are too many visits to look at"),
+        (status = 400, description = "there are too many visits to process"),
         (status = 404, description = "absent"),
     )
 )]

@@ -1,4 +1,4 @@
-//! `POST /campaigns/{campaignId}/retest-ab`, `/select-winner`: the trial of a campaign's variants.
+//! `POST /campaigns/{campaignId}/retest-ab`, `/select-winner`: the A/B test of a campaign.
 
 use axum::{Json, extract::State};
 use kernel::{
@@ -24,13 +24,13 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new().routes(routes!(retest_ab)).routes(routes!(select_winner))
 }
 
-/// A trial that began anew.
+/// The new A/B test.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RetestAnswer {
     campaign_id: CampaignId,
     phase: Phase,
-    /// Which trial it is, counted from 1.
+    /// The number of the test, from 1.
     round: u32,
     /// The variant that won the previous test.
     previous_winner_variant_id: Option<String>,
@@ -44,9 +44,9 @@ pub(super) struct RetestAnswer {
     params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 200, body = RetestAnswer),
-        (status = 400, description = "it is not recurring, or tries no variants"),
+        (status = 400, description = "it is not recurring, or has no A/B test"),
         (status = 404, description = "absent"),
-        (status = 409, description = "it is over"),
+        (status = 409, description = "it has ended"),
     )
 )]
 pub(super) async fn retest_ab(
@@ -68,7 +68,7 @@ pub(super) async fn retest_ab(
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(super) struct Selection {
-    /// The variant that goes to all who wait for it.
+    /// The variant that is sent to the rest.
     #[schema(min_length = 1, max_length = 64)]
     variant_id: String,
 }
@@ -79,8 +79,8 @@ impl FromFields for Selection {
     }
 }
 
-/// Names the winner of a trial, as `winnerSelection: manual` leaves to a person; it may be named before an
-/// automatic trial ends, too. Those who wait for the winner get it now.
+/// Selects the winner of an A/B test, as `winnerSelection: manual` requires; an automatic test may also be
+/// ended early this way. The rest of the audience gets the winner now.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/select-winner",
@@ -89,7 +89,7 @@ impl FromFields for Selection {
     request_body = Selection,
     responses(
         (status = 200, body = Campaign),
-        (status = 400, description = "it tries no variants, or this is none that could win"),
+        (status = 400, description = "it has no A/B test, or this variant cannot win"),
         (status = 404, description = "absent"),
         (status = 409, description = "it has a winner, or is not under way"),
     )

@@ -27,22 +27,20 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(list_history))
 }
 
-/// Versions, or entries of the history, on a page where the caller asks for no number, and at most.
+/// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
 
-/// Characters of the name of a version.
 const NAME_CHARS_MAX: usize = 64;
 
-/// A version of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Version {
     id: VersionId,
-    /// Its number, from 1.
+    /// Counted from 1.
     #[serde(rename = "version")]
     number: i32,
     change_type: ChangeType,
-    /// The fields in which it differs from what was there before.
+    /// The fields that differ from the previous version.
     changed_fields: Vec<String>,
     created_by: String,
     created_at: Timestamp,
@@ -61,15 +59,14 @@ impl From<model::Version> for Version {
     }
 }
 
-/// A page of versions.
 #[derive(Debug, Serialize, ToSchema)]
 struct Versions {
-    /// The page, newest first.
+    /// Newest first.
     data: Vec<Version>,
     total: i64,
 }
 
-/// A version and what the campaign said.
+/// A version with the content of the campaign.
 #[derive(Debug, Serialize, ToSchema)]
 struct Snapshot {
     #[serde(flatten)]
@@ -78,13 +75,12 @@ struct Snapshot {
     snapshot: Value,
 }
 
-/// A version that is compared.
+/// A compared version.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Side {
     id: VersionId,
     version: i32,
-    /// When it was made.
     created_at: Timestamp,
 }
 
@@ -94,14 +90,14 @@ impl From<model::Version> for Side {
     }
 }
 
-/// Two versions and what differs between them.
+/// Two versions and their differences.
 #[derive(Debug, Serialize, ToSchema)]
 struct Comparison {
     v1: Side,
     v2: Side,
     /// By JSON Pointer; variants are matched by id.
     changes: Vec<Difference>,
-    /// Whether they say the same.
+    /// Whether there is no difference.
     identical: bool,
 }
 
@@ -133,13 +129,13 @@ async fn list_versions(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> ApiResult<Json<Versions>> {
-    let page = (page.limit, page.offset);
+    let page = model::Page { limit: page.limit, offset: page.offset };
     let (versions, total) = ops::versions(&app, &who(&caller), campaign_id(&id)?, page).await?;
     let data = versions.into_iter().map(Version::from).collect();
     Ok(Json(Versions { data, total }))
 }
 
-/// Compares two versions, each named by its id or its number.
+/// Compares two versions, each identified by id or number.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/versions/compare",
@@ -156,7 +152,7 @@ async fn compare_versions(
     Path(id): Path<String>,
     Query(Sides(v1, v2)): Query<Sides>,
 ) -> ApiResult<Json<Comparison>> {
-    let compared = ops::compare(&app, &who(&caller), campaign_id(&id)?, (&v1, &v2)).await?;
+    let compared = ops::compare(&app, &who(&caller), campaign_id(&id)?, &v1, &v2).await?;
     Ok(Json(Comparison {
         v1: compared.before.into(),
         v2: compared.after.into(),
@@ -165,7 +161,7 @@ async fn compare_versions(
     }))
 }
 
-/// One version and what the campaign said, by its id or its number.
+/// Reads a version with the content of the campaign, by id or number.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/versions/{versionId}",
@@ -188,7 +184,7 @@ async fn get_version(
     }))
 }
 
-/// Brings a version back; that of a live triggered, recurring or in-app campaign waits to be published.
+/// Restores a version; that of a live triggered, recurring or in-app campaign waits to be published.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/versions/{versionId}/rollback",
@@ -197,7 +193,7 @@ async fn get_version(
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "the campaign or the version is absent"),
-        (status = 409, description = "where it stands it cannot be changed"),
+        (status = 409, description = "its status does not allow changes"),
     )
 )]
 async fn roll_back(
@@ -215,7 +211,7 @@ struct Actor {
     /// `api_key`, `user` or `system`.
     #[serde(rename = "type")]
     kind: String,
-    /// Which one; null for the system.
+    /// The id; null for the system.
     id: Option<String>,
 }
 
@@ -228,30 +224,28 @@ impl From<String> for Actor {
     }
 }
 
-/// An entry of the history.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
     #[schema(value_type = String, format = Uuid)]
     id: uuid::Uuid,
-    /// What was done: `created`, `updated`, `sent`, `paused` …
+    /// The action: `created`, `updated`, `sent`, `paused` …
     action: String,
     actor: Actor,
-    /// What it changed, by JSON Pointer.
+    /// Changed values, by JSON Pointer.
     changes: Vec<Change>,
     created_at: Timestamp,
 }
 
-/// A page of the history.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CampaignHistory)]
 struct History {
-    /// The page, newest first.
+    /// Newest first.
     items: Vec<Entry>,
     total: i64,
 }
 
-/// Lists what was done to a campaign, newest first.
+/// Lists the actions on a campaign, newest first.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}/history",
@@ -269,7 +263,7 @@ async fn list_history(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> ApiResult<Json<History>> {
-    let page = (page.limit, page.offset);
+    let page = model::Page { limit: page.limit, offset: page.offset };
     let (entries, total) = ops::history(&app, &who(&caller), campaign_id(&id)?, page).await?;
     let items = entries.into_iter().map(|entry| Entry {
         id: entry.id,

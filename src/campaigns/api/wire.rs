@@ -1,4 +1,4 @@
-//! Campaigns as they are written out.
+//! The serialized form of campaigns.
 
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::model::{self, Definition, Status, learning::Learning};
 
-/// A campaign: its writable fields, and where it stands.
+/// A campaign: its writable fields, and its state.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Campaign {
@@ -15,38 +15,38 @@ pub(super) struct Campaign {
     #[serde(flatten)]
     definition: Definition,
     status: Status,
-    /// Why it failed, where it did.
+    /// The reason of a failure.
     failure_reason: Option<String>,
     /// The number of its newest version.
     version: i32,
-    /// Whether edits of it wait to be published.
+    /// Whether there are unpublished edits.
     has_pending_draft: bool,
-    /// What it will say once they are: all writable fields.
+    /// The content with the unpublished edits: all writable fields.
     pending_draft: Option<Definition>,
-    /// When they were last made.
+    /// When they were last edited.
     pending_draft_updated_at: Option<Timestamp>,
-    /// How many times it went out.
+    /// Number of its latest run.
     occurrence: i32,
-    /// When it is to go out next.
+    /// When it is sent next.
     next_send_at: Option<Timestamp>,
-    /// When a message of it last left.
+    /// When a message of it was last sent.
     last_sent_at: Option<Timestamp>,
-    /// When it was first live.
+    /// When it first became live.
     started_at: Option<Timestamp>,
-    /// When everything it had to send was settled.
+    /// When all its messages were completed.
     completed_at: Option<Timestamp>,
-    /// When it was called off.
+    /// When it was cancelled.
     cancelled_at: Option<Timestamp>,
-    /// When it was put away.
+    /// When it was archived.
     archived_at: Option<Timestamp>,
-    /// Where learning stands, of a campaign that learns.
+    /// The learning state of a learning campaign.
     #[schema(value_type = Option<Learning>)]
     rl: Option<Value>,
-    /// Who made it: `api_key:…`.
+    /// Its creator: `api_key:…`.
     created_by: String,
-    /// Who last changed what it says.
+    /// The last editor of its content.
     updated_by: String,
-    /// When it was made.
+    /// When it was created.
     created_at: Timestamp,
     /// When it was last changed.
     updated_at: Timestamp,

@@ -14,7 +14,7 @@ use crate::{
         Action, Call, Campaign, Change, ChangeType, Definition, Difference, NO_SUCH_LIST, Status,
         changed_fields, differences, for_history,
     },
-    store::{self, Saved},
+    store::{self, Saved, SavedVersion},
 };
 
 /// Attempts of a change. Each lost race means that another change succeeded.

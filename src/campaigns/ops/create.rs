@@ -9,7 +9,7 @@ use crate::{
         Action, Campaign, Change, ChangeType, Definition, Edit, NAME_CHARS_MAX, State, Status,
         changed_fields, timing,
     },
-    store::{self, Saved},
+    store::{self, Saved, SavedVersion},
 };
 
 /// The suffix of a copy's name.

@@ -8,7 +8,7 @@ use crate::{
     CampaignState,
     model::{
         Action, Call, Campaign, Change, ChangeType, Definition, Edit, IN_THE_FUTURE, PendingDraft,
-        Status, timing,
+        State, Status, timing,
     },
 };
 

@@ -3,12 +3,15 @@
 use kernel::{CampaignId, Error, Result};
 use serde_json::Value;
 
-use super::{Who, change, find, secrets, update::redefine};
+use super::{
+    Who, change, find, secrets,
+    update::{EditReason, redefine},
+};
 use crate::{
     CampaignState,
     model::{
-        Action, Campaign, Change, ChangeType, Difference, Edit, Entry, Snapshot, Version,
-        VersionName, differences,
+        Campaign, Change, Difference, Edit, Entry, Page, Snapshot, Version, VersionName,
+        differences,
     },
     store,
 };

@@ -5,7 +5,7 @@ use kernel::{CampaignId, Error, Result, VersionId, WorkspaceId};
 use sqlx::{PgExecutor, PgPool, types::Json};
 use uuid::Uuid;
 
-use crate::model::{Change, ChangeType, Entry, Snapshot, Version, VersionName};
+use crate::model::{Change, ChangeType, Entry, Page, Snapshot, Version, VersionName};
 
 struct Row {
     id: Uuid,
@@ -58,8 +58,8 @@ pub(crate) async fn versions(
          limit $3 offset $4",
         workspace.uuid(),
         campaign.uuid(),
-        i64::from(limit),
-        i64::try_from(offset).unwrap_or(i64::MAX),
+        i64::from(page.limit),
+        i64::try_from(page.offset).unwrap_or(i64::MAX),
     )
     .fetch_all(db)
     .await?;
@@ -126,8 +126,8 @@ pub(crate) async fn history(
            limit $3 offset $4"#,
         workspace.uuid(),
         campaign.uuid(),
-        i64::from(limit),
-        i64::try_from(offset).unwrap_or(i64::MAX),
+        i64::from(page.limit),
+        i64::try_from(page.offset).unwrap_or(i64::MAX),
     )
     .fetch_all(db)
     .await?;

@@ -98,7 +98,8 @@ fn at_rule(
     parser: &mut Parser<'_>,
     name: &CowRcStr<'_>,
     scoping: &Scoping<'_>,
-    (out, depth): (&mut String, usize),
+    out: &mut String,
+    depth: usize,
 ) {
     let mut prelude = String::new();
     let ends = Delimiter::CurlyBracketBlock | Delimiter::Semicolon;

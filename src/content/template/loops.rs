@@ -223,7 +223,7 @@ impl Renderable for Looped {
             locals.insert(name.into(), Value::Object(progress));
             let scope = Scope::new(runtime, locals);
             if self.kind == Loop::TableRow {
-                self.cell(writer, &scope, (turn, len, cols))?;
+                self.cell(writer, &scope, Cell { turn, len, cols })?;
             } else {
                 self.content.render_to(writer, &scope)?;
             }
@@ -236,13 +236,17 @@ impl Renderable for Looped {
     }
 }
 
+/// A cell of `tablerow`: the item's number, the number of items, and the columns.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    turn: u64,
+    len: u64,
+    cols: u64,
+}
+
 impl Looped {
-    fn cell(
-        &self,
-        writer: &mut dyn Write,
-        scope: &Scope<'_>,
-        (turn, len, cols): (u64, u64, u64),
-    ) -> Result<()> {
+    fn cell(&self, writer: &mut dyn Write, scope: &Scope<'_>, cell: Cell) -> Result<()> {
+        let Cell { turn, len, cols } = cell;
         let full = |_| Error::with_msg("the output is full");
         let (row, col) = (turn / cols + 1, turn % cols + 1);
         if col == 1 {

@@ -3,7 +3,7 @@
 use campaigns::{
     model::{
         Campaign, SendType,
-        learning::Learning,
+        learning::{Learning, Observed},
         settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
         trial::{Phase, Trial},
     },

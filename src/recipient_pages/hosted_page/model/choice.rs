@@ -89,7 +89,7 @@ pub struct Submission {
 
 impl Submission {
     /// Reads the fields of a form; unknown ones are ignored.
-    pub fn read(fields: Vec<(String, String)>) -> Self {
+    pub fn read(fields: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut submission = Self::default();
         for (name, value) in fields {
             match (name.as_str(), value.as_str()) {
@@ -196,7 +196,7 @@ mod tests {
     fn sent(shown: &[&str], ticked: &[&str]) -> Submission {
         let pair = |name: &str, value: &&str| (name.to_owned(), (*value).to_owned());
         let shown = shown.iter().map(|value| pair("shown", value));
-        Submission::read(shown.chain(ticked.iter().map(|value| pair("on", value))).collect())
+        Submission::read(shown.chain(ticked.iter().map(|value| pair("on", value))))
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn unsubscribing_from_everything_covers_channels_and_lists() {
-        let all = Submission::read(vec![("action".to_owned(), "unsubscribe".to_owned())]);
+        let all = Submission::read([("action".to_owned(), "unsubscribe".to_owned())]);
         assert_eq!(choices(true, State::On).changes(&all).len(), Channel::ALL.len() + 1);
         assert_eq!(choices(false, State::Off).changes(&all).len(), Channel::ALL.len() - 1);
     }

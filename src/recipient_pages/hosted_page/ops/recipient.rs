@@ -109,7 +109,7 @@ pub async fn save(
     let tenant = tenant(app, link.workspace).await?;
     let origin = origin(PREFERENCE_CENTER, requester);
     for change in choices(app, link).await?.changes(&sent) {
-        write(app, tenant, &origin, (link.user, change)).await?;
+        write(app, tenant, &origin, link.user, change).await?;
     }
     let choices = choices(app, link).await?;
     if let Some(target) = template.redirect() {
@@ -123,7 +123,8 @@ async fn write(
     app: &PageState,
     tenant: Tenant,
     origin: &Origin,
-    (user, change): (UserId, Change),
+    user: UserId,
+    change: Change,
 ) -> Result<()> {
     let now = app.clock().now();
     match change {
@@ -235,7 +236,7 @@ pub async fn unsubscribe(
         None => Change::Channel(subject.channel, consent::model::ChannelStatus::Unsubscribed),
     };
     let origin = origin(UNSUBSCRIBE_LINK, requester);
-    write(app, tenant, &origin, (link.user, change)).await?;
+    write(app, tenant, &origin, link.user, change).await?;
     // After the opt-out was stored: a failure here must not undo it.
     if let Some(message) = link.message {
         let message = Reference { workspace: link.workspace, message: MessageId::new(message) };

@@ -14,7 +14,8 @@ pub(super) fn page(workspace: &str, title: &str, content: &Markup) -> String {
         .flat_map(char::to_uppercase)
         .collect();
     shell(
-        (&format!("{title} · {workspace}"), "light dark"),
+        &format!("{title} · {workspace}"),
+        "light dark",
         &html! {
             style { (PreEscaped(PAGE_STYLE)) (PreEscaped(FORM_STYLE)) }
             div class="page mp-auto" {
@@ -31,7 +32,8 @@ pub(super) fn page(workspace: &str, title: &str, content: &Markup) -> String {
 /// A page without a workspace, for links that do not work.
 pub(super) fn nameless(title: &str, content: &Markup) -> String {
     shell(
-        (title, "light dark"),
+        title,
+        "light dark",
         &html! {
             style { (PreEscaped(PAGE_STYLE)) (PreEscaped(FORM_STYLE)) }
             div class="page mp-auto" { main { (content) } }
@@ -42,10 +44,10 @@ pub(super) fn nameless(title: &str, content: &Markup) -> String {
 /// The document around a workspace's own HTML, which was sanitized before.
 pub(in crate::hosted_page) fn document(workspace: &str, safe_html: &str) -> String {
     // Authors choose colours for a light background.
-    shell((&format!("Preferences · {workspace}"), "light"), &html! { (PreEscaped(safe_html)) })
+    shell(&format!("Preferences · {workspace}"), "light", &html! { (PreEscaped(safe_html)) })
 }
 
-fn shell((title, color_scheme): (&str, &str), body: &Markup) -> String {
+fn shell(title: &str, color_scheme: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {

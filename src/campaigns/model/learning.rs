@@ -389,22 +389,26 @@ mod tests {
 
     #[test]
     fn the_stage_follows_from_observations() {
+        let of = |sends, rewards| Observed { sends, rewards };
         let mut learning = begun();
         let id = CampaignId::new(uuid::Uuid::nil());
         for (minute, observed, stage) in [
-            (15, [(1000, 100), (99, 10)], Stage::Learning),
-            (30, [(1000, 100), (1000, 110)], Stage::Optimizing),
-            (45, [(1000, 100), (1000, 200)], Stage::Converged),
+            (15, [of(1000, 100), of(99, 10)], Stage::Learning),
+            (30, [of(1000, 100), of(1000, 110)], Stage::Optimizing),
+            (45, [of(1000, 100), of(1000, 200)], Stage::Converged),
         ] {
             let now = Timestamp::from_millis(minute * 60_000);
             learning.learn(&observed, id, now);
             assert_eq!(learning.status, stage);
-            assert_eq!((learning.last_updated_at, learning.arms[1].rewards), (now, observed[1].1));
+            assert_eq!(
+                (learning.last_updated_at, learning.arms[1].rewards),
+                (now, observed[1].rewards)
+            );
         }
         assert_eq!(learning.timeline.len(), 4);
         assert!((learning.timeline[3].allocations["b"] - 0.95).abs() < 1e-9);
         for _ in 0..TIMELINE_MAX {
-            learning.learn(&[(0, 0), (0, 0)], id, Timestamp::from_millis(0));
+            learning.learn(&[of(0, 0), of(0, 0)], id, Timestamp::from_millis(0));
         }
         assert_eq!(learning.timeline.len(), TIMELINE_MAX);
     }

@@ -53,7 +53,7 @@ pub async fn duplicate(app: &CampaignState, who: &Who, id: CampaignId) -> Result
     let source = store::find(app.db(), who.workspace, id).await?.ok_or(NOT_FOUND)?;
     let mut definition = source.definition;
     definition.name = copy_name(&definition.name);
-    secrets::seal_kept(app.vault(), who.workspace, &mut definition);
+    secrets::seal_stored(app.vault(), who.workspace, &mut definition);
     let from = Change::of("/duplicatedFrom", (), id.to_string());
     insert(app, who, definition, Status::Draft, vec![from]).await
 }

@@ -11,7 +11,7 @@ use super::{
     change::commit,
     consent,
     enabled_channels::EnabledChannels,
-    lifecycle::{ended, failed, refuse_unfit_again},
+    lifecycle::{completed_if_over, failed, refuse_unsendable_again},
     senders,
 };
 use crate::{
@@ -229,7 +229,7 @@ async fn launched(
         return failed(campaign, &fault.to_string(), now);
     }
     let step = Step::transition(campaign, Call::Launch, Action::Launched, now)?;
-    ended(campaign, step, now)
+    completed_if_over(campaign, step, now)
 }
 
 /// Why a scheduled campaign cannot be launched at its time.
@@ -237,5 +237,5 @@ fn unlaunchable(campaign: &Campaign, lateness_max: Duration, now: Timestamp) -> 
     if is_late(campaign, lateness_max, now) {
         return Some(MISSED.to_owned());
     }
-    refuse_unfit_again(campaign, now).err().map(|refused| refused.to_string())
+    refuse_unsendable_again(campaign, now).err().map(|refused| refused.to_string())
 }

@@ -122,8 +122,8 @@ pub async fn cancel(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Ca
 pub async fn retry(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
     // First, so that a crash between the two statements loses nothing; the mark has no effect until the
     // campaign is due.
-    store::again(app.db(), who.workspace, id).await?;
-    transition(app, who, id, (Call::Retry, Action::Retried)).await
+    store::reopen_run(app.db(), who.workspace, id).await?;
+    transition(app, who, id, Call::Retry, Action::Retried).await
 }
 
 /// Sends a completed campaign again, to recipients by its `resendPolicy`.
@@ -144,7 +144,7 @@ pub async fn resend(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Ca
 /// # Errors
 /// Not found; a bad request if it is not recurring; a conflict if it is not live.
 pub async fn stop_recurring(app: &CampaignState, who: &Who, id: CampaignId) -> Result<Campaign> {
-    transition(app, who, id, (Call::StopRecurring, Action::RecurringStopped)).await
+    transition(app, who, id, Call::StopRecurring, Action::RecurringStopped).await
 }
 
 /// Archives, which stops sending; an archived campaign stays unchanged.

@@ -43,7 +43,7 @@ pub(super) fn seal(
         let Some(webhook) = variant.webhook_mut() else { continue };
         let origin = webhook.origin();
         let with_credentials = webhook.url.as_deref().filter(|url| userinfo::of(url).is_some());
-        let stored_url = with_credentials.map(|url| stored_url(before, &id, (url, &origin)));
+        let stored_url = with_credentials.map(|url| stored_url(before, &id, url, &origin));
         let mut fault = |field: &str, problem: &str| {
             faults.push(FieldError::new(format!("variants[{at}].message.{field}"), problem));
         };
@@ -60,7 +60,7 @@ pub(super) fn seal(
             }
         }
         for (place, secret) in webhook.secrets_mut() {
-            let stored = stored(before, &id, (&place, &origin));
+            let stored = stored(before, &id, &place, &origin);
             match sealed(vault, workspace, secret, stored) {
                 Ok(text) => *secret = text,
                 Err(problem) => fault(&place.to_string(), problem),

@@ -3,7 +3,7 @@
 use content::spam::{self, Mail, Report, Verdict};
 use kernel::{CampaignId, EmailAddress, Error, Result, WorkspaceId};
 
-use super::{NOT_FOUND, update::newest};
+use super::{NOT_FOUND, update::latest_definition};
 use crate::{
     CampaignState,
     model::{
@@ -40,7 +40,7 @@ pub async fn spam_check(
         Subject::Given(email) => mail_of(&email),
         Subject::Of { campaign, variant } => {
             let campaign = store::find(app.db(), workspace, campaign).await?.ok_or(NOT_FOUND)?;
-            let variant = variant_of(newest(&campaign), variant.as_deref())?;
+            let variant = variant_of(latest_definition(&campaign), variant.as_deref())?;
             let no_email = || Error::invalid("variantId", "must be a variant with an email");
             mail_of(email_of(variant).ok_or_else(no_email)?)
         }

@@ -42,7 +42,7 @@ fn retested(campaign: &Campaign) -> Result<Step> {
             status.as_str()
         )));
     }
-    let after = before.again(campaign.state.occurrence);
+    let after = before.next(campaign.state.occurrence);
     let changes = vec![
         Change::of("/ab/round", before.round, after.round),
         Change::of("/ab/winnerVariantId", before.winner_variant_id.clone(), None::<String>),
@@ -145,7 +145,7 @@ pub async fn store_beginning(
     let Some(mut trial) = Trial::of(campaign) else { return Ok(()) };
     trial.began_at = Some(began_at);
     let trial = serde_json::to_value(&trial).map_err(anyhow::Error::from)?;
-    store::note_trial(app.db(), workspace, campaign, &trial).await
+    store::store_trial(app.db(), workspace, campaign, &trial).await
 }
 
 fn no_test() -> Error {

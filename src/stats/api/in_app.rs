@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use analytics::messages::{Showing, ShowingFilter, TAIL_DISPLAYS};
+use analytics::messages::{ShowingFilter, TAIL_DISPLAYS};
 use axum::{Json, extract::State};
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     model::comparison::Measure,
-    ops::{self, OfVariant, ReportScope, VariantReport},
+    ops::{self, ReportScope, VariantReport, VariantResult},
 };
 
 /// How variants are compared.
@@ -146,7 +146,7 @@ impl SampleRatio {
     }
 }
 
-fn compared(variant: &OfVariant, confidence: f64) -> Option<Compared> {
+fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
     let found = variant.comparison.as_ref()?;
     let adjusted = variant.adjusted_p;
     Some(Compared {
@@ -164,7 +164,7 @@ fn compared(variant: &OfVariant, confidence: f64) -> Option<Compared> {
 
 fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     let definition = &scope.campaign.definition;
-    let stat = |(variant, of): (&campaigns::model::Variant, &OfVariant)| {
+    let stat = |(variant, of): (&campaigns::model::Variant, &VariantResult)| {
         let count = &of.count;
         VariantStat {
             variant_id: variant.id.clone(),

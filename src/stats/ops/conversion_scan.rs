@@ -78,9 +78,10 @@ pub(super) async fn credits(
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
     let end = last.saturating_add(i64::from(tracking.window_hours()) * HOUR_MS);
     let own = Tracker { campaign: scope.campaign.id, tracking: tracking.clone() };
-    let (first, end) = (Timestamp::from_millis(first), Timestamp::from_millis(end));
+    let (earliest, latest) = (Timestamp::from_millis(first), Timestamp::from_millis(end));
     let others =
-        store::trackers::beside(app.db(), scope.workspace, scope.campaign.id, first, end).await?;
+        store::trackers::beside(app.db(), scope.workspace, scope.campaign.id, earliest, latest)
+            .await?;
     let mut names: BTreeSet<&str> = own.conversions().map(|it| it.event_name.as_str()).collect();
     names.insert(ORDER_COMPLETED);
     if filter.primary_only {
@@ -166,8 +167,9 @@ impl ConversionScan<'_> {
     /// Both identifiers of the filter's person.
     async fn identifiers(&self) -> Result<Option<Vec<String>>> {
         let Some(user) = self.filter.of else { return Ok(None) };
-        let called = store::people::called(self.app.db(), self.scope.workspace, &[user]).await?;
-        let external_id = called.into_iter().find_map(|(_, called)| called.external_id);
+        let found =
+            store::people::contact_info(self.app.db(), self.scope.workspace, &[user]).await?;
+        let external_id = found.into_iter().find_map(|(_, info)| info.external_id);
         Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
     }
 

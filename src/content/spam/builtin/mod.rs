@@ -11,7 +11,7 @@ mod words;
 mod tests;
 
 use self::rules::RULES;
-pub use self::rules::leads_out;
+pub use self::rules::offers_unsubscribe;
 use super::{Engine, Mail, Report, RuleHit, THRESHOLD};
 use crate::markup::Page;
 

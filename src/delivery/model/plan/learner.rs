@@ -2,7 +2,7 @@
 //! (Chapelle & Li, NIPS 2011; DELIVERY, "Bandit").
 
 use campaigns::model::{
-    Kind,
+    CampaignKind,
     learning::{Arm, Learning, SENDS_MIN, Stage},
 };
 use kernel::{CampaignId, Timestamp, UserId};
@@ -44,7 +44,7 @@ impl Learner {
     /// By what a campaign has learnt.
     pub fn of(campaign: CampaignId, learning: Learning, kind: Kind) -> Self {
         let rates = learning.arms.iter().map(Arm::rate).collect();
-        Self { campaign, learning, rates, has_waves: kind == Kind::OneTime }
+        Self { campaign, learning, rates, has_waves: kind == CampaignKind::OneTime }
     }
 
     /// When somebody's message is to leave.

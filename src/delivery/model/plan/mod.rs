@@ -18,7 +18,7 @@ pub use self::{
     split::{BUCKETS, Split, bucket, hashed, salted},
 };
 use campaigns::model::{
-    Campaign, Kind, SendType,
+    Campaign, CampaignKind, SendType,
     learning::Learning,
     settings::resend::ResendPolicy,
     trial::{Phase, Trial},
@@ -248,7 +248,7 @@ impl RunningTrial {
 /// by their own rules.
 fn left_out(campaign: &Campaign, begins: Timestamp) -> LeftOut {
     let definition = &campaign.definition;
-    if definition.kind() != Kind::OneTime || campaign.state.occurrence <= 1 {
+    if definition.kind() != CampaignKind::OneTime || campaign.state.occurrence <= 1 {
         return LeftOut::Nobody;
     }
     match definition.resend_policy {

@@ -83,7 +83,7 @@ pub async fn preview_launch(
 fn can_launch(campaign: &Campaign, checks: &[Check], now: Timestamp) -> bool {
     let is_sound = checks.iter().all(|check| check.status != CheckStatus::Fail);
     let launches =
-        || campaign.moved(Call::Send, now).or_else(|_| campaign.moved(Call::Resend, now));
+        || campaign.transition(Call::Send, now).or_else(|_| campaign.transition(Call::Resend, now));
     is_sound && launches().is_ok()
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use campaigns::model::{
-    Campaign, CampaignChannel, Definition, Kind, message::MessageChannel,
+    Campaign, CampaignChannel, CampaignKind, Definition, message::MessageChannel,
     settings::limits::SendRateLimit,
 };
 use contacts::{
@@ -129,7 +129,8 @@ impl CampaignContext {
 /// Whether variants are kept with their recipients: where there are several, and it goes out again.
 pub(crate) fn keeps_exposures(campaign: &Campaign) -> bool {
     let definition = &campaign.definition;
-    definition.variants.len() > 1 && matches!(definition.kind(), Kind::Recurring | Kind::Triggered)
+    definition.variants.len() > 1
+        && matches!(definition.kind(), CampaignKind::Recurring | CampaignKind::Triggered)
 }
 
 /// The quiet hours of a campaign: its own, else those that were set for all.

@@ -7,7 +7,7 @@
 //! in flight that could fail, the rest is skipped.
 
 use campaigns::model::{
-    Kind,
+    CampaignKind,
     settings::limits::{Cadence, SendVolumeLimit},
 };
 use kernel::{Result, Timestamp, WorkspaceId};
@@ -53,7 +53,7 @@ fn limit_of(campaign_context: &CampaignContext) -> Option<(Cadence, u32)> {
     let (limit, max) =
         campaign_context.volume().and_then(|limit| Some((limit, limit.max_sends()?)))?;
     let cadence = SendVolumeLimit::cadence(limit);
-    let is_triggered = campaign_context.campaign.definition.kind() == Kind::Triggered;
+    let is_triggered = campaign_context.campaign.definition.kind() == CampaignKind::Triggered;
     (!is_triggered || cadence == Cadence::Lifetime).then_some((cadence, max))
 }
 
@@ -104,7 +104,7 @@ async fn skipped(
     Scope { workspace, campaign, occurrence }: Scope,
     (campaign_context, now): (&CampaignContext, Timestamp),
 ) -> Result<Vec<Claimed>> {
-    if campaign_context.campaign.definition.kind() == Kind::Triggered {
+    if campaign_context.campaign.definition.kind() == CampaignKind::Triggered {
         let wanted = Wanted { campaign, occurrence, channels: None };
         return claims::of_campaign(connection, workspace, wanted, (now, PAGE)).await;
     }

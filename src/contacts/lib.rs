@@ -1,4 +1,4 @@
-//! People: their events, profiles, consent, lists and suppressions, and the audiences made of them.
+//! Contacts: their events, profiles, consent, lists and suppressions, and audiences of profiles.
 
 pub mod audience;
 pub mod consent;

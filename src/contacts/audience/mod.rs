@@ -1,11 +1,11 @@
-//! Whom a campaign means, and whom of them it may reach.
+//! Audiences: the profiles that a targeting matches, and which of them can be reached.
 //!
 //! ```text
 //! Targeting ─▶ model (what may be asked) ─▶ ops: event and engagement filters become sets of ids, by ClickHouse
 //!                                        └▶ store: one statement over profiles, consent and suppressions
 //! ```
 //!
-//! What is previewed, what a launch announces and what a launch takes is one and the same statement.
+//! Previews, launches and sends use the same statement.
 
 pub mod model;
 pub mod ops;

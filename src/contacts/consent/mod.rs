@@ -1,7 +1,7 @@
-//! `/subscriptions/contacts/*`: what contacts agreed to, channel by channel and list by list.
+//! `/subscriptions/contacts/*`: consent of contacts by channel and by list.
 //!
-//! A change, its entry in the history and its mirror in the suppression ledgers are one transaction.
-//! Writes of one contact wait for each other on the contact's own row.
+//! A change, its history entry and its mirror in the suppression ledgers are one transaction. Writes of one
+//! contact are serialised by a lock of the contact's row.
 
 pub mod api;
 pub mod model;

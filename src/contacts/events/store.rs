@@ -1,14 +1,13 @@
-//! Who an id in an event stands for.
+//! Finds the profile to which the id in an event belongs.
 
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-/// The ids one person's events may carry.
+/// The ids that events of one profile may carry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Person {
-    /// The service's own id of the profile.
+    /// The internal id of the profile.
     pub id: UserId,
-    /// The caller's id of it, where one is set.
     pub external_id: Option<String>,
 }
 
@@ -30,8 +29,8 @@ pub(super) async fn find_by_id(
     Ok(row.map(|row| Person { id, external_id: row.external_id }))
 }
 
-/// The profile with this internal id, active or deleted. The external id of a deleted one is left out
-/// once another profile has it.
+/// The profile with this internal id, active or deleted. The external id of a deleted profile is left out once
+/// another profile has it.
 pub(super) async fn find_ever_by_id(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -55,7 +54,7 @@ pub(super) async fn find_ever_by_id(
     Ok(Some(Person { id, external_id: is_own.then_some(external_id) }))
 }
 
-/// The profile with this external id: the active one, else the one that was deleted last.
+/// The profile with this external id: the active one, otherwise the one deleted last.
 pub(super) async fn find_ever_by_external_id(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! `/lists/*`: what a contact can subscribe to by name, and who did.
+//! `/lists/*`: subscription lists and their members.
 
 pub mod api;
 pub mod model;

@@ -1,4 +1,4 @@
-//! What may become of a list. An archived one is gone for everything but its restoring.
+//! Operations on lists. An archived list can only be restored.
 
 use kernel::{Channel, Error, ListId, Result, Tenant, UserId, WorkspaceId};
 use web::{Services, audit::Origin};
@@ -17,8 +17,6 @@ use crate::{
 
 const NOT_FOUND: Error = Error::NotFound("List");
 
-/// Makes a list.
-///
 /// # Errors
 /// A conflict when an active list has the name.
 pub async fn create(app: &Services, workspace: WorkspaceId, new: &NewList) -> Result<List> {
@@ -36,13 +34,13 @@ pub async fn list(
 /// An active list.
 ///
 /// # Errors
-/// Not found when there is none, or it is archived.
+/// Not found when it does not exist or is archived.
 pub async fn get(app: &Services, workspace: WorkspaceId, id: ListId) -> Result<List> {
     let list = store::find(app.db(), workspace, id).await?;
     list.filter(|list| list.archived_at.is_none()).ok_or(NOT_FOUND)
 }
 
-/// Changes an active list. A change of nothing leaves even its time alone.
+/// Changes an active list. An empty change leaves `updated_at` as it was.
 ///
 /// # Errors
 /// Not found as [`get`]; a conflict when another active list has the name.
@@ -71,10 +69,10 @@ pub async fn archive(app: &Services, workspace: WorkspaceId, id: ListId) -> Resu
     if archived { Ok(()) } else { Err(NOT_FOUND) }
 }
 
-/// Makes an archived list active again; an active one is answered as it is.
+/// Makes an archived list active again; an active one is returned as it is.
 ///
 /// # Errors
-/// Not found when there is none; a conflict when an active list took the name meanwhile.
+/// Not found for an unknown list; a conflict when an active list has taken the name.
 pub async fn restore(app: &Services, workspace: WorkspaceId, id: ListId) -> Result<List> {
     let list = store::find(app.db(), workspace, id).await?.ok_or(NOT_FOUND)?;
     store::restore(app.db(), workspace, list, app.clock().now()).await
@@ -89,7 +87,7 @@ pub async fn stats(app: &Services, workspace: WorkspaceId, id: ListId) -> Result
     store::stats(app.db(), workspace, id).await
 }
 
-/// A page of an active list's memberships, newest first, and how many there are in all.
+/// A page of an active list's memberships, newest first, and their total number.
 ///
 /// # Errors
 /// Not found as [`get`].
@@ -103,7 +101,7 @@ pub async fn members(
     store::members(app.db(), tenant, id, filter).await
 }
 
-/// Puts contacts on an active list.
+/// Subscribes contacts to an active list.
 ///
 /// # Errors
 /// Not found as [`get`].
@@ -117,7 +115,7 @@ pub async fn add_members(
     consent::ops::add_members(app.db(), app.clock().now(), tenant, origin, members).await
 }
 
-/// Takes contacts off an active list, and says how many were on it.
+/// Unsubscribes contacts from an active list. Returns how many were subscribed.
 ///
 /// # Errors
 /// Not found as [`get`].

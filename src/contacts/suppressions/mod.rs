@@ -1,8 +1,8 @@
-//! `/suppressions/*`: addresses and numbers that get no message, whoever has them.
+//! `/suppressions/*`: addresses and numbers that get no message, on every contact that has them.
 //!
-//! A ledger is keyed on the identifier, so it covers every contact that shares it. Why a row is there
-//! (`reason`) and where it came from (`source`) are independent: consent reasons go with a fresh opt-in,
-//! deliverability reasons only by an operator's hand.
+//! A ledger's key is the identifier, so a row applies to every contact that shares it. The reason of a row and
+//! its source are independent. A new opt-in deletes rows with consent reasons; only an operator deletes rows
+//! with deliverability reasons.
 
 pub mod api;
 pub mod model;

@@ -1,50 +1,49 @@
-//! What is asked of an audience, and what is answered.
+//! A query of an audience, and its results.
 
 use kernel::{Channel, ListId, UserId};
 
 use super::Targeting;
 
-/// An audience, and the way in which it is to be reached.
+/// An audience, and how it is to be reached.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ask<'a> {
-    /// Whom it means; everyone where absent.
+    /// The matching profiles; every profile where absent.
     pub targeting: Option<&'a Targeting>,
-    /// The channel, where it is one that needs an address and consent. Without one everybody is reached: an
-    /// in-app message waits in the app, and a webhook goes to its own address.
+    /// The channel, if it needs an address and consent. Without one every profile is reachable: an in-app message
+    /// waits in the app, and a webhook goes to its own address.
     pub channel: Option<Channel>,
-    /// The subscription list the message is sent under: its opt-outs and its group's suppressions hold.
+    /// The subscription list of the message: its opt-outs and suppressions apply.
     pub list: Option<ListId>,
 }
 
-/// One of the few an audience is asked about.
+/// A profile that an audience is checked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     pub user: UserId,
-    /// The caller's own id.
     pub external_id: Option<String>,
 }
 
 impl Person {
-    /// The identifiers their events may have been tracked by.
+    /// The ids with which events of the profile may have been tracked.
     pub fn identifiers(&self) -> impl Iterator<Item = String> {
         std::iter::once(self.user.to_string()).chain(self.external_id.clone())
     }
 }
 
-/// Why somebody who is meant is not reached. Of several reasons the first in this order counts.
+/// Why a matching profile cannot be reached. Of several reasons the first in this order counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exclusion {
-    /// There is nowhere to send: no email address, no phone number, for push no external id.
+    /// No email address, no phone number, or for push no external id.
     NoAddress,
-    /// A hard bounce marked the address invalid, or the phone number is none.
+    /// A hard bounce marked the address invalid, or the phone number is not valid.
     InvalidAddress,
-    /// They opted out of the channel or of the list, or have not opted in where that is wanted.
+    /// An opt-out of the channel or the list, or no opt-in where one is required.
     Unsubscribed,
-    /// The address is suppressed, for everything or for the list's group.
+    /// The address is suppressed, for every message or for the list.
     Suppressed,
 }
 
-/// How many are excluded, each under one reason.
+/// Excluded profiles, each counted under one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Excluded {
     pub no_address: u64,
@@ -54,7 +53,6 @@ pub struct Excluded {
 }
 
 impl Excluded {
-    /// Counts so many more under a reason.
     pub fn add(&mut self, reason: Exclusion, people: u64) {
         *match reason {
             Exclusion::NoAddress => &mut self.no_address,
@@ -69,57 +67,55 @@ impl Excluded {
     }
 }
 
-/// How large an audience is: `matched` is `reachable` and `excluded` together.
+/// The size of an audience: `matched` is the sum of `reachable` and `excluded`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Measured {
-    /// Active profiles that the targeting means.
+    /// Active profiles that match the targeting.
     pub matched: u64,
-    /// Those of them whom a message may reach now.
+    /// Matching profiles that a message can reach.
     pub reachable: u64,
-    /// Those whom none may reach, by reason.
+    /// Matching profiles that no message can reach, by reason.
     pub excluded: Excluded,
 }
 
-/// One whom the targeting means.
+/// A matching profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub user: UserId,
-    /// Why no message may reach them; `None` where one may.
+    /// Why no message can reach it; `None` where one can.
     pub excluded: Option<Exclusion>,
 }
 
-/// One whom a message may reach, and by whose clocks they live.
+/// A matching profile that a message can reach, with the facts that give its local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
     pub user: UserId,
-    /// The caller's own id.
     pub external_id: Option<String>,
-    /// The attribute `timezone`, where it is a text.
+    /// The attribute `timezone`, if it is a text.
     pub timezone: Option<String>,
-    /// The attribute `country`, where it is a code of two letters; in capitals.
+    /// The attribute `country`, if it is a code of two letters; in capitals.
     pub country: Option<String>,
 }
 
-/// A profile as a preview shows it.
+/// A profile in a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The service's own id.
+    /// The internal id.
     pub id: UserId,
-    /// The caller's own id.
+    /// The external id.
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
-    /// The attribute, where it is a text.
+    /// The attribute `firstName`, if it is a text.
     pub first_name: Option<String>,
-    /// The attribute, where it is a text.
+    /// The attribute `lastName`, if it is a text.
     pub last_name: Option<String>,
 }
 
-/// A look at an audience.
+/// The size of an audience, with a sample of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
-    /// How large it is.
     pub measured: Measured,
-    /// Those of whom the targeting means that changed last, reachable or not.
+    /// Matching profiles that changed last, reachable or not.
     pub users: Vec<Member>,
 }

@@ -1,4 +1,4 @@
-//! A condition on the properties of an event: what triggers and conversions wait for.
+//! A condition on the properties of an event, as triggers and conversions use it.
 
 use kernel::{
     Timestamp,
@@ -11,12 +11,12 @@ use utoipa::ToSchema;
 
 use super::{Criterion, Operator, Path};
 
-/// `{field, operator, value}` on the property that `field` leads to.
+/// `{field, operator, value}` on the property at `field`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The way to the property.
+    /// The path of the property.
     pub path: Path,
-    /// What must hold of it.
+    /// The rule for its value.
     pub criterion: Criterion,
 }
 
@@ -46,19 +46,19 @@ pub struct ConditionBody {
     /// How the property is compared.
     #[schema(value_type = OperatorName)]
     operator: String,
-    /// What the operator compares with; none for `exists`, `is_true` and the like.
+    /// The operand; absent for `exists`, `is_true` and other operators without one.
     #[schema(value_type = Value)]
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }
 
 impl Condition {
-    /// Whether it holds of an event's properties.
+    /// Whether the properties of an event meet it.
     pub fn holds(&self, properties: &Map<String, Value>, now: Timestamp) -> bool {
         self.criterion.holds(&self.path.values(properties), now)
     }
 
-    /// How a condition is described to callers.
+    /// The condition as the API returns it.
     pub fn body(&self) -> ConditionBody {
         ConditionBody {
             field: self.path.as_str().to_owned(),

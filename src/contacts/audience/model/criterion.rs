@@ -1,8 +1,8 @@
-//! An operator and what it compares with, as a rule about one JSON value.
+//! An operator with its operand, as a rule for one JSON value.
 //!
 //! `not_equals`, `not_contains`, `not_in`, `not_exists` and `not_within_last` are the exact complements of
-//! `equals`, `contains`, `in`, `exists` and `within_last`: they also hold where there is no value at all.
-//! Every other operator wants a value of its own type. Text is compared with its case.
+//! `equals`, `contains`, `in`, `exists` and `within_last`: they also match where there is no value. Every other
+//! operator needs a value of its own type. Comparisons of texts are case-sensitive.
 
 use kernel::{Timestamp, fields::Fields};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::{
     word,
 };
 
-/// The operators of DECISIONS F1 that are about a value.
+/// The operators that compare a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     Equals,
@@ -40,7 +40,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// The names and what they stand for.
+    /// The names of the operators in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("equals", Self::Equals),
         ("not_equals", Self::NotEquals),
@@ -66,23 +66,23 @@ impl Operator {
     ];
 }
 
-/// How a value lies to a bound.
+/// The relation of a value to a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     Gt,
-    /// At it or above.
+    /// Greater or equal.
     Gte,
     Lt,
-    /// At it or below.
+    /// Less or equal.
     Lte,
 }
 
 impl Comparison {
-    /// The names and what they stand for.
+    /// The names of the relations in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("gt", Self::Gt), ("gte", Self::Gte), ("lt", Self::Lt), ("lte", Self::Lte)];
 
-    /// Whether something that lies so to its bound passes.
+    /// Whether a value with this order relative to the bound passes.
     pub const fn allows(self, order: std::cmp::Ordering) -> bool {
         match self {
             Self::Gt => order.is_gt(),
@@ -93,55 +93,55 @@ impl Comparison {
     }
 }
 
-/// A rule about one value. `not` makes it the complement, which holds also where there is no value.
+/// A rule for one value. `not` makes it the complement, which also matches where there is no value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Criterion {
-    /// `equals`, `not_equals`: the value itself; lists and objects are equal to nothing.
+    /// `equals`, `not_equals`: the same plain value. Lists and objects equal nothing.
     Equals {
         not: bool,
         to: Scalar,
     },
-    /// `contains`, `not_contains`: a part of a text, or an element of a list.
+    /// `contains`, `not_contains`: a substring of a text, or an element of a list.
     Contains {
         not: bool,
         part: Scalar,
     },
-    /// `starts_with`: of a text.
+    /// `starts_with`: a text with this beginning.
     StartsWith(String),
-    /// `ends_with`: of a text.
+    /// `ends_with`: a text with this end.
     EndsWith(String),
     /// `in`, `not_in`: equal to one of these.
     In {
         not: bool,
         values: Vec<Scalar>,
     },
-    /// `gt`, `gte`, `lt`, `lte`: a number to a number, an ISO 8601 text to a date. A date alone is its
-    /// whole UTC day, so `gt` is after its end and `lte` up to its end.
+    /// `gt`, `gte`, `lt`, `lte`: a number against a number, an ISO 8601 text against a date. A date alone is its
+    /// whole UTC day, so `gt` begins after its end and `lte` includes all of it.
     Compare {
         by: Comparison,
         to: Bound,
     },
-    /// `between`: both ends included.
+    /// `between`: both bounds are included.
     Between(Bound, Bound),
-    /// `exists`, `not_exists`: there, and not null.
+    /// `exists`, `not_exists`: present and not null.
     Exists {
         not: bool,
     },
-    /// `before`: an ISO 8601 text that lies before the moment.
+    /// `before`: an ISO 8601 text before this time.
     Before(Moment),
-    /// `after`: an ISO 8601 text that lies after the moment.
+    /// `after`: an ISO 8601 text after this time.
     After(Moment),
-    /// `within_last`, `not_within_last`: an ISO 8601 text no farther back than this, and not to come.
+    /// `within_last`, `not_within_last`: an ISO 8601 text in the span that ends now.
     WithinLast {
         not: bool,
         span: Span,
     },
     IsTrue,
-    /// `is_false`: the value is false; nothing is not false.
+    /// `is_false`: the value is false. A missing value does not match.
     IsFalse,
 }
 
-/// What is wrong with a value, and with which of its elements.
+/// What is wrong with an operand, and with which of its elements.
 struct Wrong {
     at: Option<usize>,
     problem: String,
@@ -154,7 +154,7 @@ impl From<String> for Wrong {
 }
 
 impl Criterion {
-    /// Reads `operator`, one of those allowed here, and the `value` that goes with it.
+    /// Reads `operator`, one of those allowed here, and its operand `value`.
     pub fn read(body: &mut Fields<'_>, allowed: &[Operator]) -> Self {
         let words: Vec<_> =
             Operator::NAMED.iter().filter(|(_, known)| allowed.contains(known)).copied().collect();
@@ -226,12 +226,12 @@ impl Criterion {
         }
     }
 
-    /// The operator as it is written.
+    /// The name of the operator in request bodies.
     pub fn operator_name(&self) -> &'static str {
         word::of(Operator::NAMED, self.operator())
     }
 
-    /// The value as it was sent.
+    /// The operand as it was sent.
     pub fn operand(&self) -> Option<Value> {
         Some(match self {
             Self::Equals { to: value, .. } | Self::Contains { part: value, .. } => value.to_json(),
@@ -245,12 +245,12 @@ impl Criterion {
         })
     }
 
-    /// How many values its list holds.
+    /// The number of values in its list.
     pub fn list_len(&self) -> usize {
         if let Self::In { values, .. } = self { values.len() } else { 0 }
     }
 
-    /// Whether it is the complement of another.
+    /// Whether it is the complement of another rule.
     pub const fn is_complement(&self) -> bool {
         match self {
             Self::Equals { not, .. }
@@ -262,8 +262,8 @@ impl Criterion {
         }
     }
 
-    /// The first and the last millisecond at which a criterion on moments is met, where there is one; no
-    /// millisecond at all for any other criterion.
+    /// The first and the last millisecond that meet a rule for times; `None` for each open end. An empty range for
+    /// any other rule.
     pub fn moments(&self, now: Timestamp) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Compare { by, to: Bound::Moment(moment) } => match by {
@@ -282,12 +282,12 @@ impl Criterion {
         }
     }
 
-    /// Whether it holds of what a path led to.
+    /// Whether one of the values at a path meets it.
     pub fn holds(&self, values: &[&Value], now: Timestamp) -> bool {
         values.iter().any(|value| self.is_met(value, now)) != self.is_complement()
     }
 
-    /// Whether one value meets it, the complement left aside.
+    /// Whether one value meets it, ignoring `not`.
     fn is_met(&self, value: &Value, now: Timestamp) -> bool {
         let text = value.as_str();
         let at = || text.and_then(|text| Timestamp::parse(text).ok());
@@ -318,7 +318,7 @@ impl Criterion {
     }
 }
 
-/// Whether a value lies so to a bound of its own kind.
+/// Whether a value is in this relation to a bound of its own type.
 fn lies(value: &Value, by: Comparison, bound: &Bound) -> bool {
     match (bound, value) {
         (Bound::Number(bound), Value::Number(number)) => {
@@ -343,7 +343,7 @@ fn part(value: &Value) -> Result<Scalar, String> {
     }
 }
 
-/// A text that is not empty: every text contains the empty one.
+/// A text that is not empty, since every text contains the empty one.
 fn text(value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) => operand::text(text, 1),
@@ -370,7 +370,7 @@ fn values(value: &Value) -> Result<Vec<Scalar>, Wrong> {
     values.iter().enumerate().map(read).collect()
 }
 
-/// `true` restates what the operator says; anything else would say something that is not heard.
+/// Operators without an operand accept `true`, which restates them. Any other value would be ignored.
 fn no_value(value: &Value) -> Result<(), String> {
     match value {
         Value::Null | Value::Bool(true) => Ok(()),

@@ -1,4 +1,4 @@
-//! What a value is compared with: its type counts, so the number 1 is not the text "1".
+//! Operands of comparisons. Their type matters: the number 1 is not the text "1".
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use serde_json::{Number, Value, json};
 
 use super::{TEXT_CHARS_MAX, word};
 
-/// Most units in a span: a century of weeks.
+/// Greatest number of units in a span.
 const SPAN_AMOUNT_MAX: u64 = 1_000_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// A plain value out of JSON.
+    /// Reads a plain JSON value.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::String(text) => self::text(text, 0).map(Self::Text),
@@ -40,7 +40,7 @@ impl Scalar {
         }
     }
 
-    /// Whether a JSON value is this one. Numbers are compared as numbers: 1 is 1.0.
+    /// Whether a JSON value equals this one. Numbers are compared as numbers: 1 equals 1.0.
     pub fn is(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Text(own), Value::String(text)) => own == text,
@@ -53,7 +53,7 @@ impl Scalar {
     }
 }
 
-/// A text to compare with, of at least so many characters.
+/// A text operand of at least this number of characters.
 pub(super) fn text(text: &str, chars_min: usize) -> Result<String, String> {
     if text.contains('\0') {
         return Err("must not contain NUL characters".to_owned());
@@ -68,7 +68,7 @@ pub(super) fn text(text: &str, chars_min: usize) -> Result<String, String> {
     })
 }
 
-/// Two numbers in their order; whole ones exactly, others as doubles.
+/// Compares two numbers: integers exactly, others as doubles.
 pub(super) fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     let whole = |number: &Number| {
         number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
@@ -79,7 +79,7 @@ pub(super) fn compare(one: &Number, other: &Number) -> Option<Ordering> {
     }
 }
 
-/// An ISO 8601 moment as it was sent. A date alone is its whole UTC day.
+/// An ISO 8601 time as it was sent. A date alone is its whole UTC day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     text: String,
@@ -99,13 +99,13 @@ impl Moment {
         self.start
     }
 
-    /// Its last millisecond, the first unless it is a date alone.
+    /// Its last millisecond; equal to its first unless it is a date alone.
     pub const fn end(&self) -> Timestamp {
         self.end
     }
 }
 
-/// Where a range begins or ends.
+/// A bound of a range.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
     Number(Number),
@@ -124,7 +124,7 @@ impl Bound {
         }
     }
 
-    /// Two bounds of one kind, in order.
+    /// Two bounds of the same type, in order.
     pub(super) fn read_pair(value: &Value) -> Result<(Self, Self), String> {
         let Some([from, to]) = value.as_array().map(Vec::as_slice) else {
             return Err("must be a list of two numbers or two ISO 8601 dates".to_owned());
@@ -164,11 +164,11 @@ const UNITS: &[(&str, Unit)] = &[
     ("weeks", Unit::Weeks),
 ];
 
-/// A time back from now: `{"amount": 2, "unit": "weeks"}`, or a number of days.
+/// A span that ends now: `{"amount": 2, "unit": "weeks"}`, or a number of days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     amount: i64,
-    /// None where a bare number of days was sent.
+    /// `None` where a bare number of days was sent.
     unit: Option<Unit>,
 }
 
@@ -202,7 +202,7 @@ impl Span {
         }
     }
 
-    /// The moment so far before `now`.
+    /// The time this span before `now`.
     pub fn before(&self, now: Timestamp) -> Timestamp {
         let minutes = match self.unit.unwrap_or(Unit::Days) {
             Unit::Minutes => 1,

@@ -1,12 +1,12 @@
-//! Where a value stands in a JSON object: `city`, or `address.city`.
+//! Paths into a JSON object: `city`, or `address.city`.
 
 use kernel::fields::Fields;
 use serde_json::{Map, Value};
 
 use super::FIELD_CHARS_MAX;
 
-/// The way to a value. Because a key may itself hold dots, `a.b` means the `b` within `a` and also a
-/// value whose key is `a.b`, as in `eventProperties`.
+/// The path of a value. Because a key may contain dots, `a.b` means `b` within `a` and also a value whose key
+/// is `a.b`, as in `eventProperties`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path(String);
 
@@ -15,12 +15,11 @@ impl Path {
         Self(body.required("field").text(1..=FIELD_CHARS_MAX))
     }
 
-    /// The path as it was sent.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The ways to read it: as one key and, where it has dots, as keys within keys.
+    /// The interpretations of the path: as one key and, where it has dots, as nested keys.
     pub fn readings(&self) -> Vec<Vec<&str>> {
         let mut readings = vec![vec![self.0.as_str()]];
         if self.0.contains('.') {
@@ -29,7 +28,7 @@ impl Path {
         readings
     }
 
-    /// The values it leads to in an object: none, one, or two.
+    /// The values at this path in an object: none, one, or two.
     pub fn values<'o>(&self, object: &'o Map<String, Value>) -> Vec<&'o Value> {
         let follow = |keys: Vec<&str>| {
             let (first, rest) = keys.split_first()?;

@@ -1,4 +1,4 @@
-//! Filters in groups, and who is meant beside them.
+//! Targetings: filters in groups, lists of user ids, and the consent required.
 
 use kernel::fields::{Fields, FromFields};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,7 +9,7 @@ use super::{
     USER_IDS_MAX, VALUES_IN_ALL_MAX, filter::FilterBody, word,
 };
 
-/// How several things are joined.
+/// How conditions are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Join {
@@ -20,17 +20,17 @@ pub enum Join {
 
 const JOINS: &[(&str, Join)] = &[("AND", Join::And), ("OR", Join::Or)];
 
-/// What somebody must have said for a message to reach them.
+/// The consent that a profile must have for a message to reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscriptionPreference {
-    /// Anything but no; nothing at all is treated as subscribed.
+    /// Any status but an opt-out. Without a status the profile counts as subscribed.
     #[default]
     SubscribedOrOptedIn,
-    /// An explicit yes to the channel.
+    /// An explicit opt-in to the channel.
     OptedInOnly,
-    /// Whatever they said of the channel: only with a transactional list, which launching checks.
-    /// Suppressions and an opt-out of the list itself hold all the same.
+    /// Any status of the channel: only with a transactional list, which the launch checks. Suppressions and an
+    /// opt-out of the list still apply.
     All,
 }
 
@@ -40,7 +40,7 @@ const PREFERENCES: &[(&str, SubscriptionPreference)] = &[
     ("all", SubscriptionPreference::All),
 ];
 
-/// Filters joined into one.
+/// Filters combined into one.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct FilterGroup {
     #[schema(value_type = Vec<FilterBody>, min_items = 1, max_items = 50)]
@@ -50,7 +50,7 @@ pub struct FilterGroup {
 }
 
 impl FilterGroup {
-    /// How its filters are joined.
+    /// How its filters are combined.
     pub fn join(&self) -> Join {
         self.operator.unwrap_or_default()
     }
@@ -65,23 +65,23 @@ impl FromFields for FilterGroup {
     }
 }
 
-/// Whom a campaign means. Without any part: everyone.
+/// The profiles that a campaign is for. Without any part: every profile.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Targeting {
-    /// Internal or external ids. With `filterGroups` as well: those of them that the groups match.
+    /// Internal or external ids. Together with `filterGroups`: those of them that the groups match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<kernel::schema::NameOrId>>, min_items = 1, max_items = 10000)]
     pub user_ids: Option<Vec<String>>,
-    /// None, or an empty list: everyone.
+    /// Absent or an empty list: every profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20)]
     pub filter_groups: Option<Vec<FilterGroup>>,
-    /// Whoever matches any of these is left out.
+    /// Profiles that match any of these groups are excluded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20)]
     pub exclude_filter_groups: Option<Vec<FilterGroup>>,
-    /// How `filterGroups` are joined; `AND` where absent.
+    /// How `filterGroups` are combined; default `AND`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter_operator: Option<Join>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,22 +89,22 @@ pub struct Targeting {
 }
 
 impl Targeting {
-    /// How the groups are joined.
+    /// How the groups are combined.
     pub fn join(&self) -> Join {
         self.filter_operator.unwrap_or_default()
     }
 
-    /// What somebody must have said.
+    /// The consent required.
     pub fn preference(&self) -> SubscriptionPreference {
         self.subscription_preference.unwrap_or_default()
     }
 
-    /// The groups of whom one or all must match; empty means everyone.
+    /// The groups of which one or all must match; empty matches every profile.
     pub fn groups(&self) -> &[FilterGroup] {
         self.filter_groups.as_deref().unwrap_or_default()
     }
 
-    /// The groups of whom none may match.
+    /// The groups of which none may match.
     pub fn excluded_groups(&self) -> &[FilterGroup] {
         self.exclude_filter_groups.as_deref().unwrap_or_default()
     }
@@ -119,7 +119,7 @@ impl FromFields for Targeting {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let user_ids =
             body.optional("userIds").list(0..=USER_IDS_MAX, |id| id.text(1..=USER_ID_CHARS_MAX));
-        // Nobody means nothing to send, everyone is not what an empty list of people says.
+        // An empty list would match no profile, and leaving it out every profile. Neither is what the caller can mean.
         if user_ids.as_ref().is_some_and(Vec::is_empty) {
             body.refuse("userIds", "must have at least 1 element; leave it out to mean everyone");
         }
@@ -139,7 +139,7 @@ impl FromFields for Targeting {
     }
 }
 
-/// The limits that hold for all groups together.
+/// The limits for all groups together.
 fn refuse_too_much(body: &mut Fields<'_>, targeting: &Targeting) {
     let filters = targeting.filters().count();
     if filters > FILTERS_MAX {

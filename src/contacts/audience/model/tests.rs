@@ -1,4 +1,4 @@
-//! What may be asked, how it is refused, and what a criterion means.
+//! Reading targetings, refusing invalid ones, and evaluating criteria.
 #![expect(
     clippy::too_many_lines,
     clippy::needless_pass_by_value,
@@ -396,7 +396,7 @@ fn a_criterion_holds_of_values_of_its_own_type() {
         for value in &fails_of {
             assert!(!holds(value), "{value} {operator} {operand}");
         }
-        // The complements alone hold of nothing at all.
+        // Without a value only the complements hold.
         let absent = condition.holds(&serde_json::Map::new(), now);
         assert_eq!(absent, operator.starts_with("not_"), "nothing {operator} {operand}");
     }

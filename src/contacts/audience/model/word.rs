@@ -1,16 +1,16 @@
-//! Words of a closed set, refused by name.
+//! Values of a closed set of words; an error names the unknown word.
 
 use kernel::fields::{Field, Presence, Required};
 
-/// Characters of an unknown word that the complaint repeats.
+/// Characters of an unknown word that the error repeats.
 const SHOWN_CHARS_MAX: usize = 40;
 
-/// Reads one of these words; `None` after the complaint that says which word was sent.
+/// Reads one of these words; `None` after an error that names the word that was sent.
 pub(super) fn read<T: Copy>(field: Field<'_, Required>, words: &[(&str, T)]) -> Option<T> {
     read_as(field, words)
 }
 
-/// Likewise, of a field that may be absent.
+/// The same for a field that may be absent.
 pub(super) fn read_as<T: Copy, P: Presence>(
     field: Field<'_, P>,
     words: &[(&str, T)],
@@ -18,7 +18,7 @@ pub(super) fn read_as<T: Copy, P: Presence>(
     field.parsed(None, |text| named(text, words).map(Some))
 }
 
-/// The word's meaning, or the complaint that names it.
+/// The value of the word, or the error that names it.
 pub(super) fn named<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     if let Some((_, value)) = words.iter().find(|(name, _)| *name == text) {
         return Ok(*value);

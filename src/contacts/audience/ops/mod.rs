@@ -1,4 +1,4 @@
-//! Asking an audience: first ClickHouse for the people of its event filters, then PostgreSQL for the rest.
+//! Queries of audiences: ClickHouse finds the people of event filters, PostgreSQL does the rest.
 
 mod people;
 mod person;
@@ -21,20 +21,19 @@ use super::{
 
 pub use self::person::includes;
 
-/// Audiences with event filters that may be looked at at one time: each holds sets of people in PostgreSQL.
+/// Audiences with event filters that are queried at the same time: each holds sets of people in PostgreSQL.
 const EVENT_LOOKS_MAX: usize = 4;
-/// How long a look waits for its turn.
+/// How long a query waits for a permit.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
-/// Profiles that changed last among which a preview first looks for those it shows, per profile shown.
+/// A preview first scans this number of the profiles changed last, for each profile it shows.
 const LATEST_PER_SHOWN: u32 = 100;
 const LATEST_MIN: u32 = 2000;
-/// Identifiers of event filters from which on some of the latest are likely to be among those meant.
+/// With at least this number of identifiers, some of the profiles changed last are likely to match.
 const PEOPLE_MANY: u64 = 20_000;
 
-/// Turns at looking at audiences with event filters.
 static EVENT_LOOKS: Semaphore = Semaphore::const_new(EVENT_LOOKS_MAX);
 
-/// One look at one audience: whatever it is asked, it answers for the moment it was opened.
+/// A transaction that answers queries of one audience from one snapshot.
 #[derive(Debug)]
 pub struct Audience<'a> {
     tx: Transaction<'static, Postgres>,
@@ -43,16 +42,16 @@ pub struct Audience<'a> {
     among: Option<&'a [Person]>,
     now: Timestamp,
     people: Vec<PeopleSet>,
-    /// How many identifiers they are.
+    /// The number of identifiers in `people`.
     identifiers: u64,
     _turn: Option<SemaphorePermit<'static>>,
 }
 
 impl<'a> Audience<'a> {
-    /// Opens a look, and asks ClickHouse what only it knows.
+    /// Opens the snapshot, and queries ClickHouse for event filters.
     ///
     /// # Errors
-    /// Bad request when an event filter means more people than can be held; unavailable when a store is.
+    /// Bad request when an event filter matches more people than can be held; unavailable when a database is.
     pub async fn open(app: &Services, workspace: WorkspaceId, ask: &'a Ask<'a>) -> Result<Self> {
         Self::open_among(app, workspace, ask, None).await
     }
@@ -84,24 +83,24 @@ impl<'a> Audience<'a> {
         Ok(Self { tx, workspace, ask, among, now, people, identifiers, _turn: turn })
     }
 
-    /// How many are meant, and how many of them can be reached.
+    /// The number of matching profiles, and how many of them can be reached.
     ///
     /// # Errors
-    /// Bad request when the statement takes too long; unavailable when the store is.
+    /// Bad request when the statement takes too long; unavailable when the database is.
     pub async fn measure(&mut self) -> Result<Measured> {
         let (tx, frame) = self.parts();
         measure::measure(tx, frame).await
     }
 
-    /// How many they are, and those meant who changed last.
+    /// The size of the audience, and the matching profiles that changed last.
     ///
     /// # Errors
     /// As [`Self::measure`].
     pub async fn preview(&mut self, limit: u32) -> Result<Preview> {
         let identifiers = self.identifiers;
         let (tx, frame) = self.parts();
-        // Of a large audience some of the latest belong to it, and counting the rest is all there is to
-        // do. Of a small one they may not; then it is looked through once, and held.
+        // Of a large audience, some of the latest profiles match, and only the counts are missing. Of a small one they
+        // may not; then one scan finds both.
         let latest = i64::from(LATEST_MIN.max(limit.saturating_mul(LATEST_PER_SHOWN)));
         let shown = usize::try_from(limit).unwrap_or(usize::MAX);
         let found = if frame.people.is_empty() {
@@ -112,8 +111,8 @@ impl<'a> Audience<'a> {
                 Some((measure::measure(tx, frame).await?, newest))
             }
         } else if identifiers >= PEOPLE_MANY {
-            // Each statement has to take them in anew, so one does it all. Profiles that are new may have
-            // done nothing yet: the more people there are, the more of the latest are kept.
+            // Each statement has to read the sets again, so one statement does it all. New profiles may have no
+            // events yet, so the number of profiles scanned grows with the sets.
             let latest = latest.max(i64::try_from(identifiers / 4).unwrap_or(i64::MAX));
             let (measured, mut newest) = measure::measure_with_latest(tx, frame, latest).await?;
             let is_everybody = usize::try_from(measured.matched) == Ok(newest.len());
@@ -133,8 +132,7 @@ impl<'a> Audience<'a> {
         Ok(Preview { measured, users })
     }
 
-    /// So many of those meant by id, after the given one: one after the other, all of them, each once, with
-    /// the reason where they cannot be reached.
+    /// A page of matching profiles in id order (keyset), with the exclusion reason.
     ///
     /// # Errors
     /// As [`Self::measure`].
@@ -143,7 +141,7 @@ impl<'a> Audience<'a> {
         filter::page(tx, frame, after, i64::from(size)).await
     }
 
-    /// So many of those who can be reached by id, after the given one.
+    /// A page of reachable profiles in id order (keyset).
     ///
     /// # Errors
     /// As [`Self::measure`].
@@ -156,10 +154,10 @@ impl<'a> Audience<'a> {
         clocks::page(tx, frame, after, i64::from(size)).await
     }
 
-    /// Ends the look; what it held is let go.
+    /// Ends the transaction.
     ///
     /// # Errors
-    /// When the store is away.
+    /// When the database is unavailable.
     pub async fn close(self) -> Result<()> {
         Ok(self.tx.rollback().await?)
     }
@@ -176,7 +174,7 @@ impl<'a> Audience<'a> {
     }
 }
 
-/// How many an audience means, and how many of them can be reached.
+/// The number of profiles in an audience, and how many of them can be reached.
 ///
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
@@ -187,7 +185,7 @@ pub async fn measure(app: &Services, workspace: WorkspaceId, ask: &Ask<'_>) -> R
     Ok(measured)
 }
 
-/// Those of a few whom the targeting means: a look that costs what they cost, however large the audience is.
+/// The matching profiles among a few. The cost depends on these, not on the size of the audience.
 ///
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
@@ -204,7 +202,7 @@ pub async fn among(
     Ok(page.into_iter().map(|reached| reached.user).collect())
 }
 
-/// How many they are, and those meant who changed last.
+/// The size of an audience, and the matching profiles that changed last.
 ///
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
@@ -220,8 +218,8 @@ pub async fn preview(
     Ok(preview)
 }
 
-/// A page by id of those meant. A caller that wants them all opens an [`Audience`] and keeps it: then all
-/// pages are of one moment, and event filters are answered once.
+/// A page of matching profiles in id order. A caller that needs all pages keeps an [`Audience`] open: then they
+/// come from one snapshot, and event filters are answered once.
 ///
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].

@@ -1,4 +1,4 @@
-//! Who did what event filters ask for: streamed out of ClickHouse, handed on in chunks, never held whole.
+//! Results of event filters: streamed from ClickHouse to PostgreSQL in chunks, never held in memory as a whole.
 
 use analytics::{
     Analytics,
@@ -19,34 +19,34 @@ use crate::audience::{
     },
 };
 
-/// Identifiers that the event filters of one targeting may name, all together: what PostgreSQL holds of them
-/// while it answers, about 100 bytes each.
+/// Most identifiers that the event filters of one targeting may match, all together. PostgreSQL holds about 100
+/// bytes for each while it answers.
 pub(super) const PEOPLE_MAX: u64 = 3_000_000;
 /// Identifiers in a chunk on its way to PostgreSQL.
 const CHUNK_IDENTIFIERS: usize = 50_000;
-/// Once or more often.
+/// At least once.
 const ANY_TIMES: (u64, u64) = (1, u64::MAX);
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// What all the event filters of a targeting have in common.
+/// The arguments that all event filters of a targeting share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) analytics: &'a Analytics,
     pub(super) workspace: WorkspaceId,
     pub(super) now: Timestamp,
-    /// The few who matter; everyone where absent.
+    /// The only profiles of interest; every profile where absent.
     pub(super) among: Option<&'a [Person]>,
 }
 
 impl Question<'_> {
-    /// So many days back from now and no farther, or any time.
+    /// The time range of a filter; open where it has no `withinDays`.
     pub(super) fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
         let start = |days| self.now.millis() - i64::from(days) * DAY_MS;
         (within_days.map(start), within_days.map(|_| self.now.millis()))
     }
 
-    /// The question of an event filter, its count aside.
+    /// The query of an event filter, without its count.
     pub(super) fn of_performers(
         &self,
         filter: &EventFilter,
@@ -65,7 +65,7 @@ impl Question<'_> {
         })
     }
 
-    /// The question of an engagement filter.
+    /// The query of an engagement filter.
     pub(super) fn of_engaged(&self, filter: &EngagementFilter, people_max: u64) -> Engaged {
         let (start_ms, end_ms) = self.range(filter.within_days);
         Engaged {
@@ -84,8 +84,8 @@ impl Question<'_> {
     }
 }
 
-/// Answers every event filter of a targeting, in the order of [`Targeting::filters`]; and how many identifiers
-/// were named.
+/// Answers every event filter of a targeting, in the order of [`Targeting::filters`]. Also returns the number
+/// of identifiers.
 pub(super) async fn gather(
     tx: &mut PgConnection,
     question: &Question<'_>,
@@ -118,10 +118,10 @@ pub(super) async fn gather(
     Ok((sets, PEOPLE_MAX - left))
 }
 
-/// The people of one filter, on their way.
+/// The people that match one filter, buffered on their way to PostgreSQL.
 struct Set {
     number: i16,
-    /// How many more identifiers may come.
+    /// How many more identifiers are permitted.
     left: u64,
     tokens: Vec<String>,
     ids: Vec<Vec<u8>>,
@@ -135,7 +135,7 @@ impl Set {
         Self { number, left, tokens, ids, has_tokens: false, has_ids: false }
     }
 
-    /// Counts one row of an answer against what may be held.
+    /// Counts one row of an answer against the limit.
     fn take(&mut self, what: &str) -> Result<()> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
             Error::bad_request(format!(
@@ -145,7 +145,7 @@ impl Set {
         Ok(())
     }
 
-    /// An identifier as tracked: an external id, or an internal id as it is written.
+    /// An identifier as tracked: an external id, or an internal id in lower case.
     fn add(&mut self, token: String) {
         if let Some(id) = internal_id(&token) {
             self.ids.push(id.bytes().to_vec());
@@ -172,20 +172,20 @@ impl Set {
     }
 }
 
-/// An internal id, where the identifier is one as it is written: in lower case.
+/// Parses an internal id. It is always written in lower case.
 fn internal_id(token: &str) -> Option<UserId> {
     let is_written_so = token.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if is_written_so { token.parse().ok() } else { None }
 }
 
-/// Puts the people of an event filter into the set; answers whether the filter means all others.
+/// Adds the people that match an event filter to the set. Returns whether the filter matches everyone but them.
 async fn performers(
     tx: &mut PgConnection,
     question: &Question<'_>,
     filter: &EventFilter,
     set: &mut Set,
 ) -> Result<bool> {
-    // Only who performed the event at all is known, so zero times are asked for by their complement.
+    // ClickHouse only knows who performed the event, so zero times are queried by their complement.
     let (range, outside) = match filter.count().range() {
         None => return Ok(filter.not),
         Some((0, u64::MAX)) => return Ok(!filter.not),
@@ -205,8 +205,8 @@ async fn performers(
     Ok(outside)
 }
 
-/// Events counted by person. While every event has one identifier and none of these is an internal id,
-/// a person is an identifier; else two identifiers may be one person, and PostgreSQL has to add up.
+/// Counts events by person. While every event has one identifier and no identifier is an internal id, a person
+/// is an identifier. Otherwise two identifiers may be the same person, and PostgreSQL adds their counts up.
 struct Counted {
     range: (u64, u64),
     pairs: Pairs,
@@ -218,7 +218,7 @@ impl Counted {
         Self { range, pairs: Pairs::default(), is_mixed: false }
     }
 
-    /// Whether a person is in from the first event on.
+    /// Whether one event is enough to match.
     fn is_any(&self) -> bool {
         self.range == ANY_TIMES
     }
@@ -273,7 +273,7 @@ impl Counted {
     }
 }
 
-/// Puts the people of an engagement filter into the set.
+/// Adds the people that match an engagement filter to the set.
 async fn engaged(
     tx: &mut PgConnection,
     question: &Question<'_>,

@@ -1,5 +1,5 @@
-//! Whether one person is in audiences: looked up by the person, so that it costs what is known of them
-//! and not how large the audiences are.
+//! Whether one profile is in audiences. The query starts from the profile, so its cost does not depend on the
+//! size of the audiences.
 
 use analytics::{events, messages};
 use futures_util::future::try_join_all;
@@ -15,14 +15,13 @@ use crate::audience::{
     },
 };
 
-/// Event filters that are asked at one time.
+/// Event filters that are queried at the same time.
 const QUESTIONS_AT_ONCE: usize = 4;
 /// Targetings in one statement.
 const TARGETINGS_PER_STATEMENT: usize = 20;
 
-/// Whether a person is meant by each of these targetings, in their order; by one that is absent everyone
-/// is. Nobody means a profile that is not there. It is the statement by which audiences are found, for one
-/// profile.
+/// Whether a profile matches each of these targetings, in their order. Without a targeting every profile
+/// matches. An unknown profile matches none. It uses the statement that finds audiences.
 ///
 /// # Errors
 /// As [`super::Audience::open`] and [`super::Audience::measure`].
@@ -71,7 +70,7 @@ pub async fn includes(
     Ok(verdicts)
 }
 
-/// Whether the person is one whom an event filter means.
+/// Whether the profile matches an event filter.
 async fn did(
     question: &Question<'_>,
     person: &Person,

@@ -1,4 +1,4 @@
-//! Profiles as a preview shows them.
+//! Profiles in a preview.
 
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgConnection;

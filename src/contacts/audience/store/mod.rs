@@ -7,14 +7,14 @@ pub(super) mod people;
 use kernel::{Error, Result};
 use sqlx::{PgPool, Postgres, Transaction};
 
-/// Longest time one statement over an audience may run, in seconds.
+/// Time limit of one statement over an audience, in seconds.
 const STATEMENT_SECONDS_MAX: u32 = 10;
-/// SQLSTATE of a statement that ran into its time limit.
+/// SQLSTATE of a statement that exceeded its time limit.
 const STATEMENT_TIMEOUT: &str = "57014";
 
-/// Begins a look at one audience: everything asked in it sees the same moment. Memory for sorting and
-/// hashing is what a million profiles take, and two processes may help; elsewhere statements are short and
-/// have neither. A session that its owner forgot is ended.
+/// Begins a transaction in which all queries of an audience see one snapshot. It gets memory for sorting and
+/// hashing a million profiles, and two parallel workers; other statements of the server are short and have
+/// neither. PostgreSQL ends the session if it stays idle.
 pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>> {
     let look = "begin isolation level repeatable read;
         set local statement_timeout = '10s';
@@ -25,7 +25,7 @@ pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>>
     Ok(db.begin_with(look).await?)
 }
 
-/// A statement that took too long is the question's fault; what else may go wrong is not.
+/// Exceeding the time limit is an error of the query, and reported as such. Other errors are the server's.
 fn refused(fault: sqlx::Error) -> Error {
     let answer = fault.as_database_error();
     if answer.and_then(sqlx::error::DatabaseError::code).as_deref() == Some(STATEMENT_TIMEOUT) {

@@ -1,16 +1,16 @@
-//! The people of event filters, as ClickHouse named them: held for the length of one look at an audience in
-//! tables of its own, so that they pass through this process a chunk at a time, however many they are.
+//! The people that match event filters, as ClickHouse found them: stored in temporary tables for one query of
+//! an audience, so that this process only holds a chunk of them at a time.
 //!
-//! A chunk is a row of arrays: a row per person costs four times as much to write and to read. The tables
-//! are temporary, so these statements cannot be checked when they are compiled; the tests run every one.
+//! A chunk is a row of arrays: a row per person costs four times as much to write and to read. The tables are
+//! temporary, so these statements cannot be checked at compile time; the tests run every one.
 
 use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::refused;
 
-/// Makes the tables, which go with the transaction. From here on one process works: each would have to take
-/// in all the people for itself.
+/// Creates the tables, which are dropped with the transaction. Turns off parallel workers, because each of them
+/// would have to read all the people.
 pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
     sqlx::raw_sql(
         "create temporary table audience_people (filter smallint, tokens text[], ids bytea[])
@@ -29,7 +29,7 @@ pub(in crate::audience) async fn create(tx: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// People of one filter: the identifiers they were tracked by, and those of them that are internal ids.
+/// Adds people that match one filter: their tracked identifiers, and those of these that are internal ids.
 pub(in crate::audience) async fn add(
     tx: &mut PgConnection,
     filter: i16,
@@ -46,7 +46,7 @@ pub(in crate::audience) async fn add(
     Ok(())
 }
 
-/// Under which pairs of identifiers events of one filter were tracked, and how often.
+/// The pairs of identifiers with which events of one filter were tracked, and their numbers.
 #[derive(Debug, Default)]
 pub(in crate::audience) struct Pairs {
     pub(in crate::audience) firsts: Vec<String>,
@@ -54,7 +54,7 @@ pub(in crate::audience) struct Pairs {
     pub(in crate::audience) times: Vec<i64>,
 }
 
-/// Keeps pairs of one filter until they are all there.
+/// Stores pairs of one filter until all have arrived.
 pub(in crate::audience) async fn add_tracked(
     tx: &mut PgConnection,
     filter: i16,
@@ -73,15 +73,15 @@ pub(in crate::audience) async fn add_tracked(
     Ok(())
 }
 
-/// Puts in place of a filter's identifiers the profiles to which so many events belong in all: each event
-/// counts once for a profile, be it tracked by its external id, by its internal id or by both.
+/// Replaces a filter's identifiers by the profiles with a number of events in this range. Each event counts
+/// once for a profile, whether it was tracked by the external id, the internal id or both.
 pub(in crate::audience) async fn count_by_profile(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     filter: i16,
     (least, most): (i64, i64),
 ) -> Result<()> {
-    // Nothing is known of the sizes, and looking each identifier up by itself is what a million must not do.
+    // The planner does not know the sizes, and a lookup for each of a million identifiers would be too slow.
     sqlx::raw_sql("set local enable_nestloop = off").execute(&mut *tx).await?;
     sqlx::query("delete from audience_people where filter = $1")
         .bind(filter)

@@ -1,4 +1,4 @@
-//! What a contact agreed to on a channel, and what bounces said about its address.
+//! Consent of a contact on a channel, and the deliverability of its address.
 
 use std::borrow::Cow;
 
@@ -10,17 +10,17 @@ use utoipa::{
 };
 use web::audit::Action;
 
-/// Which of a contact's addresses are new.
+/// Which of a contact's addresses have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressChange {
     pub user: UserId,
-    /// Whether the email address is another one, or the first.
+    /// Whether the email address was changed or set for the first time.
     pub email: bool,
-    /// Whether the phone number is another one, or the first.
+    /// Whether the phone number was changed or set for the first time.
     pub phone: bool,
 }
 
-/// What a contact said about a channel.
+/// Consent of a contact on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChannelStatus {
@@ -29,32 +29,30 @@ pub enum ChannelStatus {
     Unsubscribed,
 }
 
-/// An opt-in to a whole channel that waits for its contact's word.
+/// An opt-in to a channel that waits for confirmation by the contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingChannel {
     pub user: UserId,
     pub channel: Channel,
-    /// What the contact will have said.
+    /// The status once it is confirmed.
     pub status: ChannelStatus,
-    /// Where it came from.
     pub source: String,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
-    /// When it was asked for.
     pub requested_at: Timestamp,
-    /// When it is too late to confirm.
+    /// The end of the time in which it can be confirmed.
     pub expires_at: Timestamp,
 }
 
 impl ChannelStatus {
-    /// The names and what they stand for, as readers of bodies take them.
+    /// The names of the statuses in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] = &[
         ("optedIn", Self::OptedIn),
         ("subscribed", Self::Subscribed),
         ("unsubscribed", Self::Unsubscribed),
     ];
 
-    /// The status as the API and the store write it.
+    /// The status as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::OptedIn => "optedIn",
@@ -68,36 +66,36 @@ impl ChannelStatus {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, status)| *status)
     }
 
-    /// Whether it lets messages through.
+    /// Whether it permits messages.
     pub const fn is_opt_in(self) -> bool {
         matches!(self, Self::OptedIn | Self::Subscribed)
     }
 
-    /// What becoming `to` is called in the history (DECISIONS C2).
+    /// The history's name of a change to `to`.
     pub fn action(previous: Option<Self>, to: Self) -> Action {
         match previous {
             Some(previous) if previous == to => Action::ApiUpdate,
             _ if !to.is_opt_in() => Action::Unsubscribe,
             None => Action::Subscribe,
             Some(Self::Unsubscribed) => Action::Resubscribe,
-            // From one kind of yes to the other.
+            // From one status of consent to the other.
             Some(Self::OptedIn | Self::Subscribed) => Action::ApiUpdate,
         }
     }
 }
 
-/// What a bounce said about an address.
+/// The type of a bounce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BounceType {
-    /// It does not exist.
+    /// The address does not exist.
     Hard,
-    /// It could not be reached this time.
+    /// The address could not be reached this time.
     Soft,
 }
 
 impl BounceType {
-    /// The type as the API and the store write it.
+    /// The type as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hard => "hard",
@@ -111,15 +109,14 @@ impl BounceType {
     }
 }
 
-/// What bounces said about a contact's address.
+/// What bounces say about a contact's address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bounce {
-    /// False when a hard bounce marked the address invalid.
+    /// False once a hard bounce has marked the address invalid.
     pub is_valid: bool,
-    /// The latest bounce's type.
+    /// The type of the latest bounce.
     pub kind: Option<BounceType>,
     pub count: i32,
-    /// When the latest was.
     pub last_at: Option<Timestamp>,
 }
 
@@ -127,18 +124,18 @@ impl Bounce {
     pub const NONE: Self = Self { is_valid: true, kind: None, count: 0, last_at: None };
 }
 
-/// A channel of a contact, as it is stored.
+/// The stored state of a contact's channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelState {
-    /// What the contact said; nothing while only bounces are known.
+    /// `None` while only bounces are known.
     pub status: Option<ChannelStatus>,
-    /// Since when it has been opted in, or was last.
+    /// The start of the current or latest opt-in.
     pub opt_in_date: Option<Timestamp>,
-    /// Since when it has been opted out, or was last.
+    /// The start of the current or latest opt-out.
     pub opt_out_date: Option<Timestamp>,
-    /// Where the latest change came from.
+    /// The source of the latest change.
     pub source: Option<String>,
-    /// The words last consented to.
+    /// The text that the contact consented to last.
     pub consent_text: Option<String>,
     pub bounce: Bounce,
 }
@@ -153,10 +150,10 @@ impl ChannelState {
         bounce: Bounce::NONE,
     };
 
-    /// Takes a status from a caller, and says what that is called.
+    /// Sets the status and returns the history's name of the change.
     ///
-    /// A status that is there already keeps its date: the contact has been in that state since then. An
-    /// opt-in on email forgets a soft bounce; a hard one is a fact about the address, not about consent.
+    /// A status that is set again keeps its date: the contact has been in that state since then. An opt-in on email
+    /// clears a soft bounce. A hard bounce stays, since it says that the address does not exist.
     pub fn set(
         &mut self,
         now: Timestamp,
@@ -182,13 +179,13 @@ impl ChannelState {
         ChannelStatus::action(previous, to)
     }
 
-    /// Whether there is anything to tell.
+    /// Whether a status or a bounce is known.
     pub fn is_known(&self) -> bool {
         *self != Self::NONE
     }
 }
 
-/// What is known of a contact's channels; those of which nothing is known are absent.
+/// The channels of a contact of which something is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Channels {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,7 +206,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Puts a channel's state in, where there is anything to tell.
+    /// Adds a channel, if a status or a bounce is known.
     pub fn put(&mut self, channel: Channel, state: ChannelState) {
         let place = match channel {
             Channel::Email => &mut self.email,
@@ -232,7 +229,7 @@ impl Channels {
     }
 }
 
-/// A channel of a contact, as callers see it.
+/// A channel of a contact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChannelConsent {
@@ -248,11 +245,11 @@ pub struct ChannelConsent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub opt_out_date: Option<Timestamp>,
-    /// Where the latest change came from.
+    /// The source of the latest change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub opt_in_source: Option<String>,
-    /// The words consented to.
+    /// The text that the contact consented to.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub consent_text: Option<String>,
@@ -261,22 +258,21 @@ pub struct ChannelConsent {
     pub deliverability: Option<Deliverability>,
 }
 
-/// What bounces said about an address, as callers see it.
+/// What bounces say about an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deliverability {
-    /// False when a hard bounce marked the address invalid.
+    /// False once a hard bounce has marked the address invalid.
     pub is_valid: bool,
-    /// The latest bounce's type.
+    /// The type of the latest bounce.
     pub bounce_type: Option<BounceType>,
     pub bounce_count: i32,
-    /// When the latest was.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub last_bounce_at: Option<Timestamp>,
 }
 
-/// The fields of a [`Deliverability`] on a channel that may have none: all of them may be absent.
+/// The fields of a [`Deliverability`]. They are absent on channels that have none.
 #[derive(Debug)]
 struct DeliverabilityFields;
 

@@ -1,4 +1,4 @@
-//! An entry of a contact's history, as callers see it.
+//! An entry of a contact's consent history.
 
 use kernel::{Channel, ListId, OrganizationId, Timestamp, UserId, WorkspaceId};
 use serde::Serialize;
@@ -11,27 +11,25 @@ use web::audit::Action;
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     pub id: Uuid,
-    /// The organization the workspace is in.
     pub organization_id: OrganizationId,
-    /// Where the contact is.
     pub workspace_id: WorkspaceId,
     pub contact_id: UserId,
     pub channel: Channel,
-    /// The list, of a change to a membership; null for one of the channel.
+    /// The list of a changed membership; null for a change of the channel.
     pub list_id: Option<ListId>,
     #[schema(value_type = Action)]
     pub action: String,
-    /// The status before; null when there was none.
+    /// The status before the change; null when there was none.
     pub previous_status: Option<String>,
-    /// The status after; null when there is none.
+    /// The status after the change; null when there is none.
     pub new_status: Option<String>,
-    /// Where it came from.
+    /// The source of the change, such as `api` or `form`.
     pub source: String,
     pub ip_address: Option<String>,
     pub user_agent: Option<String>,
-    /// Who: `api_key:…`, `user:…`, `recipient`.
+    /// `api_key:…`, `user:…` or `recipient`.
     pub actor: String,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
     #[schema(value_type = Object)]
     pub metadata: serde_json::Value,

@@ -1,4 +1,4 @@
-//! A contact under a list on a channel.
+//! The membership of a contact in a list, on a channel.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use web::audit::Action;
 
-/// What a contact said about a list on a channel.
+/// Consent of a contact to a list on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MembershipStatus {
@@ -17,11 +17,11 @@ pub enum MembershipStatus {
 }
 
 impl MembershipStatus {
-    /// The names and what they stand for, as readers of bodies take them.
+    /// The names of the statuses in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("subscribed", Self::Subscribed), ("unsubscribed", Self::Unsubscribed)];
 
-    /// The status as the API and the store write it.
+    /// The status as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Subscribed => "subscribed",
@@ -34,7 +34,7 @@ impl MembershipStatus {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, status)| *status)
     }
 
-    /// What becoming `to` is called in the history (DECISIONS C2).
+    /// The history's name of a change to `to`.
     pub fn action(previous: Option<Self>, to: Self) -> Action {
         match (previous, to) {
             (Some(previous), to) if previous == to => Action::ApiUpdate,
@@ -45,7 +45,7 @@ impl MembershipStatus {
     }
 }
 
-/// What a membership is unique by, within a workspace.
+/// The unique key of a membership within a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MembershipKey {
     pub user: UserId,
@@ -53,53 +53,47 @@ pub struct MembershipKey {
     pub channel: Channel,
 }
 
-/// A membership, stored and as callers see it.
+/// A membership of a contact in a list on a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Membership {
     #[serde(rename = "_id")]
     pub id: Uuid,
-    /// The organization the workspace is in.
     pub organization_id: OrganizationId,
-    /// Where the contact and the list are.
     pub workspace_id: WorkspaceId,
     /// The contact's internal id.
     pub contact_id: UserId,
     pub list_id: ListId,
     pub channel: Channel,
-    /// What the contact said.
     pub status: MembershipStatus,
-    /// When it subscribed last; null for one that never did.
+    /// The latest subscription; null for a contact that never subscribed.
     pub subscribed_at: Option<Timestamp>,
-    /// Where the latest change came from.
+    /// The source of the latest change.
     pub opt_in_source: Option<String>,
-    /// The words last consented to.
+    /// The text that the contact consented to last.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub consent_text: Option<String>,
-    /// When the row was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
 }
 
-/// A status to be taken by a membership, and where it comes from.
+/// The status to set on a membership, and its source.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
     pub now: Timestamp,
     pub to: MembershipStatus,
     pub source: &'a str,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<&'a str>,
 }
 
 impl Membership {
-    /// The key of the row.
     pub fn key(&self) -> MembershipKey {
         MembershipKey { user: self.contact_id, list: self.list_id, channel: self.channel }
     }
 
-    /// A row that is not there yet.
+    /// A new membership.
     pub fn begin(tenant: Tenant, key: MembershipKey, turn: &Turn<'_>) -> Self {
         let is_in = turn.to == MembershipStatus::Subscribed;
         Self {
@@ -118,7 +112,7 @@ impl Membership {
         }
     }
 
-    /// The row after a turn. One that says what is there already leaves the row untouched, dates included.
+    /// The membership after a change. If it has the status already it stays as it is, dates included.
     #[must_use]
     pub fn turned(&self, turn: &Turn<'_>) -> Self {
         let mut turned = self.clone();
@@ -137,17 +131,16 @@ impl Membership {
     }
 }
 
-/// A subscription that waits for the click on its link; there is no membership before that.
+/// A subscription that waits for the click on its confirmation link. There is no membership before that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
     pub key: MembershipKey,
-    /// Where it came from: `form` or `preference_center`.
+    /// `form`, `preference_center` or `sdk`.
     pub source: String,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
-    /// When it was asked for.
     pub requested_at: Timestamp,
-    /// When it is too late to confirm.
+    /// The end of the time in which it can be confirmed.
     pub expires_at: Timestamp,
 }
 
@@ -155,29 +148,27 @@ pub struct Pending {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
     pub user: UserId,
-    /// The list, as sent: what is no id is a list that does not exist.
+    /// As sent; a text that is not an id is a list that does not exist.
     pub list: String,
     pub channel: Channel,
-    /// What is wished for.
+    /// The requested status.
     pub status: MembershipStatus,
 }
 
-/// What became of a [`Wish`].
+/// The outcome of an inline subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Applied,
-    /// It is not, and why.
     Skipped(SkipReason),
 }
 
-/// Why a wish was not fulfilled; displays the sentence callers see (DECISIONS U11).
+/// Why a subscription was skipped. Displays the sentence that the API answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
-    /// The workspace has no such list.
     ListNotFound,
-    /// Nobody can subscribe to it any more.
+    /// An archived list takes no new members.
     ListArchived,
-    /// An opt-out is only taken back by the contact.
+    /// Only the contact itself can revoke an opt-out.
     OptedOut,
     /// The contact was deleted in the meantime.
     ContactNotFound,

@@ -1,4 +1,4 @@
-//! The states of consent and the rules between them: pure.
+//! Consent states and the rules of their changes, without I/O.
 
 mod channel;
 mod history;

@@ -1,7 +1,7 @@
-//! Any number of membership changes, thought through before anything is written.
+//! Plans any number of membership changes before anything is written.
 //!
-//! The store reads what is there, the plan says what becomes of it, the store writes that: a few
-//! statements for one contact or ten thousand, and the same rules for both.
+//! The store reads the rows, the plan decides, the store writes. So one contact and ten thousand take the same
+//! few statements and follow the same rules.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,46 +10,47 @@ use web::audit::Entry;
 
 use super::{Membership, MembershipKey, MembershipStatus, SkipReason, Turn};
 
-/// Who is asking, which decides what may happen to a row that is there.
+/// The kind of request. It decides how an existing row may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The contact's own word: anything may happen, also a return.
+    /// The contact itself: every change is permitted, also subscribing again after an opt-out.
     Own,
-    /// Somebody on the contact's behalf (inline subscriptions): an opt-out is never taken back.
+    /// Inline subscriptions sent by a caller for a contact: they never revoke an opt-out.
     OnBehalf,
-    /// A bulk addition: rows that are there are left alone.
+    /// A bulk addition: existing rows stay as they are.
     Add,
-    /// A bulk removal: only what is subscribed changes.
+    /// A bulk removal: only subscribed rows change.
     Remove,
 }
 
-/// What is known of a list.
+/// The properties of a list that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListState {
-    /// Whether it takes nobody any more.
+    /// Whether it takes no new members.
     pub archived: bool,
     /// Whether a subscription through a form has to be confirmed.
     pub require_double_opt_in: bool,
 }
 
-/// What becomes of one request.
+/// The outcome of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is written, or was so already.
+    /// The row is written, or was in the requested state already.
     Written,
-    /// The row is left alone.
+    /// The row stays as it is.
     Untouched,
     Refused(SkipReason),
 }
 
-/// What is to be written, and what to be answered.
+/// The rows to write, and the outcomes to answer.
 #[derive(Debug, Default)]
 pub struct Plan {
     /// Rows to insert or update.
     pub rows: Vec<Membership>,
-    /// Every row that was decided on, changed or not; what waits for confirmation under its key is over.
+    /// The key of every row with an outcome `Written`, changed or not. Pending confirmations under these keys are
+    /// deleted.
     pub settled: Vec<MembershipKey>,
-    /// Entries of the history, in order.
+    /// History entries, in order.
     pub entries: Vec<Entry>,
     /// One for each request, in order.
     pub verdicts: Vec<Verdict>,
@@ -62,7 +63,7 @@ pub struct Known {
     pub rows: HashMap<MembershipKey, Membership>,
 }
 
-/// Thinks the requests through, in their order; a key asked for twice sees the first one's result.
+/// Plans the requests in their order. A later request for the same key sees the result of the earlier one.
 pub fn plan(
     tenant: Tenant,
     mode: Mode,
@@ -96,7 +97,7 @@ pub fn plan(
     plan
 }
 
-/// What keeps a request from being written.
+/// Why a request is not written, if so.
 fn refusal(
     mode: Mode,
     known: &Known,
@@ -111,7 +112,7 @@ fn refusal(
     let Some(list) = known.lists.get(&key.list) else {
         return Some(Verdict::Refused(SkipReason::ListNotFound));
     };
-    // An opt-out is heard whatever became of the list.
+    // An opt-out is accepted for an archived list too.
     if list.archived && turn.to == Subscribed {
         return Some(Verdict::Refused(SkipReason::ListArchived));
     }

@@ -1,4 +1,4 @@
-//! The states row by row, and the plan against a model of itself that anyone can check by eye.
+//! The transitions row by row, and the plan against an independent model.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,7 +87,7 @@ fn an_opt_in_forgets_a_soft_bounce_and_never_a_hard_one() {
         (BounceType::Hard, Subscribed, false),
         (BounceType::Hard, Unsubscribed, false),
     ] {
-        // Also when the status is there already.
+        // Also when the status is set already.
         for before in [None, Some(to)] {
             let mut state = ChannelState { status: before, ..bounced(kind) };
             state.set(LATER, to, "api", None);
@@ -159,7 +159,7 @@ fn known() -> Known {
 
 type Cell = (u8, u8, usize);
 
-/// What the specification's table says, for one request.
+/// The expected outcome of one request.
 fn expected(
     mode: Mode,
     before: Option<MembershipStatus>,
@@ -193,7 +193,7 @@ fn statuses() -> impl Strategy<Value = MembershipStatus> {
 }
 
 proptest! {
-    /// Plans are carried out one after the other on the same rows, as requests come in.
+    /// The plans are applied one after the other to the same rows, like successive requests.
     #[test]
     fn plans_do_what_the_table_says_request_by_request(
         batches in prop::collection::vec(

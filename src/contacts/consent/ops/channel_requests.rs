@@ -1,4 +1,5 @@
-//! Opt-ins to a whole channel that wait for their contact's word, as callers that prove nothing ask for them.
+//! Opt-ins to a channel that wait for confirmation by the contact. Callers request them that have no proof of
+//! identity.
 
 use kernel::{Channel, Result, Timestamp, UserId};
 use sqlx::PgPool;
@@ -19,20 +20,20 @@ use crate::consent::{
     store::{contacts, pending_channels},
 };
 
-/// An opt-in to a channel that is to wait.
+/// An opt-in to a channel that is to be confirmed.
 #[derive(Debug, Clone)]
 pub struct ChannelRequest {
-    /// The contact; none where there is no profile of that name.
+    /// `None` where the profile does not exist.
     pub user: Option<UserId>,
     pub channel: Channel,
-    /// What the contact will have said once it is confirmed: an opt-in.
+    /// The status once it is confirmed: an opt-in.
     pub status: ChannelStatus,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
 }
 
-/// Lets an opt-in wait for its contact's word. Says until when it can be confirmed, the same whether or not
-/// there is such a contact.
+/// Stores an opt-in until the contact confirms it. Returns the end of the time to confirm it, which is the same
+/// for an unknown contact, so that callers cannot find out which contacts exist.
 ///
 /// # Errors
 /// When the store fails.
@@ -69,8 +70,8 @@ async fn request_once(db: &PgPool, tenant: Tenant, pending: &PendingChannel) -> 
     Ok(())
 }
 
-/// Confirms an opt-in that waits; says whether the contact is opted in now. A second click finds it done; after
-/// an opt-out that came later, or once it is too late, there is nothing to confirm and nothing happens.
+/// Confirms a pending opt-in. Returns whether the contact is opted in now, also on a second click. After a
+/// later opt-out, or too late, nothing is pending and nothing changes.
 ///
 /// # Errors
 /// When the store fails.

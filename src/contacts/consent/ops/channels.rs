@@ -1,4 +1,4 @@
-//! Changes of one channel of a contact, and of the addresses behind channels.
+//! Changes of one channel of a contact, and what follows from changes of its addresses.
 
 use std::borrow::Cow;
 
@@ -21,22 +21,21 @@ use crate::{
     },
 };
 
-/// A status for one channel of a contact.
+/// A new status for one channel of a contact.
 #[derive(Debug, Clone)]
 pub struct ChannelChange {
     pub user: UserId,
     pub channel: Channel,
-    /// What the contact says.
     pub status: ChannelStatus,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
     pub reason: Option<String>,
 }
 
-/// Sets one channel, and gives all channels of the contact as they are then.
+/// Sets one channel and returns all channels of the contact.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn set_channel(
     db: &PgPool,
     now: Timestamp,
@@ -62,10 +61,10 @@ async fn set_once(
     Ok(turned)
 }
 
-/// Like [`set_channel`] within a caller's transaction; the entry is to be counted once it is committed.
+/// Like [`set_channel`], within the caller's transaction. The caller counts the entry after the commit.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn turn_channel(
     tx: &mut PgConnection,
     now: Timestamp,
@@ -81,7 +80,7 @@ pub async fn turn_channel(
     let text = change.consent_text.as_deref();
     let action = state.set(now, status, &origin.source, text);
     channels::save(&mut *tx, tenant.workspace, now, (user, channel), &state).await?;
-    // Whatever was said last holds: what waited for a confirmation does so no more.
+    // The latest change wins over a pending confirmation.
     pending_channels::settle(&mut *tx, tenant.workspace, user, channel).await?;
     let entry = Entry {
         user,
@@ -93,7 +92,7 @@ pub async fn turn_channel(
     };
     let write = Write { now, origin, consent_text: text, reason: change.reason.as_deref() };
     audit::append(&mut *tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
-    // Also for a status that was there before: the ledger says what the contact said last.
+    // Also when the status was set already, so that the ledger agrees with the latest change.
     if let Some((ledger, identifier)) = addresses.of(channel) {
         if status.is_opt_in() {
             let reach = reach_of(&origin.source);
@@ -107,7 +106,7 @@ pub async fn turn_channel(
     Ok((all, entry))
 }
 
-/// One channel's state to work on, and all of them as they are.
+/// The state of one channel, and of all channels.
 pub(super) async fn states(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -125,18 +124,18 @@ pub(super) async fn states(
     Ok((state, all))
 }
 
-/// An operator's word that a contact's address works again.
+/// An operator's statement that a contact's address works again.
 #[derive(Debug, Clone)]
 pub struct BounceCleared {
     pub user: UserId,
     pub reason: Option<String>,
 }
 
-/// Forgets a contact's bounces, and takes its address's `hard_bounce` and `complaint` rows out of the
+/// Clears a contact's bounces, and deletes the `hard_bounce` and `complaint` rows of its address from the
 /// workspace's ledger.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn clear_bounce(
     db: &PgPool,
     now: Timestamp,
@@ -183,9 +182,9 @@ async fn clear_once(
     Ok(entry)
 }
 
-/// What follows from new addresses, inside the transaction that wrote them and after it did: bounces were
-/// the old address's and are forgotten, unless the new one is known to bounce as well; what the contact
-/// opted out of holds for the new address, too.
+/// Updates consent for changed addresses, in the transaction that changed them and after the change. Bounces of
+/// the old address are cleared, unless the new one has a hard bounce as well. Opt-outs of the contact are
+/// mirrored for the new address.
 ///
 /// # Errors
 /// When the store fails.
@@ -208,8 +207,8 @@ pub async fn addresses_changed(
     mirror::opt_out(tx, now, tenant, &opt_outs).await
 }
 
-/// What follows from the addresses of new contacts, inside the transaction that made them: an address
-/// that is known not to exist does not become valid by being somebody else's.
+/// Updates consent for the addresses of new contacts, in the transaction that created them: an address with a
+/// hard bounce stays invalid for a new contact.
 ///
 /// # Errors
 /// When the store fails.

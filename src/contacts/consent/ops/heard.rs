@@ -1,5 +1,5 @@
-//! What is heard of a contact's address after a message left, written into consent: within the
-//! transaction of whoever heard it, and counted by them once it is committed.
+//! Soft bounces and spam complaints that arrive after a message was sent, written into consent. They are part
+//! of the caller's transaction; the caller counts the entries after the commit.
 
 use std::borrow::Cow;
 
@@ -19,16 +19,15 @@ use crate::{
     },
 };
 
-/// Where a contact is reached on a channel, in the spelling of the channel's ledger.
+/// The address of a contact on a channel, as the channel's ledger spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     pub ledger: Ledger,
-    /// The address or number.
     pub identifier: Identifier,
 }
 
 impl Address {
-    /// Where a contact is reached on a channel now; none for a contact that is gone, or has no address,
+    /// The current address of a contact on a channel. `None` for a deleted contact, a contact without an address,
     /// or a channel without a ledger.
     ///
     /// # Errors
@@ -46,17 +45,16 @@ impl Address {
     }
 }
 
-/// What a soft bounce came to.
+/// The result of a soft bounce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SoftBounce {
-    /// The entry of the history; none for a contact that is gone.
+    /// The history entry; `None` for a deleted contact.
     pub entry: Option<Entry>,
-    /// Bounces since the address was last known to be good, this one included.
+    /// Bounces since the address was last known to work, this one included.
     pub count: i32,
 }
 
-/// Writes down that a contact's mailbox refused a message this time (DECISIONS C4). An address that is
-/// known not to exist stays so.
+/// Records that a contact's mailbox refused a message temporarily. An address with a hard bounce stays invalid.
 ///
 /// # Errors
 /// When the store fails.
@@ -91,8 +89,8 @@ pub async fn soft_bounced(
     Ok(SoftBounce { entry: Some(entry), count: state.bounce.count })
 }
 
-/// Writes down that somebody called a message spam (DECISIONS C1): the ledger gets a row, and every contact
-/// with the address, and the one the message was for, is opted out of the channel.
+/// Records a spam complaint: the ledger gets a row, and the recipient and every contact with the address are
+/// opted out of the channel.
 ///
 /// # Errors
 /// When the store fails.
@@ -108,7 +106,7 @@ pub async fn complained(
     if let Some(Address { ledger, identifier }) = address {
         users.extend(contacts::having(&mut *tx, workspace, *ledger, identifier).await?);
     }
-    // Those who have got another address in between are opted out all the same: they had this one.
+    // The recipient is opted out even if its address has changed since the message was sent.
     let locked = contacts::lock(&mut *tx, workspace, &users).await?;
     let mut entries = Vec::with_capacity(locked.len());
     for user in locked.into_keys() {

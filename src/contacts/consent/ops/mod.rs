@@ -1,4 +1,5 @@
-//! What changes and reads consent. Every write is one transaction with its history and its mirror.
+//! Changes and reads of consent. Every change is one transaction with its history entry and its mirror in the
+//! ledgers.
 
 mod channel_requests;
 pub mod channels;

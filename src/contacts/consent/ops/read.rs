@@ -1,4 +1,4 @@
-//! What is known of a contact, read.
+//! Reads of a contact's consent.
 
 use kernel::{Channel, Error, Result, Tenant, UserId, WorkspaceId};
 use sqlx::PgPool;
@@ -16,8 +16,8 @@ pub use crate::consent::store::contacts::NumberHolder;
 /// Memberships in the answer about a whole contact.
 const MEMBERSHIPS_FIRST: u32 = 500;
 
-/// The organization around a workspace, for those who come by a link and not by a credential; none for a
-/// workspace that is gone.
+/// The tenant of a workspace, for requests that come by a link and not with a credential. `None` for a deleted
+/// workspace.
 ///
 /// # Errors
 /// When the store fails.
@@ -25,8 +25,8 @@ pub async fn tenant_of(db: &PgPool, workspace: WorkspaceId) -> Result<Option<Ten
     contacts::tenant(db, workspace).await
 }
 
-/// Contacts that have a phone number, in any organization, ordered; only those after the one given. What
-/// somebody texts to a sender's number is said to everybody who writes from it.
+/// A page of contacts with a phone number, in any organization, in order, after the given contact. A text
+/// message to a sender's number (such as STOP) applies to every workspace that sends from it.
 ///
 /// # Errors
 /// When the store fails.
@@ -44,7 +44,7 @@ pub async fn with_number(
 /// A contact's channels and its first 500 memberships.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn contact(
     db: &PgPool,
     tenant: Tenant,
@@ -56,19 +56,19 @@ pub async fn contact(
     Ok((channels, lists))
 }
 
-/// A contact's memberships, all of them: at most five a list of the workspace.
+/// All memberships of a contact: at most five for each list of the workspace.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn memberships(db: &PgPool, tenant: Tenant, user: UserId) -> Result<Vec<Membership>> {
     must_exist(db, tenant.workspace, user).await?;
     memberships::list(db, tenant, user, None).await
 }
 
-/// A page of a contact's history, newest first, and how long it is in all.
+/// A page of a contact's history, newest first, and its total length.
 ///
 /// # Errors
-/// Not found for a contact that is not there.
+/// Not found for an unknown contact.
 pub async fn history(
     db: &PgPool,
     tenant: Tenant,
@@ -79,7 +79,7 @@ pub async fn history(
     history::list(db, tenant, user, page).await
 }
 
-/// Whether a contact is there and has not opted out of the channel.
+/// Whether a contact exists and has not opted out of the channel.
 ///
 /// # Errors
 /// When the store fails.
@@ -93,7 +93,7 @@ pub async fn is_subscribed(
     Ok(check.is_some_and(|check| check.subscribed))
 }
 
-/// Whether a contact is there and no hard bounce marked its address invalid.
+/// Whether a contact exists and no hard bounce marked its address invalid.
 ///
 /// # Errors
 /// When the store fails.

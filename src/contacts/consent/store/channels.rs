@@ -1,4 +1,4 @@
-//! Consent by channel, as rows.
+//! Rows of consent by channel.
 
 use kernel::{Channel, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
@@ -8,7 +8,7 @@ use crate::{
     suppressions::model::{Identifier, Ledger, OptOut},
 };
 
-/// Every channel of which something is known.
+/// Every channel with a row.
 pub(in crate::consent) async fn find(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -44,7 +44,7 @@ pub(in crate::consent) async fn find(
         .collect()
 }
 
-/// Likewise, as callers see it.
+/// The same, as the API answers it.
 pub(in crate::consent) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -57,7 +57,7 @@ pub(in crate::consent) async fn list(
     Ok(channels)
 }
 
-/// What the two yes-or-no checks ask of one channel.
+/// The two facts that the boolean checks of a channel need.
 #[derive(Debug)]
 pub(in crate::consent) struct Check {
     pub(in crate::consent) subscribed: bool,
@@ -65,7 +65,7 @@ pub(in crate::consent) struct Check {
     pub(in crate::consent) valid: bool,
 }
 
-/// Looks at one channel of a contact; nothing for a contact that is not there.
+/// Reads these facts of one channel; `None` for an unknown contact.
 pub(in crate::consent) async fn check(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -89,7 +89,7 @@ pub(in crate::consent) async fn check(
     Ok(row)
 }
 
-/// Writes a channel's state.
+/// Inserts or updates a channel's state.
 pub(in crate::consent) async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -132,7 +132,7 @@ pub(in crate::consent) async fn save(
     Ok(())
 }
 
-/// Forgets what bounces said about the addresses these contacts had.
+/// Clears the bounces of these contacts' former addresses.
 pub(in crate::consent) async fn forget_bounces(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -155,8 +155,7 @@ pub(in crate::consent) async fn forget_bounces(
     Ok(())
 }
 
-/// Marks those of these contacts whose address is known not to exist: it has a `hard_bounce` row in the
-/// ledger, from before they had it.
+/// Marks the addresses of these contacts invalid that have a `hard_bounce` row in the ledger from before.
 pub(in crate::consent) async fn mark_bounced(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -189,7 +188,7 @@ pub(in crate::consent) async fn mark_bounced(
     Ok(())
 }
 
-/// The opt-outs that the addresses these contacts have now are to be mirrored for.
+/// The opt-outs to mirror for the new addresses of these contacts.
 pub(in crate::consent) async fn opt_outs(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -226,7 +225,6 @@ pub(in crate::consent) async fn opt_outs(
         .collect())
 }
 
-/// Reads a stored channel.
 pub(in crate::consent) fn channel(text: &str) -> Result<Channel> {
     text.parse().map_err(Error::internal)
 }

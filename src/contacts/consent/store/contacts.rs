@@ -1,4 +1,4 @@
-//! The contacts themselves: whether they are there, and where they can be reached.
+//! Contacts: whether they exist, and their addresses.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::suppressions::model::{Identifier, Ledger};
 
-/// Where a contact can be reached, in the spelling of the ledgers.
+/// The addresses of a contact, as the ledgers spell them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::consent) struct Addresses {
     email: Option<String>,
@@ -15,7 +15,7 @@ pub(in crate::consent) struct Addresses {
 }
 
 impl Addresses {
-    /// What the channel's ledger knows the contact by.
+    /// The identifier of the contact in the channel's ledger.
     pub(in crate::consent) fn of(&self, channel: Channel) -> Option<(Ledger, Identifier)> {
         let ledger = Ledger::of(channel)?;
         let address = match ledger {
@@ -29,15 +29,13 @@ impl Addresses {
 /// A contact with a phone number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberHolder {
-    /// Where the contact is.
     pub tenant: Tenant,
     pub user: UserId,
-    /// Whether it, or its number, is opted out of the channel.
+    /// Whether the contact or the number is opted out of the channel.
     pub is_opted_out: bool,
 }
 
-/// Locks contacts against other writers until the transaction ends; those that are not there, or were
-/// deleted, are missing from the answer.
+/// Locks contacts until the transaction ends. Unknown and deleted contacts are missing from the result.
 pub(in crate::consent) async fn lock(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -45,7 +43,7 @@ pub(in crate::consent) async fn lock(
 ) -> Result<HashMap<UserId, Addresses>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| &user.bytes()[..]).collect();
     let rows = sqlx::query!(
-        // Joined, not `any($2)`: a plan that does not know the array would search all of it row by row.
+        // A join, not `any($2)`: a plan that does not know the array's length would scan all of it for each row.
         "select u.id, u.email, u.phone_normal
          from unnest($2::bytea[]) as k (id)
          join users u on u.workspace_id = $1 and u.id = k.id
@@ -65,7 +63,6 @@ pub(in crate::consent) async fn lock(
         .collect()
 }
 
-/// Whether the contact is there.
 pub(in crate::consent) async fn exists(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -82,7 +79,7 @@ pub(in crate::consent) async fn exists(
     Ok(found)
 }
 
-/// The workspace in its organization; none for a workspace that is gone.
+/// The tenant of a workspace; `None` for a deleted workspace.
 pub(in crate::consent) async fn tenant(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -96,13 +93,12 @@ pub(in crate::consent) async fn tenant(
     Ok(organization.map(|id| Tenant { organization: OrganizationId::new(id), workspace }))
 }
 
-/// Reads a stored id.
 pub(in crate::consent) fn user_id(bytes: &[u8]) -> Result<UserId> {
     let bytes: [u8; 12] = bytes.try_into().map_err(anyhow::Error::from)?;
     Ok(UserId::from_bytes(bytes))
 }
 
-/// Contacts that have an address or number.
+/// Contacts with an address or number.
 pub(in crate::consent) async fn having(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -131,7 +127,7 @@ pub(in crate::consent) async fn having(
     ids.iter().map(|id| user_id(id)).collect()
 }
 
-/// Contacts that have a phone number, in any organization, ordered; only those after the one given.
+/// A page of contacts with a phone number, in any organization, in order, after the given contact.
 pub(in crate::consent) async fn with_number(
     db: &PgPool,
     channel: Channel,
@@ -141,7 +137,7 @@ pub(in crate::consent) async fn with_number(
 ) -> Result<Vec<NumberHolder>> {
     let (workspace, user) =
         after.map_or((uuid::Uuid::nil(), vec![]), |(w, u)| (w.uuid(), u.bytes().to_vec()));
-    // One probe of an index for each workspace: there is none over all of them.
+    // Each workspace takes one index lookup: there is no index over all of them.
     let rows = sqlx::query!(
         "select w.organization_id, w.id as workspace_id, u.id,
                 (coalesce(c.status = 'unsubscribed', false) or exists (

@@ -1,4 +1,4 @@
-//! The history of a contact, read.
+//! Reads the history of a contact.
 
 use kernel::{ListId, Result, Tenant, UserId};
 use sqlx::PgPool;
@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use super::channels::channel;
 use crate::consent::model::HistoryEntry;
 
-/// A page of a contact's history, newest first, and how long it is in all.
+/// A page of a contact's history, newest first, and its total length.
 pub(in crate::consent) async fn list(
     db: &PgPool,
     tenant: Tenant,

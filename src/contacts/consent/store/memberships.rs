@@ -1,4 +1,4 @@
-//! Memberships, as rows.
+//! Rows of memberships.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,6 @@ use uuid::Uuid;
 use super::{channels::channel, contacts::user_id};
 use crate::consent::model::{ListState, Membership, MembershipKey, MembershipStatus};
 
-/// A row as it is stored.
 struct Stored {
     id: Uuid,
     list_id: Uuid,
@@ -44,7 +43,7 @@ impl Stored {
     }
 }
 
-/// The lists among these ids.
+/// The existing lists among these ids.
 pub(in crate::consent) async fn lists(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -67,7 +66,7 @@ pub(in crate::consent) async fn lists(
         .collect())
 }
 
-/// The memberships among these keys.
+/// The existing memberships among these keys.
 pub(in crate::consent) async fn find(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -76,8 +75,8 @@ pub(in crate::consent) async fn find(
     let (users, lists, channels) = columns(keys);
     let rows = sqlx::query_as!(
         Stored,
-        // `is not distinct from` is no condition of an index, which leaves the planner the contact's few
-        // rows. By the list's index it would read all members for each key: 10,000 times 10,000 rows.
+        // `is not distinct from` cannot use an index, which makes the planner start from the contact's few rows. With
+        // the list's index it would read all members for each key: 10,000 times 10,000 rows.
         "select m.id, m.list_id, m.user_id, m.channel, m.status, m.subscribed_at, m.opt_in_source,
                 m.consent_text, m.created_at, m.updated_at
          from unnest($2::bytea[], $3::uuid[], $4::text[]) as k (user_id, list_id, channel)
@@ -95,7 +94,7 @@ pub(in crate::consent) async fn find(
         .collect()
 }
 
-/// A contact's memberships, oldest first; all of them where no number is given.
+/// A contact's memberships, oldest first; all of them without a limit.
 pub(in crate::consent) async fn list(
     db: &PgPool,
     tenant: Tenant,
@@ -119,7 +118,7 @@ pub(in crate::consent) async fn list(
     rows.into_iter().map(|row| row.membership(tenant)).collect()
 }
 
-/// Inserts rows, or updates those that are there.
+/// Inserts rows or updates existing ones.
 pub(in crate::consent) async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -167,7 +166,7 @@ pub(in crate::consent) async fn save(
     Ok(())
 }
 
-/// Keys as the columns of a set.
+/// Column arrays for `unnest`.
 pub(super) fn columns(keys: &[MembershipKey]) -> (Vec<&[u8]>, Vec<Uuid>, Vec<&'static str>) {
     let users = keys.iter().map(|key| &key.user.bytes()[..]).collect();
     let lists = keys.iter().map(|key| key.list.uuid()).collect();

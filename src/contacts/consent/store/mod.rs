@@ -1,8 +1,8 @@
 //! All SQL of consent.
 //!
-//! Rows are locked in one order: contacts by id, then their consent, then ledger rows. Whoever writes a
-//! contact's consent holds the contact's row first, so no two writes of one contact interleave, and no
-//! address changes in between.
+//! Rows are locked in one order: contacts by id, then their consent, then ledger rows. A write of a contact's
+//! consent locks the contact's row first, so writes of one contact do not interleave and its addresses do not
+//! change in between.
 
 pub(super) mod channels;
 pub(super) mod contacts;

@@ -1,4 +1,4 @@
-//! Subscriptions that wait for the click on their link.
+//! Subscriptions that wait for the click on their confirmation link.
 
 use kernel::{Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
@@ -6,8 +6,8 @@ use sqlx::PgConnection;
 use super::memberships::columns;
 use crate::consent::model::{MembershipKey, Pending};
 
-/// Lets a subscription wait; a later request takes an earlier one's place. What the contact did not
-/// confirm in time goes at this occasion.
+/// Stores a pending subscription; a later request replaces an earlier one. Also deletes the contact's expired
+/// ones.
 pub(in crate::consent) async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -46,7 +46,7 @@ pub(in crate::consent) async fn save(
     Ok(())
 }
 
-/// What waits under a key and can still be confirmed.
+/// The pending subscription under a key that can still be confirmed.
 pub(in crate::consent) async fn find(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -74,7 +74,7 @@ pub(in crate::consent) async fn find(
     }))
 }
 
-/// Ends the wait under these keys.
+/// Deletes the pending subscriptions under these keys.
 pub(in crate::consent) async fn settle(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

@@ -1,11 +1,11 @@
-//! Opt-ins to a whole channel that wait for the click on their link.
+//! Opt-ins to a channel that wait for the click on their confirmation link.
 
 use kernel::{Channel, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
 use crate::consent::model::{ChannelStatus, PendingChannel};
 
-/// Lets an opt-in wait; a later request takes an earlier one's place.
+/// Stores a pending opt-in; a later request replaces an earlier one.
 pub(in crate::consent) async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -35,7 +35,7 @@ pub(in crate::consent) async fn save(
     Ok(())
 }
 
-/// What waits and can still be confirmed.
+/// The pending opt-in that can still be confirmed.
 pub(in crate::consent) async fn find(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

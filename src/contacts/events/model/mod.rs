@@ -1,3 +1,3 @@
-//! Rules about events that need no store: how a page of them falls into sessions.
+//! Rules about events that need no database.
 
 pub mod sessions;

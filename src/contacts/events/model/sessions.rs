@@ -1,10 +1,10 @@
-//! A page of events, grouped by session.
+//! Groups a page of events by session.
 
 use kernel::Timestamp;
 
-/// What grouping needs to know of an event.
+/// The fields of an event that grouping needs.
 pub trait Sessioned {
-    /// The caller's session id, empty when the event has none.
+    /// Empty when the event has no session.
     fn session_id(&self) -> &str;
     fn timestamp(&self) -> Timestamp;
 }
@@ -12,13 +12,13 @@ pub trait Sessioned {
 /// The events of one session that are on the page, in the page's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session<'page, E> {
-    /// The session's id; `None` gathers the events that belong to no session.
+    /// `None` for the group of events without a session.
     pub session_id: Option<&'page str>,
-    /// Time of its earliest event on the page.
+    /// Time of the earliest event of the session on this page.
     pub started_at: Timestamp,
-    /// Time of its latest event on the page.
+    /// Time of the latest event of the session on this page.
     pub ended_at: Timestamp,
-    /// Its events, newest first like the page.
+    /// Newest first, like the page.
     pub events: Vec<&'page E>,
 }
 
@@ -29,9 +29,8 @@ impl<E> Session<'_, E> {
     }
 }
 
-/// Groups a page of events, newest first: the session with the newest event comes first, and the
-/// events without a session come last. Only what is on the page counts, so that the cost is bounded
-/// by the page (DECISIONS E8).
+/// Groups a page of events, newest first: the session with the newest event comes first, and the events without
+/// a session come last. Only events on the page count, so the cost is bounded by the page size.
 pub fn group_by_session<E: Sessioned>(page: &[E]) -> Vec<Session<'_, E>> {
     let mut sessions: Vec<Session<'_, E>> = Vec::new();
     for event in page {

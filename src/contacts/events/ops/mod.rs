@@ -1,4 +1,4 @@
-//! What tracking and reading events take: the write path, the stores, and who an id stands for.
+//! Recording events through the write path, and querying them.
 
 pub mod read;
 pub mod track;

@@ -1,4 +1,4 @@
-//! Reading events back, for a workspace and for one person.
+//! Queries of events, for a workspace and for one profile.
 
 use analytics::events::{self as questions, Aggregate, AggregateAnswer, EventFilter, EventRow};
 use kernel::{Error, Result, UserId, WorkspaceId};
@@ -6,8 +6,8 @@ use web::Services;
 
 use crate::events::store::{self, Person};
 
-/// Events of a workspace, newest first. `user` may be an external id or an internal id: both find
-/// every event of the person, under whichever of the two it was tracked.
+/// Events of a workspace, newest first. `user` may be an external or an internal id. Both find every event of
+/// the profile, whichever of the two ids it was tracked with.
 pub async fn query(
     app: &Services,
     workspace: WorkspaceId,
@@ -20,7 +20,7 @@ pub async fn query(
     Ok(questions::query(app.analytics(), workspace.uuid(), &filter).await?)
 }
 
-/// A page of one person's events, newest first, and how many there are in all.
+/// A page of one profile's events, newest first, and their total number.
 ///
 /// # Errors
 /// Not found when the workspace has no active profile with this internal id.
@@ -45,8 +45,9 @@ pub async fn aggregate(
     Ok(questions::aggregate(app.analytics(), workspace.uuid(), question).await?)
 }
 
-/// Every id under which events of the person may have been tracked, also of one that was deleted since:
-/// events remain. An id that no profile ever had stands for itself: unknown users are recorded.
+/// Every id with which events of the profile may have been tracked. Deleted profiles are included, because
+/// their events remain. An id that never belonged to a profile is searched as it is, because events of unknown
+/// users are recorded.
 async fn ids_of(app: &Services, workspace: WorkspaceId, user: String) -> Result<Vec<String>> {
     let by_external = store::find_ever_by_external_id(app.db(), workspace, &user).await?;
     let person = match (by_external, user.parse::<UserId>()) {

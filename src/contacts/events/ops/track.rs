@@ -12,8 +12,8 @@ use web::{Services, http::JsonBytes, spool};
 /// Records the event or events of a request's body; returns once they are durable.
 ///
 /// # Errors
-/// 400 for a body that is no event or array of events, or a single event that breaks a rule; 503 when
-/// the write path has no room, with nothing of the request recorded.
+/// 400 for a body that is not an event or an array of events, and for a single event that breaks a rule; 503
+/// when the spool has no room: then nothing of the request is recorded.
 pub async fn track<const MAX_BYTES: usize>(
     app: &Services,
     sender: Sender<'_>,
@@ -23,20 +23,20 @@ pub async fn track<const MAX_BYTES: usize>(
     let JsonBytes { bytes, held } = body;
     let received_at_ms = app.clock().now().millis();
     let answer = app.intake().track_from(sender, workspace.uuid(), bytes, received_at_ms).await;
-    // The memory is accounted for until the write path has let go of the body.
+    // The memory stays accounted for until the write path has released the body.
     drop(held);
     answer.map_err(refusal)
 }
 
-/// An event that came along with its user, its fields as they were sent. It serialises as a caller of
-/// `POST /events/track` would have written it.
+/// An event sent together with its user, with its fields as they were sent. It serialises to the body that
+/// `POST /events/track` takes.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InlineEvent<'e> {
     /// The user's internal id.
     #[serde(rename = "serviceUserId")]
     pub user: UserId,
-    /// The caller's own id of the user.
+    /// The external id of the user.
     #[serde(rename = "userId", skip_serializing_if = "Option::is_none")]
     pub external_id: Option<&'e str>,
     #[serde(rename = "eventName", skip_serializing_if = "Option::is_none")]
@@ -47,8 +47,8 @@ pub struct InlineEvent<'e> {
     pub timestamp: Option<&'e RawValue>,
 }
 
-/// Records events of users, all of them durable at once, the very way a request's are; gives for each
-/// why it was rejected, where it was. When none can be recorded, each is told why.
+/// Records events of users through the same path as `POST /events/track`, all of them durable at once. Returns
+/// the reason of rejection for each rejected event. When nothing can be recorded, every event gets that reason.
 pub async fn track_inline(
     app: &Services,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! A subscription list, and what a caller may say of one.
+//! Subscription lists, and the request bodies that create and change them.
 
 use kernel::{
     Channel, ListId, Timestamp,
@@ -11,27 +11,27 @@ use crate::consent::model::MembershipStatus;
 pub const NAME_CHARS_MAX: usize = 255;
 /// Characters of a description.
 pub const DESCRIPTION_CHARS_MAX: usize = 1000;
-/// Lists of one answer.
+/// Most lists in one answer.
 pub const LISTS_MAX: i64 = 200;
-/// Contacts of one bulk call.
+/// Most contacts in one bulk call.
 pub const BULK_CONTACTS_MAX: usize = 10_000;
-/// Elements of `channels` as sent; repetitions are dropped afterwards.
+/// Most elements of `channels` as sent; repeated ones are dropped afterwards.
 const CHANNELS_SENT_MAX: usize = 100;
 
-/// What a list is for.
+/// The purpose of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Marketing,
-    /// What belongs to a purchase or an account.
+    /// Messages about a purchase or an account.
     Transactional,
 }
 
 impl Kind {
-    /// The names and what they stand for.
+    /// The names of the purposes in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("marketing", Self::Marketing), ("transactional", Self::Transactional)];
 
-    /// The kind as the API and the store write it.
+    /// The purpose as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Marketing => "marketing",
@@ -43,7 +43,7 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List {
     pub id: ListId,
-    /// Its name, unique among the workspace's active lists, case aside.
+    /// Unique among the workspace's active lists, case-insensitively.
     pub name: String,
     /// What recipients read below the name.
     pub description: String,
@@ -51,25 +51,22 @@ pub struct List {
     pub channels: Vec<Channel>,
     /// Whether the preference page shows it.
     pub is_public: bool,
-    /// What it is for.
     pub kind: Kind,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
     pub require_double_opt_in: bool,
-    /// Whether it is the one made with the workspace.
+    /// Whether it was created with the workspace.
     pub is_default: bool,
-    /// Its place on the preference page, ascending.
+    /// The position on the preference page, ascending.
     pub display_order: i32,
-    /// The sender it is bound to, for a group of one number.
+    /// The sender that the list is bound to, for a group of one phone number.
     pub sender_id: Option<String>,
     /// When it was archived.
     pub archived_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
-/// A list to make.
+/// A list to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewList {
     pub name: String,
@@ -79,13 +76,12 @@ pub struct NewList {
     pub channels: Vec<Channel>,
     /// Whether the preference page shows it.
     pub is_public: bool,
-    /// What it is for.
     pub kind: Kind,
     /// Whether a subscription from a form waits for a confirmation.
     pub require_double_opt_in: bool,
 }
 
-/// What to change of a list; `None` stays.
+/// The fields of a list to change; `None` stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListPatch {
     /// A new name, trimmed.
@@ -96,7 +92,6 @@ pub struct ListPatch {
     pub channels: Option<Vec<Channel>>,
     /// Whether the preference page shows it.
     pub is_public: Option<bool>,
-    /// What it is for.
     pub kind: Option<Kind>,
     /// Whether a subscription from a form waits for a confirmation.
     pub require_double_opt_in: Option<bool>,
@@ -110,7 +105,7 @@ impl ListPatch {
 }
 
 impl NewList {
-    /// Reads the list out of a body.
+    /// Reads the list from a body.
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             name: name(body.required("name")),
@@ -127,7 +122,7 @@ impl NewList {
 }
 
 impl ListPatch {
-    /// Reads the change out of a body.
+    /// Reads the change from a body.
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             name: name(body.optional("name")),
@@ -144,7 +139,7 @@ impl ListPatch {
     }
 }
 
-/// A name is measured and kept without the space around it.
+/// A name is measured and stored without surrounding spaces.
 fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
     field.parsed(String::new(), |sent| {
         let name = sent.trim();
@@ -156,7 +151,7 @@ fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
     })
 }
 
-/// Each channel once, in the order they were named first.
+/// Each channel once, in the order of first occurrence.
 fn channels(body: &mut Fields<'_>) -> Option<Vec<Channel>> {
     let sent = body
         .optional("channels")
@@ -170,24 +165,21 @@ fn channels(body: &mut Fields<'_>) -> Option<Vec<Channel>> {
     Some(channels)
 }
 
-/// Which memberships of a list to answer.
+/// The filter and page of a request for memberships.
 #[derive(Debug, Clone, Copy)]
 pub struct MemberFilter {
-    /// On this channel only.
     pub channel: Option<Channel>,
-    /// Of this status only.
     pub status: Option<MembershipStatus>,
-    /// Rows of the page.
+    /// Most rows of the page.
     pub limit: u32,
     pub offset: u64,
 }
 
-/// Memberships of a list, counted.
+/// Counts of a list's memberships.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Subscribed memberships by channel, in the order of [`Channel::ALL`].
     pub by_channel: [i64; Channel::ALL.len()],
     pub subscribed: i64,
-    /// Memberships that were opted out of.
     pub unsubscribed: i64,
 }

@@ -1,4 +1,4 @@
-//! The lists themselves.
+//! Rows of lists.
 
 use chrono::{DateTime, Utc};
 use kernel::{Channel, Error, ListId, Result, Timestamp, WorkspaceId};
@@ -8,10 +8,9 @@ use web::db::ResultExt as _;
 
 use crate::lists::model::{Kind, LISTS_MAX, List, ListPatch, NewList};
 
-/// The index that holds names apart.
+/// The unique index on names.
 const NAME_UNIQUE: &str = "subscription_list_name_unique";
 
-/// A list as PostgreSQL has it.
 struct Row {
     id: Uuid,
     name: String,
@@ -61,7 +60,7 @@ fn texts(channels: &[Channel]) -> Vec<String> {
     channels.iter().map(|channel| channel.as_str().to_owned()).collect()
 }
 
-/// Makes a list, in the last place of the preference page.
+/// Inserts a list at the last position of the preference page.
 ///
 /// # Errors
 /// A conflict when an active list has the name.
@@ -72,8 +71,8 @@ pub(in crate::lists) async fn create(
     new: &NewList,
 ) -> Result<List> {
     let mut tx = db.begin().await?;
-    // One at a time in a workspace, so that no two lists get the same place. A lock that rows which
-    // only refer to the workspace do not wait for.
+    // One at a time in a workspace, so that no two lists get the same position. This lock does not block rows that
+    // only reference the workspace.
     sqlx::query!("select id from workspace where id = $1 for no key update", workspace.uuid())
         .fetch_one(&mut *tx)
         .await?;
@@ -186,7 +185,7 @@ pub(in crate::lists) async fn update(
     row.map(List::try_from).transpose()
 }
 
-/// Archives an active list that is not the default one; whether there was one.
+/// Archives an active list that is not the default one. Returns whether there was one.
 pub(in crate::lists) async fn archive(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -205,10 +204,10 @@ pub(in crate::lists) async fn archive(
     Ok(done.rows_affected() > 0)
 }
 
-/// Makes an archived list active again; an active one is left as it is.
+/// Makes an archived list active again; an active one stays as it is.
 ///
 /// # Errors
-/// A conflict when an active list took the name meanwhile.
+/// A conflict when an active list has taken the name.
 pub(in crate::lists) async fn restore(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! Who is on a list. Memberships of deleted contacts are kept and seen nowhere.
+//! Members of lists. Memberships of deleted contacts are stored and never read.
 
 use chrono::{DateTime, Utc};
 use kernel::{Channel, Error, ListId, Result, Tenant, Timestamp, UserId, WorkspaceId};
@@ -10,7 +10,6 @@ use crate::{
     lists::model::{MemberFilter, Stats},
 };
 
-/// A membership as PostgreSQL has it.
 struct Row {
     id: Uuid,
     user_id: Vec<u8>,
@@ -44,7 +43,7 @@ impl Row {
     }
 }
 
-/// A page of a list's memberships, newest first, and how many there are in all.
+/// A page of a list's memberships, newest first, and their total number.
 pub(in crate::lists) async fn members(
     db: &PgPool,
     tenant: Tenant,

@@ -1,4 +1,4 @@
-//! Lists and the members of a list in PostgreSQL.
+//! SQL of lists and their members.
 
 mod lists;
 mod members;

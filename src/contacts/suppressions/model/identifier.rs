@@ -1,4 +1,4 @@
-//! What a ledger is keyed on: an address or a number, in its one spelling.
+//! The key of a ledger: a normalised address or number.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use super::Ledger;
 pub struct Identifier(String);
 
 impl Identifier {
-    /// Reads what a caller sent for this ledger.
+    /// Normalises what a caller sent for this ledger.
     ///
     /// # Errors
-    /// The complaint, without the field's name.
+    /// The error text, without the field's name.
     pub fn read(ledger: Ledger, text: &str) -> Result<Self, String> {
         match ledger {
             Ledger::Email => text
@@ -28,7 +28,7 @@ impl Identifier {
         }
     }
 
-    /// Takes what a store holds, which was normalised when it was written.
+    /// Takes a stored text, which was normalised when it was written.
     pub const fn of_stored(text: String) -> Self {
         Self(text)
     }
@@ -37,7 +37,6 @@ impl Identifier {
         &self.0
     }
 
-    /// The normalised text, to be sent.
     pub fn into_string(self) -> String {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The three ledgers, and the scopes that open them.
+//! The three ledgers, and the scopes that permit access to them.
 
 use kernel::Channel;
 use serde::Serialize;
@@ -10,13 +10,13 @@ use web::auth::ScopeName;
 #[serde(rename_all = "lowercase")]
 pub enum Ledger {
     Email,
-    /// Phone numbers that get no text message.
+    /// Phone numbers that get no text messages.
     Sms,
-    /// Phone numbers that get no WhatsApp message.
+    /// Phone numbers that get no WhatsApp messages.
     Whatsapp,
 }
 
-/// What is done to a ledger.
+/// How a request uses a ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
@@ -24,7 +24,7 @@ pub enum Access {
 }
 
 impl Ledger {
-    /// The names and what they stand for, as readers of bodies and queries take them.
+    /// The names of the ledgers in bodies and queries.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("email", Self::Email), ("sms", Self::Sms), ("whatsapp", Self::Whatsapp)];
 
@@ -33,7 +33,7 @@ impl Ledger {
         Self::NAMED.iter().find(|(known, _)| *known == name).map(|(_, ledger)| *ledger)
     }
 
-    /// The ledger that follows a channel's opt-outs.
+    /// The ledger that mirrors a channel's opt-outs.
     pub const fn of(channel: Channel) -> Option<Self> {
         match channel {
             Channel::Email => Some(Self::Email),
@@ -43,7 +43,7 @@ impl Ledger {
         }
     }
 
-    /// The ledger as the API and the store write it.
+    /// The ledger as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Email => "email",
@@ -52,7 +52,7 @@ impl Ledger {
         }
     }
 
-    /// The scope that opens it.
+    /// The scope that permits this access.
     pub const fn scope(self, access: Access) -> ScopeName {
         match (self, access) {
             (Self::Email, Access::Read) => ScopeName::EmailSuppressionRead,

@@ -1,4 +1,4 @@
-//! What a suppression is: which ledger, whom, why.
+//! Suppressions: the ledger, the identifier and the reason.
 
 mod identifier;
 mod ledger;

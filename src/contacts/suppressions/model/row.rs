@@ -10,13 +10,13 @@ use super::{Identifier, Ledger};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Its owner opted out. Goes with a fresh opt-in.
+    /// Its owner opted out. A new opt-in deletes it.
     Unsubscribe,
-    /// The address does not exist. Stays until an operator lifts it.
+    /// The address does not exist. Only an operator deletes it.
     HardBounce,
-    /// Its owner called a message spam. Stays until an operator lifts it.
+    /// Its owner reported a message as spam. Only an operator deletes it.
     Complaint,
-    /// An operator's decision. Goes with a fresh opt-in.
+    /// An operator added it. A new opt-in deletes it.
     Manual,
 }
 
@@ -28,11 +28,11 @@ impl Reason {
         ("manual", Self::Manual),
     ];
 
-    /// Those a caller may give; the others are facts of delivery.
+    /// The reasons that callers may send; the others come from delivery.
     pub const GIVEN: &'static [(&'static str, Self)] =
         &[("manual", Self::Manual), ("unsubscribe", Self::Unsubscribe)];
 
-    /// The reason as the API and the store write it.
+    /// The reason as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unsubscribe => "unsubscribe",
@@ -48,17 +48,17 @@ impl Reason {
     }
 }
 
-/// How far a row reaches.
+/// The messages that a row suppresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// Every message of the channel.
     Global,
-    /// Messages under one list.
+    /// Messages of one list.
     Group(ListId),
 }
 
 impl Scope {
-    /// The scope as the API and the store write it.
+    /// The scope as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -81,19 +81,16 @@ pub struct Suppression {
     pub ledger: Ledger,
     pub identifier: Identifier,
     pub reason: Reason,
-    /// Where it came from: `delivery`, `api`, `import`, or a consent source.
+    /// `delivery`, `api`, `import`, or a source of consent.
     pub source: String,
-    /// How far it reaches.
     pub scope: Scope,
     pub created_at: Timestamp,
 }
 
-/// An opt-out of whoever has the identifier.
+/// An opt-out by the owner of an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptOut {
     pub ledger: Ledger,
-    /// The address or number.
     pub identifier: Identifier,
-    /// Where the opt-out came from.
     pub source: String,
 }

@@ -1,4 +1,4 @@
-//! How large the ledgers are, for the metrics.
+//! Measures the sizes of the ledgers.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,9 +10,9 @@ use crate::suppressions::{
     store,
 };
 
-/// Rest between two counts; each reads an index from end to end.
+/// Pause between two counts; each scans a whole index.
 const COUNT_EVERY: Duration = Duration::from_mins(1);
-/// Rest after a count that failed, as before the schema is there.
+/// Pause after a count that failed, for example before the schema exists.
 const COUNT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Counts the ledgers until it is dropped.
@@ -33,7 +33,7 @@ pub async fn watch(db: PgPool, heartbeat: Heartbeat) {
     }
 }
 
-/// Every channel and reason is told, so that what is gone shows as zero.
+/// Sets the gauge for every channel and reason, so that it falls to zero when there are no rows.
 fn tell(sizes: &[(Ledger, Reason, u64)]) {
     let sizes: HashMap<_, _> =
         sizes.iter().map(|(ledger, reason, size)| ((*ledger, *reason), *size)).collect();

@@ -1,4 +1,4 @@
-//! What bounces say about addresses: the ledger's rows, and the same on the contacts that have them.
+//! Bounces and complaints: rows of the ledger, and the same facts on the contacts with the address.
 
 use kernel::{Result, Tenant, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
@@ -12,8 +12,8 @@ use crate::suppressions::{
     store::{bounces, contacts, entries},
 };
 
-/// Takes a caller's word that an address does not exist: the ledger gets a row, every contact with the
-/// address is marked and gets an entry in its history. Says whether the row is new.
+/// Records a hard bounce that a caller reports: the ledger gets a row, and every contact with the address is
+/// marked and gets an entry in its history. Returns whether the row is new.
 ///
 /// # Errors
 /// When the store fails.
@@ -43,8 +43,8 @@ async fn assert_once(
     Ok(asserted)
 }
 
-/// Likewise within a caller's transaction, for an address that was seen to bounce; the entries are to be
-/// counted once it is committed.
+/// The same within the caller's transaction, for a bounce of a message. The caller counts the entries after the
+/// commit.
 ///
 /// # Errors
 /// When the store fails.
@@ -69,8 +69,7 @@ pub async fn hard_bounce(
     Ok((row, created, marked))
 }
 
-/// Puts into a ledger that the owner of an identifier called a message spam. A row that is there already
-/// stays as it is.
+/// Records a spam complaint in a ledger. An existing row stays as it is.
 ///
 /// # Errors
 /// When the store fails.
@@ -92,7 +91,7 @@ pub async fn complaint(
     Ok(())
 }
 
-/// Takes the deliverability rows (`hard_bounce`, `complaint`) of an address out of a workspace's ledger.
+/// Deletes the deliverability rows (`hard_bounce`, `complaint`) of an address from a workspace's ledger.
 ///
 /// # Errors
 /// When the store fails.

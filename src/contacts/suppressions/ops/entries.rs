@@ -1,4 +1,4 @@
-//! Ledger rows by a caller's hand.
+//! Ledger rows that callers add, look up and remove.
 
 use kernel::{Error, Result, Tenant, Timestamp, WorkspaceId};
 use sqlx::PgPool;
@@ -12,12 +12,12 @@ use crate::suppressions::{
     store::{contacts, entries},
 };
 
-/// Where imported rows come from.
+/// The source of imported rows.
 pub const IMPORT: &str = "import";
-/// In the history of a contact whose address became valid again.
+/// The reason in the history of a contact whose address becomes valid again.
 const LIFTED: &str = "suppression removed";
 
-/// A page of a ledger, newest first, and how many rows match in all.
+/// A page of a ledger, newest first, and the total number of matching rows.
 ///
 /// # Errors
 /// When the store fails.
@@ -30,8 +30,8 @@ pub async fn list(
     entries::list(db, workspace, filter, page).await
 }
 
-/// What says most about an identifier, where anything is said: global rows before groups', then hard
-/// bounce, complaint, unsubscribe, manual, then the oldest.
+/// The row of an identifier that takes precedence: global rows before groups', then hard bounce, complaint,
+/// unsubscribe, manual, then the oldest.
 ///
 /// # Errors
 /// When the store fails.
@@ -44,10 +44,10 @@ pub async fn find(
     entries::find(db, workspace, ledger, identifier).await
 }
 
-/// Adds a row; says whether it is new. One that is there already stays as it is.
+/// Adds a row. Returns whether it is new. An existing one stays as it is.
 ///
 /// # Errors
-/// Not found for a group's list that is not there, or is archived.
+/// Not found for a group whose list is unknown or archived.
 pub async fn add(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -61,7 +61,7 @@ pub async fn add(
     db::retried(|| entries::insert(db, workspace, row)).await
 }
 
-/// Adds many global rows in one statement, and gives the number of new ones.
+/// Adds many global rows in one statement. Returns the number of new ones.
 ///
 /// # Errors
 /// When the store fails; then nothing is added.
@@ -75,8 +75,8 @@ pub async fn import(
     db::retried(|| entries::insert_all(db, workspace, now, (ledger, IMPORT), rows)).await
 }
 
-/// Removes every row of an identifier, and gives their number. Where a hard bounce was among them, the
-/// contacts that have the address may be written to again; what they consented to stays as it is.
+/// Removes every row of an identifier. Returns their number. If a hard bounce was among them, the address
+/// becomes valid again on the contacts that have it; their consent stays as it is.
 ///
 /// # Errors
 /// When the store fails.

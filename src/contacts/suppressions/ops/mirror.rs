@@ -1,7 +1,6 @@
-//! How consent moves the ledgers, inside the transaction of the change.
+//! Mirrors opt-outs and opt-ins in the ledgers, inside the transaction of the change.
 //!
-//! An email address is followed within the workspace, a phone number in every workspace of the
-//! organization.
+//! An email address is mirrored within the workspace, a phone number in every workspace of the organization.
 
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
@@ -11,16 +10,16 @@ use crate::suppressions::{
     store,
 };
 
-/// Which consent rows an opt-in takes out of a ledger.
+/// Which suppressions an opt-in removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OptInReach {
-    /// Those of reason `unsubscribe` and `manual`, as far as opt-outs of the kind reach.
+    /// Reasons `unsubscribe` and `manual`, in every workspace in which an opt-out would be mirrored.
     Full,
-    /// What apps may do: those of reason `unsubscribe`, in the workspace alone.
+    /// Reason `unsubscribe`, in this workspace alone: all that apps may do.
     OwnUnsubscribe,
 }
 
-/// Writes opt-outs into the ledgers. One that is there already stays as it is.
+/// Writes opt-outs into the ledgers. Existing rows stay as they are.
 ///
 /// # Errors
 /// When the store fails.
@@ -39,8 +38,8 @@ pub async fn opt_out(
     store::mirror::insert_opt_outs(connection, tenant, now, opt_outs).await
 }
 
-/// Takes the consent rows within reach of a fresh opt-in out of a ledger, the ones that block the whole
-/// channel; deliverability rows stay.
+/// Removes the global suppressions that an opt-in to the channel revokes. Rows with deliverability reasons
+/// stay.
 ///
 /// # Errors
 /// When the store fails.
@@ -54,7 +53,7 @@ pub async fn opt_in(
     store::mirror::delete_consent(connection, tenant, is_full, (ledger, identifier)).await
 }
 
-/// Likewise for an opt-in to one list: the consent rows of that list.
+/// The same for an opt-in to one list: removes suppressions of that list.
 ///
 /// # Errors
 /// When the store fails.

@@ -1,4 +1,4 @@
-//! What changes a ledger: callers by hand, opt-outs and opt-ins, bounces.
+//! Changes of the ledgers by callers, by opt-outs and opt-ins, and by bounces.
 
 pub mod census;
 pub mod deliverability;

@@ -1,11 +1,11 @@
-//! Deliverability rows of the ledger of email addresses.
+//! Rows with deliverability reasons in the ledger of email addresses.
 
 use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
 use crate::suppressions::model::Identifier;
 
-/// Deletes what deliverability says against an address.
+/// Deletes the rows of an address with deliverability reasons.
 pub(in crate::suppressions) async fn delete_of_address(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

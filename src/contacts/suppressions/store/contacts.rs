@@ -1,4 +1,4 @@
-//! What bounces say about an address, on the contacts that have it.
+//! Bounces of an address, on the contacts that have it.
 
 use kernel::{Channel, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
@@ -6,7 +6,7 @@ use web::audit::{Action, Entry};
 
 use crate::suppressions::model::Identifier;
 
-/// Locks the contacts that have an address against other writers until the transaction ends.
+/// Locks the contacts that have an address until the transaction ends.
 pub(in crate::suppressions) async fn lock(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -26,7 +26,7 @@ pub(in crate::suppressions) async fn lock(
     Ok(ids)
 }
 
-/// Marks the contacts' address invalid, and gives the entries for the history.
+/// Marks the contacts' address invalid, and returns the entries for the history.
 pub(in crate::suppressions) async fn invalidate(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -55,8 +55,7 @@ pub(in crate::suppressions) async fn invalidate(
     rows.into_iter().map(|row| entry(&row.user_id, Action::HardBounce, row.status)).collect()
 }
 
-/// Makes the contacts' address valid again where a hard bounce had marked it, and gives the entries for
-/// the history.
+/// Makes the contacts' address valid again after a hard bounce, and returns the entries for the history.
 pub(in crate::suppressions) async fn restore(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -77,7 +76,7 @@ pub(in crate::suppressions) async fn restore(
     rows.into_iter().map(|row| entry(&row.user_id, Action::ApiUpdate, row.status)).collect()
 }
 
-/// A bounce leaves the status as it is.
+/// A bounce does not change the status.
 fn entry(user: &[u8], action: Action, status: Option<String>) -> Result<Entry> {
     let user: [u8; 12] = user.try_into().map_err(anyhow::Error::from)?;
     Ok(Entry {

@@ -1,4 +1,4 @@
-//! Rows of the ledgers, as callers add, look up and remove them.
+//! Rows of the ledgers that callers add, look up and remove.
 
 use chrono::{DateTime, Utc};
 use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use crate::suppressions::model::{Identifier, Ledger, Reason, Scope, Suppression};
 
-/// A row as it is stored.
 struct Stored {
     channel: String,
     identifier: String,
@@ -32,13 +31,13 @@ impl Stored {
     }
 }
 
-/// Adds a row, or finds the one that is there; says whether it is new. What is there stays as it is.
+/// Adds a row, or finds the existing one, which stays as it is. Returns whether it is new.
 pub(in crate::suppressions) async fn insert(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     row: &Suppression,
 ) -> Result<(Suppression, bool)> {
-    // The update changes nothing: it makes the row that is there part of the answer, and holds it.
+    // The update changes nothing: it makes `returning` include the existing row, and locks it.
     let stored = sqlx::query!(
         "insert into suppression as s
              (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at)
@@ -70,7 +69,7 @@ pub(in crate::suppressions) async fn insert(
     Ok((stored.suppression()?, created))
 }
 
-/// Adds global rows, those that are there already and repeated ones apart; gives the number of new ones.
+/// Adds global rows, except existing and repeated ones. Returns the number of new ones.
 pub(in crate::suppressions) async fn insert_all(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -99,7 +98,7 @@ pub(in crate::suppressions) async fn insert_all(
     Ok(done.rows_affected())
 }
 
-/// The row that says most about an identifier (DECISIONS S3).
+/// The row of an identifier that takes precedence.
 pub(in crate::suppressions) async fn find(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -124,7 +123,7 @@ pub(in crate::suppressions) async fn find(
     row.map(Stored::suppression).transpose()
 }
 
-/// A page of a ledger, newest first, and how many rows match in all.
+/// A page of a ledger, newest first, and the total number of matching rows.
 pub(in crate::suppressions) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -161,7 +160,7 @@ pub(in crate::suppressions) async fn list(
     Ok((rows, total.unsigned_abs()))
 }
 
-/// Deletes every row of an identifier, and gives their reasons.
+/// Deletes every row of an identifier. Returns their reasons.
 pub(in crate::suppressions) async fn delete(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -188,7 +187,7 @@ pub(in crate::suppressions) async fn delete(
     Ok(reasons.iter().filter_map(|reason| Reason::named(reason)).collect())
 }
 
-/// Whether a list is there and not archived.
+/// Whether a list exists and is not archived.
 pub(in crate::suppressions) async fn list_is_active(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -206,7 +205,7 @@ pub(in crate::suppressions) async fn list_is_active(
     Ok(found)
 }
 
-/// The sizes of all workspaces' ledgers together, by channel and reason.
+/// The number of rows in all workspaces, by channel and reason.
 pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<(Ledger, Reason, u64)>> {
     let rows = sqlx::query!(
         "select channel, reason, count(*) as \"size!\"

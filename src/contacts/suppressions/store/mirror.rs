@@ -1,12 +1,12 @@
-//! Consent rows of the ledgers, written and taken by opt-outs and opt-ins.
+//! Rows with consent reasons, inserted by opt-outs and deleted by opt-ins.
 
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
 
 use crate::suppressions::model::{Identifier, Ledger, OptOut};
 
-/// Keeps the organization from getting another workspace until the transaction ends: that one would
-/// begin without what is being written to the others.
+/// Prevents new workspaces in the organization until the transaction ends: they would start without the rows
+/// that are being written.
 pub(in crate::suppressions) async fn hold_workspaces(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -20,7 +20,7 @@ pub(in crate::suppressions) async fn hold_workspaces(
     Ok(())
 }
 
-/// A row for each opt-out: in the workspace for an address, in all of the organization's for a number.
+/// Inserts a row for each opt-out: in the workspace for an address, in all of the organization's for a number.
 pub(in crate::suppressions) async fn insert_opt_outs(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -49,8 +49,8 @@ pub(in crate::suppressions) async fn insert_opt_outs(
     Ok(())
 }
 
-/// Deletes the global consent rows of an identifier: all as far as opt-outs of its kind reach, or where that is
-/// not `is_full` the workspace's `unsubscribe` row alone.
+/// Deletes the global rows of an identifier with consent reasons, in every workspace in which an opt-out would
+/// be mirrored; without `is_full` only the workspace's `unsubscribe` row.
 pub(in crate::suppressions) async fn delete_consent(
     connection: &mut PgConnection,
     tenant: Tenant,
@@ -82,8 +82,8 @@ pub(in crate::suppressions) async fn delete_consent(
     Ok(())
 }
 
-/// Deletes the consent rows of an identifier under one list; where that is not `is_full` the `unsubscribe` row
-/// alone.
+/// Deletes the rows of an identifier with consent reasons under one list; without `is_full` only the
+/// `unsubscribe` row.
 pub(in crate::suppressions) async fn delete_consent_of_list(
     connection: &mut PgConnection,
     tenant: Tenant,

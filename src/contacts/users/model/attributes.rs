@@ -1,8 +1,8 @@
-//! Custom attributes: a free-form JSON object within bounds, in the form in which PostgreSQL keeps it.
+//! Custom attributes: a free-form JSON object within limits, in the form in which PostgreSQL stores it.
 //!
-//! They are read as text, not as a tree, because numbers must keep every digit: `jsonb` holds them as
-//! exact decimals and prints them in plain notation. The bounds count what is read back, so that a
-//! number of five characters cannot become one of a hundred thousand on its way through the store.
+//! They are read as text, not as a tree, because numbers must keep every digit: `jsonb` holds them as exact
+//! decimals and prints them in plain notation. The limits apply to the plain notation, so that a number of five
+//! characters cannot become one of a hundred thousand in the database.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use serde_json::value::RawValue;
 pub const KEYS_MAX: usize = 200;
 /// Bytes of the object as compact UTF-8 JSON.
 pub const BYTES_MAX: usize = 51_200;
-/// Containers inside one another; the object itself counts as 1.
+/// Nested containers; the object itself counts as 1.
 pub const DEPTH_MAX: usize = 5;
-/// Digits of a number before its decimal point, and after it, in plain notation. A double has at most
-/// 309 before; PostgreSQL takes more, which nobody else reads.
+/// Digits of a number before its decimal point, and after it, in plain notation. A double has at most 309
+/// before it. PostgreSQL takes more, which other JSON readers cannot read.
 pub const NUMBER_DIGITS_MAX: usize = 400;
 
-/// The text of no attributes at all.
+/// The text of an object without attributes.
 pub const NONE: &str = "{}";
 
-/// A JSON object within the bounds, compact, without repeated keys.
+/// A JSON object within the limits, compact, without repeated keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attributes(String);
 
-/// Why something cannot be a profile's attributes.
+/// Why a value cannot be stored as a profile's attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AttributesFault {
-    /// Another kind of JSON.
+    /// Another type of JSON.
     #[error("must be an object")]
     NotAnObject,
-    /// Too many containers inside one another.
+    /// Too many nested containers.
     #[error("must be nested at most {DEPTH_MAX} deep, received {0}")]
     TooDeep(usize),
     #[error("must have at most {KEYS_MAX} keys, received {0}")]
@@ -44,7 +44,7 @@ pub enum AttributesFault {
     /// A text with half of a surrogate pair.
     #[error("must not contain half of a surrogate pair")]
     Unpaired,
-    /// A number that nobody can read back.
+    /// A number that other JSON readers cannot read back.
     #[error(
         "must not contain numbers of more than {NUMBER_DIGITS_MAX} digits before or after the point"
     )]
@@ -55,7 +55,7 @@ impl Attributes {
     /// Reads the text of one JSON value.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first limit that is exceeded.
     pub fn read(json: &RawValue) -> Result<Self, AttributesFault> {
         let json = json.get();
         if !json.starts_with('{') {
@@ -77,11 +77,11 @@ impl Attributes {
     }
 }
 
-/// Whether attributes as PostgreSQL printed them are within the bounds that merging could break: the
-/// depth cannot grow.
+/// Checks attributes as PostgreSQL printed them against the limits that a merge can exceed. A merge cannot
+/// increase the depth.
 ///
 /// # Errors
-/// The first rule that they break.
+/// The first limit that is exceeded.
 pub fn judge_stored(printed: &str, keys: usize) -> Result<(), AttributesFault> {
     within_bounds(keys, compact(printed).len())
 }
@@ -96,7 +96,7 @@ fn within_bounds(keys: usize, bytes: usize) -> Result<(), AttributesFault> {
     Ok(())
 }
 
-/// JSON as PostgreSQL prints it, without the spaces it puts in.
+/// JSON as PostgreSQL prints it, without the spaces that PostgreSQL inserts.
 pub fn compact(printed: &str) -> String {
     let mut text = String::with_capacity(printed.len());
     let (mut in_string, mut escaped) = (false, false);
@@ -114,8 +114,8 @@ pub fn compact(printed: &str) -> String {
     text
 }
 
-/// Containers inside one another at the deepest place. Looks at no more than quotes and brackets, so
-/// that no nesting costs any stack.
+/// The deepest nesting of containers. Looks only at quotes and brackets, without recursion, so that deep
+/// nesting cannot overflow the stack.
 fn depth_of(json: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut in_string, mut escaped) = (false, false);
@@ -138,7 +138,7 @@ fn depth_of(json: &str) -> usize {
     deepest
 }
 
-/// An object's members by key; of a repeated key the last counts.
+/// An object's members by key. The last value of a repeated key counts.
 fn members(object: &str) -> Result<BTreeMap<String, &RawValue>, AttributesFault> {
     serde_json::from_str(object).map_err(|_| AttributesFault::Unpaired)
 }
@@ -160,7 +160,7 @@ fn write_members(
     Ok(())
 }
 
-/// Writes a value whose nesting has been judged.
+/// Writes a value whose nesting has been checked.
 fn write_value(json: &str, out: &mut String) -> Result<(), AttributesFault> {
     match json.as_bytes().first() {
         Some(b'{') => write_members(&members(json)?, out),
@@ -202,7 +202,7 @@ fn write_number(json: &str, out: &mut String) -> Result<(), AttributesFault> {
     let unsigned = json.strip_prefix('-').unwrap_or(json);
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // An exponent past 64 bits is beyond the bound as well.
+    // An exponent beyond 64 bits exceeds the limit as well.
     let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') {
         i64::MIN / 2
     } else {
@@ -218,7 +218,7 @@ fn write_number(json: &str, out: &mut String) -> Result<(), AttributesFault> {
     if before > max || after > max {
         return Err(AttributesFault::NumberTooLong);
     }
-    // The digits down to the last place that is written: zeros may be missing on either side.
+    // Zeros may have to be added before the digits or after them.
     let written = usize::try_from(before.saturating_add(after)).unwrap_or(0);
     let after = usize::try_from(after).unwrap_or(0);
     let mut plain = significant.to_owned();

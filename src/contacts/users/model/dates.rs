@@ -1,11 +1,11 @@
-//! The dates among attributes, as numbers: what audiences ask about a million times.
+//! The dates among attributes, as numbers, so that audiences compare numbers instead of parsing texts.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 use serde_json::{Map, Value};
 
-/// The dates among attributes: a JSON object of those keys whose texts are dates, in milliseconds since 1970,
-/// nested as the attributes are. None where a text could be taken for a date and is not in a usual form: audiences
-/// read such texts. What lists hold is no date of its own.
+/// The dates among attributes: a JSON object with those keys whose texts are dates, in milliseconds since 1970,
+/// nested like the attributes. `None` where a text may be a date in an unusual form: audiences parse such
+/// attributes themselves. Dates in lists are left out.
 pub fn of(attributes: &str) -> Option<String> {
     let attributes: Map<String, Value> = serde_json::from_str(attributes).ok()?;
     Some(Value::Object(of_object(&attributes)?).to_string())
@@ -30,13 +30,14 @@ fn of_object(attributes: &Map<String, Value>) -> Option<Map<String, Value>> {
     Some(dates)
 }
 
-/// A digit, and a hyphen in the fifth place: no text of another shape is one for PostgreSQL (`iso_millis`).
+/// Starts with a digit and has a hyphen as its fifth character: `iso_millis` in PostgreSQL takes no text of
+/// another shape for a date.
 fn is_like_one(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit()) && text.chars().nth(4) == Some('-')
 }
 
-/// The moment of a text that is `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM:SSZ` or `YYYY-MM-DDTHH:MM:SS.mmmZ`, where there is
-/// that moment: as `iso_is_usual` finds and `iso_millis` reads it in PostgreSQL.
+/// The time of a text of the form `YYYY-MM-DD`, `YYYY-MM-DDTHH:MM:SSZ` or `YYYY-MM-DDTHH:MM:SS.mmmZ`, if that
+/// date exists. Must agree with `iso_is_usual` and `iso_millis` in PostgreSQL.
 fn usual(text: &str) -> Option<i64> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let (stamp, rest) = text.as_bytes().split_at(text.len().min(SHAPE.len()));
@@ -59,7 +60,7 @@ fn usual(text: &str) -> Option<i64> {
     moment(text.as_bytes())
 }
 
-/// The moment that digits in their places stand for. The year 0 is none in PostgreSQL.
+/// The time that these digits stand for. PostgreSQL has no year 0.
 fn moment(stamp: &[u8]) -> Option<i64> {
     let number = |from: usize, to: usize| {
         let digits = stamp.get(from..to).unwrap_or_default();

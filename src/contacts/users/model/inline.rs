@@ -1,4 +1,4 @@
-//! What may come along with a user: subscriptions and events, applied after the profile.
+//! Subscriptions and events sent together with a user, applied after the profile.
 
 use kernel::Channel;
 use serde_json::value::RawValue;
@@ -7,14 +7,14 @@ use crate::consent::model::MembershipStatus;
 
 #[derive(Debug, Clone)]
 pub struct Subscription {
-    /// The list, as sent; absent where none was named.
+    /// As sent; absent where no list was named.
     pub list: Option<String>,
     pub channel: Channel,
-    /// What is wished for.
+    /// The requested status.
     pub status: MembershipStatus,
 }
 
-/// An inline event. Its fields are as sent; the write path judges them.
+/// An inline event. Its fields are as sent; the write path validates them.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'b> {
     pub name: Option<&'b RawValue>,

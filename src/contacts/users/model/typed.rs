@@ -1,33 +1,34 @@
-//! What a person types to find somebody, and what it can mean.
+//! The text of a search for profiles, and the identifiers and names it may stand for.
 
 use kernel::{PhoneNumber, UserId};
 
-/// Characters from which on a part of a name can be looked up; fewer are found at the beginning of
-/// a name, and anywhere in the names of the profiles changed last.
+/// Least number of characters for which the index finds a part of a name. Shorter texts find the beginning of a
+/// name, and any part only in the names of the profiles changed last.
 const PART_CHARS_MIN: usize = 3;
-/// Digits that make a phone number of any beginning: the least one has, and the two of a `00` before.
+/// Enough digits to be the beginning of any phone number: its least number of digits, and two for the prefix
+/// `00`.
 const PHONE_DIGITS_ENOUGH: usize = 7;
 
-/// What was typed, in the forms in which it is looked up.
+/// The text of a search, in the forms in which it is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Typed {
     /// As an internal id.
     pub id: Option<UserId>,
     pub text: String,
-    /// As the beginning of an identifier: a pattern.
+    /// The beginning of an identifier, as a `like` pattern.
     pub beginning: String,
-    /// As a part of a name: a pattern.
+    /// A part of a name, as a `like` pattern.
     pub part: String,
-    /// As a part of a name that an index knows, or what a name begins with: a pattern.
+    /// A part of a name if it is long enough for the index, otherwise the beginning of a name, as a `like` pattern.
     pub in_name: String,
-    /// As a whole phone number, without and with `+` where neither was typed.
+    /// A whole phone number, without `+` and with it where the text has neither `+` nor `00`.
     pub phones: Vec<String>,
-    /// As the beginning of a phone number: patterns.
+    /// The beginning of a phone number, as `like` patterns.
     pub phone_beginnings: Vec<String>,
 }
 
 impl Typed {
-    /// What a text can mean.
+    /// The forms of this text.
     pub fn new(text: &str) -> Self {
         let escaped = escaped(text);
         let is_short = text.chars().count() < PART_CHARS_MIN;
@@ -45,7 +46,7 @@ impl Typed {
     }
 }
 
-/// A text as a pattern that means itself.
+/// Escapes a text so that a `like` pattern matches it literally.
 fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for character in text.chars() {
@@ -57,9 +58,9 @@ fn escaped(text: &str) -> String {
     pattern
 }
 
-/// The phone numbers, or beginnings of some, that a text can mean; none when it has other characters.
+/// The phone numbers, or beginnings of some, that a text may stand for; none when it has other characters.
 fn phones(text: &str) -> Vec<String> {
-    // The rule for whole numbers, filled up so that it takes a beginning too.
+    // The rule for whole numbers, padded so that it accepts a beginning too.
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let filling = "0".repeat(PHONE_DIGITS_ENOUGH.saturating_sub(digits));
     let Ok(number) = format!("{text}{filling}").parse::<PhoneNumber>() else { return Vec::new() };

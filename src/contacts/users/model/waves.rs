@@ -1,23 +1,23 @@
-//! Which elements of an array may be applied together, as if one after the other.
+//! Splits an array into waves of elements that can be applied together.
 //!
-//! An element touches names: the ids and addresses it is sent with, and those of the profile it
-//! means. Elements that share none cannot influence each other, so they go in one wave, as a few
-//! statements however many they are; one that shares a name with any before it waits for the next.
+//! Each element has names: the ids and addresses it was sent with, and those of the profile it selects.
+//! Elements that share no name cannot influence each other, so they go into one wave of a few statements. An
+//! element that shares a name with an earlier one waits for the next wave.
 
 use std::collections::HashSet;
 
 use kernel::UserId;
 
-/// A name that two elements may share.
+/// An identifier that two elements may share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name<'e> {
     Internal(UserId),
-    /// An id of the caller's.
+    /// An external id.
     External(&'e str),
     Email(&'e str),
 }
 
-/// For each element, in order, whether it shares a name with none before it.
+/// For each element, in order, whether it shares a name with no earlier one.
 pub fn first_wave<'e, N>(elements: impl IntoIterator<Item = N>) -> Vec<bool>
 where
     N: IntoIterator<Item = Name<'e>>,
@@ -27,7 +27,7 @@ where
     for names in elements {
         let names: Vec<Name<'e>> = names.into_iter().collect();
         first.push(names.iter().all(|name| !touched.contains(name)));
-        // Even one that waits holds up those behind it.
+        // An element that waits also delays later elements that share a name with it.
         touched.extend(names);
     }
     first
@@ -56,12 +56,12 @@ mod tests {
         let names = [Name::External("a"), Name::Email("a")];
         assert_eq!(first_wave(names.map(|name| [name])), [true, true]);
         let id = UserId::from_bytes([7; 12]);
-        // A name twice in one element is no conflict with itself.
+        // The same name twice in one element is not a conflict.
         assert_eq!(first_wave([[Name::Internal(id); 2], [Name::Internal(id); 2]]), [true, false]);
     }
 
     proptest! {
-        /// Taking wave after wave meets elements that share a name in the order they were sent.
+        /// Wave after wave, elements that share a name are taken in the order they were sent.
         #[test]
         fn waves_keep_the_order_of_every_name(
             elements in prop::collection::vec(prop::collection::vec(0_usize..5, 0..3), 0..20),

@@ -1,4 +1,4 @@
-//! Changing one profile that is known to be there: the PUT calls.
+//! Changing one existing profile: the PUT calls.
 
 use kernel::{EmailAddress, Result, UserId, fields::Patch};
 use web::db;
@@ -15,12 +15,12 @@ use crate::users::{
     store::{self, write::Change},
 };
 
-/// What is to change about a profile.
+/// The fields of a profile to change.
 #[derive(Debug)]
 pub struct Update {
     pub email: Patch<EmailAddress>,
     pub phone: Patch<String>,
-    /// Laid over the stored attributes key by key.
+    /// Merged into the stored attributes key by key.
     pub attributes: Option<Attributes>,
 }
 
@@ -47,8 +47,7 @@ impl Update {
     }
 }
 
-/// Changes an active profile and gives it as it is then. A change that says nothing leaves even the
-/// time of the last change as it was.
+/// Changes an active profile and returns it. An empty change leaves `updated_at` as it was.
 pub async fn update(setting: Setting<'_>, user: User, update: &Update) -> Result<User> {
     if update.says_nothing() {
         return Ok(user);

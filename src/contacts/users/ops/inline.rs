@@ -1,5 +1,5 @@
-//! What came along with users: subscriptions by consent's own path, events by the write path, both
-//! after the profiles. Nothing here fails the call: what could not be done is said, with the reason.
+//! Subscriptions and events sent together with users: applied after the profiles, subscriptions by consent's
+//! own functions and events by the write path. A failure does not fail the call; it is reported as a reason.
 
 use kernel::{Tenant, UserId, WorkspaceId};
 use web::{Services, audit::Origin};
@@ -13,10 +13,10 @@ use crate::{
     users::model::inline::{Event, Subscription},
 };
 
-/// Why a subscription without a list is skipped.
+/// Reason for skipping a subscription without a list.
 const NO_LIST: &str = "listId is required";
 
-/// Applies subscriptions in order; gives for each the reason why it was skipped, where it was.
+/// Applies subscriptions in order. Returns the reason for each one that was skipped.
 pub async fn subscribe(
     app: &Services,
     tenant: Tenant,
@@ -56,16 +56,14 @@ fn skipped(outcome: Outcome) -> Option<String> {
     }
 }
 
-/// Whose an inline event is.
+/// The user to which an inline event belongs.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'u> {
     pub id: UserId,
-    /// The caller's own id of it.
     pub external_id: Option<&'u str>,
 }
 
-/// Records events, all of them durable at once; gives for each the reason why it was rejected, where
-/// it was.
+/// Records events, all of them durable at once. Returns the reason for each one that was rejected.
 pub async fn track(
     app: &Services,
     workspace: WorkspaceId,

@@ -1,4 +1,4 @@
-//! What creating, changing, finding and deleting profiles take: the transactions.
+//! Creating, changing, finding and deleting profiles: the transactions.
 
 pub mod change;
 pub mod inline;
@@ -12,7 +12,6 @@ use crate::users::{
     store::{self, bin::Window},
 };
 
-/// What a profile that is not there is called.
 pub(in crate::users) const NO_USER: Error = Error::NotFound("User");
 
 /// The active profile with this internal id.
@@ -20,18 +19,17 @@ pub async fn by_id(db: &PgPool, workspace: WorkspaceId, id: UserId) -> Result<Us
     store::read::by_id(db, workspace, id).await?.ok_or(NO_USER)
 }
 
-/// The active profile with this id of the caller's.
+/// The active profile with this external id.
 pub async fn by_external_id(db: &PgPool, workspace: WorkspaceId, id: &str) -> Result<User> {
     store::read::by_external_id(db, workspace, id).await?.ok_or(NO_USER)
 }
 
-/// The internal id of the active profile that a text names: by the caller's own id of it, else by its
-/// internal one.
+/// The internal id of the active profile with this external id, otherwise with this internal id.
 pub async fn id_of(db: &PgPool, workspace: WorkspaceId, text: &str) -> Result<UserId> {
     store::read::id_of(db, workspace, text).await?.ok_or(NO_USER)
 }
 
-/// A page of active profiles, latest change first, and how many there are in all.
+/// A page of active profiles, latest change first, and their total number.
 pub async fn page(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -42,7 +40,7 @@ pub async fn page(
     Ok((rows, store::read::count(db, workspace).await?))
 }
 
-/// Puts a profile into the recycle bin; from then on it is in no read. Its events stay.
+/// Moves a profile to the recycle bin. No read finds it after that. Its events stay.
 pub async fn delete(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -53,9 +51,9 @@ pub async fn delete(
     if store::bin::delete(db, workspace, now, id, deletion).await? { Ok(()) } else { Err(NO_USER) }
 }
 
-/// A page of the active profiles that a text finds, best match first and among equals latest change
-/// first, and how many it finds: by internal id, external id, email or phone; by what an email, an
-/// external id or a phone number begins with; by a part of a name. More than a thousand are not found.
+/// A page of the active profiles that match a text, best match first and among equals latest change first, and
+/// the number of matches. A text matches an internal id, external id, email or phone, the beginning of an
+/// email, external id or phone, or a part of a name. At most a thousand profiles are found.
 pub async fn search(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -69,8 +67,8 @@ pub async fn search(
     Ok((store::search::in_order(db, workspace, &page).await?, found.len() as u64))
 }
 
-/// A page of the recycle bin, latest deletion first, and how much there is: all of it, or what a text
-/// finds by id, phone, or the beginning of an email or external id.
+/// A page of the recycle bin, latest deletion first, and the total: of all profiles in it, or of those that a
+/// text matches by id, phone, or the beginning of an email or external id.
 pub async fn bin(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -1,12 +1,12 @@
-//! Creating or updating profiles, one or a thousand, in a few statements.
+//! Creates or updates profiles, one or a thousand, in a few statements.
 //!
-//! Elements are taken in waves ([`waves`]), each a transaction: find the profiles meant; where some
-//! have to be made, lock their addresses and look again; lock the rows found; change them; make the
-//! others. Within a wave no two elements can influence each other, so nothing depends on their order;
-//! between waves the order is that of the array.
+//! Elements are applied in waves ([`waves`]). Each wave is a transaction: find the profiles; where some have to
+//! be created, lock their addresses and find again; lock the rows; update them; insert the others. Within a
+//! wave no two elements can influence each other, so their order does not matter. Between waves the order is
+//! that of the array.
 //!
-//! Who loses a race tries again: an external id taken between the look and the write, a profile that
-//! changed hands or went to the bin before its lock was had.
+//! A wave that loses a race is retried: an external id was taken between the lookup and the write, or a profile
+//! changed its identifiers or was deleted before it was locked.
 
 use std::collections::HashMap;
 
@@ -33,33 +33,33 @@ use crate::{
     },
 };
 
-/// Times a wave is tried before its caller is asked to come back. Each lost race means that somebody
-/// else got on, so only a storm on one profile gets near this.
+/// Attempts at a wave before the caller gets a 503. Each lost race means that another request succeeded, so
+/// only heavy contention on one profile reaches this limit.
 const TRIES_MAX: u32 = 200;
 
-/// What became of one create-or-update.
+/// The outcome of one create-or-update.
 #[derive(Debug)]
 pub struct Upserted {
     pub id: UserId,
-    /// The caller's own id of it, as it is now.
+    /// The external id of the profile after the change.
     pub external_id: Option<String>,
-    /// It was made; else it was changed.
+    /// Whether the profile was created by this request.
     pub is_new: bool,
-    /// The profile in full; only where a single one was asked for.
+    /// The whole profile; only where a single one was sent.
     pub user: Option<User>,
 }
 
-/// What is done in: whose profiles, and when.
+/// The workspace and the time of a write.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'s> {
     pub db: &'s PgPool,
     pub tenant: Tenant,
-    /// The time it is.
+    /// The time of the request.
     pub now: Timestamp,
 }
 
 impl<'s> Setting<'s> {
-    /// The step that comes after `waves` others of the same request.
+    /// The wave that comes after `waves` others of the same request.
     fn after(self, waves: i64) -> Step<'s> {
         Step { setting: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
     }
@@ -69,18 +69,18 @@ impl<'s> Setting<'s> {
     }
 }
 
-/// One of the transactions of a request. They are a microsecond apart, so that of two profiles changed
-/// by one request it can be told which one changed last.
+/// One transaction of a request. They are a microsecond apart, so that `updated_at` keeps the order in which a
+/// request changed its profiles.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step<'s> {
     pub(super) setting: Setting<'s>,
     pub(super) at: DateTime<Utc>,
 }
 
-/// Creates or updates profiles in the order given; each succeeds or is refused alone.
+/// Creates or updates profiles in the order given. Each element succeeds or fails alone.
 ///
 /// # Errors
-/// When the store cannot be used; the waves before have been applied then.
+/// When the database cannot be used. Earlier waves have been applied then.
 pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Result<Upserted>>> {
     let mut verdicts: Vec<Option<Result<Upserted>>> = Vec::new();
     verdicts.resize_with(upserts.len(), || None);
@@ -99,9 +99,9 @@ pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Resu
 
 type Verdicts = Vec<(usize, Result<Upserted>)>;
 
-/// Applies those of the pending elements that wait for no other, and gives their verdicts.
+/// Applies those of the pending elements that wait for no other, and returns their outcomes.
 async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Verdicts> {
-    // By the names they are sent with, before anything is looked up for them.
+    // By the names they were sent with, before their profiles are looked up.
     let first = first_wave(pending.iter().map(|place| sent_names(&upserts[*place])));
     let candidates: Vec<usize> =
         pending.iter().copied().zip(first).filter_map(|(place, is)| is.then_some(place)).collect();
@@ -121,7 +121,7 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
     Err(Error::store_unavailable())
 }
 
-/// Counts what was done; gives how many profiles were made.
+/// Counts created and updated profiles. Returns the number of created ones.
 fn count(verdicts: &Verdicts) -> u64 {
     let done = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().ok());
     let (new, old): (Vec<_>, Vec<_>) = done.partition(|upserted| upserted.is_new);
@@ -140,7 +140,7 @@ fn sent_names(upsert: &Upsert) -> impl Iterator<Item = Name<'_>> {
     .flatten()
 }
 
-/// An element of the wave with the profile it means.
+/// An element of the wave with the profile it selects.
 struct Aimed<'u> {
     place: usize,
     upsert: &'u Upsert,
@@ -155,13 +155,13 @@ impl Aimed<'_> {
             .chain(found.and_then(|found| found.email.as_deref()).map(Name::Email))
     }
 
-    /// Whether a profile is to be made for it.
+    /// Whether it creates a profile.
     fn makes(&self) -> bool {
         self.found.is_none() && self.upsert.internal_id().is_none()
     }
 }
 
-/// One try at a wave; `None` when a race was lost, with nothing applied.
+/// One attempt at a wave; `None` when a race was lost and nothing was applied.
 async fn attempt(
     step: Step<'_>,
     upserts: &[Upsert],
@@ -194,12 +194,13 @@ async fn attempt(
     Ok(Some(verdicts))
 }
 
-/// Elements from which on their addresses are locked before the first look: most arrays make
-/// profiles, and a look at a thousand costs more than as many locks.
+/// From this number of elements on, addresses are locked before the first lookup: most arrays create profiles,
+/// and a lookup of a thousand costs more than a thousand locks.
 const LOCK_FIRST_FROM: usize = 16;
 
-/// Finds the profile each candidate means. Where one has to be made for an address, nobody else can
-/// make it from here on; `None` when that could not be brought about in one look.
+/// Finds the profile that each candidate selects, and locks the addresses for which profiles are created, so
+/// that no other transaction creates them. `None` when another transaction changed the result between the two
+/// lookups.
 async fn aim<'u>(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -234,7 +235,7 @@ async fn aim<'u>(
     Ok(covered.then_some(seen))
 }
 
-/// Changes the profiles found; `None` when one of them is not any more what it was found to be.
+/// Updates existing profiles. `None` when one of them changed since it was found.
 async fn change(
     tx: &mut PgConnection,
     step: Step<'_>,
@@ -264,7 +265,7 @@ async fn change(
     Ok(Some(wave.iter().zip(&ids).map(|(one, id)| (one.place, verdict(one, id))).collect()))
 }
 
-/// Whether the locked profile is the one that was looked for.
+/// Whether the locked profile is still the one that the element selects.
 fn still_means(one: &Aimed<'_>, row: &Locked) -> bool {
     let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
     match &one.upsert.key {
@@ -290,7 +291,7 @@ fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
     }
 }
 
-/// Applies changes to locked profiles; gives those refused for what their attributes would become.
+/// Applies changes to locked profiles. Returns those refused because of their merged attributes.
 pub(super) async fn apply(
     tx: &mut PgConnection,
     step: Step<'_>,
@@ -327,7 +328,7 @@ pub(super) async fn apply(
     Ok(refused)
 }
 
-/// Which addresses a change gives its profile that it had not; nothing when none.
+/// The addresses that a change sets to another value; `None` when there are none.
 fn moved(change: &Change<'_>, before: &Locked) -> Option<AddressChange> {
     let differs =
         |patch: Patch<&str>, old: Option<&str>| patch.is_sent() && patch.over(None) != old;
@@ -336,12 +337,12 @@ fn moved(change: &Change<'_>, before: &Locked) -> Option<AddressChange> {
     (email || phone).then_some(AddressChange { user: change.id, email, phone })
 }
 
-/// How a refusal of merged attributes reads.
+/// The error for attributes that exceed a limit after merging.
 pub(super) fn merged_fault(fault: AttributesFault) -> Error {
     Error::invalid("attributes", format!("{fault} after merging with those stored"))
 }
 
-/// Makes profiles; `None` when somebody else has just made one with the same external id.
+/// Inserts profiles. `None` when another transaction has just inserted one with the same external id.
 async fn make(
     tx: &mut PgConnection,
     step: Step<'_>,

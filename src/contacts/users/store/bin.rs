@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use super::{begin, user_id};
 use crate::users::model::{DeletedUser, Deletion, typed::Typed};
 
-/// Puts an active profile into the bin; whether there was one.
+/// Deletes an active profile. Returns whether there was one.
 pub(in crate::users) async fn delete(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -29,7 +29,7 @@ pub(in crate::users) async fn delete(
     Ok(done.rows_affected() == 1)
 }
 
-/// A profile in the bin as it is read.
+/// A row of a deleted profile.
 struct Row {
     id: Vec<u8>,
     external_id: Option<String>,
@@ -60,7 +60,6 @@ impl TryFrom<Row> for DeletedUser {
     }
 }
 
-/// Which part of a list is read.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::users) struct Window {
     pub limit: u32,
@@ -73,7 +72,7 @@ impl Window {
     }
 }
 
-/// A page of the bin, latest deletion first, and how much is in it.
+/// A page of the recycle bin, latest deletion first, and the number of profiles in it.
 pub(in crate::users) async fn page(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -103,8 +102,8 @@ pub(in crate::users) async fn page(
     Ok((users, total.unsigned_abs()))
 }
 
-/// A page of what matches in the bin, latest deletion first, and how many match: by the id the profile
-/// had, by what its email or external id begins with, or by its phone number.
+/// A page of matching profiles in the recycle bin, latest deletion first, and their number: by internal id, by
+/// the beginning of an email or external id, or by phone number.
 pub(in crate::users) async fn matching(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -13,9 +13,9 @@ use sqlx::{PgPool, Postgres, Transaction};
 
 use crate::users::model::{User, attributes};
 
-/// Begins a transaction whose statements go by index, one row at a time, and are planned for the
-/// numbers at hand. They are made for that; left alone, the planner would keep a plan made for one
-/// profile, or read a whole table that it takes for a small one.
+/// Begins a transaction whose statements use indexes, one row at a time, and are planned anew for their
+/// arguments. Otherwise the planner would keep a plan made for one profile, or scan a whole table because its
+/// statistics call it small.
 pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>> {
     let by_index = "begin;
         set local plan_cache_mode = force_custom_plan;
@@ -26,7 +26,7 @@ pub(super) async fn begin(db: &PgPool) -> Result<Transaction<'static, Postgres>>
     Ok(db.begin_with(by_index).await?)
 }
 
-/// An active profile as it is read.
+/// A row of an active profile.
 struct Row {
     id: Vec<u8>,
     external_id: Option<String>,

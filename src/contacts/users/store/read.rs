@@ -25,7 +25,7 @@ pub(in crate::users) async fn by_id(
     row.map(User::try_from).transpose()
 }
 
-/// The active profile with this id of the caller's.
+/// The active profile with this external id.
 pub(in crate::users) async fn by_external_id(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -44,8 +44,7 @@ pub(in crate::users) async fn by_external_id(
     row.map(User::try_from).transpose()
 }
 
-/// The internal id of the active profile that a text names: by the caller's own id of it, else by its
-/// internal one.
+/// The internal id of the active profile with this external id, otherwise with this internal id.
 pub(in crate::users) async fn id_of(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -74,7 +73,7 @@ pub(in crate::users) async fn page(
     limit: u32,
     offset: u64,
 ) -> Result<Vec<User>> {
-    // The index alone finds the page; only its rows are then read.
+    // The page is found in the index alone; only its rows are read from the table.
     let rows = sqlx::query_as!(
         Row,
         r#"select u.id, u.external_id, u.email, u.phone, u.attributes::text as "attributes!",

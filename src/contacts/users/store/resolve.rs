@@ -1,4 +1,4 @@
-//! Which profiles a set of create-or-updates means, and holding on to them.
+//! Finds and locks the profiles that create-or-updates select.
 
 use std::collections::HashMap;
 
@@ -9,23 +9,23 @@ use sqlx::PgConnection;
 use super::{bytes_of, user_id};
 use crate::users::model::Upsert;
 
-/// Addresses that are locked one by one on any server. PostgreSQL has room for a few thousand such
-/// locks in all (`max_locks_per_transaction` × `max_connections`).
+/// Addresses that any server can lock one by one. PostgreSQL has room for a few thousand such locks in all
+/// (`max_locks_per_transaction` × `max_connections`).
 const ADDRESS_LOCKS_FEW: usize = 64;
-/// Requests with as many addresses as may be locked that fit into that room at once.
+/// Requests that may hold their greatest number of locks at the same time.
 const SHARES: i64 = 16;
 
-/// The profile a create-or-update means.
+/// The profile that a create-or-update selects.
 #[derive(Debug, Clone)]
 pub(in crate::users) struct Found {
     pub id: UserId,
-    /// Its address as it was when it was found.
+    /// Its address when it was found.
     pub email: Option<String>,
-    /// It is to be given the caller's id that came with the address (DECISIONS U4).
+    /// It has no external id and gets the one sent with its address.
     pub is_adopted: bool,
 }
 
-/// Finds the profile of each of these, in order; nothing is locked.
+/// Finds the profile of each of these, in order, without locking.
 pub(in crate::users) async fn find(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -72,7 +72,7 @@ pub(in crate::users) async fn find(
     Ok(found)
 }
 
-/// How many addresses one request may lock one by one, beside others that do the same.
+/// Greatest number of addresses that one request locks one by one, so that concurrent requests have room too.
 pub(in crate::users) async fn address_locks_max(tx: &mut PgConnection) -> Result<usize> {
     let room = sqlx::query_scalar!(
         r#"select current_setting('max_locks_per_transaction')::bigint
@@ -83,10 +83,9 @@ pub(in crate::users) async fn address_locks_max(tx: &mut PgConnection) -> Result
     Ok(usize::try_from(room / SHARES).unwrap_or(0).max(ADDRESS_LOCKS_FEW))
 }
 
-/// Keeps everybody else from making profiles with these addresses until the transaction ends; with
-/// all of the workspace's when they are more than `one_by_one_max`. Taken before any row's lock, the
-/// workspace's lock first, then in the order of their numbers, so that no two transactions can wait
-/// for each other.
+/// Prevents other transactions from creating profiles with these addresses until this one ends. With more than
+/// `one_by_one_max` addresses, all of the workspace are locked. To prevent deadlocks, these locks are taken
+/// before any row lock: the workspace's lock first, then the others in the order of their numbers.
 pub(in crate::users) async fn lock_addresses(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -108,7 +107,7 @@ pub(in crate::users) async fn lock_addresses(
     Ok(())
 }
 
-/// The same on every server. Two addresses with one number only wait for each other needlessly.
+/// The same on every server. Two addresses with the same number only wait for each other unnecessarily.
 fn lock_number(workspace: WorkspaceId, email: &str) -> i64 {
     let digest = Sha256::new()
         .chain_update(b"users.email\0")
@@ -120,16 +119,15 @@ fn lock_number(workspace: WorkspaceId, email: &str) -> i64 {
     i64::from_be_bytes(first)
 }
 
-/// An active profile that nobody else changes until the transaction ends.
+/// An active profile, locked until the transaction ends.
 #[derive(Debug, Clone)]
 pub(in crate::users) struct Locked {
-    /// The caller's own id of it.
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
 }
 
-/// Locks profiles in the order of their ids. Those that are not active, or no longer, are left out.
+/// Locks profiles in the order of their ids. Profiles that are not active are left out.
 pub(in crate::users) async fn lock(
     tx: &mut PgConnection,
     workspace: WorkspaceId,

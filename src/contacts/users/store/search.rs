@@ -1,9 +1,8 @@
-//! Finding profiles by what a person types: an identifier, its beginning, or a part of a name.
+//! Finds profiles by an identifier, its beginning, or a part of a name.
 //!
-//! Every branch of the question goes by an index of its own and stops at [`MATCHES_MAX`], so that a
-//! search costs the same however many profiles there are and however common what was typed. Where a
-//! branch stopped there, which of its matches it found is chance; that the latest of them are among
-//! those, a look at the profiles changed last sees to.
+//! Every branch of the query uses its own index and stops at [`MATCHES_MAX`], so the cost of a search does not
+//! depend on the number of profiles or on how common the text is. A branch that stops returns arbitrary
+//! matches. The scan of the profiles changed last makes sure that the latest ones are among them.
 
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgPool;
@@ -11,11 +10,11 @@ use sqlx::PgPool;
 use super::{Row, begin, bytes_of, user_id};
 use crate::users::model::{User, typed::Typed};
 
-/// Profiles that one search finds at most.
+/// Most profiles that one search finds.
 pub(in crate::users) const MATCHES_MAX: usize = 1000;
-/// Profiles changed last that are looked at one by one.
+/// Profiles changed last that are scanned one by one.
 const LATEST_MAX: i64 = 2000;
-/// The profiles found, best first.
+/// Matching profiles, best first.
 pub(in crate::users) async fn search(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -42,7 +41,7 @@ pub(in crate::users) async fn search(
     rows.iter().map(|id| user_id(id)).collect()
 }
 
-/// The active ones of these profiles, in this order.
+/// The active profiles among these, in this order.
 pub(in crate::users) async fn in_order(
     db: &PgPool,
     workspace: WorkspaceId,

@@ -1,23 +1,23 @@
-//! What PostgreSQL knows of how many profiles there are.
+//! Keeps PostgreSQL's statistics on profiles current while a workspace is filled.
 //!
-//! It finds out by itself a minute or so after a table has changed much. A table that goes from nothing to
-//! a hundred thousand rows in that minute is planned for as if it were empty, and each array would
-//! look through all of it a thousand times. So it is told at once, each time a process has made
-//! eight times as many profiles as when it told last.
+//! Autovacuum analyses a table about a minute after many changes. A table that grows from nothing to a hundred
+//! thousand rows within that minute is planned as if it were empty, and each array would scan it a thousand
+//! times. So this process runs `analyze` itself, each time it has created eight times as many profiles as at
+//! the last time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sqlx::PgPool;
 
-/// Profiles after which it is told for the first time.
+/// Profiles created before the first `analyze`.
 const FIRST: u64 = 256;
-/// How many times as many there are each time after.
+/// Growth from one `analyze` to the next.
 const GROWTH: u64 = 8;
 
-/// Profiles made by this process.
+/// Profiles created by this process.
 static MADE: AtomicU64 = AtomicU64::new(0);
 
-/// Counts profiles as made, and has them counted where that is due. A failure costs speed alone.
+/// Counts created profiles, and runs `analyze` where that is due. A failure only makes queries slower.
 pub(in crate::users) async fn grew(db: &PgPool, by: u64) {
     if by == 0 || !is_due(MADE.fetch_add(by, Ordering::Relaxed), by) {
         return;
@@ -28,7 +28,7 @@ pub(in crate::users) async fn grew(db: &PgPool, by: u64) {
     }
 }
 
-/// Whether growing from `before` by `by` reaches one of the numbers.
+/// Whether growing from `before` by `by` reaches the next threshold.
 fn is_due(before: u64, by: u64) -> bool {
     let mut at = FIRST;
     while at <= before {

@@ -1,4 +1,4 @@
-//! Making and changing profiles, any number in one statement.
+//! Inserts and updates profiles, any number in one statement.
 
 use chrono::{DateTime, Utc};
 use kernel::{Result, UserId, WorkspaceId, fields::Patch};
@@ -10,11 +10,10 @@ use crate::users::model::{
     dates,
 };
 
-/// Bytes of printed JSON that cannot hold more than [`KEYS_MAX`] keys, each `"k": 1, ` at least: so
-/// few need no counting.
+/// Printed JSON of so few bytes cannot hold more than [`KEYS_MAX`] keys, each at least `"k": 1, `, so its keys
+/// are not counted.
 const FEW_BYTES: i32 = 1600;
 
-/// A profile to be made.
 #[derive(Debug)]
 pub(in crate::users) struct NewUser<'u> {
     pub id: UserId,
@@ -24,7 +23,7 @@ pub(in crate::users) struct NewUser<'u> {
     pub attributes: &'u str,
 }
 
-/// Makes profiles; gives how many. One whose external id somebody else has just taken is left out.
+/// Inserts profiles. Returns how many: a profile is left out when its external id has just been taken.
 pub(in crate::users) async fn insert(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -37,7 +36,7 @@ pub(in crate::users) async fn insert(
     let phones: Vec<Option<&str>> = users.iter().map(|user| user.phone).collect();
     let attributes: Vec<&str> = users.iter().map(|user| user.attributes).collect();
     let dates: Vec<Option<String>> = attributes.iter().map(|it| dates::of(it)).collect();
-    // In the order of what may collide, so that two of these never wait for each other.
+    // Ordered by the key that may conflict, so that two statements cannot deadlock.
     let done = sqlx::query!(
         "insert into users
              (workspace_id, id, external_id, email, phone, attributes, dates, created_at, updated_at)
@@ -61,29 +60,28 @@ pub(in crate::users) async fn insert(
     Ok(done.rows_affected())
 }
 
-/// A change to a profile.
 #[derive(Debug, Clone)]
 pub(in crate::users) struct Change<'u> {
     pub id: UserId,
-    /// Given to a profile that has none.
+    /// Set only on a profile that has none.
     pub external_id: Option<&'u str>,
     pub email: Patch<&'u str>,
     pub phone: Patch<&'u str>,
-    /// A JSON object, laid over the stored one key by key.
+    /// A JSON object, merged into the stored one key by key.
     pub attributes: &'u str,
 }
 
-/// Whether the attributes as they become are held against the bounds.
+/// How merged attributes are checked against the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::users) enum Bounds {
-    /// By the length of what PostgreSQL prints, which is never shorter than compact JSON.
+    /// By the length of the printed JSON, which is never shorter than compact JSON.
     AsPrinted,
-    /// They have been found to be within them.
+    /// They have been checked already.
     Judged,
 }
 
-/// Changes profiles that are locked; gives those whose attributes, as they become, are within bounds.
-/// The others are left as they are.
+/// Updates locked profiles. Returns those whose merged attributes are within the limits; the others are not
+/// changed.
 pub(in crate::users) async fn update(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
@@ -142,7 +140,7 @@ pub(in crate::users) async fn update(
     rows.into_iter().map(|row| user_id(&row.id)).collect()
 }
 
-/// The attributes of a locked profile as they would become: their text, and how many keys they have.
+/// The merged attributes of a locked profile: their text and their number of keys.
 pub(in crate::users) async fn merged(
     tx: &mut PgConnection,
     workspace: WorkspaceId,

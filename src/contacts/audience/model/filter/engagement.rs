@@ -1,4 +1,4 @@
-//! Filters on what became of messages.
+//! Filters on engagement with messages.
 
 use kernel::{
     CampaignId, Channel,
@@ -10,20 +10,20 @@ use uuid::Uuid;
 use super::{FilterBody, event::within_days};
 use crate::audience::model::word;
 
-/// What a person did with a message. A click is an open too, and either means it was sent.
+/// What a person did with a message. A click also counts as an open, and both imply that it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engagement {
-    /// One was sent to them.
+    /// A message was sent to the person.
     Sent,
     Opened,
-    /// They clicked in one.
+    /// The person clicked a link in a message.
     Clicked,
 }
 
 const OPERATORS: &[(&str, Engagement)] =
     &[("sent", Engagement::Sent), ("opened", Engagement::Opened), ("clicked", Engagement::Clicked)];
 
-/// People to whom messages were sent, who opened or clicked them.
+/// Profiles to which messages were sent, or that opened or clicked them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngagementFilter {
     pub engagement: Engagement,
@@ -31,7 +31,7 @@ pub struct EngagementFilter {
     pub channel: Option<Channel>,
     /// Only messages of this campaign.
     pub campaign: Option<CampaignId>,
-    /// Only in so many days back from now.
+    /// Only in this number of days before now.
     pub within_days: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Filters on what people did.
+//! Filters on events.
 
 use analytics::events::{FilterError, PropertyFilter};
 use kernel::fields::{Fields, FromFields};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::FilterBody;
 use crate::audience::model::{EVENT_COUNT_MAX, FIELD_CHARS_MAX, WITHIN_DAYS_MAX, word};
 
-/// How often something was done, `{op, n}`: having never done it counts as 0 times.
+/// A condition on the number of events, `{op, n}`. Without any event the number is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountTest {
     op: CountOperator,
@@ -34,7 +34,7 @@ const COUNT_OPERATORS: &[(&str, CountOperator)] = &[
 impl CountTest {
     pub const ONCE: Self = Self { op: CountOperator::Gte, n: 1 };
 
-    /// The least and the most times that pass, both included; `None` where no number of times does.
+    /// The least and the greatest number that passes, both included; `None` where no number does.
     pub fn range(self) -> Option<(u64, u64)> {
         let n = u64::from(self.n);
         match self.op {
@@ -55,14 +55,14 @@ impl FromFields for CountTest {
     }
 }
 
-/// People who performed an event, or did not: the exact complement.
+/// Profiles that performed an event, or the exact complement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventFilter {
     pub name: String,
     pub not: bool,
-    /// How often; at least once where absent.
+    /// The number of events; at least one where absent.
     pub count: Option<CountTest>,
-    /// Only events of so many days back from now, and none to come.
+    /// Only events in this number of days before now.
     pub within_days: Option<u32>,
     /// Values that properties must equal, as in `eventProperties`.
     pub properties: Option<Map<String, Value>>,
@@ -124,7 +124,7 @@ impl EventFilter {
         Self { name, not, count, within_days, properties }
     }
 
-    /// How often it must have been performed.
+    /// The condition on the number of events.
     pub fn count(&self) -> CountTest {
         self.count.unwrap_or(CountTest::ONCE)
     }

@@ -1,6 +1,6 @@
-//! Filters on belonging: to a subscription list, to a segment.
+//! Filters on membership in a subscription list or a segment.
 //!
-//! The id stands in `field`, or in `value` with nothing or the word `listId` or `segmentId` in `field`.
+//! The id is in `field`, or in `value` with `field` absent or equal to `listId` or `segmentId`.
 
 use kernel::{ListId, fields::Fields};
 use serde_json::Value;
@@ -10,22 +10,22 @@ use super::FilterBody;
 use crate::audience::model::{FIELD_CHARS_MAX, word};
 
 const OPERATORS: &[(&str, bool)] = &[("member", false), ("not_member", true)];
-/// What may stand in `field` beside the id of a list in `value`.
+/// The text that may be in `field` when the id of a list is in `value`.
 const LIST_LABEL: &str = "listId";
-/// Likewise of a segment.
+/// The same for a segment.
 const SEGMENT_LABEL: &str = "segmentId";
 
-/// Where an id was sent.
+/// The field in which an id was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Place {
     #[default]
     Field,
     Value,
-    /// In `value`, with the word for it in `field`.
+    /// In `value`, with the label in `field`.
     LabelledValue,
 }
 
-/// An id, and where it was sent.
+/// An id, and the field in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Named {
     id: String,
@@ -34,7 +34,7 @@ struct Named {
 }
 
 impl Named {
-    /// Reads the id and the operator; `label` may stand in `field` where the id is in `value`.
+    /// Reads the id and the operator. `label` is permitted in `field` when the id is in `value`.
     fn read(body: &mut Fields<'_>, label: &str) -> Self {
         let not = word::read(body.required("operator"), OPERATORS).unwrap_or(false);
         if body.optional("value").unjudged().is_null() {
@@ -61,7 +61,7 @@ impl Named {
     }
 }
 
-/// Members of a list: with a `subscribed` row on the campaign's channel, or on any where the campaign has
+/// Members of a list: with a `subscribed` row on the campaign's channel, or on any channel if the campaign has
 /// none that needs consent. An unknown or archived list has no members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
@@ -95,8 +95,8 @@ impl ListFilter {
     }
 }
 
-/// Members of a segment. Segments are outside this service's interface and there are none, so a member is
-/// nobody, and everybody is not one.
+/// Members of a segment. This service has no segments, so no profile is a member and every profile matches
+/// `not_member`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SegmentFilter {
     named: Named,

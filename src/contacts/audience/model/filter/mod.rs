@@ -1,5 +1,4 @@
-//! One filter: what it looks at, and what must hold of it. On the wire all are
-//! `{type, field, operator, value}`.
+//! Filters: the subject of a condition, and the condition. In JSON all are `{type, field, operator, value}`.
 
 mod engagement;
 mod event;
@@ -31,17 +30,17 @@ use super::{Criterion, Operator, Path, Scalar, word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttributeFilter {
-    /// The way to the attribute.
+    /// The path of the attribute.
     pub path: Path,
-    /// What must hold of it.
+    /// The rule for its value.
     pub criterion: Criterion,
 }
 
-/// The status of consent on a channel, as it is recorded; nothing recorded is no status.
+/// The recorded status of consent on a channel. Without a record there is no status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChannelFilter {
     pub channel: Channel,
-    /// What must hold of its status.
+    /// The rule for the status.
     pub criterion: Criterion,
 }
 
@@ -77,7 +76,7 @@ const KINDS: &[(&str, Kind)] = &[
     ("engagement", Kind::Engagement),
 ];
 
-/// What a filter looks at.
+/// The types of filters.
 #[derive(Debug)]
 struct FilterType;
 
@@ -101,28 +100,28 @@ pub struct FilterBody {
     #[serde(rename = "type")]
     #[schema(value_type = FilterType)]
     kind: &'static str,
-    /// An attribute's name or dot path; `email`, `phone`, `externalId`, `createdAt` or `updatedAt` of a
-    /// profile; an event's name; the id of a segment or list; a channel.
+    /// The name or dot path of an attribute; `email`, `phone`, `externalId`, `createdAt` or `updatedAt` of a
+    /// profile; the name of an event; the id of a segment or list; a channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     field: Option<String>,
-    /// `equals` and its kin; `performed`, `not_performed` of an event; `member`, `not_member` of a segment
-    /// or list; `sent`, `opened`, `clicked` of an engagement.
+    /// An operator of comparison such as `equals`; `performed`, `not_performed` for an event; `member`,
+    /// `not_member` for a segment or list; `sent`, `opened`, `clicked` for an engagement.
     operator: &'static str,
-    /// What the operator compares with. Of an event `{count: {op, n}, withinDays, properties}`, of an
-    /// engagement `{campaignId, withinDays}`, all of them optional.
+    /// The operand. For an event `{count: {op, n}, withinDays, properties}`, for an engagement `{campaignId,
+    /// withinDays}`, all of them optional.
     #[schema(value_type = Value)]
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
 }
 
 impl Filter {
-    /// Whether ClickHouse has to be asked.
+    /// Whether it needs a query to ClickHouse.
     pub const fn is_of_events(&self) -> bool {
         matches!(self, Self::Event(_) | Self::Engagement(_))
     }
 
-    /// How many values its list holds.
+    /// The number of values in its list.
     pub(super) fn list_len(&self) -> usize {
         match self {
             Self::Attribute(AttributeFilter { criterion, .. })
@@ -157,7 +156,7 @@ impl Filter {
 
 impl FromFields for Filter {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        // After a complaint any filter will do: the body is refused.
+        // After an error the filter is discarded, because the body is refused.
         let kind = word::read(body.required("type"), KINDS);
         match kind.unwrap_or(Kind::Attribute) {
             Kind::Attribute if kind.is_none() => Self::Segment(SegmentFilter::default()),
@@ -179,7 +178,7 @@ fn every_operator() -> Vec<Operator> {
     Operator::NAMED.iter().map(|(_, known)| *known).collect()
 }
 
-/// Statuses that a channel can have on record.
+/// The statuses of consent that can be recorded.
 const STATUSES: &[&str] = &["optedIn", "subscribed", "unsubscribed"];
 
 impl ChannelFilter {

@@ -1,4 +1,4 @@
-//! Filters on what every profile has.
+//! Filters on the fields of every profile.
 
 use kernel::{EmailAddress, PhoneNumber, fields::Fields};
 
@@ -7,15 +7,12 @@ use crate::audience::model::{Bound, Criterion, Operator, Scalar, word};
 /// A field of every profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileField {
-    /// The address, normalised: what it is compared with is put in lower case.
+    /// The address, normalised; operands are converted to lower case.
     Email,
-    /// The phone number without its separators, where it is one; as sent where it is none.
+    /// The phone number without separators if it is valid, otherwise as sent.
     Phone,
-    /// The caller's own id of the profile.
     ExternalId,
-    /// When it was made.
     CreatedAt,
-    /// When it last changed.
     UpdatedAt,
 }
 
@@ -28,17 +25,17 @@ impl ProfileField {
         ("updatedAt", Self::UpdatedAt),
     ];
 
-    /// The field as it is written.
+    /// The name of the field in request bodies.
     pub fn name(self) -> &'static str {
         word::of(Self::NAMED, self)
     }
 
-    /// Whether it is a moment, not a text.
+    /// Whether it is a time, not a text.
     pub const fn is_moment(self) -> bool {
         matches!(self, Self::CreatedAt | Self::UpdatedAt)
     }
 
-    /// A text as the field would be stored.
+    /// An operand in the form in which the field is stored.
     pub fn normal(self, text: &str) -> String {
         match self {
             Self::Email => text
@@ -51,7 +48,7 @@ impl ProfileField {
         }
     }
 
-    /// A part of a text as a part of the field.
+    /// A part of the field in the form in which it is stored.
     pub fn normal_part(self, text: &str) -> String {
         match self {
             Self::Email => text.to_lowercase(),
@@ -60,7 +57,7 @@ impl ProfileField {
         }
     }
 
-    /// The beginning of a text as the beginning of the field.
+    /// The beginning of the field in the form in which it is stored.
     pub fn normal_beginning(self, text: &str) -> String {
         let part = self.normal_part(text);
         match (self, part.strip_prefix("00")) {
@@ -70,11 +67,11 @@ impl ProfileField {
     }
 }
 
-/// A field of the profile.
+/// A condition on a field of the profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileFilter {
     pub field: ProfileField,
-    /// What must hold of it.
+    /// The rule for its value.
     pub criterion: Criterion,
 }
 

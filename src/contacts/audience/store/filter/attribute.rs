@@ -7,13 +7,13 @@ use sqlx::types::Json;
 use super::statement::{Statement, between, escaped};
 use crate::audience::model::{Bound, Comparison, Criterion, Join, Path, Scalar};
 
-/// Deepest path, in keys, at which an attribute can have a value: attributes nest no deeper.
+/// Longest path, in keys, of an attribute: attributes are not nested deeper.
 const ATTRIBUTE_KEYS_MAX: usize = 5;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
 impl Statement<'_> {
-    /// A criterion on an attribute, in each way in which its path can be read.
+    /// A criterion on an attribute, for each interpretation of its path.
     pub(super) fn attribute(&mut self, path: &Path, criterion: &Criterion) {
         let readings = path.readings();
         let readings = readings.iter().filter(|keys| keys.len() <= ATTRIBUTE_KEYS_MAX);
@@ -71,8 +71,8 @@ impl Statement<'_> {
         self.sql.push(")");
     }
 
-    /// The attribute is this, or a list that holds this: plain values are contained in nothing but
-    /// themselves, numbers as numbers.
+    /// The attribute equals this, or is a list that contains it. `@>` compares plain values by equality, numbers as
+    /// numbers.
     fn holds(&mut self, keys: &[&str], value: Value) {
         let nest = |value, key: &&str| {
             Value::Object(std::iter::once(((*key).to_owned(), value)).collect())
@@ -81,7 +81,7 @@ impl Statement<'_> {
         self.sql.push("u.attributes @> ").push_bind(Json(document));
     }
 
-    /// The attribute is one of these. Texts are looked for among texts, which costs half.
+    /// The attribute is one of these. Texts are compared as texts, which costs half.
     fn one_of(&mut self, keys: &[&str], values: &[Scalar]) {
         let texts: Option<Vec<String>> = values
             .iter()
@@ -105,7 +105,7 @@ impl Statement<'_> {
         }
     }
 
-    /// The attribute is a text like this.
+    /// The attribute is a text that matches this pattern.
     fn text_like(&mut self, keys: &[&str], pattern: String) {
         self.value(keys, true);
         self.sql.push(" like ").push_bind(pattern).push(" and jsonb_typeof(");
@@ -113,9 +113,9 @@ impl Statement<'_> {
         self.sql.push(") = 'string'");
     }
 
-    /// A number of a column lies so to these. In strict mode a list is no number.
+    /// A number that meets all of these bounds. In strict mode a list is not a number.
     fn number(&mut self, column: &str, keys: &[&str], bounds: &[(Comparison, &Number)]) {
-        // The escapes of a JSON string are among those of a string in a JSON path.
+        // The escapes of a JSON string are valid in a string of a JSON path.
         let keys: Vec<String> =
             keys.iter().map(|key| Value::String((*key).to_owned()).to_string()).collect();
         let keys = keys.join(".");
@@ -135,11 +135,11 @@ impl Statement<'_> {
         self.sql.push(format!("u.{column} @@ ")).push_bind(path).push("::jsonpath");
     }
 
-    /// The attribute is a moment between these, both included. Where all dates of a profile are written in
-    /// the usual forms they are beside it as numbers; else they are read.
+    /// The attribute is a time between these, both included. Where all dates of a profile are in the usual forms,
+    /// the column `dates` has them as numbers; otherwise the text is parsed.
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         self.sql.push("case when u.dates is not null then ");
-        // One bound at least: each costs a look.
+        // At least one bound: each costs a lookup.
         let from_ms = from.or(to.is_none().then_some(i64::MIN)).map(Number::from);
         let to_ms = to.map(Number::from);
         let bounds = [(Comparison::Gte, &from_ms), (Comparison::Lte, &to_ms)];
@@ -150,8 +150,8 @@ impl Statement<'_> {
         self.sql.push(" end");
     }
 
-    /// A text that may be taken for a date, and is then in a usual form, lies between these. It sorts where its
-    /// moment does, but for a whole second without a fraction: `Z` comes after every fraction of it.
+    /// A text that may be a date, and is then in a usual form, is between these. Such texts sort like their times,
+    /// except a whole second without a fraction: `Z` sorts after every fraction of it.
     fn usual_text(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         let least = from.map(least_text).filter(|text| !text.is_empty());
         self.sql.push(" and ");
@@ -163,7 +163,7 @@ impl Statement<'_> {
         self.sql.push(" and ");
         match to.map(greatest_text).filter(|text| text != "~") {
             None => self.text_beside(keys, " < ", ":"),
-            // Before the year 0 there is none.
+            // There are none before the year 0.
             Some(greatest) if greatest.is_empty() => {
                 self.sql.push("false");
             }
@@ -178,14 +178,14 @@ impl Statement<'_> {
         }
     }
 
-    /// The attribute as a text beside another, by their bytes.
+    /// The attribute as a text, compared with another byte by byte.
     fn text_beside(&mut self, keys: &[&str], sign: &str, text: &str) {
         self.value(keys, true);
         self.sql.push(" collate \"C\"").push(sign).push_bind(text.to_owned());
     }
 
-    /// Likewise of a text written in any way. It begins with its date in its own zone, at most two days off,
-    /// so comparing texts spares most of them from being read, and those in a usual form are.
+    /// The same for texts in any form. They begin with the date in their own zone, at most two days off, so
+    /// comparing texts first avoids parsing most of them, and those in a usual form are not parsed at all.
     fn any_moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         let bounds =
             [(" >= ", from.map(|ms| day_text(ms, -2))), (" < ", to.map(|ms| day_text(ms, 2)))];
@@ -206,15 +206,15 @@ impl Statement<'_> {
     }
 }
 
-/// The text, without its `Z`, that sorts first among the usual texts of this moment and after all earlier
-/// ones: a date alone where it is midnight, no fraction where it is a whole second.
+/// The text, without its `Z`, that sorts first among the usual texts of this time and after all earlier ones: a
+/// date alone at midnight, no fraction at a whole second.
 fn least_text(ms: i64) -> String {
     let text = greatest_text(ms);
     let text = text.strip_suffix(".000").unwrap_or(&text);
     text.strip_suffix("T00:00:00").unwrap_or(text).to_owned()
 }
 
-/// The text of this moment with its milliseconds, without its `Z`.
+/// The text of this time with its milliseconds, without its `Z`.
 fn greatest_text(ms: i64) -> String {
     use chrono::Datelike as _;
     let at = Timestamp::from_millis(ms);
@@ -225,8 +225,8 @@ fn greatest_text(ms: i64) -> String {
     }
 }
 
-/// The date so many days from a moment, as ISO 8601 texts begin; what sorts before or after all of them
-/// where no such text has that year.
+/// The date this number of days from a time, as ISO 8601 texts begin. A text that sorts before or after all
+/// dates where no such text has that year.
 fn day_text(ms: i64, days: i64) -> String {
     use chrono::Datelike as _;
     let day = Timestamp::from_millis(ms.saturating_add(days * DAY_MS)).utc();

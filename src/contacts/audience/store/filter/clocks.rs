@@ -1,4 +1,4 @@
-//! By whose clocks those live whom a message reaches.
+//! Pages of reachable profiles, with the attributes that give their local time.
 
 use kernel::{Result, UserId};
 use sqlx::PgConnection;
@@ -6,18 +6,18 @@ use sqlx::PgConnection;
 use super::{Frame, statement::Statement, user_id};
 use crate::audience::{model::Recipient, store::refused};
 
-/// The attributes that say by whose clocks a recipient lives, where they are texts: the time zone, and the
-/// country where it is a code of two letters.
+/// The attributes that give a recipient's local time, if they are texts: the time zone, and a country code of
+/// two letters.
 const CLOCKS: &str = "case when jsonb_typeof(u.attributes -> 'timezone') = 'string' \
                       then u.attributes ->> 'timezone' end as timezone, \
                       case when jsonb_typeof(u.attributes -> 'country') = 'string' \
                           and length(u.attributes ->> 'country') = 2 \
                       then upper(u.attributes ->> 'country') end as country, ";
 
-/// An id, the caller's own id, a time zone, a country.
+/// Internal id, external id, time zone, country.
 type Row = (Vec<u8>, Option<String>, Option<String>, Option<String>);
 
-/// A page by id of those who can be reached.
+/// A page of reachable profiles in id order.
 pub(in crate::audience) async fn page(
     tx: &mut PgConnection,
     frame: Frame<'_>,

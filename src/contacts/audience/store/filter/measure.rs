@@ -1,4 +1,4 @@
-//! Counting an audience: how many it means, and how many of them can be reached.
+//! Counts an audience: the matching profiles, and how many of them can be reached.
 
 use chrono::{DateTime, Utc};
 use kernel::{Channel, Result, UserId};
@@ -18,7 +18,7 @@ use crate::audience::{
     store::refused,
 };
 
-/// How many are meant, and how many of them can be reached.
+/// The number of matching profiles, and how many of them can be reached.
 pub(in crate::audience) async fn measure(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -26,7 +26,8 @@ pub(in crate::audience) async fn measure(
     Ok(look(tx, frame, None).await?.0)
 }
 
-/// As [`measure`], and on the way whom it means of so many profiles that changed last of all, the latest first.
+/// The same as [`measure`], with the matching ones among this number of profiles that changed last, the latest
+/// first.
 pub(in crate::audience) async fn measure_with_latest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -38,7 +39,7 @@ pub(in crate::audience) async fn measure_with_latest(
     Ok((measured, ids))
 }
 
-/// Profiles, and when they changed.
+/// Profiles with the times of their latest changes.
 type Changed = Vec<(DateTime<Utc>, Vec<u8>)>;
 
 async fn look(
@@ -47,7 +48,7 @@ async fn look(
     latest: Option<i64>,
 ) -> Result<(Measured, Changed)> {
     let (measured, row) = match frame.ask.channel {
-        // Where people have to opt in, nearly everybody may be an exception.
+        // Where an opt-in is required, nearly every profile may be an exception.
         Some(channel) if preference(frame) != SubscriptionPreference::OptedInOnly => {
             beside_exceptions(tx, frame, (channel, latest)).await?
         }
@@ -62,7 +63,8 @@ async fn look(
     Ok((measured, changed))
 }
 
-/// Those meant among so many that changed last, or among all where they are fewer, as columns beside the counts.
+/// Adds columns with the matching profiles among this number that changed last, or among all where they are
+/// fewer.
 fn changed(statement: &mut Statement<'_>, latest: Option<i64>) {
     let Some(latest) = latest else { return };
     for (value, name) in [("u.updated_at", "changed_at"), ("u.id", "changed")] {
@@ -76,8 +78,8 @@ fn changed(statement: &mut Statement<'_>, latest: Option<i64>) {
     }
 }
 
-/// Counts everybody by what their profile says, beside those whom anything else leaves out: one join with the
-/// few, where [`one_by_one`] has one with each thing that may.
+/// Counts profiles by their own fields, joined with the few exceptions. One join instead of one for each table
+/// that may exclude a profile, as in [`one_by_one`].
 async fn beside_exceptions(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -107,7 +109,7 @@ async fn beside_exceptions(
     Ok((measured(by_reason), row))
 }
 
-/// Puts everybody beside what is known of them.
+/// Joins every profile with each table that may exclude it.
 async fn one_by_one(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -115,7 +117,7 @@ async fn one_by_one(
 ) -> Result<(Measured, PgRow)> {
     let mut statement = Statement::new(frame, "select ");
     for code in 0..=REASONS {
-        // Grouping would sort them all: the planner cannot know how few reasons there are.
+        // Grouping would sort all rows: the planner does not know that there are few reasons.
         statement.sql.push(if code == 0 {
             "count(*) filter (where "
         } else {
@@ -143,7 +145,7 @@ async fn only_row(tx: &mut PgConnection, mut statement: Statement<'_>) -> Result
     statement.sql.build().persistent(false).fetch_one(tx).await.map_err(refused)
 }
 
-/// The counts with which a row begins.
+/// The counts at the start of a row.
 fn numbers<const N: usize>(row: &PgRow) -> Result<[i64; N]> {
     let mut numbers = [0; N];
     for (place, number) in numbers.iter_mut().enumerate() {

@@ -1,7 +1,7 @@
-//! The one statement of an audience: from a targeting to SQL. Whatever a caller said is a parameter.
+//! The one statement of an audience: a targeting as SQL. Every value from a caller is a parameter.
 //!
-//! Three-valued logic is kept out: a predicate that is null counts as false, which `and` and `or` respect;
-//! what negates (`not_…`, excluded groups) is written `(…) is not true`.
+//! Three-valued logic is avoided: a null predicate counts as false, which `and` and `or` respect. Negations
+//! (`not_…`, excluded groups) are written `(…) is not true`.
 
 mod attribute;
 pub(in crate::audience) mod clocks;
@@ -16,46 +16,45 @@ use self::statement::Statement;
 use super::refused;
 use crate::audience::model::{Ask, Excluded, Exclusion, Measured, Person, Reached};
 
-/// Reasons not to reach somebody: the numbers from 1 that [`exclusion`] reads.
+/// The number of reasons for an exclusion, numbered from 1 as in [`exclusion`].
 const REASONS: i32 = 4;
 
-/// The people of one event or engagement filter, as they were put into `audience_people`.
+/// The people that match one event or engagement filter, stored in `audience_people`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct PeopleSet {
     pub(in crate::audience) filter: i16,
-    /// Whether any is named by an identifier as tracked.
+    /// Whether some are stored by the identifier that was tracked.
     pub(in crate::audience) has_tokens: bool,
-    /// Whether any is named by an internal id.
+    /// Whether some are stored by their internal id.
     pub(in crate::audience) has_ids: bool,
-    /// Whether the filter means everyone but them.
+    /// Whether the filter matches everyone but them.
     pub(in crate::audience) outside: bool,
 }
 
 impl PeopleSet {
-    /// Of a question about one profile alone: whether it is among them.
+    /// For a query about one profile: whether it matches.
     pub(in crate::audience) const fn of_one(is_in: bool) -> Self {
         Self { filter: 0, has_tokens: false, has_ids: false, outside: is_in }
     }
 }
 
-/// A question whose event filters have been answered.
+/// A query whose event filters have been answered.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct Frame<'a> {
     pub(in crate::audience) workspace: WorkspaceId,
     pub(in crate::audience) ask: &'a Ask<'a>,
-    /// The few who are asked about; everyone where absent.
+    /// The only profiles of interest; every profile where absent.
     pub(in crate::audience) among: Option<&'a [Person]>,
     pub(in crate::audience) now: Timestamp,
     /// In the order of [`Targeting::filters`].
     pub(in crate::audience) people: &'a [PeopleSet],
 }
 
-/// An id read from the store.
 pub(in crate::audience::store) fn user_id(bytes: &[u8]) -> Result<UserId> {
     Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
 }
 
-/// A reason as the statement writes it; 0 is none.
+/// The reason with this number; 0 is none.
 fn exclusion(code: i32) -> Option<Exclusion> {
     Some(match code {
         1 => Exclusion::NoAddress,
@@ -75,7 +74,7 @@ fn add(measured: &mut Measured, code: i32, people: i64) {
     }
 }
 
-/// Those meant who changed last, looked for only among so many profiles that changed last of all.
+/// The matching profiles that changed last, among this number of profiles that changed last.
 pub(in crate::audience) async fn newest_among(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -89,7 +88,7 @@ pub(in crate::audience) async fn newest_among(
     first_of(tx, statement, limit).await
 }
 
-/// Those meant who changed last.
+/// The matching profiles that changed last.
 pub(in crate::audience) async fn newest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -115,11 +114,11 @@ async fn first_of(
     rows.iter().map(|id| user_id(id)).collect()
 }
 
-/// A row of [`measure_with_newest`]: an id, or a reason and how many it holds of.
+/// A row of [`measure_with_newest`]: an id, or a reason and its count.
 type IdOrCount = (Option<Vec<u8>>, Option<i32>, Option<i64>);
 
-/// How many are meant and reached, and those meant who changed last, of an audience that is looked
-/// through only once: worth it where few are meant.
+/// The size of an audience and its profiles that changed last, from one scan. Worth it where few profiles
+/// match.
 pub(in crate::audience) async fn measure_with_newest(
     tx: &mut PgConnection,
     frame: Frame<'_>,
@@ -150,7 +149,7 @@ pub(in crate::audience) async fn measure_with_newest(
     Ok((measured, newest))
 }
 
-/// Whether each of these questions means one profile; none does where it is not there.
+/// Whether one profile matches each of these queries; an unknown profile matches none.
 pub(in crate::audience) async fn includes(
     tx: &mut PgConnection,
     frames: &[Frame<'_>],
@@ -178,7 +177,7 @@ pub(in crate::audience) async fn includes(
     Ok(verdicts.into_iter().map(|verdict| verdict == Some(true)).collect())
 }
 
-/// A page of those meant, by id.
+/// A page of matching profiles in id order.
 pub(in crate::audience) async fn page(
     tx: &mut PgConnection,
     frame: Frame<'_>,

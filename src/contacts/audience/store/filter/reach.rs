@@ -1,4 +1,4 @@
-//! Who of those meant can be reached.
+//! Which matching profiles can be reached.
 
 use kernel::Channel;
 
@@ -6,7 +6,8 @@ use super::{Frame, statement::Statement};
 use crate::audience::model::{SubscriptionPreference, Targeting};
 
 impl Statement<'_> {
-    /// Why a profile cannot be reached, as the number of its reason; of what [`Self::judgement`] joins.
+    /// Writes the number of the reason why a profile cannot be reached, from the tables that [`Self::judgement`]
+    /// joins.
     pub(super) fn reason(&mut self) {
         let Some(channel) = self.frame.ask.channel else {
             self.sql.push("0");
@@ -34,8 +35,8 @@ impl Statement<'_> {
         self.sql.push(" else 0 end");
     }
 
-    /// Those whom anything kept beside their profile may leave out where nobody has to opt in, each with the
-    /// numbers of the reasons.
+    /// Selects the profiles that other tables exclude when no opt-in is required, each with the numbers of its
+    /// reasons.
     pub(super) fn exceptions(&mut self, channel: Channel) {
         self.sql.push("select user_id, case when is_valid then 3 else 2 end as reason");
         self.sql.push(" from channel_consent where workspace_id = ");
@@ -61,7 +62,7 @@ impl Statement<'_> {
         self.sql.push(format!(" and {address} = s.identifier and u.deleted_at is null"));
     }
 
-    /// Addresses that stand in the ledger of a channel, as `identifier`.
+    /// Suppressed addresses of a channel, as `identifier`.
     fn suppressed(&mut self, channel: Channel) {
         self.sql.push("select distinct identifier from suppression where workspace_id = ");
         self.workspace();
@@ -73,14 +74,14 @@ impl Statement<'_> {
         self.sql.push(")");
     }
 
-    /// Joins what decides over reaching a profile: its consent to the channel (`c`), its membership of the
-    /// list (`o`), and whether its address stands in the ledger (`s`). Joins and not subqueries, since a
-    /// join stays fast whatever the planner took the sizes for.
+    /// Joins the tables that decide whether a profile can be reached: its consent to the channel (`c`), its
+    /// membership of the list (`o`), and the suppression of its address (`s`). Joins instead of subqueries, because
+    /// a join stays fast when the planner's estimates are wrong.
     pub(super) fn judgement(&mut self, channel: Channel) {
         self.sql.push(" left join channel_consent c on c.workspace_id = ");
         self.workspace();
         self.sql.push(" and c.user_id = u.id and c.channel = ").push_bind(channel.as_str());
-        // Only rows that decide anything.
+        // Only rows that can exclude a profile, or include it.
         self.sql.push(match preference(self.frame) {
             SubscriptionPreference::SubscribedOrOptedIn => {
                 " and (c.status = 'unsubscribed' or not c.is_valid)"
@@ -101,25 +102,24 @@ impl Statement<'_> {
     }
 }
 
-/// What consent is wanted.
+/// The consent required.
 pub(super) fn preference(frame: Frame<'_>) -> SubscriptionPreference {
     frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
 }
 
-/// By what a profile alone says: when there is nowhere to send on a channel, and when there is something to
-/// which nothing can be sent.
+/// Conditions on the profile alone: it has no address on a channel, or an address that cannot be used.
 pub(super) const fn address_faults(channel: Channel) -> [&'static str; 2] {
     match channel {
         Channel::Email => ["u.email is null", "false"],
         Channel::Sms | Channel::Whatsapp | Channel::Viber => {
             ["u.phone is null", "u.phone_normal is null"]
         }
-        // The gateway is given the caller's own id.
+        // The gateway gets the external id.
         Channel::Push => ["u.external_id is null", "false"],
     }
 }
 
-/// The column in which the ledger of a channel has its identifiers; push and Viber have no ledger.
+/// The column that the ledger of a channel uses as identifier; push and Viber have no ledger.
 const fn ledger(channel: Channel) -> Option<&'static str> {
     match channel {
         Channel::Email => Some("u.email"),

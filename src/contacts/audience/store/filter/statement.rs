@@ -9,7 +9,7 @@ use crate::audience::model::{
     filter::{AttributeFilter, ChannelFilter, ListFilter, ProfileField, ProfileFilter},
 };
 
-/// A statement being written. Profiles are `u`.
+/// A statement under construction. Profiles have the alias `u`.
 pub(super) struct Statement<'a> {
     pub(super) frame: Frame<'a>,
     pub(super) sql: QueryBuilder<Postgres>,
@@ -24,7 +24,7 @@ impl<'a> Statement<'a> {
         Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, is_judged: false }
     }
 
-    /// Goes on with another question.
+    /// Continues with another query.
     pub(super) fn turn_to(&mut self, frame: Frame<'a>) {
         self.frame = frame;
         self.event_filters = 0;
@@ -34,7 +34,7 @@ impl<'a> Statement<'a> {
         self.sql.push_bind(self.frame.workspace.uuid());
     }
 
-    /// Joins and conditions: active profiles of the workspace whom the targeting means.
+    /// Writes joins and conditions: active profiles of the workspace that match the targeting.
     pub(super) fn audience(&mut self) {
         if let (true, Some(channel)) = (self.is_judged, self.frame.ask.channel) {
             self.judgement(channel);
@@ -49,7 +49,7 @@ impl<'a> Statement<'a> {
         self.meant();
     }
 
-    /// Conditions, each after an `and`: profiles whom the targeting means.
+    /// Writes conditions, each after an `and`: profiles that match the targeting.
     pub(super) fn meant(&mut self) {
         if let Some(targeting) = self.frame.ask.targeting {
             self.targeting(targeting);
@@ -170,7 +170,7 @@ impl<'a> Statement<'a> {
                     self.sql.push(" and ").push(column).push(" <= ").push_bind(at(to));
                 }
             }
-            // The reader lets no other operator near a text.
+            // The parser permits no other operator on a text.
             _ => {
                 self.sql.push("false");
             }
@@ -214,7 +214,7 @@ impl<'a> Statement<'a> {
         self.sql.push(" and l.archived_at is null)");
     }
 
-    /// `is true` keeps the planner from turning this into a join, whose size it could only guess.
+    /// `is true` keeps the planner from turning this into a join, whose size it cannot estimate.
     fn people(&mut self, people: PeopleSet) {
         let mut ways = Vec::new();
         if people.has_tokens {
@@ -235,7 +235,7 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// What stands before the element at this place.
+/// The text before the element at this position.
 pub(super) fn between(place: usize, join: Join) -> &'static str {
     match (place, join) {
         (0, _) => "",
@@ -244,7 +244,7 @@ pub(super) fn between(place: usize, join: Join) -> &'static str {
     }
 }
 
-/// A text as a part of a pattern of `like`.
+/// Escapes a text so that a `like` pattern matches it literally.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }

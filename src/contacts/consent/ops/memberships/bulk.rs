@@ -1,4 +1,4 @@
-//! On the contacts' behalf: any number of memberships in a few statements.
+//! Changes of any number of memberships on behalf of contacts, in a few statements.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use crate::consent::{
     store::memberships,
 };
 
-/// Fulfils inline subscriptions, any number of them in a few statements and in their order; one outcome
-/// for each. An opt-out is never taken back here.
+/// Applies inline subscriptions in their order, any number of them in a few statements. Returns one outcome for
+/// each. An opt-out is never revoked here.
 ///
 /// # Errors
 /// When the store fails.
@@ -48,12 +48,12 @@ pub async fn apply_inline(
     Ok(judged.collect())
 }
 
-/// Contacts to be added to a list, or removed from it.
+/// Contacts to be added to a list or removed from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Members<'a> {
     pub list: ListId,
     pub channel: Channel,
-    /// The contacts. Those that are not there are passed over, repeated ones count once.
+    /// Unknown contacts are skipped; repeated ones count once.
     pub users: &'a [UserId],
 }
 
@@ -75,18 +75,18 @@ impl Members<'_> {
     }
 }
 
-/// What became of a bulk addition.
+/// The result of a bulk addition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Added {
     pub added: u64,
-    /// Contacts that had opted out, and stay so.
+    /// Contacts that are skipped because they had opted out.
     pub skipped_unsubscribed: u64,
 }
 
-/// Adds contacts to a list in a few statements. Memberships that are there are left alone.
+/// Adds contacts to a list in a few statements. Existing memberships stay as they are.
 ///
 /// # Errors
-/// Not found for a list that is not there, or is archived.
+/// Not found for an unknown or archived list.
 pub async fn add_members(
     db: &PgPool,
     now: Timestamp,
@@ -104,11 +104,10 @@ pub async fn add_members(
     })
 }
 
-/// Takes contacts out of a list in a few statements: what is subscribed becomes unsubscribed, and their
-/// number is given; the rows stay.
+/// Unsubscribes contacts from a list in a few statements, and returns how many were subscribed. The rows stay.
 ///
 /// # Errors
-/// Not found for a list that is not there, or is archived.
+/// Not found for an unknown or archived list.
 pub async fn remove_members(
     db: &PgPool,
     now: Timestamp,
@@ -131,7 +130,7 @@ async fn must_be_there(db: &PgPool, tenant: Tenant, list: ListId) -> Result<()> 
     }
 }
 
-/// Plans and carries out any number of requests in one transaction.
+/// Plans and writes any number of requests in one transaction.
 async fn write_all(
     db: &PgPool,
     tenant: Tenant,

@@ -1,4 +1,4 @@
-//! Changes of memberships: of one contact by its own word, or of thousands on their behalf.
+//! Changes of memberships: by a contact itself, or of thousands on their behalf.
 
 mod bulk;
 mod own;
@@ -24,13 +24,13 @@ use crate::consent::{
     },
 };
 
-/// What is there, and where the contacts can be reached.
+/// The rows that a plan needs, and the addresses of the contacts.
 struct Seen {
     known: Known,
     addresses: HashMap<UserId, Addresses>,
 }
 
-/// Locks the contacts of the requests, and reads what is there.
+/// Locks the contacts of the requests, and reads the rows that a plan needs.
 async fn look(
     tx: &mut PgConnection,
     tenant: Tenant,
@@ -51,7 +51,7 @@ async fn look(
     Ok(Seen { known, addresses })
 }
 
-/// Writes a plan down.
+/// Writes a plan to the database.
 async fn carry_out(
     tx: &mut PgConnection,
     tenant: Tenant,

@@ -1,4 +1,4 @@
-//! A contact's own word: the only way back after an opt-out.
+//! Changes by a contact itself. Only these can subscribe a contact again after an opt-out.
 
 use kernel::{Error, Result, Timestamp};
 use sqlx::{PgConnection, PgPool};
@@ -22,42 +22,41 @@ use crate::{
     suppressions::ops::mirror::{self, OptInReach},
 };
 
-/// Sources that speak for whoever filled in a form, which may have been anybody (DECISIONS C8).
+/// Sources without proof that the contact itself made the request: anyone may have filled in the form.
 const UNPROVEN_SOURCES: &[&str] = &["form", "preference_center", SDK_SOURCE];
-/// The source of what an app says: whoever has its key, which is in every copy of it, may say it.
+/// The source of requests with an SDK key. The key is in every copy of an app, so it proves no identity.
 pub const SDK_SOURCE: &str = "sdk";
-/// The reason in the history of a subscription that was confirmed.
+/// The reason in the history of a confirmed subscription.
 pub(in crate::consent::ops) const CONFIRMED: &str = "confirmed by the link sent to the contact";
 pub(in crate::consent::ops) const RECIPIENT: &str = "recipient";
 
-/// What an opt-in of this source takes out of the ledgers: an app's takes nothing that an operator or another
-/// workspace put there.
+/// Which suppressions an opt-in of this source removes. An opt-in by an app leaves those that an operator or
+/// another workspace added.
 pub(in crate::consent::ops) fn reach_of(source: &str) -> OptInReach {
     if source == SDK_SOURCE { OptInReach::OwnUnsubscribe } else { OptInReach::Full }
 }
 
-/// A contact's own word on one list and channel.
+/// A contact's subscription to a list on a channel.
 #[derive(Debug, Clone)]
 pub struct Subscription {
     pub key: MembershipKey,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<String>,
 }
 
-/// What became of a subscription.
+/// The result of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subscribed {
     Now(Membership),
-    /// It waits for the click on a link, which the caller has to send: see
-    /// [`web::links::Link::ConfirmSubscription`].
+    /// It waits for the click on a link that the caller has to send: [`web::links::Link::ConfirmSubscription`].
     Pending(Pending),
 }
 
-/// Subscribes a contact to a list on a channel: the only way back after an opt-out. On a list that
-/// requires double opt-in, a subscription through a form waits until it is [confirmed](confirm).
+/// Subscribes a contact to a list on a channel, also after an opt-out. On a list that requires double opt-in, a
+/// subscription through a form waits until it is [confirmed](confirm).
 ///
 /// # Errors
-/// Not found for a contact or a list that is not there, or a list that is archived.
+/// Not found for an unknown contact, or an unknown or archived list.
 pub async fn subscribe(
     db: &PgPool,
     now: Timestamp,
@@ -71,11 +70,12 @@ pub async fn subscribe(
     Ok(subscribed)
 }
 
-/// Lets a subscription wait for its contact's word, whatever the list asks for: for callers that prove
-/// nothing. Says until when it can be confirmed, the same whether or not there is such a contact.
+/// Stores a subscription until the contact confirms it, whether the list requires that or not. For callers
+/// without proof of identity. Returns the end of the time to confirm it, which is the same for an unknown
+/// contact.
 ///
 /// # Errors
-/// Not found for a list that is not there, or is archived.
+/// Not found for an unknown or archived list.
 pub async fn request(
     db: &PgPool,
     now: Timestamp,
@@ -119,7 +119,7 @@ fn pending_of(now: Timestamp, origin: &Origin, subscription: &Subscription) -> P
     }
 }
 
-/// Until when what is asked for now can be confirmed.
+/// The end of the time to confirm a request made now.
 pub(in crate::consent::ops) fn confirmed_by(now: Timestamp) -> Timestamp {
     let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(now.millis().saturating_add(ttl_ms))
@@ -153,8 +153,8 @@ async fn subscribe_once(
     Ok((Subscribed::Now(row(plan.0)?), plan.1))
 }
 
-/// Whether a subscription has to be confirmed: a list that asks for it, a source that proves nothing, a
-/// contact that is not subscribed already.
+/// Whether a subscription has to be confirmed: the list requires double opt-in, the source has no proof of
+/// identity, and the contact is not subscribed already.
 fn waits(known: &Known, key: &MembershipKey, source: &str) -> bool {
     let list = known.lists.get(&key.list);
     let is_subscribed =
@@ -170,8 +170,8 @@ fn row(membership: Option<Membership>) -> Result<Membership> {
     membership.ok_or_else(|| Error::internal("a written membership is missing"))
 }
 
-/// Confirms a subscription that waits. A second click finds it done; after an opt-out that came later, or
-/// once it is too late, there is nothing to confirm and nothing happens.
+/// Confirms a pending subscription. A second click returns the membership too. After a later opt-out, or too
+/// late, nothing is pending and nothing changes.
 ///
 /// # Errors
 /// When the store fails.
@@ -221,11 +221,11 @@ async fn confirm_once(
     Ok(written)
 }
 
-/// Unsubscribes a contact from a list on a channel; where there is no membership, one that says so is
-/// made. Heard for archived lists, too.
+/// Unsubscribes a contact from a list on a channel, also from an archived list. Without a membership, an
+/// unsubscribed one is created.
 ///
 /// # Errors
-/// Not found for a contact or a list that is not there.
+/// Not found for an unknown contact or list.
 pub async fn unsubscribe(
     db: &PgPool,
     now: Timestamp,
@@ -256,7 +256,7 @@ async fn unsubscribe_once(
     Ok((row(membership)?, entries))
 }
 
-/// Writes one contact's own word, with what it does to the ledger of the list.
+/// Writes a change by the contact itself, and its effect on the list's suppressions.
 async fn own_word(
     tx: &mut PgConnection,
     tenant: Tenant,
@@ -281,7 +281,7 @@ async fn own_word(
             mirror::opt_in_to_list(tx, tenant, reach, key.list, address).await?;
         }
     }
-    // A row that was so already is not among those to be written.
+    // A row that did not change is not among those to write.
     let membership = plan.rows.pop().or_else(|| seen.known.rows.remove(&key));
     Ok((membership, plan.entries))
 }

@@ -1,4 +1,4 @@
-//! The migrations are built into the program; a new file among them is a reason to build again.
+//! The migrations are compiled into the program, so a new file among them requires a new build.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../migrations/postgres");

@@ -1,5 +1,5 @@
-//! What every area serves HTTP with: the accept loop, credentials, signed links, the PostgreSQL pool, the audit history,
-//! logs and metrics.
+//! The base of every area that serves HTTP: the accept loop, credentials, signed links, the PostgreSQL pool,
+//! the audit history, logs and metrics.
 
 pub mod audit;
 pub mod auth;
@@ -13,5 +13,5 @@ mod services;
 
 pub use self::services::{ServiceParts, Services};
 
-// What the API describes is what ingest enforces.
+// The limits in the API's description must equal those that ingest enforces.
 const _: () = assert!(kernel::schema::EVENT_MS_MIN == ingest::model::limits::TIMESTAMP_MS_MIN);

@@ -1,4 +1,4 @@
-//! What the handlers of every area may reach.
+//! The services that the handlers of every area use.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -15,11 +15,11 @@ use crate::{
     telemetry::recorder::Recorder,
 };
 
-/// The services that areas share: a handle, cheap to clone.
+/// The services that areas share. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Services(Arc<ServiceParts>);
 
-/// What [`Services`] are made of.
+/// The parts of [`Services`].
 #[derive(Debug)]
 pub struct ServiceParts {
     /// The one source of time.
@@ -30,20 +30,18 @@ pub struct ServiceParts {
     pub intake: Intake,
     pub readiness: Readiness,
     pub recorder: Recorder,
-    /// Memory that request bodies may hold at one time.
+    /// The memory for request bodies.
     pub body_budget: BodyBudget,
-    /// How often one credential may call.
     pub rate_limits: RateLimits,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: TrustedProxies,
-    /// Makes and opens the signed links in messages.
+    /// Creates and opens the signed links in messages.
     pub links: Links,
-    /// Names of events that count from SDK keys as if a server had sent them.
+    /// Names of events from SDK keys that are treated as if a server had sent them.
     pub sdk_trusted_events: HashSet<String>,
 }
 
 impl Services {
-    /// A handle around the parts.
     pub fn new(parts: ServiceParts) -> Self {
         Self(Arc::new(parts))
     }
@@ -77,17 +75,16 @@ impl Services {
         &self.0.recorder
     }
 
-    /// How often one credential may call.
     pub fn rate_limits(&self) -> &RateLimits {
         &self.0.rate_limits
     }
 
-    /// Makes and opens the signed links in messages.
+    /// Creates and opens the signed links in messages.
     pub fn links(&self) -> &Links {
         &self.0.links
     }
 
-    /// Names of events that count from SDK keys as if a server had sent them.
+    /// Names of events from SDK keys that are treated as if a server had sent them.
     pub fn sdk_trusted_events(&self) -> &HashSet<String> {
         &self.0.sdk_trusted_events
     }
@@ -117,8 +114,8 @@ impl FromRef<Services> for Readiness {
     }
 }
 
-/// Lets the state of an area stand in for the [`Services`] inside it: its handlers reach them through the
-/// state, and the extractors of requests find what they need.
+/// Makes the [`Services`] in an area's state available through the state: it dereferences to them, and the
+/// extractors of requests find their parts.
 #[macro_export]
 macro_rules! area_state {
     ($state:ty, $inner:ty, $($field:tt)+) => {

@@ -1,7 +1,7 @@
-//! The audit of consent: every write of it leaves an entry, in the transaction of the write.
+//! The history of consent: every write adds an entry, in the transaction of the write.
 //!
-//! Below the areas, because two of them write consent: what people decide is `consent`'s, what bounces
-//! say is `suppressions`'.
+//! It is in this crate because two areas write consent: `consent` writes decisions of contacts, `suppressions`
+//! writes bounces.
 
 mod store;
 
@@ -14,41 +14,41 @@ use utoipa::ToSchema;
 
 use crate::http::Requester;
 
-/// Where a change came from.
+/// The origin of a change.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// What kind of place: `api`, `form`, `preference_center`, `unsubscribe_link`, a caller's own word.
+    /// `api`, `form`, `preference_center`, `unsubscribe_link`, or a source that the caller names.
     pub source: String,
-    /// Who, as credentials name them: `api_key:…`, `user:…`.
+    /// The credential: `api_key:…`, `user:…`.
     pub actor: String,
     pub requester: Requester,
 }
 
-/// What became of consent.
+/// The type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ConsentAction)]
 pub enum Action {
-    /// For the first time.
+    /// The first subscription.
     Subscribe,
     Unsubscribe,
     Resubscribe,
-    /// A bounce of a kind not told.
+    /// A bounce of unknown type.
     Bounce,
     /// The address does not exist.
     HardBounce,
     /// The address could not be reached this time.
     SoftBounce,
-    /// The recipient called it spam.
+    /// The recipient reported it as spam.
     Complaint,
-    /// Brought in by the dashboard.
+    /// An import in the dashboard.
     Import,
-    /// Written, without changing whether the contact is subscribed.
+    /// A write that does not change whether the contact is subscribed.
     ApiUpdate,
 }
 
 impl Action {
-    /// The action as the API and the store write it.
+    /// The action as the API and the database write it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Subscribe => "subscribe",
@@ -64,18 +64,18 @@ impl Action {
     }
 }
 
-/// What all entries of one write share.
+/// The facts that all entries of one write share.
 #[derive(Debug, Clone, Copy)]
 pub struct Write<'a> {
     pub now: Timestamp,
     pub origin: &'a Origin,
-    /// The words consented to.
+    /// The text that the contact consented to.
     pub consent_text: Option<&'a str>,
     pub reason: Option<&'a str>,
 }
 
 impl<'a> Write<'a> {
-    /// A write without words.
+    /// A write without a consent text and a reason.
     pub const fn of(now: Timestamp, origin: &'a Origin) -> Self {
         Self { now, origin, consent_text: None, reason: None }
     }
@@ -86,17 +86,17 @@ impl<'a> Write<'a> {
 pub struct Entry {
     pub user: UserId,
     pub channel: Channel,
-    /// The list, where it was about one.
+    /// The list, for a change of a membership.
     pub list: Option<ListId>,
     pub action: Action,
-    /// The status before, where there was one.
+    /// The status before the change, if there was one.
     pub previous: Option<Cow<'static, str>>,
-    /// The status after, where there is one.
+    /// The status after the change, if there is one.
     pub new: Option<Cow<'static, str>>,
 }
 
-/// Writes entries down in their order. Entries of one contact keep the order of their writing for ever,
-/// and their times never go back.
+/// Appends entries in their order. Entries of one contact keep the order in which they were written, and their
+/// times never decrease.
 ///
 /// # Errors
 /// When the store fails.
@@ -113,7 +113,7 @@ pub async fn append(
     }
 }
 
-/// Counts entries; once their transaction is committed.
+/// Counts entries; called once their transaction is committed.
 pub fn count(entries: &[Entry]) {
     for entry in entries {
         metrics_catalogue::CONSENT_CHANGES

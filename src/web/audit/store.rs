@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::{Entry, Write};
 
-/// Appends entries in their order. The times of a contact's entries do not go back: servers' clocks
-/// differ, and a write may have waited for another that began later.
+/// Appends entries in their order. The times of a contact's entries never decrease, although servers' clocks
+/// differ and a write may have waited for another that began later.
 pub(super) async fn insert(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

@@ -1,5 +1,5 @@
-//! Who is asking, as an argument of a handler: one that holds a `Caller<scope::EventsWrite>` cannot
-//! run for anybody else.
+//! Callers as arguments of handlers: a handler with an argument `Caller<scope::EventsWrite>` runs only for
+//! callers with that scope.
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::http::{ApiError, ApiResult, BodyOwner, rate};
 
-/// Where client SDKs put their key.
+/// The header in which client SDKs send their key.
 const X_SDK_KEY: &str = "x-sdk-key";
 
 /// A program with an API key that has the scope `S`.
@@ -25,17 +25,16 @@ pub struct Caller<S> {
 }
 
 impl<S> Caller<S> {
-    /// The workspace everything is done in.
+    /// The workspace of the key.
     pub fn workspace(&self) -> WorkspaceId {
         self.key.workspace
     }
 
-    /// The organization the workspace is in.
     pub fn organization(&self) -> OrganizationId {
         self.key.organization
     }
 
-    /// The workspace in its organization.
+    /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
         Tenant { organization: self.organization(), workspace: self.workspace() }
     }
@@ -73,8 +72,8 @@ where
     }
 }
 
-/// A program with an API key, or a person with a dashboard session, whatever it may do: for routes
-/// whose scope depends on what is asked for. See [`CallerOrSession`] for the others.
+/// A program with an API key, or a person with a dashboard session, with any scopes. For routes whose scope
+/// depends on the request. The others use [`CallerOrSession`].
 #[derive(Debug)]
 pub struct Holder {
     who: Who,
@@ -89,17 +88,16 @@ enum Who {
 }
 
 impl Holder {
-    /// The workspace everything is done in, and its organization.
+    /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
         self.tenant
     }
 
-    /// What the credential may do.
     pub fn scopes(&self) -> ScopeSet {
         self.scopes
     }
 
-    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    /// For audit entries: `api_key:<id>` or `user:<name>`.
     pub fn actor(&self) -> String {
         match &self.who {
             Who::Key(key) => actor_of(key),
@@ -133,8 +131,8 @@ where
     }
 }
 
-/// A program with an API key, or a person with a dashboard session, that has the scope `S`. For the
-/// subscription and suppression routes, the only ones that take session tokens.
+/// A program with an API key, or a person with a dashboard session, that has the scope `S`. Only the
+/// subscription and suppression routes take session tokens.
 #[derive(Debug)]
 pub struct CallerOrSession<S> {
     holder: Holder,
@@ -142,22 +140,20 @@ pub struct CallerOrSession<S> {
 }
 
 impl<S> CallerOrSession<S> {
-    /// The workspace everything is done in.
     pub fn workspace(&self) -> WorkspaceId {
         self.holder.tenant.workspace
     }
 
-    /// The organization the workspace is in.
     pub fn organization(&self) -> OrganizationId {
         self.holder.tenant.organization
     }
 
-    /// The workspace in its organization.
+    /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
         self.holder.tenant
     }
 
-    /// For audit entries: `api_key:<id>` or `user:<who>`.
+    /// For audit entries: `api_key:<id>` or `user:<name>`.
     pub fn actor(&self) -> String {
         self.holder.actor()
     }
@@ -176,20 +172,19 @@ where
     }
 }
 
-/// A client SDK, by the key in `X-SDK-Key`. Such a key is public: bodies sent with it take the memory of
-/// callers without a verified credential.
+/// A client SDK, identified by the key in `X-SDK-Key`. Such a key is public, so its request bodies take memory
+/// from the pool for callers without a verified credential.
 #[derive(Debug)]
 pub struct SdkCaller {
     key: Arc<Credential>,
 }
 
 impl SdkCaller {
-    /// The workspace everything is done in.
     pub fn workspace(&self) -> WorkspaceId {
         self.key.workspace
     }
 
-    /// The workspace in its organization.
+    /// The workspace and its organization.
     pub fn tenant(&self) -> Tenant {
         Tenant { organization: self.key.organization, workspace: self.key.workspace }
     }
@@ -212,12 +207,12 @@ where
     }
 }
 
-/// A client SDK that tracks events: like [`SdkCaller`], but taken for longer while PostgreSQL is away.
+/// A client SDK that tracks events. Like [`SdkCaller`], but its key is accepted for longer while PostgreSQL is
+/// unavailable.
 #[derive(Debug)]
 pub struct SdkTracker(SdkCaller);
 
 impl SdkTracker {
-    /// The workspace everything is done in.
     pub fn workspace(&self) -> WorkspaceId {
         self.0.workspace()
     }
@@ -235,7 +230,7 @@ where
     }
 }
 
-/// The verified key of `X-SDK-Key`, counted under its rate.
+/// The verified key of `X-SDK-Key`, after a check of its rate limit.
 async fn sdk_key(parts: &Parts, auth: &Auth, used: Use) -> Result<Arc<Credential>> {
     let text = only(&parts.headers, X_SDK_KEY, "Missing SDK key")?;
     let key = auth.key(&SecretString::from(text), KeyKind::Sdk, used, parts).await?;
@@ -266,7 +261,7 @@ fn bearer(headers: &HeaderMap) -> Result<SecretString> {
     Ok(SecretString::from(credential))
 }
 
-/// The value of a header that must be there once.
+/// The value of a required header, which must occur once.
 fn only<'h>(headers: &'h HeaderMap, name: &str, missing: &'static str) -> Result<&'h str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next().ok_or(Error::Unauthenticated(missing))?;

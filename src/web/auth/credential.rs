@@ -1,4 +1,4 @@
-//! A key as the server knows it, and the cache that keeps PostgreSQL out of the hot path.
+//! Verified keys, and the cache that keeps PostgreSQL out of the hot path.
 
 use std::{
     collections::HashMap,
@@ -17,13 +17,13 @@ use super::{
     token::{KeyKind, SecretHash},
 };
 
-/// Keys kept at a time; further ones are looked up anew.
+/// Most keys in the cache.
 const KEYS_CACHED_MAX: usize = 10_000;
-/// Ids known to name no key, kept at a time.
+/// Most ids in the cache that are known to belong to no key.
 const UNKNOWN_CACHED_MAX: usize = 4_096;
-/// How long an id is known to name no key.
+/// How long an id is remembered as unknown.
 const UNKNOWN_FOR: Duration = Duration::from_secs(5);
-/// Stands for a key that was not used since its last use was written.
+/// The value of a use that is stored already.
 const UNUSED: i64 = i64::MIN;
 
 /// A key that exists and is not revoked.
@@ -41,7 +41,7 @@ pub(super) struct Credential {
     pub(super) used_ms: Arc<Used>,
 }
 
-/// The last use of a key, until it is written down.
+/// The last use of a key, until it is stored.
 #[derive(Debug)]
 pub(super) struct Used(AtomicI64);
 
@@ -54,8 +54,8 @@ impl Used {
         self.0.store(now.millis(), Ordering::Relaxed);
     }
 
-    /// Puts a use back that could not be written down, unless there was a later one.
-    pub(super) fn note_if_unused(&self, at: Timestamp) {
+    /// Restores a use that could not be stored, unless there was a later one.
+    pub(super) fn restore_if_unused(&self, at: Timestamp) {
         let _ = self.0.compare_exchange(UNUSED, at.millis(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -65,18 +65,18 @@ impl Used {
     }
 }
 
-/// What the cache knows of an id.
+/// The cache's answer for an id.
 #[derive(Debug)]
 pub(super) enum Cached {
-    /// A live key, and how long ago PostgreSQL last confirmed that it is.
+    /// A live key, and the time since PostgreSQL last confirmed it.
     Known(Arc<Credential>, Duration),
-    /// No key, as of a moment ago.
+    /// The id belonged to no key a moment ago.
     Unknown,
     Missing,
 }
 
-/// Keys by id. A look-up that began before a refresh may not write into it after: it may have read
-/// the key as it was before its revocation.
+/// Keys by id. A lookup that began before a refresh may not write into the cache after it: it may have read the
+/// key before its revocation.
 #[derive(Debug, Default)]
 pub(super) struct Cache(RwLock<Entries>);
 
@@ -89,7 +89,7 @@ struct Entries {
     generation: Generation,
 }
 
-/// A live key, and when PostgreSQL was asked for it.
+/// A live key, and the time when PostgreSQL was asked for it.
 #[derive(Debug)]
 struct Known {
     credential: Arc<Credential>,
@@ -112,17 +112,18 @@ impl Cache {
         }
     }
 
-    /// Whether there is no key that could be revoked behind our back.
+    /// Whether the cache has no key that could be revoked.
     pub(super) fn is_empty(&self) -> bool {
         self.0.read().known.is_empty()
     }
 
-    /// To be read before a look-up begins.
+    /// Must be read before a lookup begins.
     pub(super) fn generation(&self) -> Generation {
         self.0.read().generation
     }
 
-    /// Keeps what a look-up found that began at `asked`, unless a refresh came between; whether it was kept.
+    /// Stores the result of a lookup that began at `asked`, unless a refresh happened in between. Returns whether
+    /// it was stored.
     pub(super) fn admit(
         &self,
         begun: Generation,
@@ -151,19 +152,19 @@ impl Cache {
         true
     }
 
-    /// Notes that nothing had changed when PostgreSQL was asked at `asked`.
+    /// Records that nothing had changed when PostgreSQL was asked at `asked`.
     pub(super) fn confirm(&self, asked: Instant) {
         self.0.write().confirmed = Some(asked);
     }
 
-    /// Begins a refresh: gives the ids to ask for again.
+    /// Begins a refresh. Returns the ids to look up again.
     pub(super) fn begin_refresh(&self) -> Vec<KeyId> {
         let mut entries = self.0.write();
         entries.generation.0 += 1;
         entries.known.keys().copied().collect()
     }
 
-    /// Ends a refresh that began at `begun`: of the ids asked for, those that still live are replaced, the others go.
+    /// Ends a refresh that began at `begun`: of the ids asked for, live keys are replaced and the others removed.
     pub(super) fn end_refresh(&self, begun: Instant, asked: &[KeyId], alive: Vec<Credential>) {
         let mut entries = self.0.write();
         entries.confirmed = Some(begun);
@@ -179,7 +180,7 @@ impl Cache {
         }
     }
 
-    /// The uses not written down yet; they count as written from here on.
+    /// The uses that are not stored yet; they count as stored from here on.
     pub(super) fn take_uses(&self) -> Vec<(Arc<Credential>, Timestamp)> {
         let entries = self.0.read();
         let used = |Known { credential, .. }: &Known| {
@@ -190,7 +191,7 @@ impl Cache {
 }
 
 impl Entries {
-    /// Makes room. Which key goes matters little: it is looked up again when it comes.
+    /// Removes any entry. Which one matters little: it is looked up again when it is used.
     fn evict_one(&mut self) {
         if let Some(id) = self.known.keys().next().copied() {
             self.known.remove(&id);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refresh_drops_what_no_longer_lives_and_replaces_what_changed() {
+    fn a_refresh_removes_revoked_keys_and_replaces_changed_ones() {
         let (cache, alive, revoked) = (Cache::default(), KeyId::mint(), KeyId::mint());
         admit(&cache, alive).used_ms.note(Timestamp::from_millis(5));
         admit(&cache, revoked);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_up_overtaken_by_a_refresh_is_not_kept() {
+    fn a_lookup_overtaken_by_a_refresh_is_not_stored() {
         let (cache, id) = (Cache::default(), KeyId::mint());
         let begun = cache.generation();
         let asked = cache.begin_refresh();
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_id_is_remembered_and_forgotten_once_it_lives() {
+    fn an_unknown_id_is_remembered_until_its_key_exists() {
         let (cache, id) = (Cache::default(), KeyId::mint());
         assert!(cache.admit(cache.generation(), Instant::now(), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
@@ -285,13 +286,13 @@ mod tests {
         assert!((Duration::from_mins(30)..Duration::from_hours(1)).contains(&age()));
         cache.end_refresh(Instant::now(), &[id], vec![credential(id, "*")]);
         assert!(age() < Duration::from_mins(30));
-        // What is gone by the time it is looked up again is known no more.
+        // A key that was removed meanwhile is not confirmed.
         assert!(cache.admit(cache.generation(), Instant::now(), id, None));
         assert!(matches!(cache.get(&id), Cached::Unknown));
     }
 
     #[test]
-    fn a_use_is_handed_out_once() {
+    fn a_use_is_returned_once() {
         let (cache, id) = (Cache::default(), KeyId::mint());
         admit(&cache, id).used_ms.note(Timestamp::from_millis(9));
         assert_eq!(cache.take_uses().len(), 1);

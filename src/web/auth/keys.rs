@@ -1,5 +1,5 @@
-//! Issues, lists and revokes keys, for the command line. Works beside a running server, which
-//! learns of every change by itself.
+//! Issues, lists and revokes keys for the command line. Works beside a running server, which notices every
+//! change.
 
 use std::ops::RangeInclusive;
 
@@ -19,52 +19,45 @@ const NAME_CHARS: RangeInclusive<usize> = 1..=255;
 /// Longest label of a key, in characters.
 const LABEL_CHARS: RangeInclusive<usize> = 0..=255;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// Name of the workspace, which is made when it is new.
+    /// The workspace's name; it is created if it is new.
     pub workspace: String,
-    /// Name of its organization; its own, of the same name, when absent and the workspace is new.
+    /// The organization's name; by default that of the workspace.
     pub organization: Option<String>,
-    /// What the key may do; none for SDK keys.
+    /// Empty for SDK keys.
     pub scopes: ScopeSet,
-    /// What the key is called in lists.
     pub label: Option<String>,
     /// Sets the workspace's reporting currency (ISO 4217).
     pub currency: Option<String>,
-    /// What the key is for.
     pub kind: KeyKind,
 }
 
-/// A key that was made.
+/// A created key.
 #[derive(Debug)]
 pub struct CreatedKey {
     pub id: KeyId,
-    /// The whole key; not kept anywhere.
+    /// The whole key; it is not stored.
     pub token: SecretString,
-    /// The workspace it opens.
     pub workspace: WorkspaceId,
 }
 
-/// A key as it is listed.
+/// A key in a list.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRow {
     pub id: String,
     pub kind: String,
-    /// What it is called.
     pub label: Option<String>,
-    /// What it may do.
     pub scopes: Vec<String>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last used, to the minute or so.
+    /// The last use, to the minute or so.
     pub last_used_at: Option<Timestamp>,
-    /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// Makes a key, and the workspace and organization around it when they are new.
+/// Creates a key, and its workspace and organization if they are new.
 pub async fn create(pool: &PgPool, now: Timestamp, new: NewKey) -> Result<CreatedKey> {
     check(&new)?;
     let minted = token::mint(new.kind);
@@ -111,7 +104,7 @@ pub async fn find_workspace(pool: &PgPool, name: &str) -> Result<WorkspaceId> {
     named(&mut connection, name).await
 }
 
-/// Whether there is any workspace yet.
+/// Whether a workspace exists.
 pub async fn any_workspace(pool: &PgPool) -> Result<bool> {
     store::any_workspace(pool).await
 }
@@ -121,7 +114,7 @@ async fn named(connection: &mut sqlx::PgConnection, name: &str) -> Result<Worksp
     found.map(|found| WorkspaceId::new(found.id)).ok_or(Error::NotFound("Workspace"))
 }
 
-/// `*` is stored as such, so that it covers the scopes of later versions, too.
+/// `*` is stored as such, so that it includes the scopes of later versions.
 fn stored(scopes: ScopeSet) -> Vec<String> {
     if scopes == ScopeSet::all() {
         return vec!["*".to_owned()];
@@ -159,7 +152,7 @@ fn check(new: &NewKey) -> Result<()> {
     }
 }
 
-/// A workspace stays in its organization.
+/// Refuses to move a workspace to another organization.
 fn belongs(new: &NewKey, found: &store::NamedWorkspace) -> Result<()> {
     match &new.organization {
         Some(asked) if *asked != found.organization_name => Err(Error::Conflict(format!(
@@ -178,7 +171,7 @@ async fn open_workspace(
     let name = new.organization.as_ref().unwrap_or(&new.workspace);
     let organization = match store::find_organization(connection, name).await? {
         Some(found) if new.organization.is_some() => found,
-        // The workspace asked for a home of its own; another's is not that.
+        // A new workspace was requested with its own organization, and another workspace has that name already.
         Some(_) => {
             return Err(Error::Conflict(format!(
                 "an organization named \"{name}\" exists already: join it with --organization \"{name}\", \
@@ -212,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_stored_is_refused_before_anything_is() {
+    fn invalid_keys_are_refused_before_anything_is_stored() {
         let table: [(&str, NewKey); 7] = [
             ("no name", NewKey { workspace: String::new(), ..new_key() }),
             ("a name too long", NewKey { workspace: "x".repeat(256), ..new_key() }),

@@ -1,12 +1,12 @@
-//! Credential → caller → scope: who is asking, for which workspace, and what they may do.
+//! Authentication and authorisation: from a credential to a caller, a workspace and scopes.
 //!
-//! - The hot path asks PostgreSQL nothing: a key is looked up on its first use and then kept.
-//! - A revocation takes effect within a second: by notification at once, by polling a counter of
-//!   changes twice a second when the notification is lost.
-//! - With PostgreSQL away, keys in use keep working for a time ([`Tolerance`]), since nobody could say that they
-//!   were revoked; after it, and for keys never seen, the answer is 503.
-//! - Once too many keys of a peer did not exist, keys of that peer that are not kept are answered 429 without
-//!   asking PostgreSQL ([`LookUpLimit`]). Session tokens need no such limit: only signed ones cost a query.
+//! - The hot path does not query PostgreSQL: a key is looked up at its first use and then cached.
+//! - A revocation takes effect within a second: by notification at once, or by polling a counter of changes
+//!   twice a second when the notification is lost.
+//! - While PostgreSQL is unavailable, cached keys keep working for a time ([`Tolerance`]), because revocations
+//!   cannot be noticed. After it, and for other keys, the answer is 503.
+//! - When a peer has sent too many unknown keys, its uncached keys are answered 429 without a query
+//!   ([`LookUpLimit`]). Session tokens need no such limit: only signed ones cost a query.
 
 mod caller;
 mod credential;
@@ -43,14 +43,14 @@ use self::{
 };
 use crate::http::{Client, TrustedProxies, failures::FailureRate};
 
-/// Look-ups of unknown keys at a time: a flood of invented ids leaves the pool to others.
+/// Concurrent lookups of unknown keys, so that a flood of invented ids leaves connections to other requests.
 const LOOK_UPS_MAX: usize = 4;
-/// How old another caller's answer may be to be shared.
+/// How old the result of another request's lookup may be to be shared.
 const SHARED_ANSWER_AGE_MAX: Duration = Duration::from_millis(500);
-/// What a caller with a wrong credential learns, whatever is wrong with it.
+/// The error for any invalid credential. It does not reveal what is invalid.
 const INVALID: Error = Error::Unauthenticated("Invalid API key");
 
-/// Knows who is asking. Cloned freely; clones share the cache.
+/// Authenticates callers. Clones share the cache.
 #[derive(Debug, Clone)]
 pub struct Auth(Arc<Inner>);
 
@@ -65,11 +65,11 @@ struct Inner {
     limit: LookUpLimit,
 }
 
-/// How often keys that do not exist are looked up.
+/// The rate limit of lookups of unknown keys.
 #[derive(Debug, Clone)]
 pub struct LookUpLimit {
     pub rate: FailureRate,
-    /// Proxies that name the peer.
+    /// Proxies that name the peer in a header.
     pub proxies: TrustedProxies,
 }
 
@@ -79,15 +79,15 @@ impl LookUpLimit {
     }
 }
 
-/// How long a key is taken since PostgreSQL last confirmed it.
+/// How long a key is accepted after PostgreSQL last confirmed it.
 #[derive(Debug, Clone, Copy)]
 pub struct Tolerance {
-    /// Where events are tracked, which are lost otherwise.
+    /// For tracking, where refused events would be lost.
     pub tracking: Duration,
     pub otherwise: Duration,
 }
 
-/// What a key is used for.
+/// The use of a key that determines its tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Tracking,
@@ -95,7 +95,7 @@ enum Use {
 }
 
 impl Auth {
-    /// Keys come from `pool`, session tokens from `sessions`.
+    /// Keys are read from `pool`; session tokens are verified by `sessions`.
     pub fn new(
         pool: PgPool,
         clock: Clock,
@@ -108,7 +108,7 @@ impl Auth {
         Self(Arc::new(Inner { pool, clock, sessions, cache, look_ups, tolerance, limit }))
     }
 
-    /// The live key of this text, which came with a request of this head.
+    /// The live key of this text, sent with a request of this head.
     async fn key(
         &self,
         text: &SecretString,
@@ -139,8 +139,8 @@ impl Auth {
         }
     }
 
-    /// Asks PostgreSQL for a key that was not confirmed for too long, unless others are asking already: then it
-    /// is most likely away, and no request waits for it.
+    /// Asks PostgreSQL for a key whose confirmation is too old. Does not wait if other requests are asking already:
+    /// then PostgreSQL is most likely unavailable.
     async fn confirm(&self, id: KeyId) -> Result<Option<Arc<Credential>>> {
         if self.0.look_ups.available_permits() == 0 {
             return Err(Error::store_unavailable());
@@ -148,7 +148,7 @@ impl Auth {
         self.look_up(id, Client(None)).await
     }
 
-    /// Asks PostgreSQL for a key the cache does not have, unless the client sent too many that do not exist.
+    /// Looks up a key that is not cached, unless the client has sent too many unknown ones.
     async fn find(&self, id: KeyId, head: &Parts) -> Result<Option<Arc<Credential>>> {
         let LookUpLimit { rate, proxies } = &self.0.limit;
         let client = Client::of(&head.extensions, &head.headers, proxies);
@@ -156,13 +156,13 @@ impl Auth {
         self.look_up(id, client).await
     }
 
-    /// Asks PostgreSQL for a key the cache does not have, or that it has to hear of again. Its turn included, that
-    /// takes no longer than a request waits for a connection. Counts a key that does not exist for its client.
+    /// Looks up a key that is not cached or needs confirmation. Waiting for a permit included, it takes no longer
+    /// than a request waits for a connection. Counts an unknown key against its client.
     async fn look_up(&self, id: KeyId, client: Client) -> Result<Option<Arc<Credential>>> {
         let inner = &self.0;
         let asked = async {
             let _turn = inner.look_ups.acquire().await.map_err(Error::internal)?;
-            // Someone else may have asked while we waited for our turn.
+            // Another request may have looked it up during the wait.
             match inner.cache.get(&id) {
                 Cached::Known(credential, unconfirmed) if unconfirmed <= SHARED_ANSWER_AGE_MAX => {
                     return Ok(Some(credential));
@@ -170,12 +170,12 @@ impl Auth {
                 Cached::Unknown => return Ok(None),
                 Cached::Known(..) | Cached::Missing => {}
             }
-            // Keys of the client may have failed meanwhile.
+            // Other keys of the client may have failed meanwhile.
             inner.limit.rate.check(client)?;
             loop {
                 let (begun, asked) = (inner.cache.generation(), Instant::now());
                 let found = store::live_keys(&inner.pool, &[id]).await?.pop().map(Arc::new);
-                // Overtaken by a refresh, the answer may be from before a change: ask again.
+                // A refresh happened during the lookup, so the result may be older than a change: look it up again.
                 if inner.cache.admit(begun, asked, id, found.as_ref()) {
                     if found.is_none() {
                         inner.limit.rate.count(client);
@@ -186,19 +186,18 @@ impl Auth {
         };
         let wait_max = inner.pool.options().get_acquire_timeout();
         timeout(wait_max, asked).await.unwrap_or_else(|_| {
-            tracing::warn!(?wait_max, "PostgreSQL did not say in time whether a key is alive");
+            tracing::warn!(?wait_max, "PostgreSQL did not answer in time whether a key is live");
             Err(Error::store_unavailable())
         })
     }
 
-    /// The organization of a session's workspace; a session that was revoked, or of a workspace that is gone, opens
-    /// nothing.
+    /// The organization of a session's workspace; an error for a revoked session or a deleted workspace.
     async fn organization(&self, session: &Session) -> Result<OrganizationId> {
         let found = store::organization_of_session(&self.0.pool, session).await?;
         found.ok_or(Error::Unauthenticated("Invalid session token"))
     }
 
-    /// The session of this text.
+    /// The session of this token.
     fn session(&self, text: &SecretString) -> Result<Session> {
         self.0.sessions.verify(text, self.0.clock.now())
     }

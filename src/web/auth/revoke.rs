@@ -1,5 +1,5 @@
-//! Revokes dashboard sessions before their time is over. Running servers ask at every request of a session, so
-//! that a revocation holds at once.
+//! Revokes dashboard sessions before they expire. Running servers check each request with a session, so a
+//! revocation takes effect at once.
 
 use kernel::{Error, Result, Timestamp, WorkspaceId};
 use sqlx::PgPool;
@@ -12,19 +12,19 @@ use super::{
 /// Characters of a session's id or of an actor's name.
 const NAME_CHARS_MAX: usize = 255;
 
-/// Which sessions of a workspace.
+/// The sessions to revoke.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revoked {
     /// The one with this id (`jti`).
     Session(String),
-    /// All that were made for this actor until now.
+    /// All sessions created for this actor until now.
     Actor(String),
 }
 
 /// Revokes sessions of a workspace.
 ///
 /// # Errors
-/// A bad request for an empty or too long name.
+/// A bad request for an empty name or one that is too long.
 pub async fn sessions(
     pool: &PgPool,
     workspace: WorkspaceId,
@@ -41,7 +41,7 @@ pub async fn sessions(
             "the {kind} must be between 1 and {NAME_CHARS_MAX} characters"
         )));
     }
-    // No session that was made before now lives longer; a minute is for clocks that differ.
+    // No earlier session lives longer. The extra minute allows for differing clocks.
     let longest = i64::try_from(TTL_MAX.as_millis()).unwrap_or(i64::MAX).saturating_add(60_000);
     let expires = Timestamp::from_millis(now.millis().saturating_add(longest));
     store::revoke_sessions(pool, workspace, &RevokedSessions { kind, name }, now, expires).await

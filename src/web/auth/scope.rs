@@ -1,5 +1,5 @@
-//! What a credential may do. Every scope of the specification has a name here and a type below it,
-//! so that a handler's argument says what it needs.
+//! Scopes: what a credential may do. Every scope has a name and a type, so that a handler's argument shows
+//! which scope it needs.
 
 use std::{fmt, str::FromStr};
 
@@ -12,10 +12,9 @@ macro_rules! scopes {
         }
 
         impl ScopeName {
-            /// Every scope there is.
             pub const ALL: &'static [Self] = &[$(Self::$type,)*];
 
-            /// The scope as it is written.
+            /// The scope in its text form.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$type => $name,)*
@@ -68,12 +67,12 @@ impl ScopeName {
 
 const _: () = assert!(ScopeName::ALL.len() <= u32::BITS as usize, "a scope is one bit");
 
-/// A set of scopes. Written as a comma-separated list, in which `*` is every scope and
-/// `campaigns:*` every one of that family.
+/// A set of scopes. Its text form is a comma-separated list, in which `*` is every scope and `campaigns:*`
+/// every scope of that family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScopeSet(u32);
 
-/// The text names no scope.
+/// The text is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown scope \"{0}\": the scopes are *, {all}", all = all_names())]
 pub struct UnknownScope(String);
@@ -86,7 +85,7 @@ impl ScopeSet {
     /// No scope, as for SDK keys.
     pub const NONE: Self = Self(0);
 
-    /// Every scope, those yet to come apart.
+    /// Every scope of this version.
     pub fn all() -> Self {
         Self::of(ScopeName::ALL)
     }
@@ -105,7 +104,7 @@ impl ScopeSet {
         self.0 == 0
     }
 
-    /// What one item of a list stands for.
+    /// The scopes of one item of a list.
     fn of_item(text: &str) -> Option<Self> {
         if text == "*" {
             return Some(Self::all());
@@ -122,7 +121,7 @@ impl ScopeSet {
         (!named.is_empty()).then(|| Self::of(&named))
     }
 
-    /// Reads stored items; one that is unknown here (written by a newer version) grants nothing.
+    /// Reads stored items. An item that this version does not know grants nothing.
     pub fn of_stored<T: AsRef<str>>(items: &[T]) -> Self {
         let known = items.iter().filter_map(|item| Self::of_item(item.as_ref()));
         Self(known.fold(0, |bits, set| bits | set.0))
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_scope_is_refused() {
+    fn unknown_scopes_are_refused() {
         for text in
             ["events", "events:", "event:*", "e*", "**", "Events:write", "events:write:x", ":*"]
         {
@@ -198,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_survives_the_way_through_text(bits in 0..1_u32 << ScopeName::ALL.len()) {
+        fn a_set_is_read_back_from_its_text(bits in 0..1_u32 << ScopeName::ALL.len()) {
             let set = ScopeSet(bits);
             prop_assert_eq!(set.to_string().parse::<ScopeSet>().unwrap(), set);
         }

@@ -1,5 +1,5 @@
-//! The SQL of organizations, workspaces and keys. Keys are found by their id alone: the workspace
-//! is what the look-up gives.
+//! SQL of organizations, workspaces and keys. Keys are found by their id alone, because the workspace is the
+//! result of the lookup.
 
 use kernel::{KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A row of a live key with its workspace.
-struct Found {
+struct KeyRow {
     id: String,
     kind: String,
     secret_sha256: Vec<u8>,
@@ -25,8 +25,8 @@ struct Found {
     timezone: String,
 }
 
-impl Found {
-    /// `None` for a row this version cannot read, which its constraints rule out.
+impl KeyRow {
+    /// `None` for a row that this version cannot read, which the table's constraints prevent.
     fn credential(self) -> Option<Credential> {
         Some(Credential {
             id: self.id.parse().ok()?,
@@ -49,7 +49,7 @@ pub(super) async fn live_keys(
 ) -> Result<Vec<Credential>, sqlx::Error> {
     let ids: Vec<String> = ids.iter().map(KeyId::to_string).collect();
     let rows = sqlx::query_as!(
-        Found,
+        KeyRow,
         "select k.id, k.kind, k.secret_sha256, k.scopes, k.workspace_id, w.organization_id, \
                 w.currency, w.timezone
          from api_key k
@@ -59,11 +59,10 @@ pub(super) async fn live_keys(
     )
     .fetch_all(pool)
     .await?;
-    Ok(rows.into_iter().filter_map(Found::credential).collect())
+    Ok(rows.into_iter().filter_map(KeyRow::credential).collect())
 }
 
-/// The organization of a session's workspace; none for a workspace that is not there, or a session that was
-/// revoked.
+/// The organization of a session's workspace; `None` for a deleted workspace or a revoked session.
 pub(super) async fn organization_of_session(
     pool: &PgPool,
     session: &Session,
@@ -93,7 +92,7 @@ pub(super) struct RevokedSessions<'r> {
     pub(super) name: &'r str,
 }
 
-/// Revokes a session by its id, or an actor's sessions; what was revoked and has expired is forgotten.
+/// Revokes a session by its id, or an actor's sessions. Deletes expired revocations.
 pub(super) async fn revoke_sessions(
     pool: &PgPool,
     workspace: WorkspaceId,
@@ -127,7 +126,7 @@ pub(super) async fn revoke_sessions(
     Ok(())
 }
 
-/// Changes with every change a cached key must follow.
+/// A number that changes with every change that concerns cached keys.
 pub(super) async fn revision(pool: &PgPool) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar!("select revision from auth_revision").fetch_one(pool).await
 }
@@ -139,8 +138,8 @@ pub(super) struct KeyUse {
     pub(super) at: Timestamp,
 }
 
-/// Stores when keys were last used; never an earlier time than the stored one.
-pub(super) async fn note_uses(pool: &PgPool, uses: &[KeyUse]) -> Result<(), sqlx::Error> {
+/// Stores the last uses of keys; a later stored time stays.
+pub(super) async fn store_uses(pool: &PgPool, uses: &[KeyUse]) -> Result<(), sqlx::Error> {
     let ids: Vec<String> = uses.iter().map(|used| used.key.to_string()).collect();
     let workspaces: Vec<Uuid> = uses.iter().map(|used| used.workspace.uuid()).collect();
     let moments: Vec<_> = uses.iter().map(|used| used.at.utc()).collect();
@@ -158,13 +157,13 @@ pub(super) async fn note_uses(pool: &PgPool, uses: &[KeyUse]) -> Result<(), sqlx
     Ok(())
 }
 
-/// A workspace found by its name.
+/// A workspace, found by its name.
 pub(super) struct NamedWorkspace {
     pub(super) id: Uuid,
     pub(super) organization_name: String,
 }
 
-/// Serialises the making of workspaces, so that two callers of one name agree on it.
+/// Serialises the creation of workspaces, so that two requests for one name get the same workspace.
 pub(super) async fn lock_names(connection: &mut PgConnection) -> Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtext('millrace.workspace.name')) is null as x")
         .fetch_one(connection)
@@ -246,7 +245,7 @@ pub(super) async fn set_currency(
     Ok(())
 }
 
-/// A key to be stored.
+/// A key to store.
 pub(super) struct KeyToStore<'k> {
     pub(super) id: KeyId,
     pub(super) kind: KeyKind,
@@ -302,7 +301,7 @@ pub(super) async fn list_keys(
     Ok(rows.collect())
 }
 
-/// Whether there is such a key; revoking it again changes nothing.
+/// Revokes a key. Returns whether it exists; a second revocation changes nothing.
 pub(super) async fn revoke_key(pool: &PgPool, id: KeyId, now: Timestamp) -> Result<bool> {
     let revoked = sqlx::query!(
         "update api_key set revoked_at = coalesce(revoked_at, $2) where id = $1",
@@ -314,7 +313,7 @@ pub(super) async fn revoke_key(pool: &PgPool, id: KeyId, now: Timestamp) -> Resu
     Ok(revoked.rows_affected() > 0)
 }
 
-/// Whether there is any workspace yet.
+/// Whether a workspace exists.
 pub(super) async fn any_workspace(pool: &PgPool) -> Result<bool> {
     let found = sqlx::query_scalar!("select exists (select from workspace) as \"found!\"")
         .fetch_one(pool)

@@ -1,7 +1,7 @@
 //! The text of a key: `mr_<id>_<secret>` for API keys, `mrs_…` for SDK keys.
 //!
-//! The id (12 letters and digits) gives the look-up in one step, the secret (32 random bytes, 43
-//! characters of base64url) the proof; the prefix lets secret scanners find keys in the open.
+//! The id (12 letters and digits) is for the lookup, the secret (32 random bytes, 43 characters of base64url)
+//! is the proof. The prefix lets secret scanners find leaked keys.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use kernel::KeyId;
@@ -9,12 +9,12 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// Random bytes of a secret: 256 bits need no slow hash.
+/// Random bytes of a secret. 256 bits need no slow hash.
 const SECRET_BYTES: usize = 32;
 /// Their length in base64url without padding.
 const SECRET_CHARS: usize = 43;
 
-/// What a key is for.
+/// The kind of caller that uses a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// Programs: `Authorization: Bearer`, with scopes.
@@ -32,7 +32,6 @@ impl KeyKind {
         }
     }
 
-    /// Reads the stored form.
     pub(super) fn of_stored(text: &str) -> Option<Self> {
         [Self::Api, Self::Sdk].into_iter().find(|kind| kind.as_str() == text)
     }
@@ -45,7 +44,7 @@ impl KeyKind {
     }
 }
 
-/// What is kept of a secret.
+/// The hash of a secret, which is stored in its place.
 #[derive(Clone, Copy)]
 pub(super) struct SecretHash(pub(super) [u8; 32]);
 
@@ -61,7 +60,7 @@ impl std::fmt::Debug for SecretHash {
     }
 }
 
-/// A fresh key: its text is shown once, its hash stored.
+/// A new key: its text is shown once, its hash is stored.
 pub(super) struct Minted {
     pub(super) id: KeyId,
     pub(super) text: SecretString,
@@ -76,14 +75,14 @@ pub(super) fn mint(kind: KeyKind) -> Minted {
     Minted { id, text, hash }
 }
 
-/// A key as sent, taken apart.
+/// The parts of a key that was sent.
 pub(super) struct Presented {
     pub(super) id: KeyId,
     hash: SecretHash,
 }
 
 impl Presented {
-    /// Takes a key apart; `None` for what cannot be a key of this kind.
+    /// Parses a key; `None` for a text that is not a key of this kind.
     pub(super) fn read(text: &SecretString, kind: KeyKind) -> Option<Self> {
         let (id, secret) = text.expose_secret().strip_prefix(kind.prefix())?.split_once('_')?;
         if secret.len() != SECRET_CHARS {
@@ -92,7 +91,7 @@ impl Presented {
         Some(Self { id: id.parse().ok()?, hash: SecretHash::of(secret.as_bytes()) })
     }
 
-    /// Whether the secret is the one stored; takes the same time whatever differs.
+    /// Whether the secret is the stored one, in constant time.
     pub(super) fn proves(&self, stored: &SecretHash) -> bool {
         self.hash.0.ct_eq(&stored.0).into()
     }
@@ -132,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_no_key_is_told_without_a_panic(text in "(mr_|mrs_)?\\PC{0,60}") {
+        fn invalid_keys_are_refused_without_a_panic(text in "(mr_|mrs_)?\\PC{0,60}") {
             let _ = Presented::read(&SecretString::from(text), KeyKind::Api);
         }
 

@@ -1,4 +1,4 @@
-//! What auth does in the background: follows changes of keys, writes down their last use.
+//! Background work of authentication: follows changes of keys, stores their last uses.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -16,21 +16,21 @@ use super::{
     store::{self, KeyUse},
 };
 
-/// How often the counter of changes is read: half of the second a revocation may take.
+/// Interval of reading the counter of changes: half of the second in which a revocation takes effect.
 const POLL_EVERY: Duration = Duration::from_millis(500);
-/// Longest wait for one such read, so that a hanging connection does not stop the polling.
+/// Timeout of one such read, so that a hanging connection does not stop the polling.
 const POLL_MAX: Duration = Duration::from_millis(450);
-/// How often last uses are written down.
-const NOTE_USES_EVERY: Duration = Duration::from_mins(1);
-/// Longest time for writing them down.
-const NOTE_USES_MAX: Duration = Duration::from_secs(5);
-/// Wait before listening again after the connection was lost.
+/// Interval of storing last uses.
+const STORE_USES_INTERVAL: Duration = Duration::from_mins(1);
+/// Timeout of storing them.
+const STORE_USES_MAX: Duration = Duration::from_secs(5);
+/// Pause before listening again after the connection was lost.
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Where changes are announced.
+/// The channel of notifications.
 const CHANNEL: &str = "millrace_auth";
 
 impl Auth {
-    /// Follows changes of keys until `shutdown` resolves. To be spawned once.
+    /// Follows changes of keys until `shutdown` resolves. Must be spawned once.
     pub async fn watch(self, heartbeat: Heartbeat, shutdown: impl Future<Output = ()> + Send) {
         let changed = Notify::new();
         let mut shutdown = pin!(shutdown);
@@ -39,10 +39,11 @@ impl Auth {
             () = self.listen(&changed) => {}
             () = self.follow(&changed, &heartbeat) => {}
         }
-        self.note_uses().await;
+        self.store_uses().await;
     }
 
-    /// Turns announcements into wake-ups. Whatever may have been missed counts as announced.
+    /// Turns notifications into wake-ups. A lost connection counts as a notification, because some may have been
+    /// missed.
     async fn listen(&self, changed: &Notify) {
         loop {
             if let Err(fault) = self.listen_until_lost(changed).await {
@@ -63,7 +64,7 @@ impl Auth {
         Ok(())
     }
 
-    /// Asks for the counter of changes, and for the keys again when it has moved.
+    /// Reads the counter of changes, and refreshes the cached keys when it has changed.
     async fn follow(&self, changed: &Notify, heartbeat: &Heartbeat) {
         let mut polls = interval(POLL_EVERY);
         polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -76,7 +77,7 @@ impl Auth {
                 _ = polls.tick() => {}
                 () = changed.notified() => {}
             }
-            // A key that comes into an empty cache is fresh; from then on changes count.
+            // A key that enters an empty cache is fresh; changes matter from then on.
             if self.0.cache.is_empty() {
                 seen = None;
                 continue;
@@ -90,9 +91,9 @@ impl Auth {
                 Ok(Err(fault)) => Some(fault.to_string()),
                 Err(_) => Some("no answer in time".to_owned()),
             };
-            tell(&mut is_lost, fault);
-            if noted.elapsed() >= NOTE_USES_EVERY {
-                self.note_uses().await;
+            log_change(&mut is_lost, fault);
+            if noted.elapsed() >= STORE_USES_INTERVAL {
+                self.store_uses().await;
                 noted = Instant::now();
             }
         }
@@ -111,7 +112,7 @@ impl Auth {
         Ok(revision)
     }
 
-    async fn note_uses(&self) {
+    async fn store_uses(&self) {
         let uses = self.0.cache.take_uses();
         if uses.is_empty() {
             return;
@@ -122,18 +123,18 @@ impl Auth {
             at: *at,
         };
         let rows: Vec<_> = uses.iter().map(used).collect();
-        let written = timeout(NOTE_USES_MAX, store::note_uses(&self.0.pool, &rows)).await;
+        let written = timeout(STORE_USES_MAX, store::store_uses(&self.0.pool, &rows)).await;
         if !matches!(written, Ok(Ok(()))) {
             tracing::debug!(keys = uses.len(), "last uses of keys were not written down");
             for (key, at) in uses {
-                key.used_ms.note_if_unused(at);
+                key.used_ms.restore_if_unused(at);
             }
         }
     }
 }
 
-/// Logs when following begins to fail and when it works again, not every time between.
-fn tell(is_lost: &mut bool, fault: Option<String>) {
+/// Logs when following begins to fail and when it works again, not every failure between.
+fn log_change(is_lost: &mut bool, fault: Option<String>) {
     match fault {
         Some(fault) if !*is_lost => {
             tracing::warn!(

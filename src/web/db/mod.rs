@@ -1,4 +1,4 @@
-//! The PostgreSQL pool and its migrations, and how a store's fault reads as an error.
+//! The PostgreSQL pool, its migrations, and the translation of constraint violations.
 
 mod retry;
 
@@ -12,11 +12,11 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-/// Every step of the schema, built into the program.
+/// The migrations, compiled into the program.
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
-/// How long a connection that nobody needs is kept.
+/// How long an unused connection stays open.
 const IDLE_MAX: Duration = Duration::from_mins(10);
-/// Shown beside our sessions in `pg_stat_activity`.
+/// The application name of connections in `pg_stat_activity`.
 const APPLICATION: &str = "millrace";
 
 /// How long a statement may run, and how long it may wait for a lock.
@@ -33,8 +33,8 @@ pub fn limited(options: PgConnectOptions, limits: StatementLimits) -> PgConnectO
         .options([("statement_timeout", ms(limits.run_max)), ("lock_timeout", ms(limits.lock_max))])
 }
 
-/// A pool that connects when it is first used, so that a server can start before its store. Who waits longer
-/// than `wait_max` for a connection is told that the store is unavailable.
+/// A pool that connects when it is first used, so that a server can start before PostgreSQL. A request that
+/// waits longer than `wait_max` for a connection gets the error that the store is unavailable.
 pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Duration) -> PgPool {
     PgPoolOptions::new()
         .max_connections(connections_max)
@@ -47,29 +47,29 @@ pub fn connect(options: PgConnectOptions, connections_max: u32, wait_max: Durati
         .connect_lazy_with(options.application_name(APPLICATION))
 }
 
-/// Brings the schema up to this program's version. Several programs may try at once: one does it.
+/// Applies the migrations. Several processes may try at the same time: one does it.
 ///
-/// The connection is closed afterwards: a failed try leaves its lock with the connection, and the next try
-/// would wait for that lock without end.
+/// The connection is closed afterwards: a failed attempt leaves its lock with the connection, and the next
+/// attempt would wait for it forever.
 ///
 /// # Errors
-/// When the store is out of reach, or its schema was made by a newer program.
+/// When PostgreSQL cannot be reached, or its schema is that of a newer program.
 pub async fn migrate(pool: &PgPool) -> Result<(), MigrateError> {
     let mut connection = pool.acquire().await?.detach();
-    // A step may take as long as it takes, and wait for another program's.
+    // A migration may take long, and wait for another process.
     sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
         .execute(&mut connection)
         .await?;
     let outcome = MIGRATIONS.run_direct(None, &mut connection, false).await;
-    // What became of the schema is known; how the connection ends changes nothing.
+    // The result is known; an error of closing does not matter.
     drop(connection.close().await);
     outcome
 }
 
-/// Whether every step of this program's schema has been taken.
+/// Whether all migrations of this program have been applied.
 ///
 /// # Errors
-/// When the store is out of reach or has never been migrated.
+/// When PostgreSQL cannot be reached or has never been migrated.
 pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
     let mut connection = pool.acquire().await?;
     let applied = connection.list_applied_migrations(&MIGRATIONS.table_name).await?;
@@ -78,32 +78,32 @@ pub async fn schema_is_current(pool: &PgPool) -> Result<bool, MigrateError> {
     }))
 }
 
-/// Asks whether the store answers and takes writes, on a connection of its own, so that a pool that is used up does
-/// not make it look away.
+/// Checks whether PostgreSQL answers and accepts writes. It uses its own connection, so an exhausted pool does
+/// not look like an outage.
 #[derive(Debug)]
 pub struct Pinger {
     options: Arc<PgConnectOptions>,
     connection: Option<PgConnection>,
 }
 
-/// What a ping found.
+/// The result of a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinged {
     Writable,
-    /// It answers and is a standby, or read-only otherwise.
+    /// It answers, and is a standby or otherwise read-only.
     ReadOnly,
 }
 
 impl Pinger {
-    /// Pings the store of a pool.
+    /// Pings the server of a pool.
     pub fn of(pool: &PgPool) -> Self {
         Self { options: pool.connect_options(), connection: None }
     }
 
-    /// Asks once. May be given up at any moment; the next call connects anew then.
+    /// Pings once. May be cancelled at any time; the next call connects anew then.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// When PostgreSQL does not answer.
     pub async fn ping(&mut self) -> Result<Pinged, sqlx::Error> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -115,7 +115,7 @@ impl Pinger {
         .fetch_one(&mut connection)
         .await?;
         if is_read_only {
-            // The address may lead to another server by now.
+            // The address may lead to another server by now, so the next ping connects anew.
             return Ok(Pinged::ReadOnly);
         }
         self.connection = Some(connection);
@@ -123,7 +123,7 @@ impl Pinger {
     }
 }
 
-/// Records how many connections are open, by what they do; called when metrics are read.
+/// Records the number of open connections by state. Called when metrics are read.
 pub fn observe_pool(pool: &PgPool) {
     let idle = u32::try_from(pool.num_idle()).unwrap_or(u32::MAX);
     let used = pool.size().saturating_sub(idle);
@@ -131,13 +131,12 @@ pub fn observe_pool(pool: &PgPool) {
     metrics_catalogue::POSTGRES_CONNECTIONS.with(["used"]).set(f64::from(used));
 }
 
-/// Turns a named constraint into an answer for the caller.
+/// Turns a violated constraint into an answer for the caller.
 pub trait ResultExt<T> {
-    /// Answers `refusal` where the constraint `name` was violated, and what [`kernel::Error`] makes of
-    /// any other failure.
+    /// Returns `refusal` if the constraint `name` was violated, otherwise the usual [`kernel::Error`].
     ///
     /// # Errors
-    /// Whatever went wrong, in the caller's words where it was the constraint.
+    /// The refusal, or the error of any other failure.
     fn on_constraint(
         self,
         name: &str,

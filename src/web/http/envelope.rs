@@ -1,5 +1,5 @@
-//! The one error body. [`seal`] writes every answer of 400 and above: our own errors, the framework's 404, 405
-//! and rejections, and panics.
+//! The one error body. [`seal`] writes every answer of 400 and above: this program's errors, the framework's
+//! 404, 405 and rejections, and panics.
 //!
 //! ```text
 //! {"statusCode":400,"message":"Bad Request","errors":["limit must be…"],"timestamp":"…Z","path":"/x?y"}
@@ -31,22 +31,21 @@ use super::{
     status,
 };
 
-/// Longest text of a framework's refusal that is worth repeating, in bytes.
+/// Longest error text of the framework that is repeated, in bytes.
 const FOREIGN_TEXT_BYTES_MAX: usize = 4 * 1024;
 
-/// The body of every refusal and failure.
+/// The body of every error.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Error)]
 pub(super) struct Envelope<'r> {
     status_code: u16,
-    /// What is wrong; `Bad Request` when `errors` lists several fields.
+    /// The error; `Bad Request` when `errors` lists several fields.
     message: &'r str,
     /// One message per failed field; on 400 only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     errors: Option<&'r [String]>,
-    /// When it was answered.
     timestamp: Timestamp,
     /// Path and query as received.
     path: &'r str,
@@ -73,7 +72,7 @@ pub(super) struct LoggedError {
     pub(super) text: String,
 }
 
-/// An [`Error`] as the answer to a request: what handlers and extractors fail with.
+/// An [`Error`] as the answer to a request: the error type of handlers and extractors.
 #[derive(Debug)]
 pub struct ApiError(pub Error);
 
@@ -121,7 +120,7 @@ impl From<Error> for Refusal {
         match error {
             Error::Invalid(fields) => {
                 let errors: Vec<String> = fields.iter().map(ToString::to_string).collect();
-                // A single cause is the message; several are listed in `errors`.
+                // A single error is the message; several are listed in `errors`.
                 let message = match errors.as_slice() {
                     [only] => only.clone(),
                     _ => "Bad Request".to_owned(),
@@ -140,7 +139,7 @@ fn whole_seconds(wait: Duration) -> HeaderValue {
     HeaderValue::from(seconds.max(1))
 }
 
-/// Gives a response of 400 and above the one body; lets every other response through.
+/// Gives a response of 400 and above the one body; other responses pass unchanged.
 pub(super) async fn seal(response: Response, path: &str, now: Timestamp) -> Response {
     if !status::is_refusal(response.status()) {
         return response;
@@ -182,7 +181,7 @@ fn body_of(
     serde_json::to_vec(&envelope).expect("strings and numbers always serialize")
 }
 
-/// The whole answer, head included, to bytes that are not a request. Their path is not known.
+/// The whole answer, including its head, to bytes that are not a request. Their path is not known.
 pub(super) fn whole(foreign: StatusCode, now: Timestamp) -> Vec<u8> {
     let status = status::folded(foreign);
     let message = status::words(foreign);
@@ -196,7 +195,7 @@ pub(super) fn whole(foreign: StatusCode, now: Timestamp) -> Vec<u8> {
     [head.into_bytes(), body].concat()
 }
 
-/// The refusal of a framework: its text is repeated when it is a 400, its status named otherwise.
+/// An error of the framework: the text of a 400 is repeated, other statuses get their standard text.
 async fn foreign(status: StatusCode, headers: &HeaderMap, body: Body) -> Refusal {
     let message = status.canonical_reason().unwrap_or("Error").to_owned();
     let mut errors = Vec::new();

@@ -1,5 +1,5 @@
-//! Limits, by peer, look-ups that find nothing: each costs a query, and nothing else bounds how many invented names
-//! a peer sends. What is found costs a peer nothing.
+//! Limits of failed lookups, by peer. Each lookup costs a query, and a peer could send any number of invented
+//! names. Successful lookups do not count.
 
 use std::{
     collections::HashMap,
@@ -15,33 +15,33 @@ use super::{
     requester::{Client, PeerKey},
 };
 
-/// Peers noted at a time before those are removed that may fail again.
+/// Peers remembered before those whose wait is over are removed.
 const EXHAUSTED_MAX: usize = 4_096;
 
-/// How many look-ups of a peer may find nothing. Cloned freely; clones share the counts.
+/// The rate limit of failed lookups of a peer. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct FailureRate(Option<Arc<Failures>>);
 
 #[derive(Debug)]
 struct Failures {
     class: Arc<Class>,
-    /// Peers that have used up their rate, and when each may fail again.
+    /// Peers that have used up their rate, and when each may look up again.
     exhausted: Mutex<HashMap<PeerKey, Instant>>,
 }
 
 impl FailureRate {
     pub const NONE: Self = Self(None);
 
-    /// Nothing failed yet. `name` is the limit's name in metrics; a rate of 0 a second is no limit.
+    /// `name` is the limit's name in metrics; a rate of 0 a second is no limit.
     pub fn new(name: &'static str, rate: Rate) -> Self {
         let failures = |class| Arc::new(Failures { class, exhausted: Mutex::default() });
         Self(Class::new(name, rate).map(failures))
     }
 
-    /// To be asked before a look-up that may find nothing.
+    /// Must be called before a lookup that may fail.
     ///
     /// # Errors
-    /// 429 when too many look-ups of the client found nothing.
+    /// 429 when too many lookups of the client failed.
     pub fn check(&self, client: Client) -> Result<()> {
         let (Some(failures), Client(Some(peer))) = (&self.0, client) else { return Ok(()) };
         let reset = failures.wait(peer);
@@ -51,7 +51,7 @@ impl FailureRate {
         Err(failures.class.throttled(RateLimitStatus { remaining: 0, reset }))
     }
 
-    /// Counts a look-up of the client that found nothing.
+    /// Counts a failed lookup of the client.
     pub fn count(&self, client: Client) {
         if let (Some(failures), Client(Some(peer))) = (&self.0, client) {
             failures.count(peer);
@@ -60,7 +60,7 @@ impl FailureRate {
 }
 
 impl Failures {
-    /// How long the peer may not look anything up.
+    /// How long the peer may not look up anything.
     fn wait(&self, peer: PeerKey) -> Duration {
         let mut exhausted = self.exhausted.lock();
         let Some(until) = exhausted.get(&peer) else { return Duration::ZERO };
@@ -75,7 +75,7 @@ impl Failures {
         let wait = match self.class.take(peer) {
             Ok(status) if status.remaining > 0 => return,
             Ok(_) => self.class.interval(),
-            // Several look-ups at once may fail on the last token.
+            // Several concurrent lookups may fail on the last token.
             Err(status) => status.reset,
         };
         let now = Instant::now();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_use_up_a_peers_rate_and_what_is_found_does_not() {
+    fn failed_lookups_use_up_a_peers_rate_and_successful_ones_do_not() {
         let rate = FailureRate::new("test", Rate { per_second: 1, burst: 50 });
         let (one, other) = (client("192.0.2.1"), client("192.0.2.2"));
         assert!((0..5_000).all(|_| rate.check(one).is_ok()), "nothing failed");
@@ -105,7 +105,7 @@ mod tests {
             rate.count(one);
             may
         });
-        // Tokens come back while the test runs, so a few more than the burst may fail.
+        // Tokens return while the test runs, so a few more than the burst may fail.
         let failed = failed.count();
         assert!((50..5_000).contains(&failed), "{failed}");
         assert!(rate.check(one).is_err());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_may_fail_again_after_its_wait_and_is_forgotten() {
+    fn a_peer_may_fail_again_after_its_wait_and_is_removed() {
         let rate = FailureRate::new("test", Rate { per_second: 100, burst: 100 });
         let one = client("192.0.2.1");
         (0..200).for_each(|_| rate.count(one));

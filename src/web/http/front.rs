@@ -1,5 +1,5 @@
-//! The outermost service: request id, measurement and log around the envelope, the envelope
-//! around panics, panics around the router.
+//! The outermost service: request id, metrics and log around the error envelope, the envelope around the
+//! handling of panics, and that around the router.
 
 use std::{
     any::Any,
@@ -48,7 +48,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// The clock that answers are stamped by.
+    /// The clock of the timestamps in answers.
     pub(super) fn clock(&self) -> Clock {
         self.clock.clone()
     }
@@ -68,7 +68,7 @@ impl Front {
         if let Some(peer) = self.peer {
             request.extensions_mut().insert(peer);
         }
-        // A NUL in a path segment names nothing; PostgreSQL would fail on it.
+        // A path segment with a NUL cannot match anything; PostgreSQL would fail on it.
         let response = if uri.path().contains("%00") {
             ApiError(Error::RouteNotFound).into_response()
         } else {
@@ -108,8 +108,8 @@ where
     }
 }
 
-/// Runs inside the router, where the matched route is known: leaves it on the response, and turns
-/// a panic of the handler into a failure like any other.
+/// Runs inside the router, where the matched route is known: adds it to the response, and turns a panic of the
+/// handler into an error.
 async fn mark_and_catch(request: Request, next: Next) -> Response {
     let matched = request.extensions().get::<MatchedPath>().cloned();
     let mut response = match AssertUnwindSafe(next.run(request)).catch_unwind().await {

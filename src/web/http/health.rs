@@ -1,4 +1,5 @@
-//! `GET /livez` says that the process answers; `GET /readyz` whether it can do its work, or one kind of it.
+//! `GET /livez` answers while the process lives; `GET /readyz` says whether it can do its work, or one kind of
+//! it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,22 +20,22 @@ use crate::http::{ApiError, ApiResult};
 
 /// The worker that follows changes of keys.
 pub const KEY_WATCH: &str = "key-watch";
-/// When to ask again after "not ready".
-const ASK_AGAIN: Duration = Duration::from_secs(1);
+/// `Retry-After` of "not ready".
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A store the service stands on.
+/// A database of the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
     Postgres,
     Clickhouse,
 }
 
-/// Whether a store can be used.
+/// Whether a database can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Reachable, and at the newest schema.
+    /// Reachable and migrated.
     Ready,
-    /// Not; the reason is for the log.
+    /// Unavailable; the reason is for the log.
     Down(String),
 }
 
@@ -42,16 +43,16 @@ pub enum Condition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[schema(rename_all = "lowercase")]
 pub enum Work {
-    /// Taking events: the spool has room, and its writer lives. No store is needed.
+    /// Accepting events: the spool has room, and its writer is alive. Needs no database.
     Ingest,
-    /// Profiles, consent, campaigns: PostgreSQL answers and takes writes.
+    /// Profiles, consent, campaigns: PostgreSQL answers and accepts writes.
     Control,
-    /// Sending messages: both stores answer, and what sends is alive.
+    /// Sending messages: both databases answer, and the delivery workers are alive.
     Delivery,
 }
 
 impl Work {
-    /// Whether the worker of that name is needed for it.
+    /// Whether it needs the worker of that name.
     fn needs_worker(self, name: &str) -> bool {
         match self {
             Self::Ingest => name == spool::WRITER || name.starts_with("listener-"),
@@ -66,7 +67,8 @@ impl Work {
     }
 }
 
-/// What is known about the stores, the spool and the workers. All clones share it; the task that watches a store sets it.
+/// The state of the databases, the spool and the workers. Clones share it; the task that watches a database
+/// updates it.
 #[derive(Debug, Clone)]
 pub struct Readiness {
     stores: Arc<RwLock<Stores>>,
@@ -81,25 +83,24 @@ struct Stores {
 }
 
 impl Readiness {
-    /// Nothing is ready yet.
+    /// Not ready yet.
     pub fn new() -> Self {
         let unseen = || Condition::Down("not reached yet".to_owned());
         let stores = Stores { postgres: unseen(), clickhouse: unseen() };
         Self { stores: Arc::new(RwLock::new(stores)), spool: None, workers: Workers::default() }
     }
 
-    /// The same, with the spool that takes events and the workers of this process.
+    /// The same, with the spool and the workers of this process.
     #[must_use]
     pub fn of(self, spool: Spool, workers: Workers) -> Self {
         Self { spool: Some(spool), workers, ..self }
     }
 
-    /// The workers of this process.
     pub fn workers(&self) -> &Workers {
         &self.workers
     }
 
-    /// Notes a store's condition; a change is logged.
+    /// Sets a database's condition; a change is logged.
     pub fn set(&self, store: Store, condition: Condition) {
         let mut stores = self.stores.write();
         let known = match store {
@@ -116,7 +117,7 @@ impl Readiness {
         *known = condition;
     }
 
-    /// Whether everything is ready, or what is not.
+    /// Whether everything is ready, or the first thing that is not.
     ///
     /// # Errors
     /// 503 with the first thing that is missing.
@@ -125,7 +126,7 @@ impl Readiness {
         self.check_workers(|_| true)
     }
 
-    /// Whether one kind of work can be done, or what is missing for it.
+    /// Whether one kind of work can be done, or the first thing that is missing for it.
     ///
     /// # Errors
     /// 503 with the first thing that is missing.
@@ -165,7 +166,7 @@ impl Readiness {
 }
 
 fn not_ready(what: &'static str) -> Error {
-    Error::Unavailable { what, retry_after: Some(ASK_AGAIN) }
+    Error::Unavailable { what, retry_after: Some(RETRY_AFTER) }
 }
 
 impl Default for Readiness {
@@ -182,11 +183,11 @@ pub struct Health {
 
 const OK: Json<Health> = Json(Health { status: "ok" });
 
-/// The words of `for`.
+/// The values of `for`.
 const WORKS: &[(&str, Work)] =
     &[("ingest", Work::Ingest), ("control", Work::Control), ("delivery", Work::Delivery)];
 
-/// What is asked of `/readyz`.
+/// The query string of `/readyz`.
 #[derive(Debug)]
 struct ReadyQuery {
     work: Option<Work>,
@@ -213,8 +214,8 @@ async fn livez() -> Json<Health> {
     OK
 }
 
-/// Whether both stores are reachable and migrated and all workers are alive; with `for`, whether one kind of work
-/// can be done.
+/// Whether both databases are reachable and migrated and all workers are alive; with `for`, whether one kind of
+/// work can be done.
 #[utoipa::path(get, path = "/readyz", tag = "health", params(("for" = inline(Option<Work>), Query, description = "one kind of work: `ingest` (the spool has room and its writer is alive), `control` (PostgreSQL), `delivery` (both stores and what sends); without it, everything")), responses((status = 200, body = Health)))]
 async fn readyz(
     State(readiness): State<Readiness>,

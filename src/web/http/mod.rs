@@ -1,4 +1,4 @@
-//! Accept loop, layers, the one error envelope, body and query readers, pages, OpenAPI, health.
+//! HTTP: accept loop, layers, the error envelope, readers of bodies and queries, pages, OpenAPI, health.
 
 mod body;
 mod body_drain;

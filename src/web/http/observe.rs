@@ -1,5 +1,5 @@
-//! Counts, times and logs requests. Labels come from a closed set: the matched route, the known
-//! methods, the status. Paths, queries and bodies are never logged: they hold personal data.
+//! Counts, times and logs requests. Labels come from closed sets: the matched route, the known methods, the
+//! status. Paths, queries and bodies are never logged, because they contain personal data.
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -11,12 +11,12 @@ use parking_lot::RwLock;
 
 use super::{envelope::Refusal, request_id::RequestId};
 
-/// Route of a request that matched none.
+/// The route of a request that matched none.
 const UNKNOWN_ROUTE: &str = "<unknown>";
-/// Where access lines are logged: at debug level, at error level when the answer is 500.
+/// The target of access logs: at debug level, or error level when the answer is 500.
 const ACCESS: &str = "millrace::access";
 
-/// Measures every request. Clones measure into the same figures.
+/// Measures every request. Clones share the figures.
 #[derive(Debug, Clone)]
 pub(super) struct Observer(Arc<Figures>);
 
@@ -24,7 +24,7 @@ pub(super) struct Observer(Arc<Figures>);
 struct Figures {
     in_flight: Gauge,
     aborted: Counter,
-    /// By route: there are as many as the router has.
+    /// Has an entry for each route of the router.
     routes: RwLock<HashMap<String, Arc<Route>>>,
 }
 
@@ -131,7 +131,7 @@ impl Drop for Observed {
     }
 }
 
-/// A caller may invent methods; the label does not follow.
+/// Callers may invent methods, so unknown ones share a label.
 fn known(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

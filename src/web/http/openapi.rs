@@ -1,5 +1,5 @@
-//! The description of the API, made of the routes that are mounted: `GET /openapi.json`, and
-//! `GET /docs` to read it, whose page is part of this program.
+//! The API's description, generated from the mounted routes: `GET /openapi.json`, and `GET /docs`, a page to
+//! read it that is compiled into the program.
 
 use axum::{Router, response::IntoResponse, routing};
 use http::header::CONTENT_TYPE;
@@ -21,24 +21,24 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::envelope::Envelope;
 
-/// Where the description is.
+/// The path of the description.
 const DESCRIPTION_PATH: &str = "/openapi.json";
 /// Name of the security scheme of the API.
 const BEARER: &str = "bearer";
-/// Name of that of client SDKs, which their operations name themselves.
+/// Name of the security scheme of client SDKs, which their operations name themselves.
 const SDK_KEY: &str = "sdk_key";
-/// Name of that of the people who use apps.
+/// Name of the security scheme of the users of apps.
 const USER_TOKEN: &str = "user_token";
 /// Operations with this tag need no credential.
 const OPEN_TAG: &str = "health";
 
-/// Ends a router: describes every route in it and mounts the description.
+/// Finishes a router: describes all of its routes and mounts the description.
 pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Router<S> {
     let (router, described) = router.split_for_parts();
     let document = completed(described);
     let json = document.to_json().expect("a description always serializes");
     let describe = async move || ([(CONTENT_TYPE, "application/json")], json).into_response();
-    // The validator's badge would ask a server on the internet.
+    // The validator's badge would send a request to a server on the internet.
     let page = SwaggerUi::new("/docs").config(Config::from(DESCRIPTION_PATH).validator_url("none"));
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
 }
@@ -50,21 +50,21 @@ pub fn description<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -
     completed(router.into_openapi())
 }
 
-/// Adds 429 to the answers of every operation described so far: those of routes with a rate limit.
+/// Adds 429 to the responses of every operation described so far: those of routes with a rate limit.
 pub(super) fn describe_rate_limit(document: &mut OpenApi) {
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         describe_refusal(operation, "429", THROTTLED);
     }
 }
 
-/// Adds what holds for all operations: title, credential, error body.
+/// Adds the parts common to all operations: title, credential, error body.
 fn completed(mut document: OpenApi) -> OpenApi {
     "Millrace".clone_into(&mut document.info.title);
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     let description = "Customer engagement: profiles, events, consent, suppressions, campaigns. Fields that are \
          not described are ignored; a text with a NUL character is refused.";
     document.info.description = Some(description.to_owned());
-    // What utoipa fills in here speaks of itself.
+    // utoipa fills in its own contact and licence.
     document.info.contact = None;
     document.info.license = Some(License::new(env!("CARGO_PKG_LICENSE")));
     let components = document.components.get_or_insert_with(Components::new);
@@ -86,10 +86,10 @@ fn completed(mut document: OpenApi) -> OpenApi {
     );
     components.add_security_scheme(USER_TOKEN, SecurityScheme::ApiKey(ApiKey::Header(user_token)));
     components.schemas.insert(Envelope::name().into_owned(), Envelope::schema());
-    // Named by parameters alone, whose schemas are not collected.
+    // These schemas are only used in parameters, where utoipa does not collect them.
     components.schemas.insert(QueryMoment::name().into_owned(), QueryMoment::schema());
     for item in document.paths.paths.values_mut() {
-        // A `POST` without fields takes a body all the same, and reads nothing of it.
+        // A `POST` without fields accepts a body and ignores it.
         if let Some(post) = &mut item.post {
             describe_body_refusals(post);
         }
@@ -154,7 +154,7 @@ fn complete(operation: &mut Operation) {
     }
 }
 
-/// A body that may be left out may not be null all the same.
+/// An optional body may be absent but not null.
 fn refuse_null(body: &mut RequestBody) {
     let is_null = |schema: &RefOr<Schema>| match schema {
         RefOr::T(Schema::Object(object)) => object.schema_type == SchemaType::Type(Type::Null),
@@ -180,7 +180,7 @@ fn describe_body_refusals(operation: &mut Operation) {
     describe_refusal(operation, "415", "The body is not JSON, or packed in a way not known");
 }
 
-/// Adds a refusal to the answers of an operation, unless it is described already.
+/// Adds an error to the responses of an operation, unless it is described already.
 fn describe_refusal(operation: &mut Operation, status: &str, description: &str) {
     let responses = &mut operation.responses.responses;
     responses.entry(status.to_owned()).or_insert_with(|| RefOr::T(refusal(description)));

@@ -1,5 +1,5 @@
-//! Pages of lists. One policy: what is not a number falls back to the default, what
-//! is too large is clamped, below 1 is the default, a negative offset is 0. Answers echo the result.
+//! Pages of lists. One policy: a value that is not a number or a limit below 1 is the default, a limit that is
+//! too large is clamped, and a negative offset is 0. Answers return the applied values.
 
 use super::query::{FromQuery, QueryFields};
 

@@ -1,4 +1,4 @@
-//! Path parameters. One that cannot be read is a path that does not exist.
+//! Path parameters. If one cannot be read, the path does not exist.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::http::{ApiError, ApiResult};
 
-/// The parameters of the matched path; 404 when they are not what the route needs.
+/// The parameters of the matched path; 404 when they cannot be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Path<T>(pub T);
 

@@ -12,14 +12,14 @@ use url::form_urlencoded;
 
 use crate::http::{ApiError, ApiResult};
 
-/// Parameters of one query string; more are refused.
+/// Most parameters of one query string.
 const QUERY_PARAMETERS_MAX: usize = 256;
 
-/// What a query string says, or 400 with every error.
+/// The value of a query string, or 400 with every error.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<T>(pub T);
 
-/// Read from a query string. Errors go to the reader; the value is then thrown away.
+/// A value that is read from a query string. If there are errors, it is discarded.
 pub trait FromQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self;
 }
@@ -43,7 +43,7 @@ pub(super) fn read<T: FromQuery>(text: &str) -> Result<T, Error> {
     if query.problems.is_empty() { Ok(value) } else { Err(Error::Invalid(query.problems)) }
 }
 
-/// The parameters of a query string. Of a repeated one the last counts, except in [`list`].
+/// The parameters of a query string. The last value of a repeated one counts, except in [`list`].
 ///
 /// [`list`]: QueryFields::list
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl<'q> QueryFields<'q> {
         }
     }
 
-    /// A text that must be there.
+    /// A required text.
     pub fn required_text(&mut self, name: &str, chars_max: usize) -> String {
         if self.sent(name).is_none() {
             self.refuse(name, problem::REQUIRED);
@@ -102,7 +102,7 @@ impl<'q> QueryFields<'q> {
         self.text(name, chars_max).unwrap_or_default()
     }
 
-    /// A whole number; past 64 bits the largest or smallest there is. Not a number: `None`.
+    /// An integer; clamped to 64 bits. `None` if it is not a number.
     pub(super) fn whole_number(&self, name: &str) -> Option<i64> {
         let text = self.sent(name)?.trim();
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -113,7 +113,7 @@ impl<'q> QueryFields<'q> {
         Some(text.parse().unwrap_or(edge))
     }
 
-    /// A whole number by G8: not a number or below the range is `default`, above it the range's end.
+    /// An integer: if it is not a number or is below the range, `default`; above the range, its end.
     pub fn integer(&self, name: &str, default: i64, range: RangeInclusive<i64>) -> i64 {
         match self.whole_number(name) {
             Some(number) if number >= *range.start() => number.min(*range.end()),
@@ -121,7 +121,7 @@ impl<'q> QueryFields<'q> {
         }
     }
 
-    /// `true` or `1` against `false` or `0`, in any case; absent is `default`.
+    /// `true` or `1`, or `false` or `0`, in any case; absent is `default`.
     pub fn flag(&mut self, name: &str, default: bool) -> bool {
         let Some(text) = self.sent(name) else { return default };
         match text.to_ascii_lowercase().as_str() {
@@ -146,7 +146,7 @@ impl<'q> QueryFields<'q> {
         }
     }
 
-    /// Likewise one that must be there; the first word is the placeholder after an error.
+    /// The same for a required one; the first word is the placeholder after an error.
     pub fn required_one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> T {
         if self.sent(name).is_none() {
             self.refuse(name, problem::REQUIRED);
@@ -154,10 +154,10 @@ impl<'q> QueryFields<'q> {
         self.one_of(name, words).unwrap_or(words[0].1)
     }
 
-    /// An ISO 8601 moment; a date alone stands for that edge of its UTC day.
+    /// An ISO 8601 time; a date alone stands for that edge of its UTC day.
     pub fn timestamp(&mut self, name: &str, edge: DayEdge) -> Option<Timestamp> {
         let text = self.sent(name)?;
-        // A `+` of an offset that the caller forgot to escape arrives as a blank.
+        // A `+` of an offset that the caller did not escape arrives as a space.
         let unescaped = text.rfind(' ').filter(|at| *at > "YYYY-MM-DD ".len());
         let text = match unescaped.and_then(|at| text.split_at_checked(at)) {
             Some((moment, offset)) => Cow::Owned(format!("{moment}+{}", offset.trim_start())),
@@ -184,7 +184,7 @@ impl<'q> QueryFields<'q> {
         DateRange { start, end }
     }
 
-    /// Every value of a parameter that may be repeated or comma-separated, without the empty ones.
+    /// Every value of a parameter that may be repeated or comma-separated, without empty ones.
     pub fn list(&mut self, name: &str, chars_max: usize) -> Vec<String> {
         let mut texts = Vec::new();
         let mut problems = Vec::new();

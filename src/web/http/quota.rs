@@ -1,7 +1,8 @@
-//! A quota of each workspace: at most so many requests of a kind in any minute, whoever sends them.
+//! A quota for each workspace: at most so many requests of a kind in any minute, from all of its callers
+//! together.
 //!
-//! It is counted by this process alone. A handler takes from it ([`Quota`]) once it knows that its caller may
-//! ask at all, so refused callers use up nothing.
+//! Each process counts for itself. A handler takes from the quota ([`Quota`]) once its caller is authorised, so
+//! refused callers use up nothing.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,12 +24,12 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::rate::{self, RateLimitStatus, RatePolicy};
 
-/// The time that a quota is for.
+/// The period of a quota.
 const WINDOW: Duration = Duration::from_mins(1);
-/// Workspaces after which those that sent nothing for a while are forgotten.
+/// Number of workspaces above which inactive ones are removed.
 const SWEEP_ABOVE: usize = 1_024;
 
-/// The quotas of one kind of requests; cloned freely.
+/// The quotas of one kind of request. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct WorkspaceQuota(Option<Arc<Counts>>);
 
@@ -43,8 +44,7 @@ struct Counts {
 impl WorkspaceQuota {
     pub const NONE: Self = Self(None);
 
-    /// At most so many requests a minute; 0 for no limit. The name is the one in `RateLimit-Policy` and in
-    /// metrics.
+    /// At most so many requests a minute; 0 for no limit. The name is used in `RateLimit-Policy` and in metrics.
     pub fn per_minute(name: &'static str, max: u32) -> Self {
         let counts = || Arc::new(Counts { name, max, taken: Mutex::default() });
         Self((max > 0).then(counts))
@@ -64,7 +64,7 @@ impl Counts {
             all.retain(|_, taken| !taken.back().is_none_or(is_over));
         }
         let taken = all.entry(workspace).or_default();
-        // A clock that was set back left times of the future.
+        // If the clock was set back, some times are in the future.
         for at in taken.iter_mut() {
             *at = (*at).min(now);
         }
@@ -86,7 +86,7 @@ impl Counts {
     }
 }
 
-/// What a handler takes its request from.
+/// The quota that a handler takes its request from.
 #[derive(Debug, Clone, Default)]
 pub struct Quota(Option<(Arc<Counts>, Arc<OnceLock<RateLimitStatus>>)>);
 
@@ -94,12 +94,12 @@ impl Quota {
     /// Counts a request of a workspace.
     ///
     /// # Errors
-    /// 429 where the workspace has none left.
+    /// 429 when the workspace has no requests left.
     pub fn take(&self, workspace: WorkspaceId, now: Timestamp) -> Result<()> {
         let Some((counts, status)) = &self.0 else { return Ok(()) };
         let taken = counts.take(workspace, now);
         let (Ok(found) | Err(found)) = taken;
-        // A handler takes once.
+        // A handler takes once, so this cannot fail.
         let _ = status.set(found);
         if taken.is_ok() {
             return Ok(());
@@ -117,8 +117,8 @@ impl<S: Sync> FromRequestParts<S> for Quota {
     }
 }
 
-/// Gives the routes of a router a quota. Their handlers take from it by [`Quota`], and every answer then says
-/// how much is left.
+/// Gives the routes of a router a quota. Their handlers take from it with [`Quota`], and every answer then
+/// reports the remaining requests.
 pub fn limited<S>(routes: OpenApiRouter<S>, quota: &WorkspaceQuota) -> OpenApiRouter<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn of_any_minute_so_many_pass_in_each_workspace() {
+    fn each_workspace_has_its_quota_in_any_minute() {
         let counts = WorkspaceQuota::per_minute("tests", 3).0.unwrap();
         let (one, two) =
             (WorkspaceId::new(Uuid::from_u128(1)), WorkspaceId::new(Uuid::from_u128(2)));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_locks_nobody_out_for_longer_than_a_minute() {
+    fn a_clock_that_was_set_back_blocks_a_workspace_for_at_most_a_minute() {
         let counts = WorkspaceQuota::per_minute("tests", 1).0.unwrap();
         let one = WorkspaceId::new(Uuid::from_u128(1));
         counts.take(one, at(10_000_000)).unwrap();

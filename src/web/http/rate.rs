@@ -1,9 +1,9 @@
 //! Rate limits: a token bucket for each credential in each class of routes.
 //!
-//! A route belongs to a class by its router ([`limited`]); who asks is known only once a credential
-//! was verified, so the bucket is asked by the argument that verifies ([`admit`]): invented
-//! credentials have no buckets. Every answer of a limited route says where its bucket stands, by the
-//! header names of draft-ietf-httpapi-ratelimit-headers.
+//! A route belongs to a class by its router ([`limited`]). The caller is known only after its credential was
+//! verified, so the argument that verifies it takes from the bucket ([`admit`]): invented credentials have no
+//! buckets. Every answer of a limited route reports the state of its bucket in the headers of
+//! draft-ietf-httpapi-ratelimit-headers.
 
 use std::{
     hash::{BuildHasher as _, Hash, RandomState},
@@ -44,9 +44,9 @@ const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// The time that the rates of this file are for.
+/// The period of the rates in this file.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Requests after which full buckets, which say nothing, are let go.
+/// Requests after which full buckets are removed.
 const SWEEP_EVERY: u32 = 65_536;
 
 /// Routes that share a bucket.
@@ -70,32 +70,32 @@ impl RateClass {
     }
 }
 
-/// What one credential may do in one class.
+/// The limit of one credential in one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// Requests a second in the long run; 0 for no limit.
     pub per_second: u32,
-    /// Requests at once after a silence; at least `per_second`.
+    /// Requests at once after a pause; at least `per_second`.
     pub burst: u32,
 }
 
-/// A bucket for each credential, which is known by a hash with a key of this process.
+/// A bucket for each credential, identified by a keyed hash.
 type Buckets =
     RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock, StateInformationMiddleware>;
 
-/// The buckets of one class; cloned freely.
+/// The buckets of one class. Clones share them.
 #[derive(Debug, Clone)]
 pub struct RateLimit(Option<Arc<Class>>);
 
-/// Buckets by any key, asked by the route itself: for limits that are not one per credential and class.
-/// Cloned freely.
+/// Buckets by any key, checked by the route itself: for limits that are not one per credential and class.
+/// Clones share them.
 ///
-/// A bucket exists while it is not full, so memory is bounded by the rate of requests, not by the number of
-/// keys that were ever seen.
+/// A bucket exists while it is not full, so the rate of requests bounds memory, not the number of keys ever
+/// seen.
 #[derive(Debug, Clone)]
 pub struct KeyedRate(Option<Arc<Class>>);
 
-/// The buckets of what apps do: one for each peer, and one for each SDK key. Cloned freely.
+/// The buckets of apps: one for each peer, and one for each SDK key. Clones share them.
 #[derive(Debug, Clone)]
 pub struct AppRates {
     peer: Option<Arc<Class>>,
@@ -103,7 +103,7 @@ pub struct AppRates {
 }
 
 impl AppRates {
-    /// All buckets full; a rate of 0 a second is no limit.
+    /// A rate of 0 a second is no limit.
     pub fn new(peer: Rate, key: Rate) -> Self {
         Self { peer: Class::new("sdk_peer", peer), key: Class::new("sdk_key", key) }
     }
@@ -112,17 +112,17 @@ impl AppRates {
 /// The buckets of every class.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
-    /// Of consent, lists, the preference page and suppressions.
+    /// For consent, lists, the preference page and suppressions.
     pub management: RateLimit,
     pub campaigns: RateLimit,
-    /// Of messages sent one by one.
+    /// For messages sent one by one.
     pub transactional: RateLimit,
-    /// Of opens and clicks of messages, by peer.
+    /// For opens and clicks of messages, by peer.
     pub links: KeyedRate,
-    /// Of short links that do not exist, by peer.
+    /// For short links that do not exist, by peer.
     pub short_links: FailureRate,
     pub test_sends: WorkspaceQuota,
-    /// Of what apps do with an SDK key.
+    /// For requests of apps with an SDK key.
     pub sdk: AppRates,
 }
 
@@ -137,7 +137,7 @@ pub(super) struct Class {
     until_sweep: AtomicU32,
 }
 
-/// A limit as `RateLimit-Policy` names it: `quota` requests in a `window`.
+/// A limit as in `RateLimit-Policy`: `quota` requests in a `window`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RatePolicy {
     pub(super) name: &'static str,
@@ -149,7 +149,7 @@ pub(super) struct RatePolicy {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RateLimitStatus {
     pub(super) remaining: u32,
-    /// Until the bucket is full, or until one more request fits where none did.
+    /// Until the bucket is full, or until the next token if it is empty.
     pub(super) reset: Duration,
 }
 
@@ -173,14 +173,13 @@ impl RateLimits {
 }
 
 impl RateLimit {
-    /// The buckets of a class, all full.
     pub fn new(class: RateClass, rate: Rate) -> Self {
         Self(Class::new(class.name(), rate))
     }
 }
 
 impl KeyedRate {
-    /// All buckets full. `name` is the limit's name in metrics; a rate of 0 a second is no limit.
+    /// `name` is the limit's name in metrics; a rate of 0 a second is no limit.
     pub fn new(name: &'static str, rate: Rate) -> Self {
         Self(Class::new(name, rate))
     }
@@ -194,7 +193,7 @@ impl KeyedRate {
         class.take(key).map(drop).map_err(|status| class.throttled(status))
     }
 
-    /// Counts a request of a client, where there is one to count.
+    /// Counts a request of a client, if the client is known.
     ///
     /// # Errors
     /// 429 when the client's bucket is empty.
@@ -223,12 +222,12 @@ impl Class {
         RatePolicy { name: self.name, quota: self.per_second, window: WINDOW }
     }
 
-    /// The time in which one token comes back.
+    /// The time in which one token returns.
     pub(super) fn interval(&self) -> Duration {
         Duration::from_secs(1) / self.per_second
     }
 
-    /// The refusal of a request over the rate, counted.
+    /// The error of a request over the rate; counts it.
     pub(super) fn throttled(&self, status: RateLimitStatus) -> Error {
         metrics_catalogue::HTTP_REQUESTS_THROTTLED.with([self.name]).increment(1);
         Error::Throttled { retry_after: status.reset }
@@ -287,7 +286,7 @@ where
 async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(gate.clone());
     let mut response = next.run(request).await;
-    // A narrower limit inside has described itself.
+    // A narrower limit inside has written its headers already.
     if let Some(status) = gate.status.get()
         && !response.headers().contains_key(LIMIT)
     {
@@ -296,8 +295,8 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Puts the routes of a router under the rates of apps. A peer is counted before its key is looked at, a key
-/// once it is verified ([`admit_app`]).
+/// Applies the rates of apps to the routes of a router. A peer is counted before its key is checked, a key once
+/// it is verified ([`admit_app`]).
 pub fn limited_to_apps<S>(
     mut routes: OpenApiRouter<S>,
     rates: &AppRates,
@@ -342,7 +341,7 @@ async fn answer_app(
         Ok(()) => next.run(request).await,
         Err(refusal) => ApiError(refusal).into_response(),
     };
-    // Of the two buckets the one is described that runs out first.
+    // Of the two buckets, the headers describe the one that runs out first.
     let gates = peer.into_iter().map(|peer| peer.gate).chain(key);
     let statuses = gates.filter_map(|gate| Some((*gate.status.get()?, gate.class)));
     if let Some((status, class)) = statuses.min_by_key(|(status, _)| status.remaining) {
@@ -351,7 +350,7 @@ async fn answer_app(
     response
 }
 
-/// Counts a request of a verified SDK key, where its route is limited.
+/// Counts a request of a verified SDK key, if its route is limited.
 ///
 /// # Errors
 /// 429 when the key's bucket is empty.
@@ -359,7 +358,7 @@ pub fn admit_app(extensions: &Extensions, key: impl Hash) -> Result<()> {
     extensions.get::<AppKeyGate>().map_or(Ok(()), |AppKeyGate(gate)| gate.admit(key))
 }
 
-/// Counts a request of a verified credential, where its route is limited.
+/// Counts a request of a verified credential, if its route is limited.
 ///
 /// # Errors
 /// 429 when the credential's bucket is empty.
@@ -368,7 +367,7 @@ pub fn admit(extensions: &Extensions, credential: impl Hash) -> Result<()> {
 }
 
 impl Gate {
-    /// Counts a request, and keeps the status of its bucket.
+    /// Counts a request, and stores the status of its bucket.
     fn admit(&self, by: impl Hash) -> Result<()> {
         let taken = self.class.take(by);
         let (Ok(status) | Err(status)) = taken;
@@ -388,7 +387,7 @@ mod tests {
 
     #[test]
     fn a_request_over_the_burst_is_refused_with_its_wait() {
-        // One token takes 1000 s to come back, so that the test's own time does not matter.
+        // A token takes 1000 s to return, so that the duration of the test does not matter.
         let quota = Quota::with_period(Duration::from_secs(1000)).unwrap();
         let mut class = Arc::into_inner(class(1, 3)).unwrap();
         class.buckets =
@@ -417,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_rate_by_key_refuses_the_one_over_its_burst_and_no_other_key() {
-        // Tokens come back while the test runs, so a few more than the burst may pass.
+        // Tokens return while the test runs, so a few more than the burst may pass.
         let rate = KeyedRate::new("test", Rate { per_second: 1, burst: 50 });
         let passed = (0..5_000).take_while(|_| rate.admit("ann").is_ok()).count();
         assert!((50..5_000).contains(&passed), "{passed}");

@@ -1,4 +1,4 @@
-//! `X-Request-Id`: the caller's when it is sane, ours otherwise; echoed, and part of every log line.
+//! `X-Request-Id`: the caller's if it is valid, otherwise a new one; returned, and part of every log line.
 
 use std::{fmt, sync::Arc};
 
@@ -7,15 +7,15 @@ use uuid::Uuid;
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id taken from a caller, in characters.
+/// Longest id accepted from a caller, in characters.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-/// Identifies one request in logs and answers. Found among a request's extensions.
+/// Identifies one request in logs and answers. It is in the request's extensions.
 #[derive(Debug, Clone)]
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// The caller's id when it is 1–128 letters, digits, `-`, `_`, `.` or `:`; a new one otherwise.
+    /// The caller's id if it is 1–128 letters, digits, `-`, `_`, `.` or `:`; otherwise a new one.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let sent = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         match sent.filter(|text| is_sane(text)) {
@@ -24,7 +24,6 @@ impl RequestId {
         }
     }
 
-    /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -56,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sane_id_is_kept() {
+    fn a_valid_id_is_kept() {
         assert_eq!(id_for(b"01HX-a_b.c:9").as_str(), "01HX-a_b.c:9");
     }
 

@@ -1,8 +1,8 @@
-//! Who sent a request, for audit entries: an address and a program's name.
+//! The sender of a request, for audit entries: an address and a user agent.
 //!
-//! The address is the connection's, unless the connection comes from a proxy that the operator trusts:
-//! then it is the last address in `X-Forwarded-For` that is no such proxy. What stands further left was
-//! written by the caller and proves nothing.
+//! The address is the connection's, unless the connection comes from a trusted proxy: then it is the last
+//! address in `X-Forwarded-For` that is not a trusted proxy. The addresses to the left of it were written by
+//! the caller and prove nothing.
 
 use std::{
     convert::Infallible,
@@ -14,15 +14,14 @@ use axum::extract::{FromRef, FromRequestParts};
 use http::{Extensions, HeaderMap, header::USER_AGENT, request::Parts};
 use kernel::TrustedProxy;
 
-/// Characters of a `User-Agent` that are kept.
+/// Most characters of a `User-Agent` that are stored.
 const USER_AGENT_CHARS_MAX: usize = 512;
-/// The header in which proxies write whom they speak for.
+/// The header in which proxies name their clients.
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Who sent a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requester {
-    /// Where from; absent where nobody was connected (a job of our own, a test of the router).
+    /// Absent without a connection (an internal job, a test of the router).
     pub ip: Option<IpAddr>,
     /// The `User-Agent`, cut at 512 characters.
     pub user_agent: Option<String>,
@@ -32,8 +31,8 @@ pub struct Requester {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) IpAddr);
 
-/// What limits by peer count by: an IPv4 address, or the /64 network of an IPv6 address, since one
-/// subscriber usually has all of it.
+/// The key of limits by peer: an IPv4 address, or the /64 network of an IPv6 address, since one subscriber
+/// usually has all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PeerKey(IpAddr);
 
@@ -53,8 +52,8 @@ impl PeerKey {
     }
 }
 
-/// The client of a request, as limits by peer count it. Holds nothing where there is no client to count:
-/// a request from a trusted proxy that names none, or one without a connection (a test of the router).
+/// The client of a request for limits by peer. Empty for a request from a trusted proxy that names no client,
+/// and without a connection (a test of the router).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client(pub Option<PeerKey>);
 
@@ -79,7 +78,7 @@ where
     }
 }
 
-/// Every proxy that is believed. Cheap to clone.
+/// The trusted proxies. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct TrustedProxies(Arc<[TrustedProxy]>);
 
@@ -88,13 +87,12 @@ impl TrustedProxies {
         Self(Arc::from(proxies))
     }
 
-    /// Whether this address is such a proxy's.
+    /// Whether this is the address of a trusted proxy.
     pub(super) fn include(&self, address: IpAddr) -> bool {
         self.0.iter().any(|proxy| proxy.contains(address))
     }
 
-    /// The client that a connection from `peer` with these headers speaks for; `None` where it comes from
-    /// a trusted proxy that names no client.
+    /// The client of a connection from `peer` with these headers; `None` for a trusted proxy that names no client.
     pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> Option<PeerKey> {
         let origin = self.origin(peer, headers);
         (!self.include(origin)).then(|| PeerKey::of(origin))
@@ -109,7 +107,7 @@ impl TrustedProxies {
             .flat_map(|line| line.rsplit(','))
             .map(address_of);
         for hop in hops {
-            // What is no address ends the chain: left of it nobody knows who wrote what.
+            // An invalid address ends the chain: the origin of the addresses to the left of it is unknown.
             let (true, Some(hop)) = (self.include(origin), hop) else { break };
             origin = hop.to_canonical();
         }
@@ -117,7 +115,7 @@ impl TrustedProxies {
     }
 }
 
-/// One hop: an address, as some proxies write it with a port.
+/// One entry of the header: an address, with a port from some proxies.
 fn address_of(hop: &str) -> Option<IpAddr> {
     let hop = hop.trim();
     let bare = hop.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(hop);
@@ -181,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_by_peer_count_ipv6_by_network_and_no_proxy_that_names_nobody() {
+    fn limits_by_peer_count_ipv6_by_network_and_ignore_proxies_without_client() {
         let key = |text: &str| PeerKey::of(text.parse().unwrap());
         assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff::9"));
         assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused_by_name() {
+    fn invalid_networks_are_refused_by_name() {
         for text in ["", "10.0.0.0/33", "proxy.internal", "10.0.0"] {
             let refused = text.parse::<TrustedProxy>().unwrap_err();
             assert!(refused.to_string().contains(&format!("\"{text}\"")), "{refused}");

@@ -25,7 +25,7 @@ pub(super) fn of(error: &Error) -> StatusCode {
     }
 }
 
-/// Maps a status that a framework chose to one the API answers with: a 422 becomes a 400.
+/// Maps a status of the framework to one of the API: 422 becomes 400.
 pub(super) fn folded(foreign: StatusCode) -> StatusCode {
     match foreign {
         StatusCode::UNPROCESSABLE_ENTITY
@@ -37,7 +37,7 @@ pub(super) fn folded(foreign: StatusCode) -> StatusCode {
     }
 }
 
-/// What is wrong with bytes that are no request, by the status the HTTP library has for them.
+/// The error text for bytes that are not a request, by the status of the HTTP library.
 pub(super) fn words(foreign: StatusCode) -> &'static str {
     match foreign {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "Request head is too large",
@@ -46,7 +46,7 @@ pub(super) fn words(foreign: StatusCode) -> &'static str {
     }
 }
 
-/// Whether a status refuses or fails, and so leaves through the envelope.
+/// Whether a status is an error, which gets the envelope.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }

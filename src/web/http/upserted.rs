@@ -1,4 +1,4 @@
-//! An answer that says whether what it shows is new.
+//! An answer that shows whether its resource is new.
 
 use axum::{
     Json,
@@ -7,11 +7,11 @@ use axum::{
 use http::StatusCode;
 use serde::Serialize;
 
-/// A resource that the request made, or found: 201 or 200.
+/// A resource that the request created (201) or found (200).
 #[derive(Debug, Clone, Copy)]
 pub struct Upserted<T> {
     pub value: T,
-    /// Whether the request made it.
+    /// Whether the request created it.
     pub created: bool,
 }
 

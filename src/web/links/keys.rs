@@ -1,4 +1,4 @@
-//! The keys that sign links, and the signature.
+//! The keys that sign links, and their signatures.
 
 use hmac::{Hmac, Mac as _};
 use kernel::{Error, Result};
@@ -19,7 +19,7 @@ pub(super) struct Key {
 pub(super) struct Keys(Vec<Key>);
 
 impl Keys {
-    /// At least one is needed.
+    /// At least one is required.
     pub(super) fn new(keys: Vec<Key>) -> Result<Self> {
         if keys.is_empty() {
             return Err(Error::internal("there is no link key: links cannot be signed"));
@@ -43,14 +43,14 @@ impl Keys {
         Some(hash)
     }
 
-    /// Appends the signature of what is there, by the key `id`.
+    /// Appends the signature of these bytes by the key `id`.
     pub(super) fn sign(&self, id: i16, bytes: &mut Vec<u8>) {
         if let Some(hash) = self.hash(id, bytes) {
             bytes.extend_from_slice(&hash.finalize().into_bytes()[..SIGNATURE_BYTES]);
         }
     }
 
-    /// Whether the signature is of these bytes and this key; takes the same time for any wrong one.
+    /// Whether the signature matches these bytes and this key, in constant time.
     pub(super) fn proves(&self, id: i16, bytes: &[u8], signature: &[u8]) -> bool {
         signature.len() == SIGNATURE_BYTES
             && self

@@ -1,9 +1,9 @@
-//! Signed links: what a message may carry so that its reader can act without signing in.
+//! Signed links in messages, with which recipients act without signing in.
 //!
-//! A token names ids only, nothing about a person. It is bytes, then their HMAC-SHA256 cut to 128 bits,
-//! in base64url; see [`token`] for the layout. Keys are in the database, so every server opens what any
-//! server made. A row added to `link_key` rotates: new links are signed by the newest key, old ones keep
-//! working while their key's row is there.
+//! A token contains only ids, no personal data. It is bytes followed by their HMAC-SHA256 cut to 128 bits, in
+//! base64url; see [`token`] for the layout. The keys are in the database, so every server opens the links of
+//! every other. A new row in `link_key` rotates the key: the newest key signs new links, and older links work
+//! while their key's row exists.
 
 mod keys;
 mod signer;
@@ -21,55 +21,53 @@ use self::keys::Keys;
 pub use self::signer::Signer;
 use kernel::{Channel, ListId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 
-/// How long a link to the preference page opens it.
+/// How long a link to the preference page works.
 pub const PREFERENCES_TTL: Duration = Duration::from_hours(90 * 24);
 /// How long a subscription can be confirmed.
 pub const CONFIRMATION_TTL: Duration = Duration::from_hours(7 * 24);
-/// How old the known keys may get before they are read again.
+/// How old the cached keys may get before they are read again.
 const KEYS_AGE_MAX: Duration = Duration::from_mins(1);
-/// Rest between two readings that unknown key ids ask for: anybody can invent one.
+/// Pause between two reads for unknown key ids, because anyone can invent such ids.
 const KEYS_REST: Duration = Duration::from_secs(1);
 
-/// Bytes of an address that a [`Click`] may lead to.
+/// Greatest length of the address that a [`Click`] leads to, in bytes.
 pub const TARGET_BYTES_MAX: usize = 2_048;
-/// Bytes of a [`Click`]'s label.
+/// Greatest length of a [`Click`]'s label, in bytes.
 pub const LABEL_BYTES_MAX: usize = 60;
 
-/// What a link lets its holder do.
+/// A link and what it permits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Link {
-    /// See and change what one contact gets.
+    /// Shows and changes the consent of one contact.
     Preferences(Preferences),
     Unsubscribe(Unsubscribe),
-    /// Confirm a subscription that waits for it.
+    /// Confirms a pending subscription.
     ConfirmSubscription(ConfirmSubscription),
-    /// Confirm an opt-in to a whole channel that waits for it.
+    /// Confirms a pending opt-in to a channel.
     ConfirmChannel(ConfirmChannel),
-    /// Tell that a message was opened.
+    /// Records that a message was opened.
     Open(Open),
-    /// Tell that a link of a message was followed, and follow it.
+    /// Records a click of a link in a message, and redirects to its target.
     Click(Click),
 }
 
-/// See and change what one contact gets; for [`PREFERENCES_TTL`].
+/// Shows and changes the consent of one contact, for [`PREFERENCES_TTL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preferences {
-    /// Where the contact is.
     pub workspace: WorkspaceId,
     pub user: UserId,
 }
 
-/// What stands for the token in links of tests that go to somebody else than their contact: such a link shows
-/// that it works, and does nothing.
+/// The token in links of test messages that go to a person other than the contact. Such a link shows a page and
+/// changes nothing.
 pub const TEST_TOKEN: &str = "test";
 
-/// Unsubscribe one contact; never expires, because a message may be read years later.
+/// Unsubscribes one contact. Never expires, because a message may be read years later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsubscribe {
-    /// Where the contact is.
     pub workspace: WorkspaceId,
     pub user: UserId,
-    /// From this list only; from the whole channel when absent.
+    /// Only from this list; from the whole channel when absent.
     pub list: Option<ListId>,
     /// The channel of the message; email when absent.
     pub channel: Option<Channel>,
@@ -77,48 +75,44 @@ pub struct Unsubscribe {
     pub message: Option<Uuid>,
 }
 
-/// Confirm a subscription that waits for it; for [`CONFIRMATION_TTL`]. What else the subscription says
-/// (its source, the consent text) waits in the database.
+/// Confirms a pending subscription, for [`CONFIRMATION_TTL`]. The rest of the subscription (its source, the
+/// consent text) is in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfirmSubscription {
-    /// Where the contact is.
     pub workspace: WorkspaceId,
     pub user: UserId,
     pub list: ListId,
     pub channel: Channel,
 }
 
-/// Confirm an opt-in to a whole channel that waits for it; for [`CONFIRMATION_TTL`].
+/// Confirms a pending opt-in to a channel, for [`CONFIRMATION_TTL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfirmChannel {
-    /// Where the contact is.
     pub workspace: WorkspaceId,
     pub user: UserId,
     pub channel: Channel,
 }
 
-/// Tell that a message was opened; never expires, because a message may be read years later.
+/// Records that a message was opened. Never expires, because a message may be read years later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open {
-    /// Where the message is.
     pub workspace: WorkspaceId,
     pub message: MessageId,
 }
 
-/// Tell that a link of a message was followed, and follow it; never expires.
+/// Records a click of a link in a message, and redirects to its target. Never expires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Click {
-    /// Where the message is.
     pub workspace: WorkspaceId,
     pub message: MessageId,
-    /// Where the link leads: at most [`TARGET_BYTES_MAX`].
+    /// The address to which it redirects: at most [`TARGET_BYTES_MAX`].
     pub target: String,
-    /// What the link says: at most [`LABEL_BYTES_MAX`].
+    /// The text of the link: at most [`LABEL_BYTES_MAX`].
     pub label: String,
 }
 
 impl Link {
-    /// Where the public page of such links is, without the token.
+    /// The path of the public page of such links, without the token.
     const fn path(&self) -> &'static str {
         match self {
             Self::Preferences(_) => "p",
@@ -129,7 +123,7 @@ impl Link {
         }
     }
 
-    /// How long a link made now opens; for ever when absent.
+    /// How long a new link works; forever when absent.
     const fn ttl(&self) -> Option<Duration> {
         match self {
             Self::Preferences(_) => Some(PREFERENCES_TTL),
@@ -139,7 +133,7 @@ impl Link {
     }
 }
 
-/// Makes links and opens them. Cheap to clone; clones share the keys.
+/// Creates and opens links. Clones share the keys.
 #[derive(Clone)]
 pub struct Links(Arc<Inner>);
 
@@ -163,12 +157,12 @@ impl fmt::Debug for Links {
 }
 
 impl Links {
-    /// Keys come from `db`; `public_url` is where recipients reach this service.
+    /// Keys are read from `db`; `public_url` is the public address of this service.
     pub fn new(db: PgPool, public_url: Url) -> Self {
         Self(Arc::new(Inner { db, public_url, keys: RwLock::default() }))
     }
 
-    /// Where recipients, and providers, reach this service.
+    /// The public address of this service.
     pub fn public_url(&self) -> &Url {
         &self.0.public_url
     }
@@ -195,12 +189,12 @@ impl Links {
         Ok(url)
     }
 
-    /// Whether an address is one of this service's.
+    /// Whether an address belongs to this service.
     pub fn is_own(&self, address: &str) -> bool {
         address.starts_with(&*signer::base(&self.0.public_url))
     }
 
-    /// Who makes links from now on without waiting for anything: for those who make many.
+    /// A signer for many links, which needs no further queries.
     ///
     /// # Errors
     /// When the keys cannot be read.
@@ -208,8 +202,7 @@ impl Links {
         Ok(Signer::new(self.keys(now).await?, &self.0.public_url, now))
     }
 
-    /// What a token stands for; nothing when it is not ours, was changed, or has expired. Nobody is told
-    /// which of these it was.
+    /// The link of a token; `None` for an invalid, changed or expired token. Callers cannot distinguish these.
     ///
     /// # Errors
     /// When the keys cannot be read.

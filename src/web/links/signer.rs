@@ -1,4 +1,4 @@
-//! Makes many links in a row: the keys at hand, the text before the token written once.
+//! Creates many links in a row: with the keys in memory, and the text before the token written once.
 
 use std::{fmt, sync::Arc};
 
@@ -8,16 +8,16 @@ use url::Url;
 
 use super::{Link, TEST_TOKEN, keys::Keys, later, token};
 
-/// Letters of a short link's code.
+/// Characters of a short link's code.
 const CODE_LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Letters in a code: 59 bits, too many to be found by trying.
+/// Characters in a code: 59 bits, too many to be found by trying.
 pub(super) const CODE_CHARS: usize = 10;
 
-/// Makes links of one moment. Cheap to clone.
+/// Creates links that are valid from one time on. Cheap to clone.
 #[derive(Clone)]
 pub struct Signer {
     keys: Arc<Keys>,
-    /// The address of this service, with a slash at its end.
+    /// The public address of this service, with a slash at its end.
     base: Arc<str>,
     now: Timestamp,
 }
@@ -28,7 +28,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// The address of this service, with a slash at its end.
+/// The public address of this service, with a slash at its end.
 pub(super) fn base(public_url: &Url) -> String {
     let mut base = public_url.clone();
     base.set_query(None);
@@ -52,22 +52,22 @@ impl Signer {
         format!("{}{}/{token}", self.base, link.path())
     }
 
-    /// A link that does nothing, for tests: of the kind that `path` is, `u` or `p`.
+    /// A link for test messages that changes nothing; `path` is `u` or `p`.
     pub fn idle_url(&self, path: &str) -> String {
         format!("{}{path}/{TEST_TOKEN}", self.base)
     }
 
-    /// The moment that links are made at.
+    /// The time from which the links are valid.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The address of this service, with a slash at its end.
+    /// The public address of this service, with a slash at its end.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// The code of a short link of a message: the same for the same target, and not to be guessed.
+    /// The code of a short link of a message: the same for the same target, and not guessable.
     pub fn code(&self, workspace: WorkspaceId, message: MessageId, target: &str) -> String {
         let mut bytes = Sha256::digest(target).to_vec();
         bytes.extend_from_slice(workspace.uuid().as_bytes());
@@ -91,17 +91,17 @@ impl Signer {
     }
 }
 
-/// For tests of what is made with links, in other crates too.
+/// For tests, in other crates too.
 #[cfg(any(test, feature = "test-util"))]
 impl Signer {
-    /// A signer with a fixed key. Panics when the address is none.
+    /// A signer with a fixed key. Panics for an invalid address.
     pub fn of_test(public_url: &str, now: Timestamp) -> Self {
         let key = super::keys::Key { id: 1, secret: vec![7; 32].into() };
         let keys = Keys::new(vec![key]).expect("one key");
         Self::new(Arc::new(keys), &Url::parse(public_url).expect("an address"), now)
     }
 
-    /// What a whole link stands for.
+    /// The link of a whole address.
     pub fn opened(&self, url: &str) -> Option<Link> {
         let (path, token) = url.strip_prefix(&*self.base)?.split_once('/')?;
         let link = token::Sealed::read(token)?.open(&self.keys)?.link;

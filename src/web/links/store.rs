@@ -1,4 +1,4 @@
-//! The SQL of link keys; they belong to the installation, not to a workspace.
+//! SQL of link keys, which belong to the installation and not to a workspace.
 
 use kernel::Result;
 use sqlx::PgPool;

@@ -1,4 +1,4 @@
-//! The form of a token: one way to write every link, and nothing else is read.
+//! The binary format of a token. Every link has exactly one encoding.
 //!
 //! ```text
 //! of a contact  version 1 · key id 2 · purpose 1 · parts 1 · workspace 16 · user 12
@@ -8,8 +8,8 @@
 //!                 · length 1 · label · target · signature 16
 //! ```
 //!
-//! `parts` has a bit for each optional part; numbers are big-endian, texts UTF-8. The version and the
-//! purpose are signed with the rest, so a token of one purpose never opens another.
+//! `parts` has a bit for each optional part; numbers are big-endian, texts UTF-8. The version and the purpose
+//! are signed too, so a token of one purpose never opens another.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use kernel::{Channel, ListId, MessageId, Timestamp, UserId, WorkspaceId};
@@ -23,7 +23,8 @@ use super::{
 
 /// The only version so far.
 const VERSION: u8 = 1;
-/// Characters of the longest token there can be, with room for what is around texts; more is not decoded.
+/// Characters of the longest possible token, with room for the parts beside texts. Longer texts are not
+/// decoded.
 const TOKEN_CHARS_MAX: usize = (TARGET_BYTES_MAX + LABEL_BYTES_MAX + 128) / 3 * 4;
 
 /// Bytes of a usual token.
@@ -40,7 +41,7 @@ const CONFIRM_SUBSCRIPTION: u8 = 3;
 const OPEN: u8 = 4;
 const CLICK: u8 = 5;
 
-/// Every part of a contact's link, in the order written.
+/// Every part of a contact's link, in the order in which it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Parts {
     purpose: u8,
@@ -175,7 +176,7 @@ pub(super) fn write(keys: &Keys, link: &Link, expires: Option<Timestamp>) -> Str
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Where a label that is too long is cut: between characters.
+/// The position at which a long label is cut: between characters.
 fn label_end(label: &str) -> usize {
     let mut end = label.len().min(LABEL_BYTES_MAX);
     while !label.is_char_boundary(end) {
@@ -194,7 +195,7 @@ fn click(mut rest: Bytes<'_>) -> Option<Click> {
     Some(Click { workspace, message, target: text(target)?, label: text(label)? })
 }
 
-/// The channels' numbers in tokens; they never change.
+/// The numbers of channels in tokens; they never change.
 const fn number_of(channel: Channel) -> u8 {
     match channel {
         Channel::Email => 1,
@@ -205,7 +206,7 @@ const fn number_of(channel: Channel) -> u8 {
     }
 }
 
-/// A token that has the form of one; whether it is ours is seen when it is opened.
+/// A decoded token whose signature has not been verified yet.
 #[derive(Debug)]
 pub(super) struct Sealed {
     key: i16,
@@ -213,7 +214,7 @@ pub(super) struct Sealed {
     signature: Vec<u8>,
 }
 
-/// What a token of ours says.
+/// The content of a verified token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
     pub(super) link: Link,
@@ -233,12 +234,12 @@ impl Sealed {
         (version == VERSION).then_some(Self { key, signed, signature })
     }
 
-    /// The key that is said to have signed it.
+    /// The id of the key that signed it, according to the token.
     pub(super) fn key(&self) -> i16 {
         self.key
     }
 
-    /// `None` unless the signature proves it.
+    /// `None` unless the signature matches.
     pub(super) fn open(self, keys: &Keys) -> Option<Opened> {
         if !keys.proves(self.key, &self.signed, &self.signature) {
             return None;
@@ -340,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_link_survives_the_way_through_its_token(link in links(), ms in option::of(any::<i64>())) {
+        fn a_link_is_read_back_from_its_token(link in links(), ms in option::of(any::<i64>())) {
             let of_a_message = matches!(link, Link::Open(_) | Link::Click(_));
             let expires = ms.map(Timestamp::from_millis).filter(|_| !of_a_message);
             let token = write(&keys(&[1, 2]), &link, expires);
@@ -351,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn no_changed_bit_and_no_missing_character_goes_unnoticed(link in links(), at: prop::sample::Index, bit in 0..8_u32) {
+        fn changed_bits_and_missing_characters_are_noticed(link in links(), at: prop::sample::Index, bit in 0..8_u32) {
             let keys = keys(&[1]);
             let token = write(&keys, &link, Some(Timestamp::from_millis(5)));
             let mut bytes = URL_SAFE_NO_PAD.decode(&token).unwrap();
@@ -364,7 +365,7 @@ mod tests {
         }
 
         #[test]
-        fn what_anybody_makes_up_opens_nothing(text in "\\PC{0,300}") {
+        fn invented_tokens_open_nothing(text in "\\PC{0,300}") {
             prop_assert_eq!(opened(&text, &keys(&[1])), None);
         }
     }
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn one_spelling_of_a_token_opens_it() {
-        // The last character of unpadded base64 may carry bits that no byte takes.
+        // The last character of unpadded base64 may have bits that belong to no byte.
         let workspace = WorkspaceId::new(Uuid::from_u128(1));
         let link = Link::Preferences(Preferences { workspace, user: UserId::from_bytes([7; 12]) });
         let token = write(&keys(&[1]), &link, None);

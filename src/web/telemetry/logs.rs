@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 
-/// The crates of this program, whose own lines are logged from `info` on.
+/// The crates of this program, whose log lines are written from level `info` on.
 const CRATES: &[&str] = &[
     "analytics",
     "callbacks",
@@ -28,17 +28,17 @@ const CRATES: &[&str] = &[
     "web",
 ];
 
-/// What is logged where `RUST_LOG` is not set: this program's own lines, and warnings of others.
+/// The filter without `RUST_LOG`: lines of this program, and warnings of libraries.
 fn default_filter() -> EnvFilter {
     let mut directives = vec!["warn".to_owned()];
     directives.extend(CRATES.iter().map(|name| format!("{name}=info")));
     EnvFilter::new(directives.join(","))
 }
 
-/// Starts logging for this process: readable on a terminal, JSON lines elsewhere.
+/// Starts logging for this process: text on a terminal, JSON lines otherwise.
 ///
-/// `RUST_LOG` sets the levels as usual. A second call in one process changes nothing, so that tests
-/// may start several servers.
+/// `RUST_LOG` sets the levels. A second call in one process changes nothing, so that tests can start several
+/// servers.
 pub fn start() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| default_filter());
     let registry = tracing_subscriber::registry().with(filter);
@@ -65,7 +65,7 @@ mod tests {
             let name = match *member {
                 "." => "millrace",
                 "analytics/embedded" => "clickhouse_embedded",
-                // Programs of their own.
+                // Separate programs.
                 "loadtest" | "src/tests/tidy" => continue,
                 path => path.rsplit('/').next().unwrap(),
             };

@@ -11,10 +11,10 @@ const DURATION_SECONDS_BUCKETS: &[f64] = &[
     5.0, 10.0, 30.0,
 ];
 
-/// How often histograms are folded into their buckets, so that memory stays bounded between scrapes.
+/// Interval at which histograms are folded into their buckets, so that memory stays bounded between scrapes.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Renders what was recorded. One per process, however many servers it runs.
+/// Renders the recorded metrics. One per process, even with several servers in it.
 #[derive(Clone)]
 pub struct Recorder {
     handle: PrometheusHandle,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Installs the recorder of this process, or gives the one installed before.
+    /// Installs the recorder of this process, or returns the one installed before.
     pub fn install() -> anyhow::Result<Self> {
         static INSTALLED: OnceLock<Recorder> = OnceLock::new();
         if let Some(recorder) = INSTALLED.get() {
@@ -46,7 +46,7 @@ impl Recorder {
         Ok(INSTALLED.get_or_init(|| Self { handle, process }).clone())
     }
 
-    /// The Prometheus text of every metric, process figures included.
+    /// The Prometheus text of every metric, including process metrics.
     pub fn render(&self) -> String {
         self.process.collect();
         self.handle.render()

@@ -1,9 +1,9 @@
-//! Dashboard session tokens: JWTs signed with HMAC-SHA256, and nothing else.
+//! Dashboard session tokens: JWTs signed with HMAC-SHA256; no other algorithm is accepted.
 //!
-//! A token is taken when its algorithm is HS256, its key id (where it has one) is ours, its
-//! audience is `millrace`, it names a workspace and scopes or a role, and now lies between `nbf`
-//! and `exp`, give or take 30 seconds. `exp` is at most 30 days after `iat`; without an `iat`, after now.
-//! A token may be revoked by its `jti`, or with all that its actor was given.
+//! A token is valid if its algorithm is HS256, its key id (if it has one) is that of this server's secret, its
+//! audience is `millrace`, it names a workspace and scopes or a role, and the time is between `nbf` and `exp`,
+//! with 30 seconds of leeway. `exp` is at most 30 days after `iat`, or without an `iat` after now. A token can
+//! be revoked by its `jti`, or with all tokens of its actor.
 
 mod secret;
 
@@ -24,18 +24,18 @@ use super::scope::{ScopeName, ScopeSet};
 const LEEWAY_S: i64 = 30;
 /// Longest life of a token, from `iat` to `exp`.
 pub(super) const TTL_MAX: Duration = Duration::from_hours(30 * 24);
-/// The audience of our tokens.
+/// The audience of session tokens.
 const AUDIENCE: &str = "millrace";
-/// Bytes of the secret's hash that name it.
+/// Bytes of the secret's hash that are its key id.
 const KEY_ID_BYTES: usize = 8;
 /// Longest name of an actor, in characters.
 const ACTOR_CHARS_MAX: usize = 255;
-/// What a caller with a wrong token learns, whatever is wrong with it.
+/// The error for any invalid token. It does not reveal what is invalid.
 const INVALID: Error = Error::Unauthenticated("Invalid session token");
-/// A token that was right once.
+/// The error for an expired token.
 const EXPIRED: Error = Error::Unauthenticated("Session token expired");
 
-/// Makes and verifies session tokens with one secret.
+/// Creates and verifies session tokens with one secret.
 #[derive(Clone)]
 pub struct Sessions {
     sign: EncodingKey,
@@ -49,32 +49,26 @@ impl fmt::Debug for Sessions {
     }
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct NewSession {
-    /// The workspace it opens.
     pub workspace: WorkspaceId,
-    /// Who it stands for, in audit entries.
+    /// The actor in audit entries.
     pub actor: String,
-    /// What it may do.
     pub scopes: ScopeSet,
-    /// How long it lives.
     pub ttl: Duration,
 }
 
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// The workspace it opens.
     pub workspace: WorkspaceId,
-    /// Who it stands for.
+    /// The actor in audit entries.
     pub actor: String,
-    /// What it may do.
     pub scopes: ScopeSet,
-    /// What it is revoked by (`jti`).
+    /// The id for revoking it (`jti`).
     pub id: Option<String>,
-    /// When it was made (`iat`).
+    /// The time of its creation (`iat`).
     pub issued_at: Option<Timestamp>,
-    /// When its time is over.
     pub expires_at: Timestamp,
 }
 
@@ -97,7 +91,7 @@ struct Claims {
     role: Option<Role>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     jti: Option<String>,
-    /// With milliseconds, so that what is made right after a revocation is not revoked by it.
+    /// With milliseconds, so that a session created right after a revocation is not revoked by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     iat: Option<f64>,
     #[serde(default)]
@@ -105,7 +99,7 @@ struct Claims {
     exp: i64,
 }
 
-/// One audience or several; checked by the library.
+/// One audience or several. The library checks them.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Audience {
@@ -113,7 +107,7 @@ enum Audience {
     Several(Vec<String>),
 }
 
-/// What a person is in a workspace, as a shorthand for scopes.
+/// A role of a person in a workspace, as a shorthand for scopes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
@@ -185,13 +179,13 @@ impl Sessions {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.set_audience(&[AUDIENCE]);
         rules.set_required_spec_claims(&["exp", "aud"]);
-        // The library would read the system's clock: the times are judged below, by ours.
+        // The library would use the system's clock. The times are checked below, with the server's clock.
         rules.validate_exp = false;
         rules.validate_nbf = false;
         let token = jsonwebtoken::decode::<Claims>(text, &self.verify, &rules);
         let claims = token.map_err(|_| INVALID)?.claims;
         in_time(&claims, now)?;
-        // The signer may be another program; audit entries must be able to hold the name.
+        // Another program may sign tokens, and audit entries must be able to hold the name.
         if !is_actor(&claims.sub) || !claims.jti.iter().all(|id| is_actor(id)) {
             return Err(INVALID);
         }
@@ -222,7 +216,7 @@ fn seconds(at: Timestamp) -> f64 {
     at.millis() as f64 / 1000.0
 }
 
-/// The moment that a JWT means; none for what no clock shows.
+/// The time of a JWT; none for a value out of range.
 #[expect(clippy::cast_possible_truncation, reason = "held to the range before")]
 fn timestamp(seconds: f64) -> Option<Timestamp> {
     let millis = (seconds * 1000.0).round();
@@ -230,7 +224,7 @@ fn timestamp(seconds: f64) -> Option<Timestamp> {
     is_time.then(|| Timestamp::from_millis(millis as i64))
 }
 
-/// Milliseconds since 1970 beyond which a number is no time: the year 9999.
+/// The year 9999 in milliseconds since 1970; larger numbers are not times.
 const MILLIS_MAX: f64 = 253_402_300_800_000.0;
 
 fn in_time(claims: &Claims, now: Timestamp) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Where the secret of session tokens comes from: the settings, or a file made on first need.
+//! The secret of session tokens: from the settings, or from a file that is created when it is first needed.
 
 use std::{
     fs, io,
@@ -13,23 +13,23 @@ use super::Sessions;
 
 /// Name of the file in the data directory.
 const FILE: &str = "session.key";
-/// Random bytes of a secret made here, written in hexadecimal.
+/// Random bytes of a created secret, written in hexadecimal.
 const SECRET_BYTES: usize = 32;
-/// Shortest secret taken, in bytes: as long as the output of SHA-256 (RFC 7518, 3.2).
+/// Shortest secret, in bytes: as long as the output of SHA-256 (RFC 7518, 3.2).
 const SECRET_BYTES_MIN: usize = 32;
-/// Permissions that others than the owner have.
+/// The permission bits of users other than the owner.
 const OTHERS: u32 = 0o077;
 
-/// Why there is no secret.
+/// Why no secret can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretFault {
     /// A secret that can be guessed.
     #[error("the secret of session tokens must be at least {SECRET_BYTES_MIN} bytes long")]
     TooShort,
-    /// A secret that is none.
+    /// A secret that other users can read.
     #[error("{0} can be read by others: make it private with chmod 600")]
     Exposed(PathBuf),
-    /// No way to the file.
+    /// The file cannot be read or written.
     #[error("cannot use {0}")]
     File(PathBuf, #[source] io::Error),
 }
@@ -43,8 +43,8 @@ impl Sessions {
         Ok(Self::with_secret(secret))
     }
 
-    /// Uses the secret in the data directory, made now if there is none. Several processes may do
-    /// this at the same time and agree.
+    /// Uses the secret in the data directory, which is created if it does not exist. Processes that do this at the
+    /// same time get the same secret.
     pub fn from_data_dir(directory: &Path) -> Result<Self, SecretFault> {
         let path = directory.join(FILE);
         let fault = |cause| SecretFault::File(path.clone(), cause);
@@ -60,7 +60,7 @@ impl Sessions {
     }
 }
 
-/// Puts a whole file in place at once; one that came first stays.
+/// Creates the file with its whole content at once; an existing file stays.
 fn make(directory: &Path, path: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;

@@ -1,4 +1,4 @@
-//! What is taken for a session token, and what is not.
+//! Valid and invalid session tokens.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -39,7 +39,7 @@ fn verdict(claims: &Value) -> Result<Session> {
 }
 
 #[test]
-fn a_token_made_here_is_taken_here() {
+fn a_created_token_is_accepted() {
     let token = sessions().create(NOW, new_session()).unwrap();
     assert!(Session::may_be(&token));
     let session = sessions().verify(&token, NOW).unwrap();
@@ -61,7 +61,7 @@ fn a_token_ends_with_its_time_and_thirty_seconds() {
 }
 
 #[test]
-fn every_claim_needed_must_be_there_and_right() {
+fn every_required_claim_is_checked() {
     assert!(verdict(&claims()).is_ok());
     for missing in ["sub", "aud", "workspaceId", "scopes", "exp"] {
         let mut claims = claims();
@@ -136,7 +136,7 @@ fn a_role_stands_for_scopes() {
 }
 
 #[test]
-fn no_other_algorithm_key_or_key_id_is_taken() {
+fn other_algorithms_keys_and_key_ids_are_refused() {
     let claims = claims();
     for algorithm in [Algorithm::HS384, Algorithm::HS512] {
         assert!(sessions().verify(&signed(&Header::new(algorithm), &claims), NOW).is_err());
@@ -164,7 +164,7 @@ fn a_changed_token_is_refused() {
     let token = sessions().create(NOW, new_session()).unwrap().expose_secret().to_owned();
     for at in (0..token.len()).step_by(7) {
         let mut bytes = token.clone().into_bytes();
-        // The last character of a part may hold spare bits, so the change is made large.
+        // The last character of a part may have unused bits, so the change is made large.
         bytes[at] = if bytes[at].is_ascii_uppercase() { b'0' } else { b'Q' };
         let changed = String::from_utf8(bytes).unwrap();
         assert!(sessions().verify(&SecretString::from(changed), NOW).is_err(), "at {at}");
@@ -172,7 +172,7 @@ fn a_changed_token_is_refused() {
 }
 
 #[test]
-fn what_makes_no_sense_is_not_made() {
+fn invalid_sessions_are_not_created() {
     for new in [
         NewSession { scopes: ScopeSet::NONE, ..new_session() },
         NewSession { ttl: Duration::ZERO, ..new_session() },

@@ -1,6 +1,6 @@
-//! The memory all request bodies may take together, in two pools: one for callers with a verified
-//! credential, one for everybody else. No workspace and no peer can take a whole pool. Nobody waits for
-//! memory: a body that finds none left is answered 503 and comes back.
+//! The memory of all request bodies together, in two pools: one for callers with a verified credential, one for
+//! the others. No workspace and no peer can take a whole pool. Requests do not wait for memory: without room a
+//! body is answered 503 and can be sent again.
 
 use std::{
     collections::HashMap,
@@ -18,12 +18,12 @@ use tokio::{sync::Semaphore, time::Instant};
 
 use crate::http::requester::PeerKey;
 
-/// When a refused body should come back.
+/// `Retry-After` of a refused body.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
-/// Large bodies inflated at the same time; each needs a decoder's window beside its bytes.
+/// Concurrent decompressions of large bodies; each needs a decoder's window beside its bytes.
 const INFLATIONS_MAX: usize = 4;
 
-/// How much memory bodies may take, and how long they may take to arrive.
+/// Limits of the memory for bodies, and of the time of their arrival.
 #[derive(Debug, Clone)]
 pub struct BodyLimits {
     /// Bytes of all bodies of callers with a verified credential.
@@ -36,16 +36,16 @@ pub struct BodyLimits {
     pub peer_bytes: usize,
     /// Longest wait for the next bytes of a body.
     pub silence_max: Duration,
-    /// Longest time a body may take as a whole.
+    /// Longest time for a whole body.
     pub arrival_max: Duration,
     /// How long a body may arrive slower than `rate_min`.
     pub grace: Duration,
-    /// Bytes a second that a body must bring on average after `grace`; 0 for no such limit.
+    /// Least average rate after `grace`, in bytes a second; 0 for no limit.
     pub rate_min: u32,
 }
 
 impl BodyLimits {
-    /// This many bytes for each pool, all of it for whoever asks first, and the usual times.
+    /// This number of bytes for each pool, without shares, and the usual times.
     pub fn of_bytes(bytes: usize) -> Self {
         Self {
             verified_bytes: bytes,
@@ -60,12 +60,12 @@ impl BodyLimits {
     }
 }
 
-/// Put into a request's extensions by the argument that verified its credential: the workspace whose memory
-/// its body takes. A request without it takes the memory of the public.
+/// Put into a request's extensions by the argument that verified its credential: the workspace in whose share
+/// the body counts. Without it, a body counts in the public pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyOwner(pub WorkspaceId);
 
-/// A share in the memory for bodies, and how long a body may take. Cloned freely.
+/// The memory for bodies, and the limits of their arrival. Clones share it.
 #[derive(Debug, Clone)]
 pub struct BodyBudget(Arc<Inner>);
 
@@ -74,7 +74,7 @@ struct Inner {
     limits: BodyLimits,
     verified: Pool,
     public: Pool,
-    /// Bytes in use by workspace; as many entries as there are workspaces that ever sent a body.
+    /// Bytes in use by workspace. Has an entry for each workspace that ever sent a body.
     workspaces: RwLock<HashMap<WorkspaceId, Arc<AtomicUsize>>>,
     /// Bytes in use by peer; peers that use none have no entry.
     peers: Mutex<HashMap<PeerKey, usize>>,
@@ -83,7 +83,7 @@ struct Inner {
     inflations: Semaphore,
 }
 
-/// Memory of one kind of callers.
+/// The memory for one kind of caller.
 #[derive(Debug)]
 struct Pool {
     limit_bytes: usize,
@@ -129,14 +129,13 @@ fn as_f64(bytes: usize) -> f64 {
     bytes as f64
 }
 
-/// Adds unless the sum would exceed the limit; says whether it did.
+/// Adds unless the sum would exceed the limit. Returns whether it did.
 fn add_within(used: &AtomicUsize, bytes: usize, limit: usize) -> bool {
     let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= limit);
     used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
 }
 
 impl BodyBudget {
-    /// Empty pools with these limits.
     pub fn new(limits: BodyLimits) -> Self {
         Self(Arc::new(Inner {
             verified: Pool::new(limits.verified_bytes, "verified"),
@@ -156,7 +155,7 @@ impl BodyBudget {
         used(&self.0.verified) + used(&self.0.public)
     }
 
-    /// Nothing yet, for a body of this workspace.
+    /// An empty hold, for a body of this workspace.
     pub(super) fn hold_for_workspace(&self, workspace: WorkspaceId) -> Held {
         let known = self.0.workspaces.read().get(&workspace).map(Arc::clone);
         let used = known
@@ -164,12 +163,12 @@ impl BodyBudget {
         Held { budget: self.clone(), share: Share::Workspace(used), bytes: 0 }
     }
 
-    /// Nothing yet, for a body of a caller without a verified credential.
+    /// An empty hold, for a body of a caller without a verified credential.
     pub(super) fn hold_for_public(&self, peer: Option<PeerKey>) -> Held {
         Held { budget: self.clone(), share: Share::Public(peer), bytes: 0 }
     }
 
-    /// The pace of a body that begins now.
+    /// The time limits of a body that begins now.
     pub(super) fn pace(&self) -> Pace {
         Pace { started: Instant::now(), limits: self.0.limits.clone() }
     }
@@ -179,16 +178,16 @@ impl BodyBudget {
     }
 }
 
-/// Whose part of a pool a body takes.
+/// The share of a pool in which a body counts.
 #[derive(Debug)]
 enum Share {
-    /// A workspace's, with the bytes it uses.
+    /// The bytes that the workspace uses.
     Workspace(Arc<AtomicUsize>),
-    /// A peer's, where there is one to count.
+    /// The peer, if it is known.
     Public(Option<PeerKey>),
 }
 
-/// Bytes taken out of a [`BodyBudget`]; given back when dropped.
+/// Bytes taken from a [`BodyBudget`]; returned when dropped.
 #[derive(Debug)]
 pub struct Held {
     budget: BodyBudget,
@@ -201,7 +200,6 @@ impl Held {
         self.bytes
     }
 
-    /// The budget they are out of.
     pub(super) fn budget(&self) -> &BodyBudget {
         &self.budget
     }
@@ -281,7 +279,7 @@ fn no_room(what: &'static str) -> Error {
     Error::Unavailable { what, retry_after: Some(RETRY_AFTER) }
 }
 
-/// How long a body may go on, by what came of it so far.
+/// The time limits of a body, given the bytes received so far.
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
@@ -289,7 +287,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// When the next bytes must be here, given those received until now, and the limit that says so.
+    /// The time by which the next bytes must arrive, and the limit that applies.
     pub(super) fn deadline(&self, now: Instant, received: usize) -> (Instant, &'static str) {
         let limits = &self.limits;
         let silent = (now + limits.silence_max, "silence");
@@ -297,7 +295,7 @@ impl Pace {
         let mut first = if silent.0 < whole.0 { silent } else { whole };
         if limits.rate_min > 0 {
             let earned = as_f64(received) / f64::from(limits.rate_min);
-            // Longer than a body may take at all is no limit.
+            // A time beyond the limit for the whole body has no effect.
             let earned = Duration::try_from_secs_f64(earned).unwrap_or(limits.arrival_max);
             let slow = self.started + limits.grace + earned.min(limits.arrival_max);
             if slow < first.0 {
@@ -325,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_and_what_is_dropped_is_given_back() {
+    fn bytes_that_do_not_fit_are_refused_and_dropped_ones_returned() {
         let budget = BodyBudget::new(BodyLimits::of_bytes(100));
         let mut first = budget.hold_for_public(None);
         first.grow(60).unwrap();
@@ -383,7 +381,7 @@ mod tests {
         let mut other = budget.hold_for_workspace(workspace(2));
         assert_eq!(refusal(other.grow(26)), "Too many request bodies are in flight");
         other.grow(25).unwrap();
-        // What the pool had no room for is not held against the share.
+        // Bytes refused by the pool do not count in the share.
         drop(first);
         other.grow(50).unwrap();
         drop((same, other));

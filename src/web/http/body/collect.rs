@@ -1,4 +1,4 @@
-//! From the socket to bytes: content type, limit, budget, pace, decompression, in this order.
+//! Reads a body into bytes: content type, limit, memory, pace, decompression, in this order.
 
 use std::time::Duration;
 
@@ -18,21 +18,19 @@ use super::{
     encoding::Encoding,
 };
 
-/// Room made when the first bytes of a body come, in bytes, where they need no more. What a body says of its
-/// length takes no memory.
-const FIRST_ROOM_BYTES_MAX: usize = 4 << 10;
-/// By how much the room grows when it is full, so that a body is moved few times.
+/// Most bytes allocated when the first bytes of a body arrive, if these need no more. The `Content-Length`
+/// alone allocates nothing.
+const FIRST_CAPACITY_BYTES_MAX: usize = 4 << 10;
+/// Growth factor of the buffer, so that a body is copied few times.
 const GROWTH: usize = 4;
-/// Packed bodies up to this many bytes are inflated where they are; larger ones on a thread that
-/// may block.
+/// Compressed bodies up to this size are decompressed on the async thread; larger ones on a blocking thread.
 const INFLATE_INLINE_BYTES_MAX: usize = 32 << 10;
-/// A body over the limit is read on and thrown away up to this many bytes, so that its sender is
-/// still listening when the answer comes.
+/// A body over the limit is read and discarded up to this size, so that its sender still reads the answer.
 const DISCARD_BYTES_MAX: u64 = 64 << 20;
-/// And for no longer than this.
+/// Longest time for discarding.
 const DISCARD_MAX: Duration = Duration::from_secs(5);
 
-/// A JSON body in full, decompressed, of at most `limit` bytes.
+/// A whole JSON body, decompressed, of at most `limit` bytes.
 pub(super) async fn json(
     request: Request,
     limit: usize,
@@ -42,7 +40,7 @@ pub(super) async fn json(
     whole(request, limit, held).await
 }
 
-/// A body in full, decompressed, of at most `limit` bytes, whatever its type.
+/// A whole body, decompressed, of at most `limit` bytes, of any type.
 pub(super) async fn whole(
     request: Request,
     limit: usize,
@@ -52,7 +50,7 @@ pub(super) async fn whole(
     let encoding = Encoding::of(&parts.headers)?;
     let promised = promised_bytes(&parts.headers);
     if let Some(received) = promised.filter(|bytes| *bytes > limit as u64) {
-        // A sender that asks first has not begun, and is not to be told to.
+        // With `Expect: 100-continue` the sender has not begun, and must not be asked to.
         if !parts.headers.contains_key(EXPECT) {
             discard(body, 0).await;
         }
@@ -65,7 +63,7 @@ pub(super) async fn whole(
     inflate(encoding, bytes, limit, held).await
 }
 
-/// JSON, something `+json`, or nothing said.
+/// Accepts JSON, a type with `+json`, or no type.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let text = value.to_str().unwrap_or("?");
@@ -88,7 +86,7 @@ fn promised_bytes(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Reads the bytes as they were sent; `promised` is what their sender said there would be.
+/// Reads the bytes as they were sent; `promised` is the `Content-Length`.
 async fn arrive(
     mut body: axum::body::Body,
     promised: Option<u64>,
@@ -106,16 +104,16 @@ async fn arrive(
         }
         if sum > bytes.capacity() {
             let most = promised.unwrap_or(limit).max(sum);
-            let room = bytes.capacity().saturating_mul(GROWTH).max(FIRST_ROOM_BYTES_MAX);
-            make_room(&mut bytes, room.max(sum).min(most), held)?;
+            let room = bytes.capacity().saturating_mul(GROWTH).max(FIRST_CAPACITY_BYTES_MAX);
+            reserve(&mut bytes, room.max(sum).min(most), held)?;
         }
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes)
 }
 
-/// Brings the capacity to `room`, paid for first.
-fn make_room(bytes: &mut Vec<u8>, room: usize, held: &mut Held) -> Result<(), Error> {
+/// Grows the capacity to `room`, after taking the memory from the budget.
+fn reserve(bytes: &mut Vec<u8>, room: usize, held: &mut Held) -> Result<(), Error> {
     held.grow(room - held.bytes())?;
     bytes.reserve_exact(room - bytes.len());
     Ok(())
@@ -145,7 +143,7 @@ async fn next_chunk(
     }
 }
 
-/// Reads on and throws away. Gives the whole size when the body ended within bounds.
+/// Reads and discards. Returns the whole size if the body ended within bounds.
 async fn discard(mut body: axum::body::Body, already: u64) -> Option<u64> {
     let mut received = already;
     let deadline = Instant::now() + DISCARD_MAX;
@@ -159,7 +157,7 @@ async fn discard(mut body: axum::body::Body, already: u64) -> Option<u64> {
     body.is_end_stream().then_some(received)
 }
 
-/// Unpacks a body; a large one where blocking is allowed, few at a time.
+/// Decompresses a body; a large one on a blocking thread, few at a time.
 async fn inflate(
     encoding: Encoding,
     packed: Vec<u8>,
@@ -188,8 +186,8 @@ mod tests {
     use crate::http::body::{BodyBudget, BodyLimits};
 
     #[test]
-    fn json_and_its_kin_are_taken_and_the_rest_is_not() {
-        let judged = |text: &'static str| {
+    fn json_types_are_accepted_and_others_refused() {
+        let is_accepted = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(text));
             check_content_type(&headers).is_ok()
@@ -202,7 +200,7 @@ mod tests {
             "application/vnd.api+json;v=1",
             "",
         ] {
-            assert!(judged(text), "{text:?}");
+            assert!(is_accepted(text), "{text:?}");
         }
         for text in [
             "text/plain",
@@ -214,7 +212,7 @@ mod tests {
             "/json",
             "application/jsonx",
         ] {
-            assert!(!judged(text), "{text:?}");
+            assert!(!is_accepted(text), "{text:?}");
         }
         assert!(check_content_type(&HeaderMap::new()).is_ok());
     }
@@ -252,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn memory_is_taken_for_what_came_and_not_for_what_was_promised() {
+    async fn memory_is_taken_for_received_bytes_and_not_for_content_length() {
         const PROMISED: usize = 1 << 20;
         let budget = BodyBudget::new(BodyLimits::of_bytes(1 << 21));
         let mut held = budget.hold_for_public(None);
@@ -276,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_falls_silent_is_given_up() {
+    async fn a_silent_body_times_out() {
         let limits =
             BodyLimits { silence_max: Duration::from_millis(20), ..BodyLimits::of_bytes(1 << 20) };
         let frames = futures_util::stream::pending::<Result<Bytes, std::io::Error>>();
@@ -295,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_drips_for_ever_is_given_up() {
+    async fn an_endless_slow_body_times_out() {
         let limits =
             BodyLimits { arrival_max: Duration::from_millis(50), ..BodyLimits::of_bytes(1 << 20) };
         let refused = arrive(drip(), None, 100_000, &mut held(limits)).await;
@@ -303,8 +301,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_slower_than_the_least_rate_is_given_up_after_the_grace() {
-        // Bytes never come faster than one in 5 ms, which is less than a fifth of this rate.
+    async fn a_body_below_the_least_rate_times_out_after_the_grace() {
+        // Bytes arrive at most once in 5 ms, which is less than a fifth of this rate.
         let limits = BodyLimits {
             grace: Duration::from_millis(50),
             rate_min: 1024,
@@ -317,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_for_which_there_is_no_memory_is_told_to_come_back() {
+    async fn a_body_without_memory_gets_503_and_retry_after() {
         let body = axum::body::Body::from("abcdef");
         let refused = arrive(body, None, 1000, &mut held(BodyLimits::of_bytes(4))).await;
         assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");

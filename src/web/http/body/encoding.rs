@@ -1,4 +1,4 @@
-//! `Content-Encoding`: gzip and zstd, inflated no further than the limit.
+//! `Content-Encoding`: gzip and zstd, decompressed no further than the limit.
 
 use std::io::{self, Read};
 
@@ -9,14 +9,14 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::budget::Held;
 
-/// Largest window a zstd body may ask for, as a power of two: 8 MiB, what RFC 8878 tells every
-/// decoder to support. A frame may ask for gigabytes.
+/// Largest window of a zstd body, as a power of two: 8 MiB, which RFC 8878 asks every decoder to support. A
+/// frame may declare gigabytes.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// First step of the room for an inflated body, in bytes; doubled from there.
+/// First size of the buffer for a decompressed body, in bytes; doubled from there.
 const INFLATE_STEP_BYTES: usize = 16 << 10;
 
-/// How a body was packed.
+/// The compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Identity,
@@ -40,7 +40,7 @@ impl Encoding {
         Err(Error::UnsupportedMediaType("Content-Encoding must be gzip or zstd".to_owned()))
     }
 
-    /// Unpacks a whole body. Stops at the first byte over `limit`, or over the budget.
+    /// Decompresses a whole body. Stops at the first byte over `limit`, or over the budget.
     pub(super) fn inflate(
         self,
         packed: Vec<u8>,
@@ -60,13 +60,13 @@ impl Encoding {
     }
 }
 
-/// Reads to the end, growing by doubling within the budget, and not past `limit`.
+/// Reads to the end; the buffer doubles within the budget, and does not exceed `limit` by more than a byte.
 fn drain(mut decoder: impl Read, limit: usize, held: &mut Held) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut filled = 0;
     loop {
         if filled == bytes.len() {
-            // One byte of room past the limit tells a body that ends there from one that goes on.
+            // One byte of room past the limit distinguishes a body that ends there from a longer one.
             let room = filled.max(INFLATE_STEP_BYTES).min(limit + 1 - filled);
             held.grow(room)?;
             bytes.reserve_exact(room);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_inflated_no_further_than_the_limit() {
+    fn a_decompression_bomb_is_inflated_no_further_than_the_limit() {
         let zeros = vec![0; 16 << 20];
         for (encoding, packed) in [(Encoding::Gzip, gzip(&zeros)), (Encoding::Zstd, zstd(&zeros))] {
             assert!(packed.len() < 100_000);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_garbled_is_refused() {
+    fn truncated_or_corrupt_bodies_are_refused() {
         for (encoding, packed) in
             [(Encoding::Gzip, gzip(&[9; 500])), (Encoding::Zstd, zstd(&[9; 500]))]
         {
@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_comes_back(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+        fn compressed_bodies_are_restored(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
             prop_assert_eq!(inflate(Encoding::Gzip, gzip(&bytes), 2_000).unwrap(), bytes.clone());
             prop_assert_eq!(inflate(Encoding::Zstd, zstd(&bytes), 2_000).unwrap(), bytes);
         }

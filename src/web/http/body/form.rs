@@ -27,24 +27,24 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> ApiResult<Self> {
-        let kind = Kind::of(request.headers())?;
+        let kind = FormEncoding::of(request.headers())?;
         let held = hold(&request, state);
         let (bytes, _held) = collect::whole(request, MAX_BYTES, held).await?;
         let fields = match kind {
-            Kind::Urlencoded => urlencoded(&bytes)?,
-            Kind::Multipart { boundary } => multipart(bytes, boundary, MAX_BYTES).await?,
+            FormEncoding::Urlencoded => urlencoded(&bytes)?,
+            FormEncoding::Multipart { boundary } => multipart(bytes, boundary, MAX_BYTES).await?,
         };
         Ok(Self(fields))
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Kind {
+enum FormEncoding {
     Urlencoded,
     Multipart { boundary: String },
 }
 
-impl Kind {
+impl FormEncoding {
     fn of(headers: &HeaderMap) -> Result<Self, Error> {
         let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(Self::Urlencoded) };
         let text = value.to_str().unwrap_or("?");
@@ -96,23 +96,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_by_their_type() {
+    fn forms_are_distinguished_by_content_type() {
         let of = |text: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, http::HeaderValue::from_static(text));
-            Kind::of(&headers).ok()
+            FormEncoding::of(&headers).ok()
         };
-        assert_eq!(of("application/x-www-form-urlencoded; charset=utf-8"), Some(Kind::Urlencoded));
+        assert_eq!(
+            of("application/x-www-form-urlencoded; charset=utf-8"),
+            Some(FormEncoding::Urlencoded)
+        );
         let boundary = "b".to_owned();
-        assert_eq!(of("Multipart/Form-Data; boundary=b"), Some(Kind::Multipart { boundary }));
+        assert_eq!(
+            of("Multipart/Form-Data; boundary=b"),
+            Some(FormEncoding::Multipart { boundary })
+        );
         for refused in ["application/json", "text/plain", "multipart/form-data"] {
             assert_eq!(of(refused), None, "{refused}");
         }
-        assert_eq!(Kind::of(&HeaderMap::new()).unwrap(), Kind::Urlencoded);
+        assert_eq!(FormEncoding::of(&HeaderMap::new()).unwrap(), FormEncoding::Urlencoded);
     }
 
     #[tokio::test]
-    async fn both_forms_say_the_same() {
+    async fn both_encodings_give_the_same_fields() {
         let expected = vec![("List-Unsubscribe".to_owned(), "One-Click".to_owned())];
         assert_eq!(urlencoded(b"List-Unsubscribe=One-Click").unwrap(), expected);
         let body = b"--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";

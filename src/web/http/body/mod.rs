@@ -1,4 +1,4 @@
-//! Request bodies: in full, decompressed, within a limit, and only as many at once as memory allows.
+//! Request bodies: read in full, decompressed, within a limit, and within the memory for bodies.
 
 mod budget;
 mod collect;
@@ -18,14 +18,14 @@ use crate::http::{ApiError, ApiResult};
 
 /// Largest body of `POST /events/track`, decompressed, in bytes.
 pub const TRACK_BODY_BYTES_MAX: usize = 32 << 20;
-/// Largest body of the control plane where a route says nothing else, decompressed, in bytes.
+/// Largest decompressed body of control-plane routes by default, in bytes.
 pub const CONTROL_BODY_BYTES_MAX: usize = 2 << 20;
 
 /// Largest body of `POST /users`, decompressed, in bytes.
 pub const USERS_BODY_BYTES_MAX: usize = 64 << 20;
 
-/// What the body of a request may take memory out of: its workspace's share where a credential was verified,
-/// else its peer's.
+/// The share of memory in which a request's body counts: its workspace's if a credential was verified,
+/// otherwise its peer's.
 fn hold<S>(request: &Request, state: &S) -> Held
 where
     BodyBudget: FromRef<S>,
@@ -44,7 +44,7 @@ where
 #[derive(Debug)]
 pub struct JsonBytes<const MAX_BYTES: usize> {
     pub bytes: Vec<u8>,
-    /// The body's share of memory; keep it as long as the bytes.
+    /// The body's share of memory; must live as long as the bytes.
     pub held: Held,
 }
 
@@ -63,11 +63,11 @@ where
     }
 }
 
-/// A body as bytes, whatever it says it is: for callers whose signature is over the bytes.
+/// A body as bytes, of any type: for signatures over the bytes.
 #[derive(Debug)]
 pub struct RawBytes<const MAX_BYTES: usize> {
     pub bytes: Vec<u8>,
-    /// The body's share of memory; keep it as long as the bytes.
+    /// The body's share of memory; must live as long as the bytes.
     pub held: Held,
 }
 

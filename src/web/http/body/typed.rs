@@ -10,17 +10,17 @@ use serde_json::Value;
 use super::{CONTROL_BODY_BYTES_MAX, budget::BodyBudget, collect, hold};
 use crate::http::{ApiError, ApiResult, requester::TrustedProxies};
 
-/// A tree of small JSON values takes about this many times the memory of its text; a body pays for
+/// A tree of small JSON values takes about this many times the memory of its text. A body takes the memory of
 /// its tree before it is parsed.
 const TREE_FACTOR: usize = 4;
 
-/// What a JSON body says, or 400 with every error.
+/// The value of a JSON body, or 400 with every error.
 #[derive(Debug)]
 pub struct Body<T, const MAX_BYTES: usize = CONTROL_BODY_BYTES_MAX>(pub T);
 
-/// Read from a whole body.
+/// A value that is read from a whole body.
 pub trait FromBody: Sized {
-    /// Reads the body; `None` when there is none.
+    /// Reads the body; `None` without one.
     fn from_body(body: Option<&Value>) -> Result<Self, Error>;
 }
 
@@ -45,8 +45,8 @@ fn parse<T: FromBody>(bytes: &[u8]) -> Result<T, Error> {
     if bytes.trim_ascii().is_empty() {
         return T::from_body(None);
     }
-    // serde_json gives up 128 levels down, so no nesting exhausts the stack; of a repeated key the
-    // last value stays.
+    // serde_json refuses more than 128 levels, so nesting cannot exhaust the stack. The last value of a repeated
+    // key counts.
     let value: Value = serde_json::from_slice(bytes)
         .map_err(|wrong| Error::bad_request(format!("body is not valid JSON: {wrong}")))?;
     T::from_body(Some(&value))
@@ -79,12 +79,12 @@ impl<T: FromFields> FromBody for OptionalBody<T> {
     }
 }
 
-/// One object, or an array of 1 to `ELEMENTS_MAX` whose elements stand or fall alone.
+/// One object, or an array of 1 to `ELEMENTS_MAX` whose elements are validated one by one.
 #[derive(Debug)]
 pub enum OneOrMany<T, const ELEMENTS_MAX: usize> {
-    /// A single object: right as a whole.
+    /// A single object; any error refuses the request.
     One(T),
-    /// Every element, or what is wrong with it.
+    /// Every element, or its errors.
     Many(Vec<Result<T, Vec<FieldError>>>),
 }
 
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn of_a_repeated_key_the_last_counts() {
+    fn the_last_value_of_a_repeated_key_counts() {
         let named: Named = parse(br#"{"name":"a","name":"b"}"#).unwrap();
         assert_eq!(named.0, "b");
     }
 
     #[test]
-    fn what_is_not_json_is_said_to_be_so() {
+    fn invalid_json_is_refused() {
         for text in [
             "{",
             "{]",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_stand_or_fall_alone() {
+    fn elements_are_validated_one_by_one() {
         let Ok(OneOrMany::<Named, 3>::Many(elements)) = parse(br#"[{"name":"a"},{},7]"#) else {
             panic!("an array is many");
         };

@@ -1,5 +1,5 @@
-//! hyper refuses bytes that are no request by itself, with an empty body, before any service sees
-//! them. This puts the one error body in the place of those answers.
+//! hyper refuses bytes that are not a request by itself, with an empty body, before any service sees them. This
+//! module replaces those answers by ones with the error body.
 
 use std::{
     io,
@@ -13,24 +13,24 @@ use tokio::io::AsyncWrite;
 
 use crate::http::envelope;
 
-/// How hyper's own answers begin; a status follows.
+/// The beginning of hyper's own answers; a status follows.
 const BEGINNING: &[u8] = b"HTTP/1.1 ";
-/// What tells them from ours, which have bodies.
+/// Distinguishes them from this program's answers, which have bodies.
 const NO_BODY: &[u8] = b"\r\ncontent-length: 0\r\n";
-/// How a head ends.
+/// The end of a head.
 const END: &[u8] = b"\r\n\r\n";
 
-/// Bytes written in the place of others.
+/// Bytes to write instead of others.
 #[derive(Debug)]
 pub(super) struct Swap {
     bytes: Vec<u8>,
     written: usize,
-    /// Bytes of hyper's that these stand for.
+    /// The number of hyper's bytes that these replace.
     replaced: usize,
 }
 
 impl Swap {
-    /// What to write for a refusal of hyper's own; `None` for any other bytes.
+    /// The replacement for a refusal of hyper's; `None` for any other bytes.
     pub(super) fn of(written: &[u8], now: Timestamp) -> Option<Self> {
         let rest = written.strip_prefix(BEGINNING)?;
         let status = StatusCode::from_bytes(rest.get(..3)?).ok()?;
@@ -42,7 +42,7 @@ impl Swap {
         is_canned.then(swap)
     }
 
-    /// Writes on; ready with the number of bytes stood for once all is written.
+    /// Continues to write; ready with the number of replaced bytes once all is written.
     pub(super) fn poll_write<W: AsyncWrite + Unpin>(
         &mut self,
         out: &mut W,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_swap_is_written_whole_however_little_is_taken_at_a_time() {
+    async fn a_replacement_is_written_whole_in_any_number_of_writes() {
         let mut swap = Swap::of(CANNED, Timestamp::from_millis(0)).unwrap();
         let expected = swap.bytes.clone();
         let (mut near, mut far) = tokio::io::duplex(3);

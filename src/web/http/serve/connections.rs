@@ -1,9 +1,9 @@
-//! The open connections of a listener: how many there are in all and of each peer, and which of them is
-//! closed when a new one finds no room.
+//! The open connections of a listener: their number in all and by peer, and which of them is closed when there
+//! is no room for a new one.
 //!
-//! A connection is idle while it serves no request and has nothing left to write: one that never said
-//! anything, one whose request head is still on its way, and one between two requests are alike. At a cap the
-//! connection that has been idle longest makes room, if that is longer than a caller at work pauses.
+//! A connection is idle while it serves no request and has nothing left to write. That includes one without any
+//! request yet, one whose request head is incomplete, and one between two requests. At a limit, the connection
+//! that has been idle longest is closed, if it has been idle longer than an active client pauses.
 
 use std::{
     collections::HashMap,
@@ -22,11 +22,11 @@ use super::{
     timeouts::ConnectionTimeouts,
 };
 
-/// Idle connections that one look at all connections finds to close, so that a flood of new connections does
-/// not look at all of them each time.
-const FOUND_AT_ONCE: usize = 64;
-/// How often a listener without room looks for connections that became idle.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// Idle connections that one scan finds to close, so that a flood of new connections does not scan all of them
+/// each time.
+const IDLE_PER_SCAN: usize = 64;
+/// How often a listener without room scans for idle connections.
+const SCAN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The open connections of a listener.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct Connections {
     idle_min: Duration,
     proxies: TrustedProxies,
     open: Mutex<Open>,
-    /// Told when a connection ended.
+    /// Notified when a connection ends.
     ended: Notify,
     gauge: Gauge,
 }
@@ -46,11 +46,11 @@ struct Open {
     by_peer: HashMap<PeerKey, HashMap<u64, Arc<Connection>>>,
     total: usize,
     next_id: u64,
-    /// The connections that were idle longest when all were looked at, the longest last.
+    /// The connections that were idle longest at the last scan, the longest last.
     idle: Vec<Idle>,
 }
 
-/// A connection that was idle when it was looked at.
+/// A connection that was idle when it was scanned.
 #[derive(Debug, Clone, Copy)]
 struct Idle {
     peer: PeerKey,
@@ -58,44 +58,44 @@ struct Idle {
     since: Instant,
 }
 
-/// One connection, as long as it counts.
+/// A counted connection.
 #[derive(Debug)]
 struct Connection {
     timeouts: Arc<ConnectionTimeouts>,
     close: Notify,
 }
 
-/// Why a connection is not let in.
+/// Why a connection is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// Its peer has as many as it may have, all of them busy.
+    /// All connections that its peer may have are busy.
     OfPeer,
-    /// There are as many as there may be, all of them busy.
+    /// All connections are busy.
     InAll,
 }
 
-/// A connection's place among the open ones; given up when dropped.
+/// The slot of an open connection; released when dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     connections: Arc<Connections>,
     connection: Arc<Connection>,
     peer: PeerKey,
     id: u64,
 }
 
-impl Place {
-    /// What its connection is doing.
+impl ConnectionSlot {
+    /// The timeouts of its connection.
     pub(super) fn timeouts(&self) -> &Arc<ConnectionTimeouts> {
         &self.connection.timeouts
     }
 
-    /// Resolves when the connection has to close in favour of another.
-    pub(super) async fn given_away(&self) {
+    /// Resolves when the connection has to close for a new one.
+    pub(super) async fn must_close(&self) {
         self.connection.close.notified().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         if self.connections.open.lock().remove(self.peer, self.id).is_some() {
             self.connections.gauge.decrement(1.0);
@@ -119,8 +119,8 @@ impl Connections {
         })
     }
 
-    /// Lets a connection from this address in, if need be in the place of an idle one.
-    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, NoRoom> {
+    /// Accepts a connection from this address; an idle one may be closed for it.
+    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<ConnectionSlot, NoRoom> {
         let peer = PeerKey::of(address);
         let mut open = self.open.lock();
         let of_peer = open.by_peer.get(&peer).map_or(0, HashMap::len);
@@ -141,11 +141,10 @@ impl Connections {
         });
         let id = open.insert(peer, Arc::clone(&connection));
         self.gauge.increment(1.0);
-        Ok(Place { connections: Arc::clone(self), connection, peer, id })
+        Ok(ConnectionSlot { connections: Arc::clone(self), connection, peer, id })
     }
 
-    /// Closes the connection that has been idle longest, where the process has no descriptor left for a new
-    /// one.
+    /// Closes the connection that has been idle longest, when the process has no file descriptor for a new one.
     pub(super) fn close_longest_idle(&self) {
         let mut open = self.open.lock();
         if let Some(idle) = open.longest_idle(self.idle_min) {
@@ -155,11 +154,11 @@ impl Connections {
 
     /// Waits until there may be room again.
     pub(super) async fn room(&self) {
-        // A connection that became idle is not told of.
-        let _ = tokio::time::timeout(LOOK_AGAIN, self.ended.notified()).await;
+        // There is no notification of a connection that becomes idle.
+        let _ = tokio::time::timeout(SCAN_INTERVAL, self.ended.notified()).await;
     }
 
-    /// Counts a connection out and tells it to close.
+    /// Removes a connection from the counts and signals it to close.
     fn close(&self, open: &mut Open, idle: Idle, reason: &'static str) {
         if let Some(connection) = open.remove(idle.peer, idle.id) {
             self.gauge.decrement(1.0);
@@ -169,7 +168,7 @@ impl Connections {
     }
 }
 
-/// Counts a connection that was closed before its peer closed it.
+/// Counts a connection that this server closed.
 pub(super) fn closed(reason: &'static str) {
     metrics_catalogue::HTTP_CONNECTIONS_CLOSED.with([reason]).increment(1);
 }
@@ -203,15 +202,15 @@ impl Open {
         }
         let all = self.by_peer.iter();
         self.idle = all.flat_map(|(peer, of_peer)| idle_of(*peer, of_peer, idle_min)).collect();
-        if self.idle.len() > FOUND_AT_ONCE {
-            self.idle.select_nth_unstable_by_key(FOUND_AT_ONCE, |idle| idle.since);
-            self.idle.truncate(FOUND_AT_ONCE);
+        if self.idle.len() > IDLE_PER_SCAN {
+            self.idle.select_nth_unstable_by_key(IDLE_PER_SCAN, |idle| idle.since);
+            self.idle.truncate(IDLE_PER_SCAN);
         }
         self.idle.sort_unstable_by_key(|idle| std::cmp::Reverse(idle.since));
         self.next_found()
     }
 
-    /// The next of those found earlier that has been idle ever since.
+    /// The next connection found earlier that is still idle.
     fn next_found(&mut self) -> Option<Idle> {
         while let Some(idle) = self.idle.pop() {
             let connection = self.by_peer.get(&idle.peer).and_then(|all| all.get(&idle.id));
@@ -256,14 +255,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// A place that came to be after all others so far.
-    fn later(connections: &Arc<Connections>, from: &str) -> Place {
+    /// A slot created after all others so far.
+    fn later(connections: &Arc<Connections>, from: &str) -> ConnectionSlot {
         std::thread::sleep(Duration::from_millis(2));
         connections.admit(address(from)).unwrap()
     }
 
-    fn is_given_away(place: &Place) -> bool {
-        place.given_away().now_or_never().is_some()
+    fn has_to_close(slot: &ConnectionSlot) -> bool {
+        slot.must_close().now_or_never().is_some()
     }
 
     #[test]
@@ -271,18 +270,18 @@ mod tests {
         let connections = connections(3, 100);
         let busy = later(&connections, "192.0.2.1");
         let serving = busy.timeouts().begin_for_test();
-        let idle: Vec<Place> =
+        let idle: Vec<ConnectionSlot> =
             ["192.0.2.2", "192.0.2.3"].map(|from| later(&connections, from)).into();
         let fourth = later(&connections, "192.0.2.4");
-        assert!(is_given_away(&idle[0]));
+        assert!(has_to_close(&idle[0]));
         let others = [&busy, &idle[1], &fourth];
-        assert!(!others.into_iter().any(is_given_away));
+        assert!(!others.into_iter().any(has_to_close));
         assert_eq!(connections.open.lock().total, 3);
         let serving_too = [idle[1].timeouts().begin_for_test(), fourth.timeouts().begin_for_test()];
         assert_eq!(connections.admit(address("192.0.2.5")).unwrap_err(), NoRoom::InAll);
         drop((serving, serving_too));
         let fifth = later(&connections, "192.0.2.5");
-        assert!([&busy, &idle[1], &fourth].into_iter().any(is_given_away));
+        assert!([&busy, &idle[1], &fourth].into_iter().any(has_to_close));
         drop((busy, idle, fourth, fifth));
         let open = connections.open.lock();
         assert_eq!((open.total, open.by_peer.len()), (0, 0));
@@ -294,9 +293,9 @@ mod tests {
         let other = later(&connections, "192.0.2.9");
         let first = later(&connections, "192.0.2.1");
         let second = later(&connections, "192.0.2.1");
-        assert!(!is_given_away(&first));
+        assert!(!has_to_close(&first));
         let third = later(&connections, "192.0.2.1");
-        assert!(is_given_away(&first) && !is_given_away(&other));
+        assert!(has_to_close(&first) && !has_to_close(&other));
         let busy = [second.timeouts().begin_for_test(), third.timeouts().begin_for_test()];
         assert_eq!(connections.admit(address("192.0.2.1")).unwrap_err(), NoRoom::OfPeer);
         drop(busy);
@@ -317,27 +316,27 @@ mod tests {
     #[test]
     fn a_trusted_proxy_has_no_cap_of_its_own() {
         let connections = connections(100, 2);
-        let places: Vec<Place> =
+        let slots: Vec<ConnectionSlot> =
             (0..10).map(|_| connections.admit(address("10.1.2.3")).unwrap()).collect();
-        assert!(!places.iter().any(is_given_away));
-        let mapped: Vec<Place> =
+        assert!(!slots.iter().any(has_to_close));
+        let mapped: Vec<ConnectionSlot> =
             (0..10).map(|_| connections.admit(address("::ffff:10.1.2.4")).unwrap()).collect();
-        assert!(!mapped.iter().any(is_given_away));
+        assert!(!mapped.iter().any(has_to_close));
     }
 
     #[test]
     fn among_many_the_longest_idle_go_first() {
         const CAP: usize = 300;
         let connections = connections(CAP, CAP);
-        let mut places: Vec<Place> =
+        let mut slots: Vec<ConnectionSlot> =
             (0..CAP).map(|_| connections.admit(address("192.0.2.1")).unwrap()).collect();
         std::thread::sleep(Duration::from_millis(5));
-        let newer: Vec<Place> =
+        let newer: Vec<ConnectionSlot> =
             (0..CAP / 2).map(|_| connections.admit(address("192.0.2.2")).unwrap()).collect();
         assert_eq!(connections.open.lock().total, CAP);
-        assert_eq!(places.iter().filter(|place| is_given_away(place)).count(), CAP / 2);
-        assert!(!newer.iter().any(is_given_away));
-        places.clear();
+        assert_eq!(slots.iter().filter(|slot| has_to_close(slot)).count(), CAP / 2);
+        assert!(!newer.iter().any(has_to_close));
+        slots.clear();
         assert_eq!(connections.open.lock().total, CAP / 2);
     }
 }

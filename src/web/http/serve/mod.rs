@@ -31,14 +31,14 @@ use tokio::{
 };
 
 use self::{
-    connections::{Connections, NoRoom, Place, closed},
+    connections::{ConnectionSlot, Connections, NoRoom, closed},
     timeouts::WatchedIo,
 };
 use super::front::Front;
 
-/// Connections the kernel holds for us while we are busy accepting.
+/// Connections in the kernel's backlog while the server is busy accepting.
 const BACKLOG: u32 = 4096;
-/// Wait after an accept that failed for want of descriptors or memory.
+/// Pause after an accept that failed for want of descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Listens on an address.
@@ -68,7 +68,7 @@ pub async fn serve(
             Some(_) = connections.join_next() => continue,
             accepted = acceptor.next() => accepted,
         };
-        connections.spawn(Arc::clone(&server).converse(accepted, draining.clone()));
+        connections.spawn(Arc::clone(&server).serve_connection(accepted, draining.clone()));
     }
     drop(acceptor);
     drain.send_replace(true);
@@ -82,18 +82,18 @@ pub async fn serve(
     Drained { cut_off }
 }
 
-/// A connection that was let in.
+/// An accepted connection.
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
+    slot: ConnectionSlot,
 }
 
-/// Takes connections in as far as there is room.
+/// Accepts connections while there is room.
 struct Acceptor {
     listener: TcpListener,
     connections: Arc<Connections>,
-    /// Accepted, and waiting for room.
+    /// Accepted by the kernel, and waiting for room.
     waiting: Option<(TcpStream, SocketAddr)>,
 }
 
@@ -102,7 +102,7 @@ impl Acceptor {
         Self { listener, connections: Connections::new(options), waiting: None }
     }
 
-    /// The next connection, once there is room for it. May be dropped and called again at any time.
+    /// The next connection, once there is room for it. Safe to cancel.
     async fn next(&mut self) -> Accepted {
         loop {
             let (stream, peer) = match self.waiting.take() {
@@ -110,7 +110,7 @@ impl Acceptor {
                 None => self.accept().await,
             };
             match self.connections.admit(peer.ip()) {
-                Ok(place) => return Accepted { stream, peer, place },
+                Ok(slot) => return Accepted { stream, peer, slot },
                 Err(NoRoom::OfPeer) => drop(stream),
                 Err(NoRoom::InAll) => {
                     self.waiting = Some((stream, peer));
@@ -124,10 +124,10 @@ impl Acceptor {
         loop {
             match self.listener.accept().await {
                 Ok(accepted) => return accepted,
-                Err(fault) if is_of_the_caller(&fault) => {}
+                Err(fault) if is_closed_by_client(&fault) => {}
                 Err(fault) => {
                     tracing::error!(error = %fault, "cannot accept connections");
-                    // What is missing may be descriptors.
+                    // The process may be out of file descriptors.
                     self.connections.close_longest_idle();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
@@ -136,15 +136,15 @@ impl Acceptor {
     }
 }
 
-/// The connection went away before it was accepted; nothing is wrong here.
-fn is_of_the_caller(fault: &io::Error) -> bool {
+/// The connection closed before it was accepted, which is not a fault of the server.
+fn is_closed_by_client(fault: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(fault.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
 fn builder(options: &ServeOptions) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Our own watch knows a slow head from an idle connection; hyper's timer takes both for one.
+    // `ConnectionTimeouts` distinguish a slow head from an idle connection; hyper's timer does not.
     builder
         .http1()
         .header_read_timeout(None)
@@ -170,17 +170,17 @@ struct Server {
 
 impl Server {
     /// Serves one connection to its end.
-    async fn converse(
+    async fn serve_connection(
         self: Arc<Self>,
-        Accepted { stream, peer, place }: Accepted,
+        Accepted { stream, peer, slot }: Accepted,
         mut draining: watch::Receiver<bool>,
     ) {
-        // Answers are small and whole; waiting for more to send would only delay them.
+        // Answers are small and written at once; waiting for more data would only delay them.
         if let Err(fault) = stream.set_nodelay(true) {
             tracing::debug!(error = %fault, "connection was gone before it was served");
             return;
         }
-        let timeouts = place.timeouts();
+        let timeouts = slot.timeouts();
         let front = self.front.clone().of_peer(peer.ip());
         let service = TowerToHyperService::new(timeouts::counted(front, Arc::clone(timeouts)));
         let io = TokioIo::new(WatchedIo::new(stream, Arc::clone(timeouts), self.front.clock()));
@@ -201,11 +201,11 @@ impl Server {
                     closed(reason);
                     return;
                 }
-                () = place.given_away() => {
+                () = slot.must_close() => {
                     if timeouts.idle_since().is_some() {
                         return;
                     }
-                    // A request came in the meantime.
+                    // A request has arrived in the meantime.
                     is_closing = true;
                     connection.as_mut().graceful_shutdown();
                 }

@@ -7,24 +7,24 @@ use crate::http::requester::TrustedProxies;
 /// Limits of a listener and its connections.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
-    /// Connections at a time. At that, a new one takes the place of the one that is idle longest; while
-    /// none is idle it waits in the kernel's backlog.
+    /// Most connections. At this number, a new one replaces the one that has been idle longest; while none is idle,
+    /// it waits in the kernel's backlog.
     pub connections_max: usize,
-    /// Connections at a time of one peer. At that, a new one takes the place of the peer's own that is
-    /// idle longest; while none of them is idle it is closed.
+    /// Most connections of one peer. At this number, a new one replaces the peer's own that has been idle longest;
+    /// while none of them is idle, it is closed.
     pub peer_connections_max: usize,
-    /// How long a connection has been idle at least when it is closed for a new one, so that a caller at
-    /// work keeps its own. A younger one is busy as far as these limits go.
+    /// Least idle time of a connection that may be closed for a new one, so that an active client keeps its own.
+    /// Below it a connection counts as busy.
     pub idle_min: Duration,
-    /// Peers that have no limit of their own.
+    /// Trusted proxies, which have no limit by peer.
     pub trusted_proxies: TrustedProxies,
-    /// Longest wait for a whole request head, from its first byte (from the start of the
-    /// connection for the first one).
+    /// Longest wait for a whole request head, from its first byte (for the first one, from the start of the
+    /// connection).
     pub head_max: Duration,
-    /// Longest silence between requests. Above the 60 s of the usual load balancers, so that they
-    /// and not we close first.
+    /// Longest silence between requests. Above the 60 s of the usual load balancers, so that they close connections
+    /// first.
     pub idle_max: Duration,
-    /// Longest time a caller may take none of its answer.
+    /// Longest time in which a client reads nothing of its answer.
     pub stall_max: Duration,
     /// Longest drain on shutdown.
     pub drain_max: Duration,
@@ -32,13 +32,13 @@ pub struct ServeOptions {
     pub head_bytes_max: usize,
     /// Most headers of a request (HTTP/1).
     pub headers_max: usize,
-    /// Requests at a time on one HTTP/2 connection.
+    /// Concurrent requests on one HTTP/2 connection.
     pub streams_max: u32,
-    /// Bytes of one HTTP/2 request body that may be on their way unread.
+    /// Flow-control window of one HTTP/2 request body, in bytes.
     pub stream_window_bytes: u32,
-    /// Likewise for a whole HTTP/2 connection.
+    /// Flow-control window of a whole HTTP/2 connection, in bytes.
     pub connection_window_bytes: u32,
-    /// How often a silent HTTP/2 connection is asked whether it still lives.
+    /// Interval of pings on a silent HTTP/2 connection.
     pub ping_interval: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// How a drain ended.
+/// The result of a drain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
     /// Connections that did not finish in time.

@@ -1,4 +1,4 @@
-//! Timeouts of a connection: request head, idleness and stalled answers, measured from its bytes and requests.
+//! Timeouts of a connection: request head, idleness and stalled answers, derived from its bytes and requests.
 
 use std::{
     io,
@@ -24,26 +24,26 @@ use tower::Service;
 
 use super::{super::front::Front, canned::Swap, options::ServeOptions};
 
-/// How often a connection is looked at, as a part of its shortest limit.
-const LOOKS_PER_LIMIT: u32 = 8;
-/// Stands for "not now" where a moment is kept.
+/// Checks of a connection within its shortest limit.
+const CHECKS_PER_LIMIT: u32 = 8;
+/// The value of an unset time.
 const NEVER: u64 = u64::MAX;
 
-/// The state of one connection; moments are milliseconds since its start.
+/// The state of one connection; times are milliseconds since its start.
 #[derive(Debug)]
 pub(super) struct ConnectionTimeouts {
     start: Instant,
     requests: AtomicUsize,
-    /// First byte of a head still on its way; the connection's start before its first head.
+    /// The first byte of an incomplete head; the connection's start before its first head.
     head_since: AtomicU64,
-    /// The last byte sent, the last request ended.
+    /// The last byte sent, or the end of the last request.
     idle_since: AtomicU64,
     /// The end of the last request and its answer, in microseconds; the connection's start before.
     rest_since_us: AtomicU64,
-    /// A write the peer does not take.
+    /// The start of a write that the peer does not take.
     stalled_since: AtomicU64,
-    /// Set by the first request. In HTTP/2 pings come between requests, so that bytes do not mean
-    /// a head: only idleness can be told, and hyper limits heads by size.
+    /// Set by the first request. HTTP/2 sends pings between requests, so bytes need not belong to a head: only
+    /// idleness is limited, and hyper limits the size of heads.
     is_http2: AtomicBool,
 }
 
@@ -64,8 +64,8 @@ impl ConnectionTimeouts {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(NEVER - 1)
     }
 
-    /// Since when no request is served and nothing waits to be written; `None` where that is not so. Bytes of
-    /// a request head that is not complete change nothing.
+    /// Since when no request is served and nothing waits to be written; `None` otherwise. Bytes of an incomplete
+    /// request head do not count.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let waits = self.stalled_since.load(Ordering::Acquire) != NEVER;
         let rest = Duration::from_micros(self.rest_since_us.load(Ordering::Acquire));
@@ -73,10 +73,10 @@ impl ConnectionTimeouts {
         is_idle.then(|| self.start + rest)
     }
 
-    /// Resolves with the reason once the connection has taken too long over something.
+    /// Resolves with the reason once the connection has exceeded a limit.
     pub(super) async fn overdue(&self, options: &ServeOptions) -> Overdue {
         let shortest = options.head_max.min(options.idle_max).min(options.stall_max);
-        let mut looks = tokio::time::interval(shortest / LOOKS_PER_LIMIT);
+        let mut looks = tokio::time::interval(shortest / CHECKS_PER_LIMIT);
         loop {
             looks.tick().await;
             if let Some(reason) = self.overdue_at(self.now_ms(), options) {
@@ -103,7 +103,7 @@ impl ConnectionTimeouts {
         (!waits_for_head && over(&self.idle_since, options.idle_max)).then_some(Overdue::Idle)
     }
 
-    /// Whether no service is at work, so that what is written may be hyper's own.
+    /// Whether no service is running, so that written bytes may be hyper's own.
     fn is_between_requests(&self) -> bool {
         self.requests.load(Ordering::Acquire) == 0
     }
@@ -135,7 +135,7 @@ impl ConnectionTimeouts {
     }
 }
 
-/// What a connection took too long over.
+/// The limit that a connection exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overdue {
     Head,
@@ -154,7 +154,7 @@ impl Overdue {
     }
 }
 
-/// A request being answered, until the last byte of its answer is handed over.
+/// A request being answered, until the last byte of its answer is passed on.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<ConnectionTimeouts>);
 
@@ -178,7 +178,7 @@ impl Drop for InFlight {
     }
 }
 
-/// Wraps the front so that the timeouts of the connection know its requests in flight.
+/// Wraps the front so that the connection's timeouts know its requests in flight.
 pub(super) fn counted(front: Front, timeouts: Arc<ConnectionTimeouts>) -> Counted {
     Counted { front, timeouts }
 }
@@ -208,7 +208,7 @@ impl Service<Request<Incoming>> for Counted {
     }
 }
 
-/// The body of an answer, with the request it answers in flight until it is handed over.
+/// The body of an answer, whose request is in flight until the end of the body.
 pub(super) struct Answering {
     body: axum::body::Body,
     _in_flight: InFlight,
@@ -239,7 +239,7 @@ pub(super) struct WatchedIo {
     stream: TcpStream,
     timeouts: Arc<ConnectionTimeouts>,
     clock: Clock,
-    /// Our answer that replaces one written by hyper.
+    /// The answer that replaces one of hyper's.
     swap: Option<Swap>,
 }
 
@@ -248,8 +248,7 @@ impl WatchedIo {
         Self { stream, timeouts, clock, swap: None }
     }
 
-    /// Puts our answer in the place of a refusal that hyper writes by itself. `None` when there is
-    /// nothing to replace.
+    /// Replaces a refusal that hyper writes by itself. `None` when there is nothing to replace.
     fn poll_swap(&mut self, cx: &mut Context<'_>, buf: &[u8]) -> Option<Poll<io::Result<usize>>> {
         if self.swap.is_none() && self.timeouts.is_between_requests() {
             self.swap = Swap::of(buf, self.clock.now());

@@ -1,4 +1,4 @@
-//! Bodies: limits on what they become, memory for all of them, and clients that do not send them.
+//! Bodies: limits of their decompressed size, memory for all of them, and clients that do not send them.
 
 use std::{io::Write as _, time::Duration};
 
@@ -19,7 +19,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_packed_body_is_read_like_a_plain_one() {
+async fn a_compressed_body_is_read_like_a_plain_one() {
     let server = start().await;
     let plain = br#"{"name":"abc"}"#;
     for (encoding, body) in
@@ -31,7 +31,7 @@ async fn a_packed_body_is_read_like_a_plain_one() {
 }
 
 #[tokio::test]
-async fn an_unknown_packing_is_415_and_names_the_known_ones() {
+async fn an_unknown_encoding_is_415_and_names_the_known_ones() {
     let server = start().await;
     let answer = server.post("/things", &[("content-encoding", "br")], b"{}".to_vec()).await;
     answer.refused(415, "Content-Encoding must be gzip or zstd", "/things");
@@ -39,7 +39,7 @@ async fn an_unknown_packing_is_415_and_names_the_known_ones() {
 }
 
 #[tokio::test]
-async fn what_is_packed_wrongly_is_400() {
+async fn a_corrupt_compressed_body_is_400() {
     let server = start().await;
     for encoding in ["gzip", "zstd"] {
         let answer =
@@ -52,7 +52,7 @@ async fn what_is_packed_wrongly_is_400() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_413_and_leaves_nothing_behind() {
+async fn a_decompression_bomb_is_413_and_its_memory_is_released() {
     let server = start().await;
     let zeros = vec![b' '; 64 << 20];
     for (encoding, body) in [("gzip", gzip(&zeros)), ("zstd", zstd(&zeros))] {
@@ -91,7 +91,7 @@ async fn a_sender_of_far_too_much_still_gets_its_answer() {
 }
 
 #[tokio::test]
-async fn a_sender_that_asks_before_sending_too_much_is_not_told_to_go_on() {
+async fn a_sender_that_expects_100_with_too_much_is_not_asked_to_continue() {
     let server = start().await;
     let answer = server
         .raw(b"POST /small HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 1001\r\n\r\n")
@@ -100,7 +100,7 @@ async fn a_sender_that_asks_before_sending_too_much_is_not_told_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_client_that_vanishes_mid_body_leaves_nothing_behind() {
+async fn the_body_memory_of_a_vanished_client_is_released() {
     let server = start().await;
     for _ in 0..20 {
         let mut stream = server.connect().await;
@@ -126,7 +126,7 @@ async fn a_body_that_stalls_is_408_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn a_body_for_which_there_is_no_memory_comes_back_later() {
+async fn a_body_without_memory_can_be_sent_again() {
     let budget = BodyBudget::new(BodyLimits { peer_bytes: 10_000, ..patient(1500) });
     let server = start_with(budget, ServeOptions::default()).await;
     let mut first = server.connect().await;
@@ -154,7 +154,7 @@ async fn a_refusal_before_the_body_is_read_still_reaches_its_sender() {
     }
 }
 
-/// Limits that no slow machine reaches by taking its time.
+/// Limits that a slow machine does not reach.
 fn patient(bytes: usize) -> BodyLimits {
     BodyLimits { rate_min: 0, ..BodyLimits::of_bytes(bytes) }
 }
@@ -166,7 +166,7 @@ fn begun(path: &str, header: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn bodies_that_are_promised_and_do_not_come_take_no_memory() {
+async fn bodies_that_do_not_arrive_take_no_memory() {
     let server = start_with(BodyBudget::new(patient(900)), ServeOptions::default()).await;
     let mut promised = Vec::new();
     for _ in 0..50 {
@@ -198,8 +198,8 @@ async fn callers_without_a_credential_leave_the_memory_of_the_others_alone() {
     assert_eq!(same.headers["retry-after"], "1");
     let other = server.post("/owned", &[("x-workspace", "b")], vec![b'x'; 900]).await;
     assert_eq!(other.status, 200, "{}", other.text);
-    let nobody = server.post("/owned", &[], vec![b'x'; 900]).await;
-    nobody.refused(401, "Missing API key", "/owned");
+    let anonymous = server.post("/owned", &[], vec![b'x'; 900]).await;
+    anonymous.refused(401, "Missing API key", "/owned");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ fn quick() -> ServeOptions {
     }
 }
 
-/// Closes whatever is idle, however short.
+/// Options that close any idle connection, however short it has been idle.
 fn eager() -> ServeOptions {
     ServeOptions { idle_min: Duration::ZERO, ..ServeOptions::default() }
 }
@@ -32,7 +32,7 @@ fn budget() -> BodyBudget {
 const LIVEZ: &[u8] = b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
 
 #[tokio::test]
-async fn a_connection_that_says_nothing_is_closed() {
+async fn a_silent_connection_is_closed() {
     let server = start_with(budget(), quick()).await;
     let begun = Instant::now();
     let mut stream = server.connect().await;
@@ -41,7 +41,7 @@ async fn a_connection_that_says_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn a_head_that_drips_is_closed() {
+async fn a_slow_head_is_closed() {
     let server = start_with(budget(), quick()).await;
     let mut stream = server.connect().await;
     stream.write_all(b"GET /livez HTTP/1.1\r\n").await.unwrap();
@@ -70,7 +70,7 @@ async fn a_connection_at_rest_is_kept_longer_than_a_head_may_take() {
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_is_cut_off() {
+async fn a_client_that_reads_nothing_is_disconnected() {
     let server = start_with(budget(), quick()).await;
     let mut stream = server.connect().await;
     stream.write_all(b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
@@ -97,7 +97,7 @@ fn refused(message: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_refused_like_everything_else() {
+async fn bytes_that_are_not_http_get_the_error_body() {
     let server = start().await;
     for bytes in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello tls\r\n\r\n"[..],
@@ -133,7 +133,7 @@ async fn while_all_are_busy_one_connection_more_than_allowed_waits_for_its_turn(
     assert!(read_to_end(&mut busy).await.ends_with("done"), "what it was asked for was answered");
 }
 
-/// Connections that do nothing, each in its way, and the bytes they begin with.
+/// Connections that are idle in different ways, and the bytes they begin with.
 const IDLE: [(&str, &[u8]); 4] = [
     ("silent", b""),
     ("slow head", b"GET /livez HTTP/1.1\r\nhost"),
@@ -251,7 +251,7 @@ async fn http2_without_tls_is_spoken() {
 }
 
 #[tokio::test]
-async fn a_drain_finishes_what_was_begun_and_takes_nothing_new() {
+async fn a_drain_finishes_requests_and_accepts_no_new_ones() {
     let mut server = start().await;
     let mut idle = server.connect().await;
     idle.write_all(LIVEZ).await.unwrap();
@@ -285,7 +285,7 @@ async fn a_connection_goes_on_after_a_refusal_that_left_the_body_unread() {
     for _ in 0..3 {
         let head = b"POST /guarded HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n";
         stream.write_all(head).await.unwrap();
-        // The body comes in a packet of its own, as many clients send it.
+        // The body comes in a separate packet, as from many clients.
         tokio::time::sleep(Duration::from_millis(20)).await;
         stream.write_all(b"{\"a\": 1 }").await.unwrap();
         let head = read_head(&mut stream).await;

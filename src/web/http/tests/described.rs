@@ -1,4 +1,4 @@
-//! The description of the API and the page to read it, without a network.
+//! The API's description and the page to read it, without a network.
 
 use serde_json::json;
 

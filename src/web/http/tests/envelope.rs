@@ -1,4 +1,4 @@
-//! Every refusal and failure has the one body, whoever made it.
+//! Every error has the one body, whatever produced it.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ async fn a_wrong_method_is_405_and_says_which_are_allowed() {
 }
 
 #[tokio::test]
-async fn a_panic_is_500_without_a_word_of_it() {
+async fn a_panic_is_500_without_its_message() {
     let server = start().await;
     let answer = server.get("/panics").await;
     answer.refused(500, "Internal Server Error", "/panics");
@@ -59,7 +59,7 @@ async fn malformed_json_is_a_single_cause() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_json_by_its_own_word_is_415() {
+async fn a_content_type_other_than_json_is_415() {
     let server = start().await;
     let answer = server.post("/things", &[("content-type", "text/plain")], b"{}".to_vec()).await;
     answer.refused(415, "Content-Type must be application/json", "/things");
@@ -126,7 +126,7 @@ async fn a_key_never_seen_is_503_while_postgres_is_away() {
 }
 
 #[tokio::test]
-async fn health_checks_speak_the_same_language() {
+async fn health_checks_use_the_same_error_body() {
     use crate::http::health::{Condition, Store};
     let server = start().await;
     assert_eq!(server.get("/livez").await.json(), json!({"status": "ok"}));
@@ -138,7 +138,7 @@ async fn health_checks_speak_the_same_language() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_echoed_or_made() {
+async fn a_request_id_is_returned_or_created() {
     let server = start().await;
     for path in ["/livez", "/nowhere", "/panics"] {
         let request = reqwest::Client::new().get(server.url(path)).header("x-request-id", "abc-1");

@@ -35,7 +35,7 @@ use crate::{
 
 /// Longest anything here may take before a test fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// What the clock says.
+/// The time of the test clock.
 const NOW: Timestamp = Timestamp::from_millis(1_772_366_400_000);
 /// The limit of `/small`, in bytes.
 pub(super) const SMALL_BYTES_MAX: usize = 1000;
@@ -45,7 +45,7 @@ pub(super) struct App {
     pub(super) budget: BodyBudget,
     pub(super) readiness: Readiness,
     pub(super) go: Arc<Notify>,
-    /// Told when `/wait` has begun.
+    /// Notified when `/wait` has begun.
     pub(super) begun: Arc<Notify>,
     auth: Auth,
 }
@@ -94,7 +94,7 @@ async fn guarded(_: Caller<scope::EventsWrite>, Body(named): Body<Named>) -> Jso
     Json(json!({ "name": named.0 }))
 }
 
-/// Somebody by their own word: who is counted, where the real ones need a store.
+/// A caller identified by a header alone, because real callers need a database.
 struct Counted;
 
 impl<S: Sync> FromRequestParts<S> for Counted {
@@ -107,13 +107,13 @@ impl<S: Sync> FromRequestParts<S> for Counted {
     }
 }
 
-/// Takes no more than [`METERED_BURST`] requests at once of anybody.
+/// Accepts at most [`METERED_BURST`] requests at once of each caller.
 #[utoipa::path(get, path = "/metered", tag = "things", responses((status = 200)))]
 async fn metered(_: Counted) -> Json<Value> {
     Json(json!({}))
 }
 
-/// Requests `/metered` takes at once; one a second comes back.
+/// Requests that `/metered` accepts at once; one a second returns.
 pub(super) const METERED_BURST: u32 = 50;
 
 async fn small(body: JsonBytes<SMALL_BYTES_MAX>) -> Json<Value> {
@@ -178,7 +178,7 @@ pub(super) async fn start_with(budget: BodyBudget, options: ServeOptions) -> Ser
     let (clock, _) = Clock::fixed(NOW);
     let pool = sqlx::postgres::PgPoolOptions::new()
         .acquire_timeout(Duration::from_millis(200))
-        .connect_lazy("postgres://nobody@127.0.0.1:1/nothing")
+        .connect_lazy("postgres://anonymous@127.0.0.1:1/nothing")
         .unwrap();
     let sessions = Sessions::from_secret(&"x".repeat(32).into()).unwrap();
     let app = App {
@@ -302,7 +302,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|_| panic!("not JSON: {}", self.text))
     }
 
-    /// Asserts the one error body, with nothing more in it than there may be.
+    /// Asserts the error body, without other fields.
     pub(super) fn refused(&self, status: u16, message: &str, path: &str) -> Value {
         let body = self.json();
         assert_eq!(self.status, status, "{body}");

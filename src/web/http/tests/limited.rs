@@ -1,4 +1,4 @@
-//! Who asks too often is told so, and told when to come back.
+//! Callers over the rate get 429 and the time to wait.
 
 use super::kit::{Answer, METERED_BURST, Server, start};
 
@@ -19,7 +19,7 @@ async fn the_one_over_the_burst_is_answered_429_with_every_header() {
     ] {
         assert_eq!(first.headers[name], value, "{name}");
     }
-    // A token comes back each second while the test runs, so a few more than the burst may pass.
+    // A token returns each second while the test runs, so a few more than the burst may pass.
     let mut asked = 1;
     let refused = loop {
         let answer = ask(&server, "ann").await;
@@ -38,11 +38,11 @@ async fn the_one_over_the_burst_is_answered_429_with_every_header() {
 }
 
 #[tokio::test]
-async fn who_is_not_known_has_no_bucket() {
+async fn unauthenticated_callers_have_no_bucket() {
     let server = start().await;
-    let nobody = server.get("/metered").await;
-    assert_eq!(nobody.status, 401);
-    assert!(!nobody.headers.contains_key("ratelimit-remaining"));
+    let anonymous = server.get("/metered").await;
+    assert_eq!(anonymous.status, 401);
+    assert!(!anonymous.headers.contains_key("ratelimit-remaining"));
     let unlimited = server.get("/named/1").await;
     assert!(!unlimited.headers.contains_key("ratelimit-limit"));
 }

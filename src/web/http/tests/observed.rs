@@ -1,4 +1,4 @@
-//! What is counted, with labels nobody outside can choose.
+//! Metrics of requests, with labels that callers cannot choose.
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 

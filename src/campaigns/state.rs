@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use config::Delivery;
+use contacts::ContactState;
 use content::spam::Spamd;
 use engines::vault::Vault;
 use kernel::{ChannelSet, Error, Result};
@@ -25,7 +26,8 @@ const STO_SCANS_MAX: usize = 2;
 #[derive(Debug)]
 pub struct CampaignParts {
     pub sender_domains: SenderDomainState,
-    /// Checks emails for spam; without it built-in rules do.
+    pub contacts: ContactState,
+    /// Checks emails against spam filters; without it, by rules of this program.
     pub spamd: Option<Spamd>,
     pub due_signal: DueSignal,
     pub delivery: Delivery,
@@ -38,6 +40,11 @@ impl CampaignState {
         Self { parts: Arc::new(parts), sto_scans: Arc::new(Semaphore::new(STO_SCANS_MAX)) }
     }
 
+    pub fn contacts(&self) -> &ContactState {
+        &self.parts.contacts
+    }
+
+    /// The server that checks emails against spam filters, where one is set.
     pub fn spamd(&self) -> Option<&Spamd> {
         self.parts.spamd.as_ref()
     }

@@ -4,5 +4,9 @@ pub mod audience;
 pub mod consent;
 pub mod events;
 pub mod lists;
+pub mod page;
+mod state;
 pub mod suppressions;
 pub mod users;
+
+pub use self::state::ContactState;

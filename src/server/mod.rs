@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::suppressions::ops::census;
+use contacts::{ContactState, suppressions::ops::census};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
@@ -438,6 +438,7 @@ fn assemble(
     });
     let dns = Dns::at(settings.security.resolver);
     let campaigns = CampaignState::new(CampaignParts {
+        contacts: ContactState::new(services.clone()),
         sender_domains: SenderDomainState::new(services, sender_setup(settings)?, dns),
         spamd: settings.spam.spamd.as_deref().map(Spamd::at),
         due_signal: DueSignal::default(),

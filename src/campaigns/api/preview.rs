@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use contacts::audience::{
-    model::{Ask, Member, Targeting},
+    model::{AudienceQuery, Member, Targeting},
     ops,
 };
 use kernel::{
@@ -112,12 +112,12 @@ pub(super) async fn preview_targeting(
     caller: Caller<scope::CampaignsRead>,
     Body(request): Body<PreviewRequest, BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Previewed>> {
-    let ask = Ask {
+    let query = AudienceQuery {
         targeting: Some(&request.targeting),
         channel: request.channel.and_then(CampaignChannel::delivers),
         list: None,
     };
-    let preview = ops::preview(&app, caller.workspace(), &ask, request.limit).await?;
+    let preview = ops::preview(app.contacts(), caller.workspace(), &query, request.limit).await?;
     Ok(Json(Previewed {
         total: preview.measured.matched,
         reachable: preview.measured.reachable,

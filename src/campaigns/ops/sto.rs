@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use analytics::events::{VisitFilter, Visitor, engaged_users, visitors};
 use chrono::Timelike as _;
-use contacts::audience::{model::Ask, ops::Audience};
+use contacts::audience::{model::AudienceQuery, ops::Audience};
 use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, zone::Zone};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -150,12 +150,12 @@ async fn scan(
     let visits = Visits::gather(app, workspace, &config, now).await?;
     let (total, prior, mut known) = (0, EngagementHours::default(), Vec::new());
     let mut timetable = Timetable { config, now, visits, total, prior, _permit: permit };
-    let ask = Ask {
+    let query = AudienceQuery {
         targeting: definition.targeting.as_ref(),
         channel: definition.channel.delivers(),
         list: definition.subscription_category_id,
     };
-    let mut audience = Audience::open(app, workspace, &ask).await?;
+    let mut audience = Audience::open(app.contacts(), workspace, &query).await?;
     // Without visits no recipient has a best hour.
     if timetable.visits.times.is_empty() {
         timetable.total = audience.measure().await?.reachable;

@@ -54,7 +54,7 @@ pub async fn update(
         return get(app, workspace, id).await;
     }
     let now = app.clock().now();
-    store::update(app.db(), workspace, (id, now), patch).await?.ok_or(NOT_FOUND)
+    store::update(app.db(), workspace, id, now, patch).await?.ok_or(NOT_FOUND)
 }
 
 /// Archives an active list; its memberships stay.
@@ -109,9 +109,8 @@ pub async fn add_members(
     app: &Services,
     tenant: Tenant,
     origin: &Origin,
-    (list, channel, users): (ListId, Channel, &[UserId]),
+    members: Members<'_>,
 ) -> Result<Added> {
-    let members = Members { list, channel, users };
     consent::ops::add_members(app.db(), app.clock().now(), tenant, origin, members).await
 }
 
@@ -123,8 +122,7 @@ pub async fn remove_members(
     app: &Services,
     tenant: Tenant,
     origin: &Origin,
-    (list, channel, users): (ListId, Channel, &[UserId]),
+    members: Members<'_>,
 ) -> Result<u64> {
-    let members = Members { list, channel, users };
     consent::ops::remove_members(app.db(), app.clock().now(), tenant, origin, members).await
 }

@@ -7,7 +7,7 @@ use campaigns::model::{
     message::MessageChannel,
     settings::trigger::{ReEntry, TriggerConfig},
 };
-use contacts::audience::model::{Ask, Condition, Person, Targeting};
+use contacts::audience::model::{AudienceQuery, Condition, Person, Targeting};
 use ingest::record::{BatchHeader, EventView};
 use kernel::{CampaignId, ListId, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value, json};
@@ -58,8 +58,8 @@ impl Waiting {
     }
 
     /// What is asked of its audience.
-    pub(super) fn ask(&self) -> Ask<'_> {
-        Ask {
+    pub(super) fn query(&self) -> AudienceQuery<'_> {
+        AudienceQuery {
             targeting: self.targeting.as_ref(),
             channel: self.sent_on.delivers(),
             list: self.list,

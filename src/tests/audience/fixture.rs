@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Duration, SecondsFormat, Utc};
 use contacts::audience::{
-    model::{Ask, Measured, Reached, Targeting},
+    model::{AudienceQuery, Measured, Reached, Targeting},
     ops,
 };
 use kernel::{Channel, Clock, ListId, UserId, WorkspaceId};
@@ -150,14 +150,16 @@ impl Asked {
         self
     }
 
-    fn ask(&self) -> Ask<'_> {
-        Ask { targeting: self.targeting.as_ref(), channel: self.channel, list: self.list }
+    fn query(&self) -> AudienceQuery<'_> {
+        AudienceQuery { targeting: self.targeting.as_ref(), channel: self.channel, list: self.list }
     }
 
     pub(crate) async fn measure(&self, workspace: WorkspaceId) -> Measured {
         let asked = self.clone();
         server()
-            .with(|app| async move { ops::measure(&app, workspace, &asked.ask()).await.unwrap() })
+            .with(|app| async move {
+                ops::measure(app.contacts(), workspace, &asked.query()).await.unwrap()
+            })
             .await
     }
 
@@ -166,8 +168,9 @@ impl Asked {
         let asked = self.clone();
         server()
             .with(|app| async move {
-                let ask = asked.ask();
-                let mut audience = ops::Audience::open(&app, workspace, &ask).await.unwrap();
+                let query = asked.query();
+                let mut audience =
+                    ops::Audience::open(app.contacts(), workspace, &query).await.unwrap();
                 let mut all: Vec<Reached> = Vec::new();
                 loop {
                     let after = all.last().map(|reached| reached.user);

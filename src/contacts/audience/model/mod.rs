@@ -2,26 +2,28 @@
 //!
 //! Reading order: [`operand`] (values), [`criterion`] (an operator and its operand), [`filter`] (what the
 //! operator is applied to), [`targeting`] (filters in groups), [`condition`] (the same criterion on the
-//! properties of an event), [`ask`] (queries of an audience and their results).
+//! properties of an event), [`query`] (queries of an audience and their results).
 
-pub mod ask;
 pub mod condition;
 pub mod criterion;
 pub mod filter;
 pub mod operand;
 pub mod path;
+pub mod query;
 pub mod targeting;
 #[cfg(test)]
 mod tests;
 mod word;
 
 pub use self::{
-    ask::{Ask, Excluded, Exclusion, Measured, Member, Person, Preview, Reached, Recipient},
     condition::Condition,
     criterion::{Comparison, Criterion, Operator},
     filter::Filter,
     operand::{Bound, Moment, Scalar, Span},
     path::Path,
+    query::{
+        AudienceQuery, Excluded, Exclusion, Measured, Member, Person, Preview, Reached, Recipient,
+    },
     targeting::{FilterGroup, Join, SubscriptionPreference, Targeting},
 };
 

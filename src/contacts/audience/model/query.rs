@@ -6,7 +6,7 @@ use super::Targeting;
 
 /// An audience, and how it is to be reached.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ask<'a> {
+pub struct AudienceQuery<'a> {
     /// The matching profiles; every profile where absent.
     pub targeting: Option<&'a Targeting>,
     /// The channel, if it needs an address and consent. Without one every profile is reachable: an in-app message

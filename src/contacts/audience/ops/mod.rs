@@ -3,48 +3,42 @@
 mod people;
 mod person;
 
-use std::{collections::HashSet, time::Duration};
+use std::collections::HashSet;
 
-use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, Postgres, Transaction};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use web::Services;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    model::{Ask, Filter, Measured, Person, Preview, Reached, Recipient},
+    model::{AudienceQuery, Filter, Measured, Person, Preview, Reached, Recipient},
     store::{
         self,
         filter::{self, Frame, PeopleSet, clocks, measure},
         members,
     },
 };
+use crate::ContactState;
 
 pub use self::person::includes;
 
-/// Audiences with event filters that are queried at the same time: each holds sets of people in PostgreSQL.
-const EVENT_LOOKS_MAX: usize = 4;
-/// How long a query waits for a permit.
-const TURN_WAIT_MAX: Duration = Duration::from_secs(10);
 /// A preview first scans this number of the profiles changed last, for each profile it shows.
 const LATEST_PER_SHOWN: u32 = 100;
 const LATEST_MIN: u32 = 2000;
 /// With at least this number of identifiers, some of the profiles changed last are likely to match.
 const PEOPLE_MANY: u64 = 20_000;
 
-static EVENT_LOOKS: Semaphore = Semaphore::const_new(EVENT_LOOKS_MAX);
-
 /// A transaction that answers queries of one audience from one snapshot.
 #[derive(Debug)]
 pub struct Audience<'a> {
     tx: Transaction<'static, Postgres>,
     workspace: WorkspaceId,
-    ask: &'a Ask<'a>,
+    query: &'a AudienceQuery<'a>,
     among: Option<&'a [Person]>,
     now: Timestamp,
     people: Vec<PeopleSet>,
     /// The number of identifiers in `people`.
     identifiers: u64,
-    _turn: Option<SemaphorePermit<'static>>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<'a> Audience<'a> {
@@ -52,35 +46,37 @@ impl<'a> Audience<'a> {
     ///
     /// # Errors
     /// Bad request when an event filter matches more people than can be held; unavailable when a database is.
-    pub async fn open(app: &Services, workspace: WorkspaceId, ask: &'a Ask<'a>) -> Result<Self> {
-        Self::open_among(app, workspace, ask, None).await
+    pub async fn open(
+        app: &ContactState,
+        workspace: WorkspaceId,
+        query: &'a AudienceQuery<'a>,
+    ) -> Result<Self> {
+        Self::open_among(app, workspace, query, None).await
     }
 
     async fn open_among(
-        app: &Services,
+        app: &ContactState,
         workspace: WorkspaceId,
-        ask: &'a Ask<'a>,
+        query: &'a AudienceQuery<'a>,
         among: Option<&'a [Person]>,
     ) -> Result<Self> {
-        let asks_events =
-            ask.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
-        let turn = if asks_events {
-            let turn = tokio::time::timeout(TURN_WAIT_MAX, EVENT_LOOKS.acquire()).await;
-            Some(turn.ok().and_then(Result::ok).ok_or_else(Error::store_unavailable)?)
-        } else {
-            None
+        let has_event_filters =
+            query.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
+        let permit = match has_event_filters {
+            true => Some(app.event_audience_permit().await?),
+            false => None,
         };
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
-        let (people, identifiers) = match ask.targeting {
-            Some(targeting) if asks_events => {
+        let (people, identifiers) = match query.targeting {
+            Some(targeting) if has_event_filters => {
                 let analytics = app.analytics();
-                let question = people::Question { analytics, workspace, now, among };
-                people::gather(&mut tx, &question, targeting).await?
+                let event_query = people::EventQuery { analytics, workspace, now, among };
+                people::gather(&mut tx, &event_query, targeting).await?
             }
             _ => (Vec::new(), 0),
         };
-        Ok(Self { tx, workspace, ask, among, now, people, identifiers, _turn: turn })
+        Ok(Self { tx, workspace, query, among, now, people, identifiers, _permit: permit })
     }
 
     /// The number of matching profiles, and how many of them can be reached.
@@ -115,8 +111,8 @@ impl<'a> Audience<'a> {
             // events yet, so the number of profiles scanned grows with the sets.
             let latest = latest.max(i64::try_from(identifiers / 4).unwrap_or(i64::MAX));
             let (measured, mut newest) = measure::measure_with_latest(tx, frame, latest).await?;
-            let is_everybody = usize::try_from(measured.matched) == Ok(newest.len());
-            if newest.len() < shown && !is_everybody {
+            let is_complete = usize::try_from(measured.matched) == Ok(newest.len());
+            if newest.len() < shown && !is_complete {
                 newest = filter::newest(tx, frame, i64::from(limit)).await?;
             }
             Some((measured, newest))
@@ -165,7 +161,7 @@ impl<'a> Audience<'a> {
     fn parts(&mut self) -> (&mut PgConnection, Frame<'_>) {
         let frame = Frame {
             workspace: self.workspace,
-            ask: self.ask,
+            query: self.query,
             among: self.among,
             now: self.now,
             people: &self.people,
@@ -178,8 +174,12 @@ impl<'a> Audience<'a> {
 ///
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
-pub async fn measure(app: &Services, workspace: WorkspaceId, ask: &Ask<'_>) -> Result<Measured> {
-    let mut audience = Audience::open(app, workspace, ask).await?;
+pub async fn measure(
+    app: &ContactState,
+    workspace: WorkspaceId,
+    query: &AudienceQuery<'_>,
+) -> Result<Measured> {
+    let mut audience = Audience::open(app, workspace, query).await?;
     let measured = audience.measure().await?;
     audience.close().await?;
     Ok(measured)
@@ -190,13 +190,13 @@ pub async fn measure(app: &Services, workspace: WorkspaceId, ask: &Ask<'_>) -> R
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn among(
-    app: &Services,
+    app: &ContactState,
     workspace: WorkspaceId,
-    ask: &Ask<'_>,
-    few: &[Person],
+    query: &AudienceQuery<'_>,
+    profiles: &[Person],
 ) -> Result<HashSet<UserId>> {
-    let mut audience = Audience::open_among(app, workspace, ask, Some(few)).await?;
-    let size = u32::try_from(few.len()).unwrap_or(u32::MAX);
+    let mut audience = Audience::open_among(app, workspace, query, Some(profiles)).await?;
+    let size = u32::try_from(profiles.len()).unwrap_or(u32::MAX);
     let page = audience.page(None, size).await?;
     audience.close().await?;
     Ok(page.into_iter().map(|reached| reached.user).collect())
@@ -207,12 +207,12 @@ pub async fn among(
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn preview(
-    app: &Services,
+    app: &ContactState,
     workspace: WorkspaceId,
-    ask: &Ask<'_>,
+    query: &AudienceQuery<'_>,
     limit: u32,
 ) -> Result<Preview> {
-    let mut audience = Audience::open(app, workspace, ask).await?;
+    let mut audience = Audience::open(app, workspace, query).await?;
     let preview = audience.preview(limit).await?;
     audience.close().await?;
     Ok(preview)
@@ -224,13 +224,13 @@ pub async fn preview(
 /// # Errors
 /// As [`Audience::open`] and [`Audience::measure`].
 pub async fn page(
-    app: &Services,
+    app: &ContactState,
     workspace: WorkspaceId,
-    ask: &Ask<'_>,
+    query: &AudienceQuery<'_>,
     after: Option<UserId>,
     size: u32,
 ) -> Result<Vec<Reached>> {
-    let mut audience = Audience::open(app, workspace, ask).await?;
+    let mut audience = Audience::open(app, workspace, query).await?;
     let page = audience.page(after, size).await?;
     audience.close().await?;
     Ok(page)

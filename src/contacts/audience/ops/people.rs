@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use crate::audience::{
     model::{
         Filter, Person, Targeting,
-        filter::{Engagement, EngagementFilter, EventFilter},
+        filter::{CountRange, Engagement, EngagementFilter, EventFilter},
     },
     store::{
         filter::PeopleSet,
@@ -24,14 +24,12 @@ use crate::audience::{
 pub(super) const PEOPLE_MAX: u64 = 3_000_000;
 /// Identifiers in a chunk on its way to PostgreSQL.
 const CHUNK_IDENTIFIERS: usize = 50_000;
-/// At least once.
-const ANY_TIMES: (u64, u64) = (1, u64::MAX);
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
 /// The arguments that all event filters of a targeting share.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct EventQuery<'a> {
     pub(super) analytics: &'a Analytics,
     pub(super) workspace: WorkspaceId,
     pub(super) now: Timestamp,
@@ -39,7 +37,7 @@ pub(super) struct Question<'a> {
     pub(super) among: Option<&'a [Person]>,
 }
 
-impl Question<'_> {
+impl EventQuery<'_> {
     /// The time range of a filter; open where it has no `withinDays`.
     pub(super) fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
         let start = |days| self.now.millis() - i64::from(days) * DAY_MS;
@@ -59,7 +57,9 @@ impl Question<'_> {
             start_ms,
             end_ms,
             properties: PropertyFilter::from_json(&properties).map_err(anyhow::Error::from)?,
-            among: self.among.map(|few| few.iter().flat_map(Person::identifiers).collect()),
+            among: self
+                .among
+                .map(|profiles| profiles.iter().flat_map(Person::identifiers).collect()),
             people_max,
             any_times: false,
         })
@@ -78,7 +78,9 @@ impl Question<'_> {
             channel: filter.channel.map(kernel::Channel::as_str),
             start_ms,
             end_ms,
-            among: self.among.map(|few| few.iter().map(|one| one.user.to_string()).collect()),
+            among: self
+                .among
+                .map(|profiles| profiles.iter().map(|one| one.user.to_string()).collect()),
             people_max,
         }
     }
@@ -88,7 +90,7 @@ impl Question<'_> {
 /// of identifiers.
 pub(super) async fn gather(
     tx: &mut PgConnection,
-    question: &Question<'_>,
+    event_query: &EventQuery<'_>,
     targeting: &Targeting,
 ) -> Result<(Vec<PeopleSet>, u64)> {
     people::create(tx).await?;
@@ -98,9 +100,9 @@ pub(super) async fn gather(
         let number = i16::try_from(sets.len()).map_err(anyhow::Error::from)?;
         let mut set = Set::new(number, left);
         let outside = match filter {
-            Filter::Event(event) => performers(tx, question, event, &mut set).await?,
+            Filter::Event(event) => performers(tx, event_query, event, &mut set).await?,
             Filter::Engagement(engagement) => {
-                engaged(tx, question, engagement, &mut set).await?;
+                engaged(tx, event_query, engagement, &mut set).await?;
                 false
             }
             _ => false,
@@ -181,46 +183,49 @@ fn internal_id(token: &str) -> Option<UserId> {
 /// Adds the people that match an event filter to the set. Returns whether the filter matches everyone but them.
 async fn performers(
     tx: &mut PgConnection,
-    question: &Question<'_>,
+    event_query: &EventQuery<'_>,
     filter: &EventFilter,
     set: &mut Set,
 ) -> Result<bool> {
     // ClickHouse only knows who performed the event, so zero times are queried by their complement.
     let (range, outside) = match filter.count().range() {
         None => return Ok(filter.not),
-        Some((0, u64::MAX)) => return Ok(!filter.not),
-        Some((0, most)) => ((most + 1, u64::MAX), !filter.not),
+        Some(CountRange { least: 0, most: u64::MAX }) => return Ok(!filter.not),
+        Some(CountRange { least: 0, most }) => {
+            (CountRange { least: most + 1, most: u64::MAX }, !filter.not)
+        }
         Some(range) => (range, filter.not),
     };
-    let mut asked = question.of_performers(filter, set.left + 1)?;
-    asked.any_times = range == ANY_TIMES;
-    let mut answer = events::people(question.analytics, question.workspace.uuid(), &asked).await?;
+    let mut asked = event_query.of_performers(filter, set.left + 1)?;
+    asked.any_times = range == CountRange::ANY;
+    let mut answer =
+        events::people(event_query.analytics, event_query.workspace.uuid(), &asked).await?;
     let mut counted = Counted::new(range);
     while let Some(tracked) = answer.next().await? {
         set.take(&format!("the event {:?}", filter.name))?;
         counted.add(tx, set, tracked).await?;
         set.flush_full(tx).await?;
     }
-    counted.finish(tx, question.workspace, set).await?;
+    counted.finish(tx, event_query.workspace, set).await?;
     Ok(outside)
 }
 
 /// Counts events by person. While every event has one identifier and no identifier is an internal id, a person
 /// is an identifier. Otherwise two identifiers may be the same person, and PostgreSQL adds their counts up.
 struct Counted {
-    range: (u64, u64),
+    range: CountRange,
     pairs: Pairs,
     is_mixed: bool,
 }
 
 impl Counted {
-    fn new(range: (u64, u64)) -> Self {
+    fn new(range: CountRange) -> Self {
         Self { range, pairs: Pairs::default(), is_mixed: false }
     }
 
     /// Whether one event is enough to match.
     fn is_any(&self) -> bool {
-        self.range == ANY_TIMES
+        self.range == CountRange::ANY
     }
 
     async fn add(&mut self, tx: &mut PgConnection, set: &mut Set, tracked: Tracked) -> Result<()> {
@@ -237,7 +242,7 @@ impl Counted {
                 self.flush(tx, set.number).await?;
             }
         }
-        if (self.range.0..=self.range.1).contains(&times) {
+        if self.range.contains(times) {
             let [first, second] = tokens;
             let second = if second == first { String::new() } else { second };
             for token in [first, second].into_iter().filter(|token| !token.is_empty()) {
@@ -265,9 +270,7 @@ impl Counted {
         self.flush(tx, set.number).await?;
         set.tokens.clear();
         set.ids.clear();
-        let bound = |times: u64| i64::try_from(times).unwrap_or(i64::MAX);
-        let range = (bound(self.range.0), bound(self.range.1));
-        people::count_by_profile(tx, workspace, set.number, range).await?;
+        people::count_by_profile(tx, workspace, set.number, self.range).await?;
         (set.has_tokens, set.has_ids) = (false, true);
         Ok(())
     }
@@ -276,12 +279,12 @@ impl Counted {
 /// Adds the people that match an engagement filter to the set.
 async fn engaged(
     tx: &mut PgConnection,
-    question: &Question<'_>,
+    event_query: &EventQuery<'_>,
     filter: &EngagementFilter,
     set: &mut Set,
 ) -> Result<()> {
-    let asked = question.of_engaged(filter, set.left + 1);
-    let mut answer = messages::people(question.analytics, question.workspace.uuid(), &asked)?;
+    let asked = event_query.of_engaged(filter, set.left + 1);
+    let mut answer = messages::people(event_query.analytics, event_query.workspace.uuid(), &asked)?;
     while let Some(id) = answer.next().await? {
         set.take("an engagement filter")?;
         if let Some(id) = internal_id(&id) {
@@ -298,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_people_are_held_and_not_one_more() {
+    fn the_limit_of_people_is_exact() {
         let mut set = Set::new(0, 2);
         set.take("A").expect("the first");
         set.take("A").expect("the second");
@@ -311,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_written_as_an_internal_id_is_one() {
+    fn only_lower_case_internal_ids_are_parsed() {
         for (token, expected) in [
             ("65abcdef0123456789abcdef", true),
             ("65ABCDEF0123456789abcdef", false),

@@ -6,9 +6,9 @@ use futures_util::future::try_join_all;
 use kernel::{Result, WorkspaceId};
 use web::Services;
 
-use super::people::Question;
+use super::people::EventQuery;
 use crate::audience::{
-    model::{Ask, Filter, Person, Targeting, filter::EventFilter},
+    model::{AudienceQuery, Filter, Person, Targeting, filter::EventFilter},
     store::{
         self,
         filter::{self, Frame, PeopleSet},
@@ -16,7 +16,7 @@ use crate::audience::{
 };
 
 /// Event filters that are queried at the same time.
-const QUESTIONS_AT_ONCE: usize = 4;
+const CONCURRENT_QUERIES: usize = 4;
 /// Targetings in one statement.
 const TARGETINGS_PER_STATEMENT: usize = 20;
 
@@ -32,7 +32,7 @@ pub async fn includes(
     targetings: &[Option<&Targeting>],
 ) -> Result<Vec<bool>> {
     let now = app.clock().now();
-    let question = Question { analytics: app.analytics(), workspace, now, among: None };
+    let event_query = EventQuery { analytics: app.analytics(), workspace, now, among: None };
     let identifiers: Vec<String> = person.identifiers().collect();
     let asked: Vec<(usize, &Filter)> = targetings
         .iter()
@@ -43,45 +43,45 @@ pub async fn includes(
         })
         .collect();
     let mut people: Vec<Vec<PeopleSet>> = vec![Vec::new(); targetings.len()];
-    for some in asked.chunks(QUESTIONS_AT_ONCE) {
+    for some in asked.chunks(CONCURRENT_QUERIES) {
         let mut answers = Vec::with_capacity(some.len());
         for (_, filter) in some {
-            answers.push(did(&question, person, &identifiers, filter));
+            answers.push(matches_event_filter(&event_query, person, &identifiers, filter));
         }
         for ((at, _), is_in) in some.iter().zip(try_join_all(answers).await?) {
             people[*at].push(PeopleSet::of_one(is_in));
         }
     }
-    let asks: Vec<Ask<'_>> = targetings
+    let queries: Vec<AudienceQuery<'_>> = targetings
         .iter()
-        .map(|targeting| Ask { targeting: *targeting, channel: None, list: None })
+        .map(|targeting| AudienceQuery { targeting: *targeting, channel: None, list: None })
         .collect();
-    let frames: Vec<Frame<'_>> = asks
+    let frames: Vec<Frame<'_>> = queries
         .iter()
         .zip(&people)
-        .map(|(ask, people)| Frame { workspace, ask, among: None, now, people })
+        .map(|(query, people)| Frame { workspace, query, among: None, now, people })
         .collect();
-    let mut verdicts = Vec::with_capacity(frames.len());
+    let mut matches = Vec::with_capacity(frames.len());
     let mut tx = store::begin(app.db()).await?;
     for chunk in frames.chunks(TARGETINGS_PER_STATEMENT) {
-        verdicts.extend(filter::includes(&mut tx, chunk, person.user).await?);
+        matches.extend(filter::includes(&mut tx, chunk, person.user).await?);
     }
     tx.rollback().await?;
-    Ok(verdicts)
+    Ok(matches)
 }
 
 /// Whether the profile matches an event filter.
-async fn did(
-    question: &Question<'_>,
+async fn matches_event_filter(
+    event_query: &EventQuery<'_>,
     person: &Person,
     identifiers: &[String],
     filter: &Filter,
 ) -> Result<bool> {
     match filter {
-        Filter::Event(event) => performed(question, identifiers, event).await,
+        Filter::Event(event) => performed(event_query, identifiers, event).await,
         Filter::Engagement(engagement) => {
-            let (analytics, workspace) = (question.analytics, question.workspace.uuid());
-            let asked = question.of_engaged(engagement, 1);
+            let (analytics, workspace) = (event_query.analytics, event_query.workspace.uuid());
+            let asked = event_query.of_engaged(engagement, 1);
             let user = person.user.to_string();
             Ok(messages::includes(analytics, workspace, &user, &asked).await?)
         }
@@ -90,13 +90,13 @@ async fn did(
 }
 
 async fn performed(
-    question: &Question<'_>,
+    event_query: &EventQuery<'_>,
     identifiers: &[String],
     filter: &EventFilter,
 ) -> Result<bool> {
-    let Some((least, most)) = filter.count().range() else { return Ok(filter.not) };
-    let asked = question.of_performers(filter, 1)?;
-    let (analytics, workspace) = (question.analytics, question.workspace.uuid());
+    let Some(range) = filter.count().range() else { return Ok(filter.not) };
+    let asked = event_query.of_performers(filter, 1)?;
+    let (analytics, workspace) = (event_query.analytics, event_query.workspace.uuid());
     let times = events::times_of(analytics, workspace, identifiers, &asked).await?;
-    Ok((least..=most).contains(&times) != filter.not)
+    Ok(range.contains(times) != filter.not)
 }

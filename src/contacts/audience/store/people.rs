@@ -8,6 +8,7 @@ use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
 use super::refused;
+use crate::audience::model::filter::CountRange;
 
 /// Creates the tables, which are dropped with the transaction. Turns off parallel workers, because each of them
 /// would have to read all the people.
@@ -79,8 +80,9 @@ pub(in crate::audience) async fn count_by_profile(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     filter: i16,
-    (least, most): (i64, i64),
+    range: CountRange,
 ) -> Result<()> {
+    let bound = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     // The planner does not know the sizes, and a lookup for each of a million identifiers would be too slow.
     sqlx::raw_sql("set local enable_nestloop = off").execute(&mut *tx).await?;
     sqlx::query("delete from audience_people where filter = $1")
@@ -118,8 +120,8 @@ pub(in crate::audience) async fn count_by_profile(
     )
     .bind(workspace.uuid())
     .bind(filter)
-    .bind(least)
-    .bind(most)
+    .bind(bound(range.least))
+    .bind(bound(range.most))
     .execute(&mut *tx)
     .await
     .map_err(refused)?;

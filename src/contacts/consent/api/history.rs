@@ -10,7 +10,10 @@ use web::{
 };
 
 use super::path::OfContact;
-use crate::consent::{model::HistoryEntry, ops};
+use crate::{
+    consent::{model::HistoryEntry, ops},
+    page::PageWindow,
+};
 
 /// Entries on a page where the caller asks for no number, and at most (DECISIONS C6).
 type Page = OffsetPage<50, 200>;
@@ -42,8 +45,8 @@ pub(super) async fn list_history(
     OfContact(contact): OfContact,
     Query(page): Query<Page>,
 ) -> ApiResult<Json<History>> {
-    let place = (page.limit, page.offset);
+    let page = PageWindow { limit: page.limit, offset: page.offset };
     let (items, total) =
-        ops::read::history(app.db(), caller.tenant(), contact.user()?, place).await?;
+        ops::read::history(app.db(), caller.tenant(), contact.user()?, page).await?;
     Ok(Json(History { items, total }))
 }

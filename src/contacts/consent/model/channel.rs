@@ -124,6 +124,13 @@ impl Bounce {
     pub const NONE: Self = Self { is_valid: true, kind: None, count: 0, last_at: None };
 }
 
+/// The unique key of a channel's state within a workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChannelKey {
+    pub user: UserId,
+    pub channel: Channel,
+}
+
 /// The stored state of a contact's channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelState {

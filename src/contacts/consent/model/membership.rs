@@ -80,7 +80,8 @@ pub struct Membership {
 
 /// The status to set on a membership, and its source.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct MembershipChange<'a> {
+    pub key: MembershipKey,
     pub now: Timestamp,
     pub to: MembershipStatus,
     pub source: &'a str,
@@ -94,8 +95,9 @@ impl Membership {
     }
 
     /// A new membership.
-    pub fn begin(tenant: Tenant, key: MembershipKey, turn: &Turn<'_>) -> Self {
-        let is_in = turn.to == MembershipStatus::Subscribed;
+    pub fn begin(tenant: Tenant, change: &MembershipChange<'_>) -> Self {
+        let key = change.key;
+        let is_in = change.to == MembershipStatus::Subscribed;
         Self {
             id: Uuid::new_v4(),
             organization_id: tenant.organization,
@@ -103,31 +105,31 @@ impl Membership {
             contact_id: key.user,
             list_id: key.list,
             channel: key.channel,
-            status: turn.to,
-            subscribed_at: is_in.then_some(turn.now),
-            opt_in_source: Some(turn.source.to_owned()),
-            consent_text: turn.consent_text.map(str::to_owned),
-            created_at: turn.now,
-            updated_at: turn.now,
+            status: change.to,
+            subscribed_at: is_in.then_some(change.now),
+            opt_in_source: Some(change.source.to_owned()),
+            consent_text: change.consent_text.map(str::to_owned),
+            created_at: change.now,
+            updated_at: change.now,
         }
     }
 
     /// The membership after a change. If it has the status already it stays as it is, dates included.
     #[must_use]
-    pub fn turned(&self, turn: &Turn<'_>) -> Self {
-        let mut turned = self.clone();
-        turned.status = turn.to;
-        turned.opt_in_source = Some(turn.source.to_owned());
-        if let Some(text) = turn.consent_text {
-            turned.consent_text = Some(text.to_owned());
+    pub fn changed(&self, change: &MembershipChange<'_>) -> Self {
+        let mut changed = self.clone();
+        changed.status = change.to;
+        changed.opt_in_source = Some(change.source.to_owned());
+        if let Some(text) = change.consent_text {
+            changed.consent_text = Some(text.to_owned());
         }
-        if turn.to == MembershipStatus::Subscribed && self.status != turn.to {
-            turned.subscribed_at = Some(turn.now);
+        if change.to == MembershipStatus::Subscribed && self.status != change.to {
+            changed.subscribed_at = Some(change.now);
         }
-        if turned != *self {
-            turned.updated_at = turn.now;
+        if changed != *self {
+            changed.updated_at = change.now;
         }
-        turned
+        changed
     }
 }
 
@@ -146,7 +148,7 @@ pub struct Pending {
 
 /// An inline subscription of `POST /users`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct SubscriptionRequest {
     pub user: UserId,
     /// As sent; a text that is not an id is a list that does not exist.
     pub list: String,

@@ -12,12 +12,13 @@ pub use web::audit::Origin;
 
 pub use self::{
     channel::{
-        AddressChange, Bounce, BounceType, ChannelConsent, ChannelState, ChannelStatus, Channels,
-        Deliverability, PendingChannel,
+        AddressChange, Bounce, BounceType, ChannelConsent, ChannelKey, ChannelState, ChannelStatus,
+        Channels, Deliverability, PendingChannel,
     },
     history::HistoryEntry,
     membership::{
-        Membership, MembershipKey, MembershipStatus, Outcome, Pending, SkipReason, Turn, Wish,
+        Membership, MembershipChange, MembershipKey, MembershipStatus, Outcome, Pending,
+        SkipReason, SubscriptionRequest,
     },
-    plan::{Known, ListState, Mode, Plan, Verdict, plan},
+    plan::{ListState, Mode, Plan, PlanInput, RequestOutcome, plan},
 };

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use kernel::{ListId, Tenant, UserId};
 use web::audit::Entry;
 
-use super::{Membership, MembershipKey, MembershipStatus, SkipReason, Turn};
+use super::{Membership, MembershipChange, MembershipKey, MembershipStatus, SkipReason};
 
 /// The kind of request. It decides how an existing row may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// The contact itself: every change is permitted, also subscribing again after an opt-out.
-    Own,
+    ByContact,
     /// Inline subscriptions sent by a caller for a contact: they never revoke an opt-out.
     OnBehalf,
     /// A bulk addition: existing rows stay as they are.
@@ -34,7 +34,7 @@ pub struct ListState {
 
 /// The outcome of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RequestOutcome {
     /// The row is written, or was in the requested state already.
     Written,
     /// The row stays as it is.
@@ -53,11 +53,11 @@ pub struct Plan {
     /// History entries, in order.
     pub entries: Vec<Entry>,
     /// One for each request, in order.
-    pub verdicts: Vec<Verdict>,
+    pub outcomes: Vec<RequestOutcome>,
 }
 
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct PlanInput {
     pub users: HashSet<UserId>,
     pub lists: HashMap<ListId, ListState>,
     pub rows: HashMap<MembershipKey, Membership>,
@@ -67,29 +67,30 @@ pub struct Known {
 pub fn plan(
     tenant: Tenant,
     mode: Mode,
-    known: &Known,
-    requests: &[(MembershipKey, Turn<'_>)],
+    known: &PlanInput,
+    requests: &[MembershipChange<'_>],
 ) -> Plan {
     let mut plan = Plan::default();
     let mut now: BTreeMap<MembershipKey, Membership> = BTreeMap::new();
-    for (key, turn) in requests {
+    for change in requests {
+        let key = &change.key;
         let before = now.get(key).or_else(|| known.rows.get(key));
-        if let Some(verdict) = refusal(mode, known, key, turn, before) {
-            plan.verdicts.push(verdict);
+        if let Some(outcome) = refusal(mode, known, change, before) {
+            plan.outcomes.push(outcome);
             continue;
         }
         let after = before
-            .map_or_else(|| Membership::begin(tenant, *key, turn), |before| before.turned(turn));
+            .map_or_else(|| Membership::begin(tenant, change), |before| before.changed(change));
         let previous = before.map(|before| before.status);
         plan.entries.push(Entry {
             user: key.user,
             channel: key.channel,
             list: Some(key.list),
-            action: MembershipStatus::action(previous, turn.to),
+            action: MembershipStatus::action(previous, change.to),
             previous: previous.map(|status| status.as_str().into()),
-            new: Some(turn.to.as_str().into()),
+            new: Some(change.to.as_str().into()),
         });
-        plan.verdicts.push(Verdict::Written);
+        plan.outcomes.push(RequestOutcome::Written);
         now.insert(*key, after);
     }
     plan.settled = now.keys().copied().collect();
@@ -100,29 +101,28 @@ pub fn plan(
 /// Why a request is not written, if so.
 fn refusal(
     mode: Mode,
-    known: &Known,
-    key: &MembershipKey,
-    turn: &Turn<'_>,
+    known: &PlanInput,
+    change: &MembershipChange<'_>,
     before: Option<&Membership>,
-) -> Option<Verdict> {
+) -> Option<RequestOutcome> {
     use MembershipStatus::{Subscribed, Unsubscribed};
-    if !known.users.contains(&key.user) {
-        return Some(Verdict::Refused(SkipReason::ContactNotFound));
+    if !known.users.contains(&change.key.user) {
+        return Some(RequestOutcome::Refused(SkipReason::ContactNotFound));
     }
-    let Some(list) = known.lists.get(&key.list) else {
-        return Some(Verdict::Refused(SkipReason::ListNotFound));
+    let Some(list) = known.lists.get(&change.key.list) else {
+        return Some(RequestOutcome::Refused(SkipReason::ListNotFound));
     };
     // An opt-out is accepted for an archived list too.
-    if list.archived && turn.to == Subscribed {
-        return Some(Verdict::Refused(SkipReason::ListArchived));
+    if list.archived && change.to == Subscribed {
+        return Some(RequestOutcome::Refused(SkipReason::ListArchived));
     }
     let before = before.map(|before| before.status);
-    match (mode, before, turn.to) {
+    match (mode, before, change.to) {
         (Mode::OnBehalf | Mode::Add, Some(Unsubscribed), Subscribed) => {
-            Some(Verdict::Refused(SkipReason::OptedOut))
+            Some(RequestOutcome::Refused(SkipReason::OptedOut))
         }
         (Mode::Add, Some(_), _) | (Mode::Remove, None | Some(Unsubscribed), _) => {
-            Some(Verdict::Untouched)
+            Some(RequestOutcome::Untouched)
         }
         _ => None,
     }

@@ -20,7 +20,7 @@ fn tenant() -> Tenant {
 }
 
 #[test]
-fn every_step_of_a_channel_has_its_name_in_the_history() {
+fn every_change_of_a_channel_has_its_action_in_the_history() {
     use ChannelStatus::{OptedIn, Subscribed, Unsubscribed};
     let table = [
         (None, OptedIn, Action::Subscribe),
@@ -42,7 +42,7 @@ fn every_step_of_a_channel_has_its_name_in_the_history() {
 }
 
 #[test]
-fn every_step_of_a_membership_has_its_name_in_the_history() {
+fn every_change_of_a_membership_has_its_action_in_the_history() {
     use MembershipStatus::{Subscribed, Unsubscribed};
     let table = [
         (None, Subscribed, Action::Subscribe),
@@ -58,7 +58,7 @@ fn every_step_of_a_membership_has_its_name_in_the_history() {
 }
 
 #[test]
-fn dates_are_those_of_the_changes_and_words_those_said_last() {
+fn dates_are_those_of_the_changes_and_the_text_is_the_latest() {
     let mut state = ChannelState::NONE;
     state.set(NOW, ChannelStatus::OptedIn, "form", Some("yes, please"));
     assert_eq!((state.opt_in_date, state.opt_out_date), (Some(NOW), None));
@@ -77,7 +77,7 @@ fn bounced(kind: BounceType) -> ChannelState {
 }
 
 #[test]
-fn an_opt_in_forgets_a_soft_bounce_and_never_a_hard_one() {
+fn an_opt_in_clears_a_soft_bounce_and_never_a_hard_one() {
     use ChannelStatus::{OptedIn, Subscribed, Unsubscribed};
     for (kind, to, forgets) in [
         (BounceType::Soft, OptedIn, true),
@@ -98,7 +98,7 @@ fn an_opt_in_forgets_a_soft_bounce_and_never_a_hard_one() {
 }
 
 #[test]
-fn a_channel_is_told_as_far_as_anything_is_known() {
+fn a_channel_shows_only_the_fields_that_are_known() {
     let mut channels = Channels::default();
     channels.put(Channel::Email, ChannelState::NONE);
     channels.put(Channel::Push, ChannelState::NONE);
@@ -121,20 +121,21 @@ fn a_channel_is_told_as_far_as_anything_is_known() {
 }
 
 #[test]
-fn an_idempotent_turn_leaves_the_row_as_it_is() {
-    let key = key_of((1, 1, 0));
-    let turn = turn(NOW, MembershipStatus::Subscribed);
-    let row = Membership::begin(tenant(), key, &turn);
-    assert_eq!(row.turned(&Turn { now: LATER, ..turn }), row);
-    let said = row.turned(&Turn { now: LATER, consent_text: Some("again"), ..turn });
-    assert_eq!((said.subscribed_at, said.updated_at), (Some(NOW), LATER));
-    let out = row.turned(&Turn { now: LATER, to: MembershipStatus::Unsubscribed, ..turn });
+fn an_idempotent_change_leaves_the_row_as_it_is() {
+    let change = change((1, 1, 0), MembershipStatus::Subscribed);
+    let row = Membership::begin(tenant(), &change);
+    assert_eq!(row.changed(&MembershipChange { now: LATER, ..change }), row);
+    let new_text = MembershipChange { now: LATER, consent_text: Some("again"), ..change };
+    let again = row.changed(&new_text);
+    assert_eq!((again.subscribed_at, again.updated_at), (Some(NOW), LATER));
+    let to = MembershipStatus::Unsubscribed;
+    let out = row.changed(&MembershipChange { now: LATER, to, ..change });
     assert_eq!((out.subscribed_at, out.updated_at), (Some(NOW), LATER));
     assert_eq!(out.id, row.id);
 }
 
-fn turn(now: Timestamp, to: MembershipStatus) -> Turn<'static> {
-    Turn { now, to, source: "api", consent_text: None }
+fn change(cell: Cell, to: MembershipStatus) -> MembershipChange<'static> {
+    MembershipChange { key: key_of(cell), now: NOW, to, source: "api", consent_text: None }
 }
 
 fn key_of((user, list, channel): (u8, u8, usize)) -> MembershipKey {
@@ -146,9 +147,9 @@ fn key_of((user, list, channel): (u8, u8, usize)) -> MembershipKey {
 }
 
 /// Users 1 and 2 exist; list 1 is active, list 2 archived; others are not there.
-fn known() -> Known {
+fn known() -> PlanInput {
     let list = |archived| ListState { archived, require_double_opt_in: false };
-    Known {
+    PlanInput {
         users: [1, 2].map(|user| UserId::from_bytes([user; 12])).into(),
         lists: [(1, list(false)), (2, list(true))]
             .map(|(id, state)| (ListId::new(Uuid::from_u128(id)), state))
@@ -165,26 +166,26 @@ fn expected(
     before: Option<MembershipStatus>,
     cell: Cell,
     to: MembershipStatus,
-) -> (Verdict, Option<MembershipStatus>) {
+) -> (RequestOutcome, Option<MembershipStatus>) {
     use MembershipStatus::{Subscribed, Unsubscribed};
     let (user, list, _) = cell;
     if user > 2 {
-        return (Verdict::Refused(SkipReason::ContactNotFound), before);
+        return (RequestOutcome::Refused(SkipReason::ContactNotFound), before);
     }
     if list > 2 {
-        return (Verdict::Refused(SkipReason::ListNotFound), before);
+        return (RequestOutcome::Refused(SkipReason::ListNotFound), before);
     }
     if list == 2 && to == Subscribed {
-        return (Verdict::Refused(SkipReason::ListArchived), before);
+        return (RequestOutcome::Refused(SkipReason::ListArchived), before);
     }
     match (mode, before) {
         (Mode::OnBehalf | Mode::Add, Some(Unsubscribed)) if to == Subscribed => {
-            (Verdict::Refused(SkipReason::OptedOut), before)
+            (RequestOutcome::Refused(SkipReason::OptedOut), before)
         }
         (Mode::Add, Some(_)) | (Mode::Remove, None | Some(Unsubscribed)) => {
-            (Verdict::Untouched, before)
+            (RequestOutcome::Untouched, before)
         }
-        _ => (Verdict::Written, Some(to)),
+        _ => (RequestOutcome::Written, Some(to)),
     }
 }
 
@@ -195,7 +196,7 @@ fn statuses() -> impl Strategy<Value = MembershipStatus> {
 proptest! {
     /// The plans are applied one after the other to the same rows, like successive requests.
     #[test]
-    fn plans_do_what_the_table_says_request_by_request(
+    fn a_plan_has_the_expected_outcome_of_each_request(
         batches in prop::collection::vec(
             (0..4_usize, prop::collection::vec(((1..4_u8, 1..4_u8, 0..2_usize), statuses()), 1..8)),
             1..8,
@@ -204,17 +205,17 @@ proptest! {
         let mut known = known();
         let mut model: BTreeMap<Cell, MembershipStatus> = BTreeMap::new();
         for (mode, requests) in batches {
-            let mode = [Mode::Own, Mode::OnBehalf, Mode::Add, Mode::Remove][mode];
+            let mode = [Mode::ByContact, Mode::OnBehalf, Mode::Add, Mode::Remove][mode];
             let asked: Vec<_> =
-                requests.iter().map(|(cell, to)| (key_of(*cell), turn(NOW, *to))).collect();
+                requests.iter().map(|(cell, to)| change(*cell, *to)).collect();
             let plan = plan(tenant(), mode, &known, &asked);
-            prop_assert_eq!(plan.verdicts.len(), requests.len());
+            prop_assert_eq!(plan.outcomes.len(), requests.len());
             let mut entries = plan.entries.iter();
-            for ((cell, to), verdict) in requests.iter().zip(&plan.verdicts) {
+            for ((cell, to), outcome) in requests.iter().zip(&plan.outcomes) {
                 let before = model.get(cell).copied();
                 let (expected, after) = expected(mode, before, *cell, *to);
-                prop_assert_eq!(*verdict, expected);
-                if expected == Verdict::Written {
+                prop_assert_eq!(*outcome, expected);
+                if expected == RequestOutcome::Written {
                     let entry = entries.next().expect("a write has an entry");
                     prop_assert_eq!(entry.previous.as_deref(), before.map(MembershipStatus::as_str));
                     prop_assert_eq!(entry.new.as_deref(), Some(to.as_str()));

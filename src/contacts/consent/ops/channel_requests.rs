@@ -11,8 +11,8 @@ use web::{
 };
 
 use super::{
-    channels::{ChannelChange, states, turn_channel},
-    memberships::{CONFIRMED, RECIPIENT, confirmed_by},
+    channels::{ChannelChange, set_channel_within, states},
+    memberships::{CONFIRMED, RECIPIENT, confirmation_deadline},
     read,
 };
 use crate::consent::{
@@ -44,7 +44,7 @@ pub async fn request_channel(
     origin: &Origin,
     request: &ChannelRequest,
 ) -> Result<Timestamp> {
-    let expires_at = confirmed_by(now);
+    let expires_at = confirmation_deadline(now);
     let Some(user) = request.user else { return Ok(expires_at) };
     let pending = PendingChannel {
         user,
@@ -118,7 +118,7 @@ async fn confirm_once(
         consent_text: pending.consent_text,
         reason: Some(CONFIRMED.to_owned()),
     };
-    let (_, entry) = turn_channel(&mut tx, now, tenant, &origin, &change).await?;
+    let (_, entry) = set_channel_within(&mut tx, now, tenant, &origin, &change).await?;
     tx.commit().await?;
     Ok((true, Some(entry)))
 }

@@ -9,14 +9,17 @@ use web::{
     db,
 };
 
-use super::memberships::reach_of;
+use super::memberships::opt_in_reach;
 use crate::{
     consent::{
-        model::{AddressChange, Bounce, ChannelState, ChannelStatus, Channels, Origin, Tenant},
+        model::{
+            AddressChange, Bounce, ChannelKey, ChannelState, ChannelStatus, Channels, Origin,
+            Tenant,
+        },
         store::{channels, contacts, pending_channels},
     },
     suppressions::{
-        model::OptOut,
+        model::{LedgerAddress, OptOut},
         ops::{deliverability, mirror},
     },
 };
@@ -56,7 +59,7 @@ async fn set_once(
     change: &ChannelChange,
 ) -> Result<(Channels, Entry)> {
     let mut tx = db.begin().await?;
-    let turned = turn_channel(&mut tx, now, tenant, origin, change).await?;
+    let turned = set_channel_within(&mut tx, now, tenant, origin, change).await?;
     tx.commit().await?;
     Ok(turned)
 }
@@ -65,7 +68,7 @@ async fn set_once(
 ///
 /// # Errors
 /// Not found for an unknown contact.
-pub async fn turn_channel(
+pub async fn set_channel_within(
     tx: &mut PgConnection,
     now: Timestamp,
     tenant: Tenant,
@@ -79,7 +82,7 @@ pub async fn turn_channel(
     let previous = state.status;
     let text = change.consent_text.as_deref();
     let action = state.set(now, status, &origin.source, text);
-    channels::save(&mut *tx, tenant.workspace, now, (user, channel), &state).await?;
+    channels::save(&mut *tx, tenant.workspace, now, ChannelKey { user, channel }, &state).await?;
     // The latest change wins over a pending confirmation.
     pending_channels::settle(&mut *tx, tenant.workspace, user, channel).await?;
     let entry = Entry {
@@ -93,11 +96,12 @@ pub async fn turn_channel(
     let write = Write { now, origin, consent_text: text, reason: change.reason.as_deref() };
     audit::append(&mut *tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
     // Also when the status was set already, so that the ledger agrees with the latest change.
-    if let Some((ledger, identifier)) = addresses.of(channel) {
+    if let Some(address) = addresses.of(channel) {
         if status.is_opt_in() {
-            let reach = reach_of(&origin.source);
-            mirror::opt_in(&mut *tx, tenant, reach, (ledger, &identifier)).await?;
+            let reach = opt_in_reach(&origin.source);
+            mirror::opt_in(&mut *tx, tenant, reach, &address).await?;
         } else {
+            let LedgerAddress { ledger, identifier } = address;
             let opt_out = OptOut { ledger, identifier, source: origin.source.clone() };
             mirror::opt_out(&mut *tx, now, tenant, &[opt_out]).await?;
         }
@@ -162,7 +166,8 @@ async fn clear_once(
     let (mut state, _) = states(&mut tx, tenant, user, channel).await?;
     if state.bounce != Bounce::NONE {
         state.bounce = Bounce::NONE;
-        channels::save(&mut tx, tenant.workspace, now, (user, channel), &state).await?;
+        channels::save(&mut tx, tenant.workspace, now, ChannelKey { user, channel }, &state)
+            .await?;
     }
     let status = state.status.map(|status| Cow::Borrowed(status.as_str()));
     let entry = Entry {
@@ -175,8 +180,8 @@ async fn clear_once(
     };
     let write = Write { reason: cleared.reason.as_deref(), ..Write::of(now, origin) };
     audit::append(&mut tx, tenant.workspace, &write, std::slice::from_ref(&entry)).await?;
-    if let Some((_, address)) = addresses.of(channel) {
-        deliverability::forget(&mut tx, tenant.workspace, &address).await?;
+    if let Some(address) = addresses.of(channel) {
+        deliverability::forget(&mut tx, tenant.workspace, &address.identifier).await?;
     }
     tx.commit().await?;
     Ok(entry)
@@ -198,7 +203,7 @@ pub async fn addresses_changed(
     let moved: Vec<UserId> = moved.map(|change| change.user).collect();
     if !moved.is_empty() {
         channels::forget_bounces(&mut *tx, tenant.workspace, now, &moved).await?;
-        addresses_begun(&mut *tx, now, tenant, &moved).await?;
+        addresses_created(&mut *tx, now, tenant, &moved).await?;
     }
     if changes.is_empty() {
         return Ok(());
@@ -212,7 +217,7 @@ pub async fn addresses_changed(
 ///
 /// # Errors
 /// When the store fails.
-pub async fn addresses_begun(
+pub async fn addresses_created(
     tx: &mut PgConnection,
     now: Timestamp,
     tenant: Tenant,

@@ -10,39 +10,26 @@ use web::audit::{self, Action, Entry, Write};
 use super::channels::states;
 use crate::{
     consent::{
-        model::{BounceType, ChannelStatus, Tenant},
+        model::{BounceType, ChannelKey, ChannelStatus, Tenant},
         store::{channels, contacts},
     },
-    suppressions::{
-        model::{Identifier, Ledger},
-        ops::deliverability,
-    },
+    suppressions::{model::LedgerAddress, ops::deliverability},
 };
 
-/// The address of a contact on a channel, as the channel's ledger spells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
-    pub ledger: Ledger,
-    pub identifier: Identifier,
-}
-
-impl Address {
-    /// The current address of a contact on a channel. `None` for a deleted contact, a contact without an address,
-    /// or a channel without a ledger.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn of(
-        tx: &mut PgConnection,
-        workspace: WorkspaceId,
-        user: UserId,
-        channel: Channel,
-    ) -> Result<Option<Self>> {
-        let mut locked = contacts::lock(tx, workspace, &[user]).await?;
-        let addresses = locked.remove(&user);
-        let found = addresses.and_then(|addresses| addresses.of(channel));
-        Ok(found.map(|(ledger, identifier)| Self { ledger, identifier }))
-    }
+/// The current address of a contact on a channel. `None` for a deleted contact, a contact without an address,
+/// or a channel without a ledger.
+///
+/// # Errors
+/// When the store fails.
+pub async fn address_of(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    user: UserId,
+    channel: Channel,
+) -> Result<Option<LedgerAddress>> {
+    let mut locked = contacts::lock(tx, workspace, &[user]).await?;
+    let addresses = locked.remove(&user);
+    Ok(addresses.and_then(|addresses| addresses.of(channel)))
 }
 
 /// The result of a soft bounce.
@@ -75,7 +62,8 @@ pub async fn soft_bounced(
     if state.bounce.is_valid {
         state.bounce.kind = Some(BounceType::Soft);
     }
-    channels::save(&mut *tx, tenant.workspace, write.now, (user, channel), &state).await?;
+    channels::save(&mut *tx, tenant.workspace, write.now, ChannelKey { user, channel }, &state)
+        .await?;
     let status = state.status.map(|status| Cow::Borrowed(status.as_str()));
     let entry = Entry {
         user,
@@ -89,6 +77,16 @@ pub async fn soft_bounced(
     Ok(SoftBounce { entry: Some(entry), count: state.bounce.count })
 }
 
+/// A spam complaint about a message.
+#[derive(Debug, Clone, Copy)]
+pub struct Complaint<'a> {
+    pub channel: Channel,
+    /// The recipient, if it is known.
+    pub user: Option<UserId>,
+    /// The address that complained, if it is known.
+    pub address: Option<&'a LedgerAddress>,
+}
+
 /// Records a spam complaint: the ledger gets a row, and the recipient and every contact with the address are
 /// opted out of the channel.
 ///
@@ -98,13 +96,13 @@ pub async fn complained(
     tx: &mut PgConnection,
     tenant: Tenant,
     write: &Write<'_>,
-    channel: Channel,
-    (user, address): (Option<UserId>, Option<&Address>),
+    complaint: Complaint<'_>,
 ) -> Result<Vec<Entry>> {
+    let Complaint { channel, user, address } = complaint;
     let workspace = tenant.workspace;
     let mut users: Vec<UserId> = user.into_iter().collect();
-    if let Some(Address { ledger, identifier }) = address {
-        users.extend(contacts::having(&mut *tx, workspace, *ledger, identifier).await?);
+    if let Some(address) = address {
+        users.extend(contacts::having(&mut *tx, workspace, address).await?);
     }
     // The recipient is opted out even if its address has changed since the message was sent.
     let locked = contacts::lock(&mut *tx, workspace, &users).await?;
@@ -113,7 +111,8 @@ pub async fn complained(
         let (mut state, _) = states(&mut *tx, tenant, user, channel).await?;
         let previous = state.status;
         state.set(write.now, ChannelStatus::Unsubscribed, &write.origin.source, None);
-        channels::save(&mut *tx, workspace, write.now, (user, channel), &state).await?;
+        channels::save(&mut *tx, workspace, write.now, ChannelKey { user, channel }, &state)
+            .await?;
         entries.push(Entry {
             user,
             channel,
@@ -124,8 +123,8 @@ pub async fn complained(
         });
     }
     audit::append(&mut *tx, workspace, write, &entries).await?;
-    if let Some(Address { ledger, identifier }) = address {
-        deliverability::complaint(tx, workspace, write, (*ledger, identifier)).await?;
+    if let Some(address) = address {
+        deliverability::complaint(tx, workspace, write, address).await?;
     }
     Ok(entries)
 }

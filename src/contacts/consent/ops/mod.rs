@@ -3,17 +3,17 @@
 
 mod channel_requests;
 pub mod channels;
-pub mod heard;
+pub mod feedback;
 pub mod memberships;
 pub mod read;
 
 pub use self::{
     channel_requests::{ChannelRequest, confirm_channel, request_channel},
     channels::{
-        BounceCleared, ChannelChange, addresses_begun, addresses_changed, clear_bounce,
-        set_channel, turn_channel,
+        BounceCleared, ChannelChange, addresses_changed, addresses_created, clear_bounce,
+        set_channel, set_channel_within,
     },
-    heard::{Address, SoftBounce, complained, soft_bounced},
+    feedback::{Complaint, SoftBounce, address_of, complained, soft_bounced},
     memberships::{
         Added, Members, SDK_SOURCE, Subscribed, Subscription, add_members, apply_inline, confirm,
         remove_members, request, subscribe, unsubscribe,

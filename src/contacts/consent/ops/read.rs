@@ -8,6 +8,7 @@ use crate::{
         model::{Channels, HistoryEntry, Membership},
         store::{channels, contacts, history, memberships},
     },
+    page::PageWindow,
     suppressions::model::Identifier,
 };
 
@@ -37,7 +38,6 @@ pub async fn with_number(
     after: Option<NumberHolder>,
     limit: u32,
 ) -> Result<Vec<NumberHolder>> {
-    let after = after.map(|holder| (holder.tenant.workspace, holder.user));
     contacts::with_number(db, channel, number, after, limit).await
 }
 
@@ -73,7 +73,7 @@ pub async fn history(
     db: &PgPool,
     tenant: Tenant,
     user: UserId,
-    page: (u32, u64),
+    page: PageWindow,
 ) -> Result<(Vec<HistoryEntry>, u64)> {
     must_exist(db, tenant.workspace, user).await?;
     history::list(db, tenant, user, page).await

@@ -4,7 +4,9 @@ use kernel::{Channel, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::{
-    consent::model::{AddressChange, Bounce, BounceType, ChannelState, ChannelStatus, Channels},
+    consent::model::{
+        AddressChange, Bounce, BounceType, ChannelKey, ChannelState, ChannelStatus, Channels,
+    },
     suppressions::model::{Identifier, Ledger, OptOut},
 };
 
@@ -94,9 +96,10 @@ pub(in crate::consent) async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     now: Timestamp,
-    (user, channel): (UserId, Channel),
+    key: ChannelKey,
     state: &ChannelState,
 ) -> Result<()> {
+    let ChannelKey { user, channel } = key;
     sqlx::query!(
         "insert into channel_consent
              (workspace_id, user_id, channel, status, opt_in_date, opt_out_date, opt_in_source,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kernel::{Channel, OrganizationId, Result, Tenant, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
-use crate::suppressions::model::{Identifier, Ledger};
+use crate::suppressions::model::{Identifier, Ledger, LedgerAddress};
 
 /// The addresses of a contact, as the ledgers spell them.
 #[derive(Debug, Clone, Default)]
@@ -16,13 +16,13 @@ pub(in crate::consent) struct Addresses {
 
 impl Addresses {
     /// The identifier of the contact in the channel's ledger.
-    pub(in crate::consent) fn of(&self, channel: Channel) -> Option<(Ledger, Identifier)> {
+    pub(in crate::consent) fn of(&self, channel: Channel) -> Option<LedgerAddress> {
         let ledger = Ledger::of(channel)?;
         let address = match ledger {
             Ledger::Email => self.email.clone()?,
             Ledger::Sms | Ledger::Whatsapp => self.phone.clone()?,
         };
-        Some((ledger, Identifier::of_stored(address)))
+        Some(LedgerAddress { ledger, identifier: Identifier::of_stored(address) })
     }
 }
 
@@ -102,9 +102,9 @@ pub(in crate::consent) fn user_id(bytes: &[u8]) -> Result<UserId> {
 pub(in crate::consent) async fn having(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    ledger: Ledger,
-    identifier: &Identifier,
+    address: &LedgerAddress,
 ) -> Result<Vec<UserId>> {
+    let LedgerAddress { ledger, identifier } = address;
     let ids = match ledger {
         Ledger::Email => sqlx::query_scalar!(
             "select id from users where workspace_id = $1 and email = $2 and deleted_at is null",
@@ -132,11 +132,12 @@ pub(in crate::consent) async fn with_number(
     db: &PgPool,
     channel: Channel,
     number: &Identifier,
-    after: Option<(WorkspaceId, UserId)>,
+    after: Option<NumberHolder>,
     limit: u32,
 ) -> Result<Vec<NumberHolder>> {
-    let (workspace, user) =
-        after.map_or((uuid::Uuid::nil(), vec![]), |(w, u)| (w.uuid(), u.bytes().to_vec()));
+    let (workspace, user) = after.map_or((uuid::Uuid::nil(), vec![]), |last| {
+        (last.tenant.workspace.uuid(), last.user.bytes().to_vec())
+    });
     // Each workspace takes one index lookup: there is no index over all of them.
     let rows = sqlx::query!(
         "select w.organization_id, w.id as workspace_id, u.id,

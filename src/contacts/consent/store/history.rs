@@ -4,14 +4,14 @@ use kernel::{ListId, Result, Tenant, UserId};
 use sqlx::PgPool;
 
 use super::channels::channel;
-use crate::consent::model::HistoryEntry;
+use crate::{consent::model::HistoryEntry, page::PageWindow};
 
 /// A page of a contact's history, newest first, and its total length.
 pub(in crate::consent) async fn list(
     db: &PgPool,
     tenant: Tenant,
     user: UserId,
-    (limit, offset): (u32, u64),
+    page: PageWindow,
 ) -> Result<(Vec<HistoryEntry>, u64)> {
     let rows = sqlx::query!(
         "select id, channel, list_id, action, previous_status, new_status, source, actor, ip_address,
@@ -22,8 +22,8 @@ pub(in crate::consent) async fn list(
          limit $3 offset $4",
         tenant.workspace.uuid(),
         &user.bytes()[..],
-        i64::from(limit),
-        i64::try_from(offset).unwrap_or(i64::MAX),
+        page.limit(),
+        page.offset(),
     )
     .fetch_all(db)
     .await?;

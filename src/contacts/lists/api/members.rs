@@ -16,7 +16,10 @@ use web::{
 
 use super::list_id;
 use crate::{
-    consent::model::{Membership, MembershipStatus},
+    consent::{
+        self,
+        model::{Membership, MembershipStatus},
+    },
     lists::{
         model::{BULK_CONTACTS_MAX, MemberFilter},
         ops,
@@ -163,7 +166,8 @@ pub(super) async fn add_members(
     Body(bulk): Body<Bulk>,
 ) -> ApiResult<Json<Added>> {
     let origin = bulk.origin(&caller, requester);
-    let members = (list_id(&id)?, bulk.channel, bulk.users.as_slice());
+    let members =
+        consent::ops::Members { list: list_id(&id)?, channel: bulk.channel, users: &bulk.users };
     let added = ops::add_members(&app, tenant(&caller), &origin, members).await?;
     let skipped_unsubscribed = added.skipped_unsubscribed;
     Ok(Json(Added { made: added.added, updated: 0, skipped_unsubscribed }))
@@ -186,7 +190,8 @@ pub(super) async fn remove_members(
     Body(bulk): Body<Bulk>,
 ) -> ApiResult<Json<Removed>> {
     let origin = bulk.origin(&caller, requester);
-    let members = (list_id(&id)?, bulk.channel, bulk.users.as_slice());
+    let members =
+        consent::ops::Members { list: list_id(&id)?, channel: bulk.channel, users: &bulk.users };
     let removed = ops::remove_members(&app, tenant(&caller), &origin, members).await?;
     Ok(Json(Removed { removed }))
 }

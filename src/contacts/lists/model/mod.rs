@@ -20,13 +20,13 @@ const CHANNELS_SENT_MAX: usize = 100;
 
 /// The purpose of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ListKind {
     Marketing,
     /// Messages about a purchase or an account.
     Transactional,
 }
 
-impl Kind {
+impl ListKind {
     /// The names of the purposes in request bodies.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("marketing", Self::Marketing), ("transactional", Self::Transactional)];
@@ -51,7 +51,7 @@ pub struct List {
     pub channels: Vec<Channel>,
     /// Whether the preference page shows it.
     pub is_public: bool,
-    pub kind: Kind,
+    pub kind: ListKind,
     /// Whether a subscription from a form or the preference page waits for a confirmation.
     pub require_double_opt_in: bool,
     /// Whether it was created with the workspace.
@@ -76,7 +76,7 @@ pub struct NewList {
     pub channels: Vec<Channel>,
     /// Whether the preference page shows it.
     pub is_public: bool,
-    pub kind: Kind,
+    pub kind: ListKind,
     /// Whether a subscription from a form waits for a confirmation.
     pub require_double_opt_in: bool,
 }
@@ -92,7 +92,7 @@ pub struct ListPatch {
     pub channels: Option<Vec<Channel>>,
     /// Whether the preference page shows it.
     pub is_public: Option<bool>,
-    pub kind: Option<Kind>,
+    pub kind: Option<ListKind>,
     /// Whether a subscription from a form waits for a confirmation.
     pub require_double_opt_in: Option<bool>,
 }
@@ -115,7 +115,7 @@ impl NewList {
                 .unwrap_or_default(),
             channels: channels(body).unwrap_or_else(|| vec![Channel::Email]),
             is_public: body.optional("isPublic").bool().unwrap_or(true),
-            kind: body.optional("type").one_of(Kind::NAMED).unwrap_or(Kind::Marketing),
+            kind: body.optional("type").one_of(ListKind::NAMED).unwrap_or(ListKind::Marketing),
             require_double_opt_in: body.optional("requireDoubleOptIn").bool().unwrap_or(false),
         }
     }
@@ -133,7 +133,7 @@ impl ListPatch {
             },
             channels: channels(body),
             is_public: body.optional("isPublic").bool(),
-            kind: body.optional("type").one_of(Kind::NAMED),
+            kind: body.optional("type").one_of(ListKind::NAMED),
             require_double_opt_in: body.optional("requireDoubleOptIn").bool(),
         }
     }

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 use web::db::ResultExt as _;
 
-use crate::lists::model::{Kind, LISTS_MAX, List, ListPatch, NewList};
+use crate::lists::model::{LISTS_MAX, List, ListKind, ListPatch, NewList};
 
 /// The unique index on names.
 const NAME_UNIQUE: &str = "subscription_list_name_unique";
@@ -33,7 +33,8 @@ impl TryFrom<Row> for List {
     fn try_from(row: Row) -> Result<Self> {
         let channels: Result<Vec<Channel>, _> =
             row.channels.iter().map(|channel| channel.parse()).collect();
-        let kind = Kind::NAMED.iter().find(|(name, _)| *name == row.kind).map(|(_, kind)| *kind);
+        let kind =
+            ListKind::NAMED.iter().find(|(name, _)| *name == row.kind).map(|(_, kind)| *kind);
         Ok(Self {
             id: ListId::new(row.id),
             name: row.name,
@@ -152,7 +153,8 @@ pub(in crate::lists) async fn list(
 pub(in crate::lists) async fn update(
     db: &PgPool,
     workspace: WorkspaceId,
-    (id, now): (ListId, Timestamp),
+    id: ListId,
+    now: Timestamp,
     patch: &ListPatch,
 ) -> Result<Option<List>> {
     let channels = patch.channels.as_deref().map(texts);
@@ -175,7 +177,7 @@ pub(in crate::lists) async fn update(
         patch.description,
         channels.as_deref(),
         patch.is_public,
-        patch.kind.map(Kind::as_str),
+        patch.kind.map(ListKind::as_str),
         patch.require_double_opt_in,
         now.utc(),
     )

@@ -9,7 +9,7 @@ use web::{Services, http::ApiResult};
 
 use super::access::ByBody;
 use crate::suppressions::{
-    model::{Identifier, Ledger, Reason},
+    model::{Identifier, ImportedRow, Ledger, Reason},
     ops::entries::{self, IMPORT},
 };
 
@@ -48,11 +48,12 @@ impl FromFields for Import {
 }
 
 /// Reads an entry; nothing for one whose identifier is none.
-fn read(ledger: Ledger, entry: &Value) -> Option<(Identifier, Reason)> {
+fn read(ledger: Ledger, entry: &Value) -> Option<ImportedRow> {
     let identifier = Identifier::read(ledger, entry.get("identifier")?.as_str()?).ok()?;
     let given = entry.get("reason").and_then(Value::as_str);
     let reason = Reason::GIVEN.iter().find(|(name, _)| Some(*name) == given);
-    Some((identifier, reason.map_or(Reason::Manual, |(_, reason)| *reason)))
+    let reason = reason.map_or(Reason::Manual, |(_, reason)| *reason);
+    Some(ImportedRow { identifier, reason })
 }
 
 /// What an import came to: `received` is `imported` and `skipped`.
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_clamped_and_what_cannot_be_read_is_nothing() {
+    fn reasons_are_clamped_and_unreadable_entries_skipped() {
         let table = [
             (json!({"identifier": "a@x.test"}), Some(Reason::Manual)),
             (json!({"identifier": "a@x.test", "reason": "unsubscribe"}), Some(Reason::Unsubscribe)),
@@ -112,7 +113,7 @@ mod tests {
             (json!(null), None),
         ];
         for (entry, reason) in table {
-            assert_eq!(read(Ledger::Email, &entry).map(|(_, reason)| reason), reason, "{entry}");
+            assert_eq!(read(Ledger::Email, &entry).map(|row| row.reason), reason, "{entry}");
         }
     }
 }

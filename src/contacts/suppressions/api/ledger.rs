@@ -15,9 +15,12 @@ use super::{
     add::SOURCE,
     wire::SuppressionRow,
 };
-use crate::suppressions::{
-    model::{Identifier, Ledger, Reason},
-    ops::entries,
+use crate::{
+    page::PageWindow,
+    suppressions::{
+        model::{Identifier, Ledger, LedgerAddress, Reason},
+        ops::entries,
+    },
 };
 
 /// Rows on a page where the caller asks for no number, and at most.
@@ -84,7 +87,7 @@ pub(super) async fn list_suppressions(
     let Ask { reason, page: Page { limit, offset } } = ask;
     let workspace = holder.tenant().workspace;
     let (rows, total) =
-        entries::list(app.db(), workspace, (ledger, reason), (limit, offset)).await?;
+        entries::list(app.db(), workspace, ledger, reason, PageWindow { limit, offset }).await?;
     let items = rows.into_iter().map(SuppressionRow::from).collect();
     Ok(Json(Suppressions { items, total, limit, offset }))
 }
@@ -182,7 +185,8 @@ pub(super) async fn remove_suppressions(
     let identifier = named(ledger, &identifier)?;
     let origin = Origin { source: SOURCE.to_owned(), actor: holder.actor(), requester };
     let now = app.clock().now();
-    let removed =
-        entries::remove(app.db(), now, holder.tenant(), &origin, (ledger, &identifier)).await?;
-    Ok(Json(RemovedSuppressions { identifier: identifier.into_string(), removed }))
+    let address = LedgerAddress { ledger, identifier };
+    let removed = entries::remove(app.db(), now, holder.tenant(), &origin, &address).await?;
+    let identifier = address.identifier.into_string();
+    Ok(Json(RemovedSuppressions { identifier, removed }))
 }

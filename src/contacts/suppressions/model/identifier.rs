@@ -10,6 +10,13 @@ use super::Ledger;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier(String);
 
+/// An address or number in the ledger of a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerAddress {
+    pub ledger: Ledger,
+    pub identifier: Identifier,
+}
+
 impl Identifier {
     /// Normalises what a caller sent for this ledger.
     ///

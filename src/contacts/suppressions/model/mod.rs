@@ -5,7 +5,7 @@ mod ledger;
 mod row;
 
 pub use self::{
-    identifier::Identifier,
+    identifier::{Identifier, LedgerAddress},
     ledger::{Access, Ledger},
-    row::{OptOut, Reason, Scope, Suppression},
+    row::{Import, ImportedRow, LedgerSize, OptOut, Reason, Scope, Suppression},
 };

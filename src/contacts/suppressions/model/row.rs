@@ -87,6 +87,29 @@ pub struct Suppression {
     pub created_at: Timestamp,
 }
 
+/// A row of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedRow {
+    pub identifier: Identifier,
+    pub reason: Reason,
+}
+
+/// Rows to import into a ledger.
+#[derive(Debug, Clone, Copy)]
+pub struct Import<'a> {
+    pub ledger: Ledger,
+    pub source: &'a str,
+    pub rows: &'a [ImportedRow],
+}
+
+/// The number of rows of a ledger with one reason.
+#[derive(Debug, Clone, Copy)]
+pub struct LedgerSize {
+    pub ledger: Ledger,
+    pub reason: Reason,
+    pub rows: u64,
+}
+
 /// An opt-out by the owner of an identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptOut {

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use supervisor::Heartbeat;
 
 use crate::suppressions::{
-    model::{Ledger, Reason},
+    model::{Ledger, LedgerSize, Reason},
     store,
 };
 
@@ -21,7 +21,7 @@ pub async fn watch(db: PgPool, heartbeat: Heartbeat) {
         heartbeat.beat();
         let rest = match store::entries::count(&db).await {
             Ok(sizes) => {
-                tell(&sizes);
+                set_gauges(&sizes);
                 COUNT_EVERY
             }
             Err(error) => {
@@ -34,9 +34,9 @@ pub async fn watch(db: PgPool, heartbeat: Heartbeat) {
 }
 
 /// Sets the gauge for every channel and reason, so that it falls to zero when there are no rows.
-fn tell(sizes: &[(Ledger, Reason, u64)]) {
+fn set_gauges(sizes: &[LedgerSize]) {
     let sizes: HashMap<_, _> =
-        sizes.iter().map(|(ledger, reason, size)| ((*ledger, *reason), *size)).collect();
+        sizes.iter().map(|size| ((size.ledger, size.reason), size.rows)).collect();
     for (channel, ledger) in Ledger::NAMED {
         for (name, reason) in Reason::NAMED {
             if *reason == Reason::HardBounce && *ledger != Ledger::Email {

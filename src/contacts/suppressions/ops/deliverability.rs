@@ -8,7 +8,7 @@ use web::{
 };
 
 use crate::suppressions::{
-    model::{Identifier, Ledger, Reason, Scope, Suppression},
+    model::{Identifier, Ledger, LedgerAddress, Reason, Scope, Suppression},
     store::{bounces, contacts, entries},
 };
 
@@ -77,11 +77,11 @@ pub async fn complaint(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     write: &Write<'_>,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<()> {
     let row = Suppression {
-        ledger,
-        identifier: identifier.clone(),
+        ledger: address.ledger,
+        identifier: address.identifier.clone(),
         reason: Reason::Complaint,
         source: write.origin.source.clone(),
         scope: Scope::Global,

@@ -7,9 +7,14 @@ use web::{
     db,
 };
 
-use crate::suppressions::{
-    model::{Identifier, Ledger, Reason, Scope, Suppression},
-    store::{contacts, entries},
+use crate::{
+    page::PageWindow,
+    suppressions::{
+        model::{
+            Identifier, Import, ImportedRow, Ledger, LedgerAddress, Reason, Scope, Suppression,
+        },
+        store::{contacts, entries},
+    },
 };
 
 /// The source of imported rows.
@@ -24,10 +29,11 @@ const LIFTED: &str = "suppression removed";
 pub async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
-    filter: (Ledger, Option<Reason>),
-    page: (u32, u64),
+    ledger: Ledger,
+    reason: Option<Reason>,
+    page: PageWindow,
 ) -> Result<(Vec<Suppression>, u64)> {
-    entries::list(db, workspace, filter, page).await
+    entries::list(db, workspace, ledger, reason, page).await
 }
 
 /// The row of an identifier that takes precedence: global rows before groups', then hard bounce, complaint,
@@ -70,9 +76,10 @@ pub async fn import(
     workspace: WorkspaceId,
     now: Timestamp,
     ledger: Ledger,
-    rows: &[(Identifier, Reason)],
+    rows: &[ImportedRow],
 ) -> Result<u64> {
-    db::retried(|| entries::insert_all(db, workspace, now, (ledger, IMPORT), rows)).await
+    db::retried(|| entries::insert_all(db, workspace, now, Import { ledger, source: IMPORT, rows }))
+        .await
 }
 
 /// Removes every row of an identifier. Returns their number. If a hard bounce was among them, the address
@@ -85,9 +92,9 @@ pub async fn remove(
     now: Timestamp,
     tenant: Tenant,
     origin: &Origin,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<u64> {
-    let once = || remove_once(db, now, tenant.workspace, origin, (ledger, identifier));
+    let once = || remove_once(db, now, tenant.workspace, origin, address);
     let (removed, entries) = db::retried(once).await?;
     audit::count(&entries);
     Ok(removed)
@@ -98,14 +105,15 @@ async fn remove_once(
     now: Timestamp,
     workspace: WorkspaceId,
     origin: &Origin,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<(u64, Vec<Entry>)> {
+    let LedgerAddress { ledger, identifier } = address;
     let mut tx = db.begin().await?;
     let users = match ledger {
         Ledger::Email => contacts::lock(&mut tx, workspace, identifier).await?,
         Ledger::Sms | Ledger::Whatsapp => Vec::new(),
     };
-    let reasons = entries::delete(&mut tx, workspace, ledger, identifier).await?;
+    let reasons = entries::delete(&mut tx, workspace, *ledger, identifier).await?;
     let mut restored = Vec::new();
     if reasons.contains(&Reason::HardBounce) {
         restored = contacts::restore(&mut tx, workspace, now, &users).await?;

@@ -6,7 +6,7 @@ use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
 
 use crate::suppressions::{
-    model::{Identifier, Ledger, OptOut},
+    model::{Ledger, LedgerAddress, OptOut},
     store,
 };
 
@@ -47,10 +47,10 @@ pub async fn opt_in(
     connection: &mut PgConnection,
     tenant: Tenant,
     reach: OptInReach,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<()> {
     let is_full = reach == OptInReach::Full;
-    store::mirror::delete_consent(connection, tenant, is_full, (ledger, identifier)).await
+    store::mirror::delete_consent(connection, tenant, is_full, address).await
 }
 
 /// The same for an opt-in to one list: removes suppressions of that list.
@@ -62,9 +62,8 @@ pub async fn opt_in_to_list(
     tenant: Tenant,
     reach: OptInReach,
     list: ListId,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<()> {
     let is_full = reach == OptInReach::Full;
-    let address = (ledger, identifier);
     store::mirror::delete_consent_of_list(connection, tenant, is_full, list, address).await
 }

@@ -74,11 +74,11 @@ pub(in crate::suppressions) async fn insert_all(
     executor: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     now: Timestamp,
-    (ledger, source): (Ledger, &str),
-    rows: &[(Identifier, Reason)],
+    import: Import<'_>,
 ) -> Result<u64> {
-    let identifiers: Vec<&str> = rows.iter().map(|(identifier, _)| identifier.as_str()).collect();
-    let reasons: Vec<&str> = rows.iter().map(|(_, reason)| reason.as_str()).collect();
+    let Import { ledger, source, rows } = import;
+    let identifiers: Vec<&str> = rows.iter().map(|row| row.identifier.as_str()).collect();
+    let reasons: Vec<&str> = rows.iter().map(|row| row.reason.as_str()).collect();
     let done = sqlx::query!(
         "insert into suppression (workspace_id, id, channel, identifier, reason, source, scope, created_at)
          select $1, gen_random_uuid(), $2, e.identifier, e.reason, $3, 'global', $4
@@ -127,8 +127,9 @@ pub(in crate::suppressions) async fn find(
 pub(in crate::suppressions) async fn list(
     db: &PgPool,
     workspace: WorkspaceId,
-    (ledger, reason): (Ledger, Option<Reason>),
-    (limit, offset): (u32, u64),
+    ledger: Ledger,
+    reason: Option<Reason>,
+    page: PageWindow,
 ) -> Result<(Vec<Suppression>, u64)> {
     let reason = reason.map(Reason::as_str);
     let rows = sqlx::query_as!(
@@ -141,8 +142,8 @@ pub(in crate::suppressions) async fn list(
         workspace.uuid(),
         ledger.as_str(),
         reason,
-        i64::from(limit),
-        i64::try_from(offset).unwrap_or(i64::MAX),
+        page.limit(),
+        page.offset(),
     )
     .fetch_all(db)
     .await?;
@@ -206,7 +207,7 @@ pub(in crate::suppressions) async fn list_is_active(
 }
 
 /// The number of rows in all workspaces, by channel and reason.
-pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<(Ledger, Reason, u64)>> {
+pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<LedgerSize>> {
     let rows = sqlx::query!(
         "select channel, reason, count(*) as \"size!\"
          from suppression
@@ -216,7 +217,7 @@ pub(in crate::suppressions) async fn count(db: &PgPool) -> Result<Vec<(Ledger, R
     .await?;
     let known = rows.into_iter().filter_map(|row| {
         let (ledger, reason) = (Ledger::named(&row.channel)?, Reason::named(&row.reason)?);
-        Some((ledger, reason, row.size.unsigned_abs()))
+        Some(LedgerSize { ledger, reason, rows: row.size.unsigned_abs() })
     });
     Ok(known.collect())
 }

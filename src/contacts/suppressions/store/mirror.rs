@@ -3,7 +3,7 @@
 use kernel::{ListId, Result, Tenant, Timestamp};
 use sqlx::PgConnection;
 
-use crate::suppressions::model::{Identifier, Ledger, OptOut};
+use crate::suppressions::model::{LedgerAddress, OptOut};
 
 /// Prevents new workspaces in the organization until the transaction ends: they would start without the rows
 /// that are being written.
@@ -55,8 +55,9 @@ pub(in crate::suppressions) async fn delete_consent(
     connection: &mut PgConnection,
     tenant: Tenant,
     is_full: bool,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<()> {
+    let LedgerAddress { ledger, identifier } = address;
     sqlx::query!(
         "with cleared as (
              select s.workspace_id, s.id
@@ -89,8 +90,9 @@ pub(in crate::suppressions) async fn delete_consent_of_list(
     tenant: Tenant,
     is_full: bool,
     list: ListId,
-    (ledger, identifier): (Ledger, &Identifier),
+    address: &LedgerAddress,
 ) -> Result<()> {
+    let LedgerAddress { ledger, identifier } = address;
     sqlx::query!(
         "with cleared as (
              select s.id

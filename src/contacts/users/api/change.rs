@@ -20,7 +20,7 @@ use crate::users::{
     ops::{
         self,
         change::{Update, update},
-        upsert::Setting,
+        upsert::WriteContext,
     },
 };
 
@@ -94,6 +94,6 @@ async fn changed(
     user: User,
     wanted: &Update,
 ) -> Result<Json<UserBody>> {
-    let setting = Setting { db: app.db(), tenant, now: app.clock().now() };
-    Ok(Json(update(setting, user, wanted).await?.into()))
+    let context = WriteContext { db: app.db(), tenant, now: app.clock().now() };
+    Ok(Json(update(context, user, wanted).await?.into()))
 }

@@ -34,7 +34,7 @@ use crate::{
         },
         ops::{
             inline::{Owner, subscribe, track},
-            upsert::{Setting, Upserted, upsert},
+            upsert::{Upserted, WriteContext, upsert},
         },
     },
 };
@@ -186,27 +186,34 @@ struct Desk<'a> {
 impl Desk<'_> {
     async fn upsert(&self, sent: &[Upsert]) -> Result<Vec<Result<Upserted>>> {
         let now = self.app.clock().now();
-        upsert(Setting { db: self.app.db(), tenant: self.tenant, now }, sent).await
+        upsert(WriteContext { db: self.app.db(), tenant: self.tenant, now }, sent).await
     }
 
     async fn one(&self, json: &RawValue) -> Result<Response> {
         let sent = Element::of(json, Form::One).user.map_err(Error::Invalid)?;
         let SentUser { upsert, subscriptions, events } = sent;
-        let mut verdicts = self.upsert(std::slice::from_ref(&upsert)).await?;
-        let upserted = verdicts.pop().ok_or_else(|| Error::internal("no verdict"))??;
+        let mut outcomes = self.upsert(std::slice::from_ref(&upsert)).await?;
+        let upserted =
+            outcomes.pop().ok_or_else(|| Error::internal("an element without an outcome"))??;
         let status = if upserted.is_new { StatusCode::CREATED } else { StatusCode::OK };
         let subscriptions = match subscriptions {
             None => None,
             Some(sent) => {
-                let wishes: Vec<_> = sent.iter().map(|one| (upserted.id, one)).collect();
-                let reasons = subscribe(self.app, self.tenant, &self.origin, &wishes).await;
+                let requests: Vec<_> = sent
+                    .iter()
+                    .map(|one| UserSubscription { user: upserted.id, subscription: one })
+                    .collect();
+                let reasons = subscribe(self.app, self.tenant, &self.origin, &requests).await;
                 Some(SubscriptionsSummary::new(sent, reasons))
             }
         };
         let events = match events {
             None => None,
             Some(sent) => {
-                let owned: Vec<_> = sent.iter().map(|event| (owner(&upserted), *event)).collect();
+                let owned: Vec<_> = sent
+                    .iter()
+                    .map(|event| UserEvent { owner: owner(&upserted), event: *event })
+                    .collect();
                 let reasons = track(self.app, self.tenant.workspace, &owned).await;
                 Some(EventsSummary::new(&sent, reasons))
             }
@@ -232,18 +239,22 @@ impl Desk<'_> {
                 }
             }
         }
-        let verdicts = self.upsert(&upserts).await?;
-        let mut wishes: Vec<(_, &Subscription)> = Vec::new();
-        let mut owned: Vec<(Owner<'_>, Event<'_>)> = Vec::new();
-        for (verdict, (index, shown_as, subscriptions, events)) in verdicts.iter().zip(&extras) {
-            match verdict {
+        let outcomes = self.upsert(&upserts).await?;
+        let mut requests: Vec<UserSubscription<'_>> = Vec::new();
+        let mut owned: Vec<UserEvent<'_>> = Vec::new();
+        for (outcome, (index, shown_as, subscriptions, events)) in outcomes.iter().zip(&extras) {
+            match outcome {
                 Ok(upserted) => {
                     answer.created += usize::from(upserted.is_new);
                     answer.updated += usize::from(!upserted.is_new);
                     let sent = subscriptions.iter().flatten();
-                    wishes.extend(sent.map(|one| (upserted.id, one)));
+                    requests.extend(
+                        sent.map(|one| UserSubscription { user: upserted.id, subscription: one }),
+                    );
                     let sent = events.iter().flatten();
-                    owned.extend(sent.map(|event| (owner(upserted), *event)));
+                    owned.extend(
+                        sent.map(|event| UserEvent { owner: owner(upserted), event: *event }),
+                    );
                 }
                 Err(error) => answer.failed.push(FailedUser {
                     index: *index,
@@ -253,7 +264,7 @@ impl Desk<'_> {
             }
         }
         answer.failed.sort_by_key(|failed| failed.index);
-        let skipped = subscribe(self.app, self.tenant, &self.origin, &wishes).await;
+        let skipped = subscribe(self.app, self.tenant, &self.origin, &requests).await;
         answer.subscriptions = SubscriptionCounts::of(&skipped);
         answer.events = EventCounts::of(&track(self.app, self.tenant.workspace, &owned).await);
         Ok(Json(answer).into_response())

@@ -82,7 +82,7 @@ impl Attributes {
 ///
 /// # Errors
 /// The first limit that is exceeded.
-pub fn judge_stored(printed: &str, keys: usize) -> Result<(), AttributesFault> {
+pub fn check_stored(printed: &str, keys: usize) -> Result<(), AttributesFault> {
     within_bounds(keys, compact(printed).len())
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_kept_compact_and_of_a_repeated_key_the_last() {
+    fn an_object_is_compact_with_the_last_value_of_a_repeated_key() {
         let read =
             read(" { \"b\" : [1, {\"x\": null}], \"a\":\"é\\u00e9\\n\", \"b\" : true } ").unwrap();
         assert_eq!(read.as_str(), r#"{"a":"éé\n","b":true}"#);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_stored_is_refused() {
+    fn values_that_cannot_be_stored_are_refused() {
         for (sent, fault) in [
             ("[]", AttributesFault::NotAnObject),
             ("7", AttributesFault::NotAnObject),
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_says_what_was_sent(map in prop::collection::btree_map("[^\0]{0,4}", any_json(), 0..5)) {
+        fn stored_text_equals_the_value_that_was_sent(map in prop::collection::btree_map("[^\0]{0,4}", any_json(), 0..5)) {
             let sent: Value = map.into_iter().collect::<serde_json::Map<_, _>>().into();
             let pretty = serde_json::to_string_pretty(&sent).unwrap();
             let kept = read(&pretty).unwrap();

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_three_usual_forms_of_moments_that_there_are() {
+    fn the_three_usual_forms_of_existing_dates() {
         for (text, ms) in [
             ("2026-11-21", 1_795_219_200_000),
             ("2024-02-29", 1_709_164_800_000),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_stand_where_the_attributes_have_them() {
+    fn dates_are_nested_like_the_attributes() {
         for (attributes, expected) in [
             ("{}", Some("{}")),
             (r#"{"zip":"12345-6789","street":"20 Main","n":2026,"a-b":"A123-4"}"#, Some("{}")),

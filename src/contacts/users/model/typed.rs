@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_means_itself() {
+    fn patterns_match_the_text_literally() {
         assert_eq!(escaped(r"50%_off\"), r"50\%\_off\\");
         assert_eq!(Typed::new("an").in_name, "an%");
         assert_eq!(Typed::new("ann").in_name, "%ann%");

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_waits_behind_those_it_shares_a_name_with() {
+    fn an_element_waits_for_earlier_ones_with_the_same_name() {
         assert_eq!(
             wave(&[vec![0], vec![1], vec![0, 2], vec![2], vec![3]]),
             [true, true, false, false, true]

@@ -10,7 +10,7 @@ use crate::users::{
     },
     ops::{
         NO_USER,
-        upsert::{Setting, apply, merged_fault},
+        upsert::{WriteContext, apply, merged_fault},
     },
     store::{self, write::Change},
 };
@@ -25,7 +25,7 @@ pub struct Update {
 }
 
 impl Update {
-    fn says_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         !self.email.is_sent() && !self.phone.is_sent() && self.attributes.is_none()
     }
 
@@ -48,24 +48,24 @@ impl Update {
 }
 
 /// Changes an active profile and returns it. An empty change leaves `updated_at` as it was.
-pub async fn update(setting: Setting<'_>, user: User, update: &Update) -> Result<User> {
-    if update.says_nothing() {
+pub async fn update(context: WriteContext<'_>, user: User, update: &Update) -> Result<User> {
+    if update.is_empty() {
         return Ok(user);
     }
-    db::retried(|| attempt(setting, user.id, update)).await
+    db::retried(|| attempt(context, user.id, update)).await
 }
 
-async fn attempt(setting: Setting<'_>, id: UserId, update: &Update) -> Result<User> {
-    let mut tx = store::begin(setting.db).await?;
-    let locked = store::resolve::lock(&mut tx, setting.tenant.workspace, &[id]).await?;
+async fn attempt(context: WriteContext<'_>, id: UserId, update: &Update) -> Result<User> {
+    let mut tx = store::begin(context.db).await?;
+    let locked = store::resolve::lock(&mut tx, context.tenant.workspace, &[id]).await?;
     if locked.is_empty() {
         return Err(NO_USER);
     }
-    let refused = apply(&mut tx, setting.only_step(), &[update.change(id)], &locked).await?;
+    let refused = apply(&mut tx, context.only_step(), &[update.change(id)], &locked).await?;
     if let Some(fault) = refused.get(&id) {
         return Err(merged_fault(*fault));
     }
-    let user = store::read::by_id(&mut *tx, setting.tenant.workspace, id).await?.ok_or(NO_USER)?;
+    let user = store::read::by_id(&mut *tx, context.tenant.workspace, id).await?.ok_or(NO_USER)?;
     tx.commit().await?;
     Ok(user)
 }

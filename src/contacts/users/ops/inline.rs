@@ -6,7 +6,7 @@ use web::{Services, audit::Origin};
 
 use crate::{
     consent::{
-        model::{Outcome, Wish},
+        model::{Outcome, SubscriptionRequest},
         ops::apply_inline,
     },
     events::ops::track::{InlineEvent, track_inline},
@@ -16,22 +16,30 @@ use crate::{
 /// Reason for skipping a subscription without a list.
 const NO_LIST: &str = "listId is required";
 
+/// A subscription sent together with its user.
+#[derive(Debug, Clone, Copy)]
+pub struct UserSubscription<'s> {
+    pub user: UserId,
+    pub subscription: &'s Subscription,
+}
+
 /// Applies subscriptions in order. Returns the reason for each one that was skipped.
 pub async fn subscribe(
     app: &Services,
     tenant: Tenant,
     origin: &Origin,
-    wishes: &[(UserId, &Subscription)],
+    requests: &[UserSubscription<'_>],
 ) -> Vec<Option<String>> {
-    let named: Vec<Wish> = wishes
+    let named: Vec<SubscriptionRequest> = requests
         .iter()
-        .filter_map(|(user, wish)| {
-            let (channel, status) = (wish.channel, wish.status);
-            Some(Wish { user: *user, list: wish.list.clone()?, channel, status })
+        .filter_map(|UserSubscription { user, subscription }| {
+            let (channel, status) = (subscription.channel, subscription.status);
+            let list = subscription.list.clone()?;
+            Some(SubscriptionRequest { user: *user, list, channel, status })
         })
         .collect();
     if named.is_empty() {
-        return vec![Some(NO_LIST.to_owned()); wishes.len()];
+        return vec![Some(NO_LIST.to_owned()); requests.len()];
     }
     let mut outcomes =
         match apply_inline(app.db(), app.clock().now(), tenant, origin, &named).await {
@@ -42,11 +50,11 @@ pub async fn subscribe(
             }
         }
         .into_iter();
-    let reason = |wish: &Subscription| match &wish.list {
+    let reason = |request: &UserSubscription<'_>| match &request.subscription.list {
         Some(_) => outcomes.next().flatten(),
         None => Some(NO_LIST.to_owned()),
     };
-    wishes.iter().map(|(_, wish)| *wish).map(reason).collect()
+    requests.iter().map(reason).collect()
 }
 
 fn skipped(outcome: Outcome) -> Option<String> {
@@ -63,15 +71,22 @@ pub struct Owner<'u> {
     pub external_id: Option<&'u str>,
 }
 
+/// An event sent together with its user.
+#[derive(Debug, Clone, Copy)]
+pub struct UserEvent<'e> {
+    pub owner: Owner<'e>,
+    pub event: Event<'e>,
+}
+
 /// Records events, all of them durable at once. Returns the reason for each one that was rejected.
 pub async fn track(
     app: &Services,
     workspace: WorkspaceId,
-    events: &[(Owner<'_>, Event<'_>)],
+    events: &[UserEvent<'_>],
 ) -> Vec<Option<String>> {
     let events: Vec<InlineEvent<'_>> = events
         .iter()
-        .map(|(owner, event)| InlineEvent {
+        .map(|UserEvent { owner, event }| InlineEvent {
             user: owner.id,
             external_id: owner.external_id,
             name: event.name,

@@ -18,7 +18,7 @@ use sqlx::{PgConnection, PgPool};
 
 use super::NO_USER;
 use crate::{
-    consent::ops::{AddressChange, addresses_begun, addresses_changed},
+    consent::ops::{AddressChange, addresses_changed, addresses_created},
     users::{
         model::{
             Key, Upsert, User,
@@ -27,7 +27,7 @@ use crate::{
         },
         store::{
             self,
-            resolve::{Found, Locked},
+            resolve::{LockedUser, ResolvedUser},
             write::{Bounds, Change, NewUser},
         },
     },
@@ -51,20 +51,20 @@ pub struct Upserted {
 
 /// The workspace and the time of a write.
 #[derive(Debug, Clone, Copy)]
-pub struct Setting<'s> {
+pub struct WriteContext<'s> {
     pub db: &'s PgPool,
     pub tenant: Tenant,
     /// The time of the request.
     pub now: Timestamp,
 }
 
-impl<'s> Setting<'s> {
+impl<'s> WriteContext<'s> {
     /// The wave that comes after `waves` others of the same request.
-    fn after(self, waves: i64) -> Step<'s> {
-        Step { setting: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
+    fn after(self, waves: i64) -> WaveContext<'s> {
+        WaveContext { context: self, at: self.now.utc() + TimeDelta::microseconds(waves) }
     }
 
-    pub(super) fn only_step(self) -> Step<'s> {
+    pub(super) fn only_step(self) -> WaveContext<'s> {
         self.after(0)
     }
 }
@@ -72,8 +72,8 @@ impl<'s> Setting<'s> {
 /// One transaction of a request. They are a microsecond apart, so that `updated_at` keeps the order in which a
 /// request changed its profiles.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step<'s> {
-    pub(super) setting: Setting<'s>,
+pub(super) struct WaveContext<'s> {
+    pub(super) context: WriteContext<'s>,
     pub(super) at: DateTime<Utc>,
 }
 
@@ -81,36 +81,39 @@ pub(super) struct Step<'s> {
 ///
 /// # Errors
 /// When the database cannot be used. Earlier waves have been applied then.
-pub async fn upsert(setting: Setting<'_>, upserts: &[Upsert]) -> Result<Vec<Result<Upserted>>> {
-    let mut verdicts: Vec<Option<Result<Upserted>>> = Vec::new();
-    verdicts.resize_with(upserts.len(), || None);
+pub async fn upsert(
+    context: WriteContext<'_>,
+    upserts: &[Upsert],
+) -> Result<Vec<Result<Upserted>>> {
+    let mut outcomes: Vec<Option<Result<Upserted>>> = Vec::new();
+    outcomes.resize_with(upserts.len(), || None);
     let mut pending: Vec<usize> = (0..upserts.len()).collect();
     let mut waves = 0;
     while !pending.is_empty() {
-        let step = setting.after(waves);
+        let step = context.after(waves);
         waves += 1;
-        for (place, verdict) in wave(step, upserts, &pending).await? {
-            verdicts[place] = Some(verdict);
+        for (place, outcome) in wave(step, upserts, &pending).await? {
+            outcomes[place] = Some(outcome);
         }
-        pending.retain(|place| verdicts[*place].is_none());
+        pending.retain(|place| outcomes[*place].is_none());
     }
-    Ok(verdicts.into_iter().flatten().collect())
+    Ok(outcomes.into_iter().flatten().collect())
 }
 
-type Verdicts = Vec<(usize, Result<Upserted>)>;
+type Outcomes = Vec<(usize, Result<Upserted>)>;
 
 /// Applies those of the pending elements that wait for no other, and returns their outcomes.
-async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Verdicts> {
+async fn wave(step: WaveContext<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<Outcomes> {
     // By the names they were sent with, before their profiles are looked up.
     let first = first_wave(pending.iter().map(|place| sent_names(&upserts[*place])));
     let candidates: Vec<usize> =
         pending.iter().copied().zip(first).filter_map(|(place, is)| is.then_some(place)).collect();
     for _ in 0..TRIES_MAX {
         match attempt(step, upserts, &candidates).await {
-            Ok(Some(verdicts)) => {
-                let made = count(&verdicts);
-                store::statistics::grew(step.setting.db, made).await;
-                return Ok(verdicts);
+            Ok(Some(outcomes)) => {
+                let made = count(&outcomes);
+                store::statistics::record_created(step.context.db, made).await;
+                return Ok(outcomes);
             }
             // A key may have been taken between the look and the write.
             Ok(None) | Err(Error::Store(StoreFault::LostRace(_) | StoreFault::Duplicate(_))) => {}
@@ -122,8 +125,8 @@ async fn wave(step: Step<'_>, upserts: &[Upsert], pending: &[usize]) -> Result<V
 }
 
 /// Counts created and updated profiles. Returns the number of created ones.
-fn count(verdicts: &Verdicts) -> u64 {
-    let done = verdicts.iter().filter_map(|(_, verdict)| verdict.as_ref().ok());
+fn count(outcomes: &Outcomes) -> u64 {
+    let done = outcomes.iter().filter_map(|(_, outcome)| outcome.as_ref().ok());
     let (new, old): (Vec<_>, Vec<_>) = done.partition(|upserted| upserted.is_new);
     metrics_catalogue::USERS_UPSERTED.with(["created"]).increment(new.len() as u64);
     metrics_catalogue::USERS_UPSERTED.with(["updated"]).increment(old.len() as u64);
@@ -141,13 +144,13 @@ fn sent_names(upsert: &Upsert) -> impl Iterator<Item = Name<'_>> {
 }
 
 /// An element of the wave with the profile it selects.
-struct Aimed<'u> {
+struct ResolvedUpsert<'u> {
     place: usize,
     upsert: &'u Upsert,
-    found: Option<Found>,
+    found: Option<ResolvedUser>,
 }
 
-impl Aimed<'_> {
+impl ResolvedUpsert<'_> {
     fn names(&self) -> impl Iterator<Item = Name<'_>> {
         let found = self.found.as_ref();
         sent_names(self.upsert)
@@ -156,42 +159,43 @@ impl Aimed<'_> {
     }
 
     /// Whether it creates a profile.
-    fn makes(&self) -> bool {
+    fn creates(&self) -> bool {
         self.found.is_none() && self.upsert.internal_id().is_none()
     }
 }
 
 /// One attempt at a wave; `None` when a race was lost and nothing was applied.
 async fn attempt(
-    step: Step<'_>,
+    step: WaveContext<'_>,
     upserts: &[Upsert],
     candidates: &[usize],
-) -> Result<Option<Verdicts>> {
-    let setting = step.setting;
-    let mut tx = store::begin(setting.db).await?;
-    let Some(aimed) = aim(&mut tx, setting.tenant.workspace, upserts, candidates).await? else {
+) -> Result<Option<Outcomes>> {
+    let context = step.context;
+    let mut tx = store::begin(context.db).await?;
+    let Some(resolved) = resolve(&mut tx, context.tenant.workspace, upserts, candidates).await?
+    else {
         return Ok(None);
     };
-    let first = first_wave(aimed.iter().map(Aimed::names));
-    let wave: Vec<&Aimed<'_>> =
-        aimed.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
+    let first = first_wave(resolved.iter().map(ResolvedUpsert::names));
+    let wave: Vec<&ResolvedUpsert<'_>> =
+        resolved.iter().zip(first).filter_map(|(one, is)| is.then_some(one)).collect();
 
-    let mut verdicts: Verdicts = Vec::with_capacity(wave.len());
-    let (found, absent): (Vec<&Aimed<'_>>, Vec<&Aimed<'_>>) =
+    let mut outcomes: Outcomes = Vec::with_capacity(wave.len());
+    let (found, absent): (Vec<&ResolvedUpsert<'_>>, Vec<&ResolvedUpsert<'_>>) =
         wave.into_iter().partition(|one| one.found.is_some());
-    let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.makes());
-    verdicts.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER))));
+    let (new, unknown): (Vec<_>, Vec<_>) = absent.into_iter().partition(|one| one.creates());
+    outcomes.extend(unknown.into_iter().map(|one| (one.place, Err(NO_USER))));
     let Some(changed) = change(&mut tx, step, &found).await? else { return Ok(None) };
-    verdicts.extend(changed);
-    let Some(made) = make(&mut tx, step, &new).await? else { return Ok(None) };
-    verdicts.extend(made);
-    if let [(_, Ok(only))] = verdicts.as_mut_slice()
+    outcomes.extend(changed);
+    let Some(made) = insert(&mut tx, step, &new).await? else { return Ok(None) };
+    outcomes.extend(made);
+    if let [(_, Ok(only))] = outcomes.as_mut_slice()
         && upserts.len() == 1
     {
-        only.user = store::read::by_id(&mut *tx, setting.tenant.workspace, only.id).await?;
+        only.user = store::read::by_id(&mut *tx, context.tenant.workspace, only.id).await?;
     }
     tx.commit().await?;
-    Ok(Some(verdicts))
+    Ok(Some(outcomes))
 }
 
 /// From this number of elements on, addresses are locked before the first lookup: most arrays create profiles,
@@ -201,17 +205,19 @@ const LOCK_FIRST_FROM: usize = 16;
 /// Finds the profile that each candidate selects, and locks the addresses for which profiles are created, so
 /// that no other transaction creates them. `None` when another transaction changed the result between the two
 /// lookups.
-async fn aim<'u>(
+async fn resolve<'u>(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     upserts: &'u [Upsert],
     candidates: &[usize],
-) -> Result<Option<Vec<Aimed<'u>>>> {
+) -> Result<Option<Vec<ResolvedUpsert<'u>>>> {
     let wanted: Vec<&'u Upsert> = candidates.iter().map(|place| &upserts[*place]).collect();
-    let aimed = async |tx: &mut PgConnection| -> Result<Vec<Aimed<'u>>> {
+    let resolved = async |tx: &mut PgConnection| -> Result<Vec<ResolvedUpsert<'u>>> {
         let found = store::resolve::find(tx, workspace, &wanted).await?;
         let places = candidates.iter().copied().zip(found);
-        Ok(places.map(|(place, found)| Aimed { place, upsert: &upserts[place], found }).collect())
+        Ok(places
+            .map(|(place, found)| ResolvedUpsert { place, upsert: &upserts[place], found })
+            .collect())
     };
     let is_many = wanted.len() >= LOCK_FIRST_FROM;
     let locks_max =
@@ -219,18 +225,18 @@ async fn aim<'u>(
     if is_many && wanted.len() <= locks_max {
         let sent: Vec<&str> = wanted.iter().filter_map(|one| one.email()).collect();
         store::resolve::lock_addresses(tx, workspace, &sent, locks_max).await?;
-        return Ok(Some(aimed(tx).await?));
+        return Ok(Some(resolved(tx).await?));
     }
-    let seen = aimed(tx).await?;
-    let addresses = |aimed: &[Aimed<'u>]| -> Vec<&'u str> {
-        aimed.iter().filter(|one| one.makes()).filter_map(|one| one.upsert.email()).collect()
+    let seen = resolved(tx).await?;
+    let addresses = |resolved: &[ResolvedUpsert<'u>]| -> Vec<&'u str> {
+        resolved.iter().filter(|one| one.creates()).filter_map(|one| one.upsert.email()).collect()
     };
     let locked = addresses(&seen);
     if locked.is_empty() {
         return Ok(Some(seen));
     }
     store::resolve::lock_addresses(tx, workspace, &locked, locks_max).await?;
-    let seen = aimed(tx).await?;
+    let seen = resolved(tx).await?;
     let covered = addresses(&seen).iter().all(|email| locked.contains(email));
     Ok(covered.then_some(seen))
 }
@@ -238,14 +244,14 @@ async fn aim<'u>(
 /// Updates existing profiles. `None` when one of them changed since it was found.
 async fn change(
     tx: &mut PgConnection,
-    step: Step<'_>,
-    wave: &[&Aimed<'_>],
-) -> Result<Option<Verdicts>> {
+    step: WaveContext<'_>,
+    wave: &[&ResolvedUpsert<'_>],
+) -> Result<Option<Outcomes>> {
     if wave.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let ids: Vec<UserId> = wave.iter().filter_map(|one| Some(one.found.as_ref()?.id)).collect();
-    let locked = store::resolve::lock(tx, step.setting.tenant.workspace, &ids).await?;
+    let locked = store::resolve::lock(tx, step.context.tenant.workspace, &ids).await?;
     let mut changes = Vec::with_capacity(wave.len());
     for (one, id) in wave.iter().zip(&ids) {
         match locked.get(id) {
@@ -254,7 +260,7 @@ async fn change(
         }
     }
     let refused = apply(tx, step, &changes, &locked).await?;
-    let verdict = |one: &&Aimed<'_>, id: &UserId| {
+    let outcome = |one: &&ResolvedUpsert<'_>, id: &UserId| {
         if let Some(fault) = refused.get(id) {
             return Err(merged_fault(*fault));
         }
@@ -262,11 +268,11 @@ async fn change(
         let external_id = external_id.or_else(|| one.upsert.external_id().map(str::to_owned));
         Ok(Upserted { id: *id, external_id, is_new: false, user: None })
     };
-    Ok(Some(wave.iter().zip(&ids).map(|(one, id)| (one.place, verdict(one, id))).collect()))
+    Ok(Some(wave.iter().zip(&ids).map(|(one, id)| (one.place, outcome(one, id))).collect()))
 }
 
 /// Whether the locked profile is still the one that the element selects.
-fn still_means(one: &Aimed<'_>, row: &Locked) -> bool {
+fn still_means(one: &ResolvedUpsert<'_>, row: &LockedUser) -> bool {
     let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
     match &one.upsert.key {
         Key::Internal(_) => true,
@@ -294,11 +300,11 @@ fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
 /// Applies changes to locked profiles. Returns those refused because of their merged attributes.
 pub(super) async fn apply(
     tx: &mut PgConnection,
-    step: Step<'_>,
+    step: WaveContext<'_>,
     changes: &[Change<'_>],
-    locked: &HashMap<UserId, Locked>,
+    locked: &HashMap<UserId, LockedUser>,
 ) -> Result<HashMap<UserId, AttributesFault>> {
-    let Step { setting: Setting { tenant, now, .. }, at } = step;
+    let WaveContext { context: WriteContext { tenant, now, .. }, at } = step;
     let workspace = tenant.workspace;
     let mut refused = HashMap::new();
     let done = store::write::update(tx, workspace, at, Bounds::AsPrinted, changes).await?;
@@ -306,10 +312,10 @@ pub(super) async fn apply(
         let done: std::collections::HashSet<UserId> = done.into_iter().collect();
         for change in changes.iter().filter(|change| !done.contains(&change.id)) {
             let (printed, keys) = store::write::merged(tx, workspace, change).await?;
-            match attributes::judge_stored(&printed, keys) {
+            match attributes::check_stored(&printed, keys) {
                 Ok(()) => {
                     let one = std::slice::from_ref(change);
-                    store::write::update(tx, workspace, at, Bounds::Judged, one).await?;
+                    store::write::update(tx, workspace, at, Bounds::Checked, one).await?;
                 }
                 Err(fault) => {
                     refused.insert(change.id, fault);
@@ -329,7 +335,7 @@ pub(super) async fn apply(
 }
 
 /// The addresses that a change sets to another value; `None` when there are none.
-fn moved(change: &Change<'_>, before: &Locked) -> Option<AddressChange> {
+fn moved(change: &Change<'_>, before: &LockedUser) -> Option<AddressChange> {
     let differs =
         |patch: Patch<&str>, old: Option<&str>| patch.is_sent() && patch.over(None) != old;
     let email = differs(change.email, before.email.as_deref());
@@ -343,18 +349,18 @@ pub(super) fn merged_fault(fault: AttributesFault) -> Error {
 }
 
 /// Inserts profiles. `None` when another transaction has just inserted one with the same external id.
-async fn make(
+async fn insert(
     tx: &mut PgConnection,
-    step: Step<'_>,
-    wave: &[&Aimed<'_>],
-) -> Result<Option<Verdicts>> {
+    step: WaveContext<'_>,
+    wave: &[&ResolvedUpsert<'_>],
+) -> Result<Option<Outcomes>> {
     if wave.is_empty() {
         return Ok(Some(Vec::new()));
     }
     let users: Vec<NewUser<'_>> = wave
         .iter()
         .map(|one| NewUser {
-            id: UserId::mint(step.setting.now),
+            id: UserId::mint(step.context.now),
             external_id: one.upsert.external_id(),
             email: one.upsert.email(),
             phone: one.upsert.phone.as_deref(),
@@ -365,18 +371,18 @@ async fn make(
                 .map_or(attributes::NONE, |sent| sent.as_str()),
         })
         .collect();
-    let made = store::write::insert(tx, step.setting.tenant.workspace, step.at, &users).await?;
+    let made = store::write::insert(tx, step.context.tenant.workspace, step.at, &users).await?;
     if made < users.len() as u64 {
         return Ok(None);
     }
     let with_email = users.iter().filter(|user| user.email.is_some());
     let with_email: Vec<UserId> = with_email.map(|user| user.id).collect();
     if !with_email.is_empty() {
-        addresses_begun(tx, step.setting.now, step.setting.tenant, &with_email).await?;
+        addresses_created(tx, step.context.now, step.context.tenant, &with_email).await?;
     }
-    let verdict = |user: &NewUser<'_>| {
+    let outcome = |user: &NewUser<'_>| {
         let external_id = user.external_id.map(str::to_owned);
         Ok(Upserted { id: user.id, external_id, is_new: true, user: None })
     };
-    Ok(Some(wave.iter().zip(&users).map(|(one, user)| (one.place, verdict(user))).collect()))
+    Ok(Some(wave.iter().zip(&users).map(|(one, user)| (one.place, outcome(user))).collect()))
 }

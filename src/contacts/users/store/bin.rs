@@ -4,7 +4,10 @@ use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
 use super::{begin, user_id};
-use crate::users::model::{DeletedUser, Deletion, typed::Typed};
+use crate::{
+    page::PageWindow,
+    users::model::{DeletedUser, Deletion, typed::Typed},
+};
 
 /// Deletes an active profile. Returns whether there was one.
 pub(in crate::users) async fn delete(
@@ -60,23 +63,11 @@ impl TryFrom<Row> for DeletedUser {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(in crate::users) struct Window {
-    pub limit: u32,
-    pub offset: u64,
-}
-
-impl Window {
-    fn offset(self) -> i64 {
-        i64::try_from(self.offset).unwrap_or(i64::MAX)
-    }
-}
-
 /// A page of the recycle bin, latest deletion first, and the number of profiles in it.
 pub(in crate::users) async fn page(
     db: &PgPool,
     workspace: WorkspaceId,
-    window: Window,
+    window: PageWindow,
 ) -> Result<(Vec<DeletedUser>, u64)> {
     let rows = sqlx::query_as!(
         Row,
@@ -87,7 +78,7 @@ pub(in crate::users) async fn page(
          order by deleted_at desc, id desc
          limit $2 offset $3"#,
         workspace.uuid(),
-        i64::from(window.limit),
+        window.limit(),
         window.offset(),
     )
     .fetch_all(db)
@@ -108,7 +99,7 @@ pub(in crate::users) async fn matching(
     db: &PgPool,
     workspace: WorkspaceId,
     typed: &Typed,
-    window: Window,
+    window: PageWindow,
 ) -> Result<(Vec<DeletedUser>, u64)> {
     let mut tx = begin(db).await?;
     let found = sqlx::query!(
@@ -133,7 +124,7 @@ pub(in crate::users) async fn matching(
         typed.beginning,
         &typed.phones,
         typed.text,
-        i64::from(window.limit),
+        window.limit(),
         window.offset(),
     )
     .fetch_one(&mut *tx)

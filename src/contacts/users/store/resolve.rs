@@ -17,7 +17,7 @@ const SHARES: i64 = 16;
 
 /// The profile that a create-or-update selects.
 #[derive(Debug, Clone)]
-pub(in crate::users) struct Found {
+pub(in crate::users) struct ResolvedUser {
     pub id: UserId,
     /// Its address when it was found.
     pub email: Option<String>,
@@ -30,7 +30,7 @@ pub(in crate::users) async fn find(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     upserts: &[&Upsert],
-) -> Result<Vec<Option<Found>>> {
+) -> Result<Vec<Option<ResolvedUser>>> {
     let ids: Vec<Option<Vec<u8>>> =
         upserts.iter().map(|one| one.internal_id().map(|id| id.bytes().to_vec())).collect();
     let external_ids: Vec<Option<&str>> = upserts.iter().map(|one| one.external_id()).collect();
@@ -67,7 +67,7 @@ pub(in crate::users) async fn find(
     for row in rows {
         let place = usize::try_from(row.place - 1).map_err(anyhow::Error::from)?;
         let id = user_id(&row.id)?;
-        found[place] = Some(Found { id, email: row.email, is_adopted: row.is_adopted });
+        found[place] = Some(ResolvedUser { id, email: row.email, is_adopted: row.is_adopted });
     }
     Ok(found)
 }
@@ -121,7 +121,7 @@ fn lock_number(workspace: WorkspaceId, email: &str) -> i64 {
 
 /// An active profile, locked until the transaction ends.
 #[derive(Debug, Clone)]
-pub(in crate::users) struct Locked {
+pub(in crate::users) struct LockedUser {
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,
@@ -132,7 +132,7 @@ pub(in crate::users) async fn lock(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ids: &[UserId],
-) -> Result<HashMap<UserId, Locked>> {
+) -> Result<HashMap<UserId, LockedUser>> {
     let ids = bytes_of(ids.iter().copied());
     let rows = sqlx::query!(
         "select id, external_id, email, phone
@@ -148,7 +148,7 @@ pub(in crate::users) async fn lock(
     rows.into_iter()
         .map(|row| {
             let locked =
-                Locked { external_id: row.external_id, email: row.email, phone: row.phone };
+                LockedUser { external_id: row.external_id, email: row.email, phone: row.phone };
             Ok((user_id(&row.id)?, locked))
         })
         .collect()

@@ -15,15 +15,15 @@ const FIRST: u64 = 256;
 const GROWTH: u64 = 8;
 
 /// Profiles created by this process.
-static MADE: AtomicU64 = AtomicU64::new(0);
+static CREATED: AtomicU64 = AtomicU64::new(0);
 
 /// Counts created profiles, and runs `analyze` where that is due. A failure only makes queries slower.
-pub(in crate::users) async fn grew(db: &PgPool, by: u64) {
-    if by == 0 || !is_due(MADE.fetch_add(by, Ordering::Relaxed), by) {
+pub(in crate::users) async fn record_created(db: &PgPool, by: u64) {
+    if by == 0 || !is_due(CREATED.fetch_add(by, Ordering::Relaxed), by) {
         return;
     }
-    let told = sqlx::query("analyze (skip_locked) users, user_name").execute(db).await;
-    if let Err(error) = told {
+    let analysed = sqlx::query("analyze (skip_locked) users, user_name").execute(db).await;
+    if let Err(error) = analysed {
         tracing::warn!(%error, "the tables of profiles could not be analysed");
     }
 }
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_at_each_eightfold() {
+    fn statistics_are_due_at_each_eightfold_growth() {
         assert!(!is_due(0, FIRST - 1));
         assert!(is_due(0, FIRST) && is_due(FIRST - 1, 1));
         assert!(!is_due(FIRST, 1) && !is_due(FIRST, FIRST * 7 - 1));
         assert!(is_due(FIRST, FIRST * 7) && is_due(2, 1_000_000));
         assert!(!is_due(u64::MAX / 2, 1));
-        let told = (0..2_000_000).step_by(1000).filter(|before| is_due(*before, 1000)).count();
-        assert_eq!(told, 5);
+        let due = (0..2_000_000).step_by(1000).filter(|before| is_due(*before, 1000)).count();
+        assert_eq!(due, 5);
     }
 }

@@ -77,7 +77,7 @@ pub(in crate::users) enum Bounds {
     /// By the length of the printed JSON, which is never shorter than compact JSON.
     AsPrinted,
     /// They have been checked already.
-    Judged,
+    Checked,
 }
 
 /// Updates locked profiles. Returns those whose merged attributes are within the limits; the others are not
@@ -129,7 +129,7 @@ pub(in crate::users) async fn update(
         &phone_sent,
         &attributes as &[&str],
         at,
-        bounds == Bounds::Judged,
+        bounds == Bounds::Checked,
         i32::try_from(BYTES_MAX).unwrap_or(i32::MAX),
         i64::try_from(KEYS_MAX).unwrap_or(i64::MAX),
         FEW_BYTES,

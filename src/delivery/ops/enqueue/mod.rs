@@ -9,7 +9,7 @@ use campaigns::model::{
     Campaign, CampaignChannel, message::MessageChannel, settings::limits::Cadence,
 };
 use contacts::audience::{
-    model::{Ask, Exclusion, Reached, Recipient, Targeting},
+    model::{AudienceQuery, Exclusion, Reached, Recipient, Targeting},
     ops::Audience,
 };
 use ingest::record::MessageKind;
@@ -126,7 +126,7 @@ impl Writer<'_> {
     async fn write_audience(&self, campaign: &Campaign) -> Result<bool> {
         let (app, run) = (self.app, &self.run);
         let definition = &campaign.definition;
-        let ask = Ask {
+        let query = AudienceQuery {
             targeting: definition.targeting.as_ref(),
             channel: definition.channel.delivers(),
             list: definition.subscription_category_id,
@@ -144,7 +144,7 @@ impl Writer<'_> {
             None
         };
         let placing = Placing { campaign, plan: &plan, clocks: clocks.as_ref() };
-        let mut audience = Audience::open(app, run.workspace, &ask).await?;
+        let mut audience = Audience::open(app.contacts(), run.workspace, &query).await?;
         let mut after = run.after;
         loop {
             let page = audience.page(after, PAGE).await?;

@@ -4,7 +4,7 @@ use contacts::{
     consent::{
         self,
         model::ChannelStatus,
-        ops::{ChannelChange, NumberHolder, turn_channel},
+        ops::{ChannelChange, NumberHolder, set_channel_within},
     },
     suppressions::model::Identifier,
 };
@@ -124,7 +124,7 @@ async fn turn_once(
     if !feedback::is_new(&mut tx, holder.tenant.workspace, key, now).await? {
         return Ok(None);
     }
-    match turn_channel(&mut tx, now, holder.tenant, origin, change).await {
+    match set_channel_within(&mut tx, now, holder.tenant, origin, change).await {
         Ok((_, entry)) => {
             tx.commit().await?;
             Ok(Some(entry))

@@ -12,10 +12,10 @@ use std::{collections::HashMap, time::Duration};
 use contacts::{
     consent::{
         model::ChannelStatus,
-        ops::{Address, ChannelChange, complained, soft_bounced, turn_channel},
+        ops::{ChannelChange, Complaint, address_of, complained, set_channel_within, soft_bounced},
     },
     suppressions::{
-        model::{Identifier, Ledger},
+        model::{Identifier, Ledger, LedgerAddress},
         ops::deliverability,
     },
 };
@@ -205,7 +205,7 @@ async fn act_once(
             if channel == Channel::Email =>
         {
             match address(&mut tx, (subject, channel), whose).await? {
-                Some(Address { identifier, .. }) => {
+                Some(LedgerAddress { identifier, .. }) => {
                     deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
                         .await?
                         .2
@@ -218,7 +218,8 @@ async fn act_once(
         }
         FeedbackKind::Complained { whose, .. } => {
             let address = address(&mut tx, (subject, channel), whose).await?;
-            complained(&mut tx, tenant, &write, channel, (user, address.as_ref())).await?
+            let address = address.as_ref();
+            complained(&mut tx, tenant, &write, Complaint { channel, user, address }).await?
         }
         FeedbackKind::Unsubscribed { .. } => match user {
             Some(user) => {
@@ -229,7 +230,7 @@ async fn act_once(
                     consent_text: None,
                     reason,
                 };
-                match turn_channel(&mut tx, now, tenant, origin, &change).await {
+                match set_channel_within(&mut tx, now, tenant, origin, &change).await {
                     Ok((_, entry)) => vec![entry],
                     Err(Error::NotFound(_)) => Vec::new(),
                     Err(error) => return Err(error),
@@ -260,8 +261,8 @@ async fn soft_bounce(
     let mut entries: Vec<Entry> = bounced.entry.into_iter().collect();
     let reached = limit > 0 && u32::try_from(bounced.count).is_ok_and(|count| count >= limit);
     if reached
-        && let Some(Address { identifier, .. }) =
-            Address::of(&mut *tx, subject.tenant.workspace, user, Channel::Email).await?
+        && let Some(LedgerAddress { identifier, .. }) =
+            address_of(&mut *tx, subject.tenant.workspace, user, Channel::Email).await?
     {
         let write = Write { reason: Some(LIMIT_REACHED), ..*write };
         let workspace = subject.tenant.workspace;
@@ -275,14 +276,14 @@ async fn address(
     tx: &mut PgConnection,
     (subject, channel): (&Subject, Channel),
     whose: &AddressClaim,
-) -> Result<Option<Address>> {
+) -> Result<Option<LedgerAddress>> {
     let Some(ledger) = Ledger::of(channel) else { return Ok(None) };
     let read = |text: &str| Identifier::read(ledger, text).ok();
     if let AddressClaim::Named(text) = whose {
-        return Ok(read(text).map(|identifier| Address { ledger, identifier }));
+        return Ok(read(text).map(|identifier| LedgerAddress { ledger, identifier }));
     }
     let Some(user) = subject.user else { return Ok(None) };
-    let own = Address::of(tx, subject.tenant.workspace, user, channel).await?;
+    let own = address_of(tx, subject.tenant.workspace, user, channel).await?;
     Ok(match whose {
         AddressClaim::Claimed(texts) => {
             own.filter(|own| texts.iter().any(|text| read(text).as_ref() == Some(&own.identifier)))

@@ -12,7 +12,7 @@ use campaigns::model::{
     settings::limits::{Cadence, SendVolumeLimit},
 };
 use contacts::audience::{
-    model::{Ask, Measured, Recipient},
+    model::{AudienceQuery, Measured, Recipient},
     ops::Audience,
 };
 use kernel::{
@@ -140,12 +140,12 @@ impl<'a> Launch<'a> {
 
     async fn place(mut self) -> Result<(Measured, Placed)> {
         let definition = &self.campaign.definition;
-        let ask = Ask {
+        let query = AudienceQuery {
             targeting: definition.targeting.as_ref(),
             channel: definition.channel.delivers(),
             list: definition.subscription_category_id,
         };
-        let mut audience = Audience::open(self.app, self.workspace, &ask).await?;
+        let mut audience = Audience::open(self.app.contacts(), self.workspace, &query).await?;
         let measured = audience.measure().await?;
         let mut placed = Placed { sends: vec![0; definition.variants.len()], ..Placed::default() };
         placed.volume = self.volume().await?;

@@ -52,7 +52,7 @@ impl CampaignContext {
         let is_marketing = match definition.subscription_category_id {
             None => true,
             Some(list) => match lists::ops::get(app, workspace, list).await {
-                Ok(list) => list.kind != lists::model::Kind::Transactional,
+                Ok(list) => list.kind != lists::model::ListKind::Transactional,
                 Err(Error::NotFound(_)) => true,
                 Err(error) => return Err(error),
             },

@@ -178,7 +178,7 @@ async fn said(
     let is_marketing = match list {
         None => true,
         Some(list) => match lists::ops::get(app, workspace, list).await {
-            Ok(list) => list.kind != lists::model::Kind::Transactional,
+            Ok(list) => list.kind != lists::model::ListKind::Transactional,
             Err(Error::NotFound(_)) => true,
             Err(error) => return Err(error),
         },

@@ -136,7 +136,7 @@ async fn meant<'e>(
             .filter(|(_, person)| seen.insert(person.user))
             .map(|(_, person)| person.clone())
             .collect();
-        Some(audience::among(app, waiting.workspace, &waiting.ask(), &few).await?)
+        Some(audience::among(app.contacts(), waiting.workspace, &waiting.query(), &few).await?)
     } else {
         None
     };

@@ -35,15 +35,32 @@ impl CountTest {
     pub const ONCE: Self = Self { op: CountOperator::Gte, n: 1 };
 
     /// The least and the greatest number that passes, both included; `None` where no number does.
-    pub fn range(self) -> Option<(u64, u64)> {
+    pub fn range(self) -> Option<CountRange> {
         let n = u64::from(self.n);
-        match self.op {
-            CountOperator::Equals => Some((n, n)),
-            CountOperator::Gt => Some((n + 1, u64::MAX)),
-            CountOperator::Gte => Some((n, u64::MAX)),
-            CountOperator::Lt => n.checked_sub(1).map(|most| (0, most)),
-            CountOperator::Lte => Some((0, n)),
-        }
+        let (least, most) = match self.op {
+            CountOperator::Equals => (n, n),
+            CountOperator::Gt => (n + 1, u64::MAX),
+            CountOperator::Gte => (n, u64::MAX),
+            CountOperator::Lt => (0, n.checked_sub(1)?),
+            CountOperator::Lte => (0, n),
+        };
+        Some(CountRange { least, most })
+    }
+}
+
+/// A range of numbers of events, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountRange {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl CountRange {
+    /// One event or more.
+    pub const ANY: Self = Self { least: 1, most: u64::MAX };
+
+    pub const fn contains(self, count: u64) -> bool {
+        self.least <= count && count <= self.most
     }
 }
 

@@ -17,7 +17,7 @@ const SEGMENT_LABEL: &str = "segmentId";
 
 /// The field in which an id was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Place {
+enum IdField {
     #[default]
     Field,
     Value,
@@ -27,35 +27,35 @@ enum Place {
 
 /// An id, and the field in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Named {
+struct SentId {
     id: String,
-    place: Place,
+    sent_in: IdField,
     not: bool,
 }
 
-impl Named {
+impl SentId {
     /// Reads the id and the operator. `label` is permitted in `field` when the id is in `value`.
     fn read(body: &mut Fields<'_>, label: &str) -> Self {
         let not = word::read(body.required("operator"), OPERATORS).unwrap_or(false);
         if body.optional("value").unjudged().is_null() {
             let id = body.required("field").text(1..=FIELD_CHARS_MAX);
-            return Self { id, place: Place::Field, not };
+            return Self { id, sent_in: IdField::Field, not };
         }
         let id = body.required("value").text(1..=FIELD_CHARS_MAX);
         let field = body.optional("field").text(1..=FIELD_CHARS_MAX);
         if field.as_deref().is_some_and(|field| field != label) {
             body.refuse("field", format!("must be absent or {label} where the id is in value"));
         }
-        let place = field.map_or(Place::Value, |_| Place::LabelledValue);
-        Self { id, place, not }
+        let sent_in = field.map_or(IdField::Value, |_| IdField::LabelledValue);
+        Self { id, sent_in, not }
     }
 
     fn body(&self, kind: &'static str, label: &str) -> FilterBody {
         let id = self.id.clone();
-        let (field, value) = match self.place {
-            Place::Field => (Some(id), None),
-            Place::Value => (None, Some(Value::String(id))),
-            Place::LabelledValue => (Some(label.to_owned()), Some(Value::String(id))),
+        let (field, value) = match self.sent_in {
+            IdField::Field => (Some(id), None),
+            IdField::Value => (None, Some(Value::String(id))),
+            IdField::LabelledValue => (Some(label.to_owned()), Some(Value::String(id))),
         };
         FilterBody { kind, field, operator: word::of(OPERATORS, self.not), value }
     }
@@ -65,21 +65,21 @@ impl Named {
 /// none that needs consent. An unknown or archived list has no members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListFilter {
-    named: Named,
+    sent: SentId,
     list: ListId,
 }
 
 impl ListFilter {
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
-        let named = Named::read(body, LIST_LABEL);
-        let list = named.id.parse().unwrap_or_else(|_| {
-            if !named.id.is_empty() {
-                let field = if named.place == Place::Field { "field" } else { "value" };
+        let sent = SentId::read(body, LIST_LABEL);
+        let list = sent.id.parse().unwrap_or_else(|_| {
+            if !sent.id.is_empty() {
+                let field = if sent.sent_in == IdField::Field { "field" } else { "value" };
                 body.refuse(field, "must be the id of a list, a UUID");
             }
             ListId::new(Uuid::nil())
         });
-        Self { named, list }
+        Self { sent, list }
     }
 
     pub const fn list(&self) -> ListId {
@@ -87,11 +87,11 @@ impl ListFilter {
     }
 
     pub const fn not(&self) -> bool {
-        self.named.not
+        self.sent.not
     }
 
     pub(super) fn body(&self) -> FilterBody {
-        self.named.body("list", LIST_LABEL)
+        self.sent.body("list", LIST_LABEL)
     }
 }
 
@@ -99,19 +99,19 @@ impl ListFilter {
 /// `not_member`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SegmentFilter {
-    named: Named,
+    sent: SentId,
 }
 
 impl SegmentFilter {
     pub(super) fn read(body: &mut Fields<'_>) -> Self {
-        Self { named: Named::read(body, SEGMENT_LABEL) }
+        Self { sent: SentId::read(body, SEGMENT_LABEL) }
     }
 
     pub const fn not(&self) -> bool {
-        self.named.not
+        self.sent.not
     }
 
     pub(super) fn body(&self) -> FilterBody {
-        self.named.body("segment", SEGMENT_LABEL)
+        self.sent.body("segment", SEGMENT_LABEL)
     }
 }

@@ -16,7 +16,7 @@ use utoipa::{
 
 pub use self::{
     engagement::{Engagement, EngagementFilter},
-    event::{CountTest, EventFilter},
+    event::{CountRange, CountTest, EventFilter},
     membership::{ListFilter, SegmentFilter},
     profile::{ProfileField, ProfileFilter},
 };
@@ -56,7 +56,7 @@ pub enum Filter {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FilterKind {
     Attribute,
     Profile,
     Event,
@@ -66,14 +66,14 @@ enum Kind {
     Engagement,
 }
 
-const KINDS: &[(&str, Kind)] = &[
-    ("attribute", Kind::Attribute),
-    ("profile", Kind::Profile),
-    ("event", Kind::Event),
-    ("segment", Kind::Segment),
-    ("list", Kind::List),
-    ("channel", Kind::Channel),
-    ("engagement", Kind::Engagement),
+const FILTER_KINDS: &[(&str, FilterKind)] = &[
+    ("attribute", FilterKind::Attribute),
+    ("profile", FilterKind::Profile),
+    ("event", FilterKind::Event),
+    ("segment", FilterKind::Segment),
+    ("list", FilterKind::List),
+    ("channel", FilterKind::Channel),
+    ("engagement", FilterKind::Engagement),
 ];
 
 /// The types of filters.
@@ -82,7 +82,7 @@ struct FilterType;
 
 impl PartialSchema for FilterType {
     fn schema() -> RefOr<Schema> {
-        one_of_words(KINDS.iter().map(|(name, _)| *name))
+        one_of_words(FILTER_KINDS.iter().map(|(name, _)| *name))
     }
 }
 
@@ -157,19 +157,19 @@ impl Filter {
 impl FromFields for Filter {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         // After an error the filter is discarded, because the body is refused.
-        let kind = word::read(body.required("type"), KINDS);
-        match kind.unwrap_or(Kind::Attribute) {
-            Kind::Attribute if kind.is_none() => Self::Segment(SegmentFilter::default()),
-            Kind::Attribute => Self::Attribute(AttributeFilter {
+        let kind = word::read(body.required("type"), FILTER_KINDS);
+        match kind.unwrap_or(FilterKind::Attribute) {
+            FilterKind::Attribute if kind.is_none() => Self::Segment(SegmentFilter::default()),
+            FilterKind::Attribute => Self::Attribute(AttributeFilter {
                 path: Path::read(body),
                 criterion: Criterion::read(body, &every_operator()),
             }),
-            Kind::Profile => Self::Profile(ProfileFilter::read(body)),
-            Kind::Event => Self::Event(EventFilter::read(body)),
-            Kind::Segment => Self::Segment(SegmentFilter::read(body)),
-            Kind::List => Self::List(ListFilter::read(body)),
-            Kind::Channel => Self::Channel(ChannelFilter::read(body)),
-            Kind::Engagement => Self::Engagement(EngagementFilter::read(body)),
+            FilterKind::Profile => Self::Profile(ProfileFilter::read(body)),
+            FilterKind::Event => Self::Event(EventFilter::read(body)),
+            FilterKind::Segment => Self::Segment(SegmentFilter::read(body)),
+            FilterKind::List => Self::List(ListFilter::read(body)),
+            FilterKind::Channel => Self::Channel(ChannelFilter::read(body)),
+            FilterKind::Engagement => Self::Engagement(EngagementFilter::read(body)),
         }
     }
 }

@@ -12,6 +12,13 @@ const ATTRIBUTE_KEYS_MAX: usize = 5;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
+/// A bound of a number.
+#[derive(Debug, Clone, Copy)]
+struct NumberBound<'a> {
+    by: Comparison,
+    bound: &'a Number,
+}
+
 impl Statement<'_> {
     /// A criterion on an attribute, for each interpretation of its path.
     pub(super) fn attribute(&mut self, path: &Path, criterion: &Criterion) {
@@ -38,11 +45,12 @@ impl Statement<'_> {
             Criterion::EndsWith(text) => self.text_like(keys, format!("%{}", escaped(text))),
             Criterion::In { values, .. } => self.one_of(keys, values),
             Criterion::Compare { to: Bound::Number(bound), by } => {
-                self.number("attributes", keys, &[(*by, bound)]);
+                self.number("attributes", keys, &[NumberBound { by: *by, bound }]);
             }
             Criterion::Between(Bound::Number(from), Bound::Number(to)) => {
-                let bounds = [(Comparison::Gte, from), (Comparison::Lte, to)];
-                self.number("attributes", keys, &bounds);
+                let from = NumberBound { by: Comparison::Gte, bound: from };
+                let to = NumberBound { by: Comparison::Lte, bound: to };
+                self.number("attributes", keys, &[from, to]);
             }
             Criterion::Exists { .. } => {
                 self.value(keys, true);
@@ -114,14 +122,14 @@ impl Statement<'_> {
     }
 
     /// A number that meets all of these bounds. In strict mode a list is not a number.
-    fn number(&mut self, column: &str, keys: &[&str], bounds: &[(Comparison, &Number)]) {
+    fn number(&mut self, column: &str, keys: &[&str], bounds: &[NumberBound<'_>]) {
         // The escapes of a JSON string are valid in a string of a JSON path.
         let keys: Vec<String> =
             keys.iter().map(|key| Value::String((*key).to_owned()).to_string()).collect();
         let keys = keys.join(".");
         let tests: Vec<String> = bounds
             .iter()
-            .map(|(by, bound)| {
+            .map(|NumberBound { by, bound }| {
                 let sign = match by {
                     Comparison::Gt => ">",
                     Comparison::Gte => ">=",
@@ -140,11 +148,12 @@ impl Statement<'_> {
     fn moment(&mut self, keys: &[&str], from: Option<i64>, to: Option<i64>) {
         self.sql.push("case when u.dates is not null then ");
         // At least one bound: each costs a lookup.
-        let from_ms = from.or(to.is_none().then_some(i64::MIN)).map(Number::from);
-        let to_ms = to.map(Number::from);
-        let bounds = [(Comparison::Gte, &from_ms), (Comparison::Lte, &to_ms)];
-        let bounds = bounds.into_iter().filter_map(|(by, ms)| Some((by, ms.as_ref()?)));
-        self.number("dates", keys, &bounds.collect::<Vec<_>>());
+        let from_number = from.or(to.is_none().then_some(i64::MIN)).map(Number::from);
+        let to_number = to.map(Number::from);
+        let from_ms = from_number.as_ref().map(|bound| NumberBound { by: Comparison::Gte, bound });
+        let to_ms = to_number.as_ref().map(|bound| NumberBound { by: Comparison::Lte, bound });
+        let bounds: Vec<NumberBound<'_>> = from_ms.into_iter().chain(to_ms).collect();
+        self.number("dates", keys, &bounds);
         self.sql.push(" else ");
         self.any_moment(keys, from, to);
         self.sql.push(" end");

@@ -23,7 +23,7 @@ pub(in crate::audience) async fn measure(
     tx: &mut PgConnection,
     frame: Frame<'_>,
 ) -> Result<Measured> {
-    Ok(look(tx, frame, None).await?.0)
+    Ok(measured_row(tx, frame, None).await?.0)
 }
 
 /// The same as [`measure`], with the matching ones among this number of profiles that changed last, the latest
@@ -33,7 +33,7 @@ pub(in crate::audience) async fn measure_with_latest(
     frame: Frame<'_>,
     latest: i64,
 ) -> Result<(Measured, Vec<UserId>)> {
-    let (measured, mut found) = look(tx, frame, Some(latest)).await?;
+    let (measured, mut found) = measured_row(tx, frame, Some(latest)).await?;
     found.sort_unstable_by(|one, other| other.cmp(one));
     let ids = found.iter().map(|(_, id)| user_id(id)).collect::<Result<Vec<UserId>>>()?;
     Ok((measured, ids))
@@ -42,17 +42,17 @@ pub(in crate::audience) async fn measure_with_latest(
 /// Profiles with the times of their latest changes.
 type Changed = Vec<(DateTime<Utc>, Vec<u8>)>;
 
-async fn look(
+async fn measured_row(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     latest: Option<i64>,
 ) -> Result<(Measured, Changed)> {
-    let (measured, row) = match frame.ask.channel {
+    let (measured, row) = match frame.query.channel {
         // Where an opt-in is required, nearly every profile may be an exception.
         Some(channel) if preference(frame) != SubscriptionPreference::OptedInOnly => {
-            beside_exceptions(tx, frame, (channel, latest)).await?
+            count_by_exceptions(tx, frame, channel, latest).await?
         }
-        _ => one_by_one(tx, frame, latest).await?,
+        _ => count_by_joins(tx, frame, latest).await?,
     };
     let mut changed = Changed::new();
     if latest.is_some() {
@@ -79,11 +79,12 @@ fn changed(statement: &mut Statement<'_>, latest: Option<i64>) {
 }
 
 /// Counts profiles by their own fields, joined with the few exceptions. One join instead of one for each table
-/// that may exclude a profile, as in [`one_by_one`].
-async fn beside_exceptions(
+/// that may exclude a profile, as in [`count_by_joins`].
+async fn count_by_exceptions(
     tx: &mut PgConnection,
     frame: Frame<'_>,
-    (channel, latest): (Channel, Option<i64>),
+    channel: Channel,
+    latest: Option<i64>,
 ) -> Result<(Measured, PgRow)> {
     let [missing, unusable] = address_faults(channel);
     let usable = format!("not ({missing}) and not ({unusable})");
@@ -110,7 +111,7 @@ async fn beside_exceptions(
 }
 
 /// Joins every profile with each table that may exclude it.
-async fn one_by_one(
+async fn count_by_joins(
     tx: &mut PgConnection,
     frame: Frame<'_>,
     latest: Option<i64>,

@@ -14,7 +14,7 @@ use sqlx::postgres::PgConnection;
 
 use self::statement::Statement;
 use super::refused;
-use crate::audience::model::{Ask, Excluded, Exclusion, Measured, Person, Reached};
+use crate::audience::model::{AudienceQuery, Excluded, Exclusion, Measured, Person, Reached};
 
 /// The number of reasons for an exclusion, numbered from 1 as in [`exclusion`].
 const REASONS: i32 = 4;
@@ -42,7 +42,7 @@ impl PeopleSet {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct Frame<'a> {
     pub(in crate::audience) workspace: WorkspaceId,
-    pub(in crate::audience) ask: &'a Ask<'a>,
+    pub(in crate::audience) query: &'a AudienceQuery<'a>,
     /// The only profiles of interest; every profile where absent.
     pub(in crate::audience) among: Option<&'a [Person]>,
     pub(in crate::audience) now: Timestamp,
@@ -159,22 +159,22 @@ pub(in crate::audience) async fn includes(
     let mut statement = Statement::new(*first, "select array[");
     for (place, frame) in frames.iter().enumerate() {
         statement.sql.push(if place == 0 { "(true" } else { ", (true" });
-        statement.turn_to(*frame);
-        statement.meant();
+        statement.continue_with(*frame);
+        statement.matching();
         statement.sql.push(")");
     }
     statement.sql.push("] from users u where u.workspace_id = ");
     statement.workspace();
     statement.sql.push(" and u.deleted_at is null and u.id = ").push_bind(user.bytes().to_vec());
-    let verdicts: Option<Vec<Option<bool>>> = statement
+    let matches: Option<Vec<Option<bool>>> = statement
         .sql
         .build_query_scalar()
         .persistent(false)
         .fetch_optional(tx)
         .await
         .map_err(refused)?;
-    let verdicts = verdicts.unwrap_or_else(|| vec![None; frames.len()]);
-    Ok(verdicts.into_iter().map(|verdict| verdict == Some(true)).collect())
+    let matches = matches.unwrap_or_else(|| vec![None; frames.len()]);
+    Ok(matches.into_iter().map(|is_match| is_match == Some(true)).collect())
 }
 
 /// A page of matching profiles in id order.

@@ -6,14 +6,14 @@ use super::{Frame, statement::Statement};
 use crate::audience::model::{SubscriptionPreference, Targeting};
 
 impl Statement<'_> {
-    /// Writes the number of the reason why a profile cannot be reached, from the tables that [`Self::judgement`]
+    /// Writes the number of the reason why a profile cannot be reached, from the tables that [`Self::join_exclusions`]
     /// joins.
     pub(super) fn reason(&mut self) {
-        let Some(channel) = self.frame.ask.channel else {
+        let Some(channel) = self.frame.query.channel else {
             self.sql.push("0");
             return;
         };
-        self.is_judged = true;
+        self.has_reason = true;
         let [missing, unusable] = address_faults(channel);
         self.sql.push(format!("case when {missing} then 1 when {unusable} then 2"));
         if channel == Channel::Email {
@@ -26,7 +26,7 @@ impl Statement<'_> {
             }
             SubscriptionPreference::All => "",
         });
-        if self.frame.ask.list.is_some() {
+        if self.frame.query.list.is_some() {
             self.sql.push(" when o.status = 'unsubscribed' then 3");
         }
         if ledger(channel).is_some() {
@@ -46,7 +46,7 @@ impl Statement<'_> {
             SubscriptionPreference::All => " and not is_valid",
             _ => " and (status = 'unsubscribed' or not is_valid)",
         });
-        if let Some(list) = self.frame.ask.list {
+        if let Some(list) = self.frame.query.list {
             self.sql
                 .push(" union all select user_id, 3 from list_membership where workspace_id = ");
             self.workspace();
@@ -68,7 +68,7 @@ impl Statement<'_> {
         self.workspace();
         self.sql.push(" and channel = ").push_bind(channel.as_str());
         self.sql.push(" and (scope = 'global'");
-        if let Some(list) = self.frame.ask.list {
+        if let Some(list) = self.frame.query.list {
             self.sql.push(" or list_id = ").push_bind(list.uuid());
         }
         self.sql.push(")");
@@ -77,7 +77,7 @@ impl Statement<'_> {
     /// Joins the tables that decide whether a profile can be reached: its consent to the channel (`c`), its
     /// membership of the list (`o`), and the suppression of its address (`s`). Joins instead of subqueries, because
     /// a join stays fast when the planner's estimates are wrong.
-    pub(super) fn judgement(&mut self, channel: Channel) {
+    pub(super) fn join_exclusions(&mut self, channel: Channel) {
         self.sql.push(" left join channel_consent c on c.workspace_id = ");
         self.workspace();
         self.sql.push(" and c.user_id = u.id and c.channel = ").push_bind(channel.as_str());
@@ -89,7 +89,7 @@ impl Statement<'_> {
             SubscriptionPreference::OptedInOnly => " and (c.status = 'optedIn' or not c.is_valid)",
             SubscriptionPreference::All => " and not c.is_valid",
         });
-        if let Some(list) = self.frame.ask.list {
+        if let Some(list) = self.frame.query.list {
             self.sql.push(" left join list_membership o on o.workspace_id = ");
             self.workspace();
             self.sql.push(" and o.user_id = u.id and o.list_id = ").push_bind(list.uuid());
@@ -104,7 +104,7 @@ impl Statement<'_> {
 
 /// The consent required.
 pub(super) fn preference(frame: Frame<'_>) -> SubscriptionPreference {
-    frame.ask.targeting.map(Targeting::preference).unwrap_or_default()
+    frame.query.targeting.map(Targeting::preference).unwrap_or_default()
 }
 
 /// Conditions on the profile alone: it has no address on a channel, or an address that cannot be used.

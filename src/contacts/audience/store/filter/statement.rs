@@ -16,16 +16,16 @@ pub(super) struct Statement<'a> {
     /// Event filters written so far.
     event_filters: usize,
     /// Whether [`Self::reason`] is part of it.
-    pub(super) is_judged: bool,
+    pub(super) has_reason: bool,
 }
 
 impl<'a> Statement<'a> {
     pub(super) fn new(frame: Frame<'a>, begin: &str) -> Self {
-        Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, is_judged: false }
+        Self { frame, sql: QueryBuilder::new(begin), event_filters: 0, has_reason: false }
     }
 
     /// Continues with another query.
-    pub(super) fn turn_to(&mut self, frame: Frame<'a>) {
+    pub(super) fn continue_with(&mut self, frame: Frame<'a>) {
         self.frame = frame;
         self.event_filters = 0;
     }
@@ -36,22 +36,22 @@ impl<'a> Statement<'a> {
 
     /// Writes joins and conditions: active profiles of the workspace that match the targeting.
     pub(super) fn audience(&mut self) {
-        if let (true, Some(channel)) = (self.is_judged, self.frame.ask.channel) {
-            self.judgement(channel);
+        if let (true, Some(channel)) = (self.has_reason, self.frame.query.channel) {
+            self.join_exclusions(channel);
         }
         self.sql.push(" where u.workspace_id = ");
         self.workspace();
         self.sql.push(" and u.deleted_at is null");
-        if let Some(few) = self.frame.among {
-            let ids: Vec<Vec<u8>> = few.iter().map(|one| one.user.bytes().to_vec()).collect();
+        if let Some(profiles) = self.frame.among {
+            let ids: Vec<Vec<u8>> = profiles.iter().map(|one| one.user.bytes().to_vec()).collect();
             self.sql.push(" and u.id = any(").push_bind(ids).push(")");
         }
-        self.meant();
+        self.matching();
     }
 
     /// Writes conditions, each after an `and`: profiles that match the targeting.
-    pub(super) fn meant(&mut self) {
-        if let Some(targeting) = self.frame.ask.targeting {
+    pub(super) fn matching(&mut self) {
+        if let Some(targeting) = self.frame.query.targeting {
             self.targeting(targeting);
         }
     }
@@ -205,7 +205,7 @@ impl<'a> Statement<'a> {
         self.workspace();
         self.sql.push(" and m.user_id = u.id and m.list_id = ").push_bind(filter.list().uuid());
         self.sql.push(" and m.status = 'subscribed'");
-        if let Some(channel) = self.frame.ask.channel {
+        if let Some(channel) = self.frame.query.channel {
             self.sql.push(" and m.channel = ").push_bind(channel.as_str());
         }
         self.sql.push(") and exists (select 1 from subscription_list l where l.workspace_id = ");

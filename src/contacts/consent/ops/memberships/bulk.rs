@@ -9,11 +9,11 @@ use web::{
     db,
 };
 
-use super::{carry_out, look};
+use super::{lock_and_read, write_plan};
 use crate::consent::{
     model::{
-        MembershipKey, MembershipStatus, Mode, Origin, Outcome, Plan, SkipReason, Tenant, Turn,
-        Verdict, Wish, plan,
+        MembershipChange, MembershipKey, MembershipStatus, Mode, Origin, Outcome, Plan,
+        RequestOutcome, SkipReason, SubscriptionRequest, Tenant, plan,
     },
     store::memberships,
 };
@@ -28,24 +28,25 @@ pub async fn apply_inline(
     now: Timestamp,
     tenant: Tenant,
     origin: &Origin,
-    wishes: &[Wish],
+    requests: &[SubscriptionRequest],
 ) -> Result<Vec<Outcome>> {
-    let named: Vec<Option<ListId>> = wishes.iter().map(|wish| wish.list.parse().ok()).collect();
-    let mut requests = Vec::with_capacity(wishes.len());
-    for (wish, list) in wishes.iter().zip(&named) {
+    let named: Vec<Option<ListId>> =
+        requests.iter().map(|request| request.list.parse().ok()).collect();
+    let mut changes = Vec::with_capacity(requests.len());
+    for (request, list) in requests.iter().zip(&named) {
         let Some(list) = *list else { continue };
-        let key = MembershipKey { user: wish.user, list, channel: wish.channel };
-        let turn = Turn { now, to: wish.status, source: &origin.source, consent_text: None };
-        requests.push((key, turn));
+        let key = MembershipKey { user: request.user, list, channel: request.channel };
+        let (to, source) = (request.status, &origin.source);
+        changes.push(MembershipChange { key, now, to, source, consent_text: None });
     }
-    let plan = write_all(db, tenant, origin, Mode::OnBehalf, &requests).await?;
-    let mut verdicts = plan.verdicts.into_iter();
-    let judged = named.into_iter().map(|list| match list.and_then(|_| verdicts.next()) {
-        Some(Verdict::Written | Verdict::Untouched) => Outcome::Applied,
-        Some(Verdict::Refused(reason)) => Outcome::Skipped(reason),
+    let plan = write_all(db, tenant, origin, Mode::OnBehalf, &changes).await?;
+    let mut outcomes = plan.outcomes.into_iter();
+    let applied = named.into_iter().map(|list| match list.and_then(|_| outcomes.next()) {
+        Some(RequestOutcome::Written | RequestOutcome::Untouched) => Outcome::Applied,
+        Some(RequestOutcome::Refused(reason)) => Outcome::Skipped(reason),
         None => Outcome::Skipped(SkipReason::ListNotFound),
     });
-    Ok(judged.collect())
+    Ok(applied.collect())
 }
 
 /// Contacts to be added to a list or removed from it.
@@ -58,18 +59,17 @@ pub struct Members<'a> {
 }
 
 impl Members<'_> {
-    fn requests<'s>(
+    fn changes<'s>(
         &self,
         now: Timestamp,
         source: &'s str,
         to: MembershipStatus,
-    ) -> Vec<(MembershipKey, Turn<'s>)> {
+    ) -> Vec<MembershipChange<'s>> {
         let mut seen = HashSet::with_capacity(self.users.len());
         let once = self.users.iter().filter(|user| seen.insert(**user));
-        let turn = Turn { now, to, source, consent_text: None };
         once.map(|user| {
             let key = MembershipKey { user: *user, list: self.list, channel: self.channel };
-            (key, turn)
+            MembershipChange { key, now, to, source, consent_text: None }
         })
         .collect()
     }
@@ -94,13 +94,13 @@ pub async fn add_members(
     origin: &Origin,
     members: Members<'_>,
 ) -> Result<Added> {
-    must_be_there(db, tenant, members.list).await?;
-    let requests = members.requests(now, &origin.source, MembershipStatus::Subscribed);
-    let plan = write_all(db, tenant, origin, Mode::Add, &requests).await?;
-    let of = |wanted: Verdict| plan.verdicts.iter().filter(|v| **v == wanted).count() as u64;
+    require_active_list(db, tenant, members.list).await?;
+    let changes = members.changes(now, &origin.source, MembershipStatus::Subscribed);
+    let plan = write_all(db, tenant, origin, Mode::Add, &changes).await?;
+    let of = |wanted: RequestOutcome| plan.outcomes.iter().filter(|v| **v == wanted).count() as u64;
     Ok(Added {
-        added: of(Verdict::Written),
-        skipped_unsubscribed: of(Verdict::Refused(SkipReason::OptedOut)),
+        added: of(RequestOutcome::Written),
+        skipped_unsubscribed: of(RequestOutcome::Refused(SkipReason::OptedOut)),
     })
 }
 
@@ -115,13 +115,13 @@ pub async fn remove_members(
     origin: &Origin,
     members: Members<'_>,
 ) -> Result<u64> {
-    must_be_there(db, tenant, members.list).await?;
-    let requests = members.requests(now, &origin.source, MembershipStatus::Unsubscribed);
-    let plan = write_all(db, tenant, origin, Mode::Remove, &requests).await?;
+    require_active_list(db, tenant, members.list).await?;
+    let changes = members.changes(now, &origin.source, MembershipStatus::Unsubscribed);
+    let plan = write_all(db, tenant, origin, Mode::Remove, &changes).await?;
     Ok(plan.entries.len() as u64)
 }
 
-async fn must_be_there(db: &PgPool, tenant: Tenant, list: ListId) -> Result<()> {
+async fn require_active_list(db: &PgPool, tenant: Tenant, list: ListId) -> Result<()> {
     let mut connection = db.acquire().await?;
     let lists = memberships::lists(&mut connection, tenant.workspace, &[list]).await?;
     match lists.get(&list) {
@@ -136,14 +136,14 @@ async fn write_all(
     tenant: Tenant,
     origin: &Origin,
     mode: Mode,
-    requests: &[(MembershipKey, Turn<'_>)],
+    changes: &[MembershipChange<'_>],
 ) -> Result<Plan> {
-    let Some((_, Turn { now, .. })) = requests.first() else { return Ok(Plan::default()) };
+    let Some(MembershipChange { now, .. }) = changes.first() else { return Ok(Plan::default()) };
     let plan = db::retried(async || {
         let mut tx = db.begin().await?;
-        let seen = look(&mut tx, tenant, requests).await?;
-        let plan = plan(tenant, mode, &seen.known, requests);
-        carry_out(&mut tx, tenant, &Write::of(*now, origin), &plan).await?;
+        let seen = lock_and_read(&mut tx, tenant, changes).await?;
+        let plan = plan(tenant, mode, &seen.known, changes);
+        write_plan(&mut tx, tenant, &Write::of(*now, origin), &plan).await?;
         tx.commit().await?;
         Ok(plan)
     })

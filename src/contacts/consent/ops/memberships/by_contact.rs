@@ -9,12 +9,12 @@ use web::{
     links::{CONFIRMATION_TTL, ConfirmSubscription},
 };
 
-use super::{Seen, carry_out, look};
+use super::{LockedRows, lock_and_read, write_plan};
 use crate::{
     consent::{
         model::{
-            Known, ListState, Membership, MembershipKey, MembershipStatus, Mode, Origin, Pending,
-            SkipReason, Tenant, Turn, Verdict, plan,
+            ListState, Membership, MembershipChange, MembershipKey, MembershipStatus, Mode, Origin,
+            Pending, PlanInput, RequestOutcome, SkipReason, Tenant, plan,
         },
         ops::read,
         store::pending,
@@ -32,7 +32,7 @@ pub(in crate::consent::ops) const RECIPIENT: &str = "recipient";
 
 /// Which suppressions an opt-in of this source removes. An opt-in by an app leaves those that an operator or
 /// another workspace added.
-pub(in crate::consent::ops) fn reach_of(source: &str) -> OptInReach {
+pub(in crate::consent::ops) fn opt_in_reach(source: &str) -> OptInReach {
     if source == SDK_SOURCE { OptInReach::OwnUnsubscribe } else { OptInReach::Full }
 }
 
@@ -96,8 +96,8 @@ async fn request_once(
 ) -> Result<()> {
     let (key, to) = (pending.key, MembershipStatus::Subscribed);
     let mut tx = db.begin().await?;
-    let turn = Turn { now, to, source: &pending.source, consent_text: None };
-    let Known { users, lists, rows } = look(&mut tx, tenant, &[(key, turn)]).await?.known;
+    let change = MembershipChange { key, now, to, source: &pending.source, consent_text: None };
+    let PlanInput { users, lists, rows } = lock_and_read(&mut tx, tenant, &[change]).await?.known;
     if lists.get(&key.list).is_none_or(|list| list.archived) {
         return Err(Error::NotFound("List"));
     }
@@ -115,12 +115,12 @@ fn pending_of(now: Timestamp, origin: &Origin, subscription: &Subscription) -> P
         source: origin.source.clone(),
         consent_text: subscription.consent_text.clone(),
         requested_at: now,
-        expires_at: confirmed_by(now),
+        expires_at: confirmation_deadline(now),
     }
 }
 
 /// The end of the time to confirm a request made now.
-pub(in crate::consent::ops) fn confirmed_by(now: Timestamp) -> Timestamp {
+pub(in crate::consent::ops) fn confirmation_deadline(now: Timestamp) -> Timestamp {
     let ttl_ms = i64::try_from(CONFIRMATION_TTL.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millis(now.millis().saturating_add(ttl_ms))
 }
@@ -134,28 +134,30 @@ async fn subscribe_once(
 ) -> Result<(Subscribed, Vec<Entry>)> {
     let key = subscription.key;
     let mut tx = db.begin().await?;
-    let turn = Turn {
+    let change = MembershipChange {
+        key,
         now,
         to: MembershipStatus::Subscribed,
         source: &origin.source,
         consent_text: subscription.consent_text.as_deref(),
     };
-    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
-    if waits(&seen.known, &key, &origin.source) {
+    let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
+    if needs_confirmation(&seen.known, &key, &origin.source) {
         let pending = pending_of(now, origin, subscription);
         pending::save(&mut tx, tenant.workspace, &pending).await?;
         tx.commit().await?;
         return Ok((Subscribed::Pending(pending), Vec::new()));
     }
-    let write = Write { consent_text: turn.consent_text, ..Write::of(now, origin) };
-    let plan = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    let write = Write { consent_text: change.consent_text, ..Write::of(now, origin) };
+    let (membership, entries) =
+        write_by_contact(&mut tx, tenant, &write, &mut seen, change).await?;
     tx.commit().await?;
-    Ok((Subscribed::Now(row(plan.0)?), plan.1))
+    Ok((Subscribed::Now(row(membership)?), entries))
 }
 
 /// Whether a subscription has to be confirmed: the list requires double opt-in, the source has no proof of
 /// identity, and the contact is not subscribed already.
-fn waits(known: &Known, key: &MembershipKey, source: &str) -> bool {
+fn needs_confirmation(known: &PlanInput, key: &MembershipKey, source: &str) -> bool {
     let list = known.lists.get(&key.list);
     let is_subscribed =
         known.rows.get(key).is_some_and(|row| row.status == MembershipStatus::Subscribed);
@@ -198,13 +200,13 @@ async fn confirm_once(
 ) -> Result<(Option<Membership>, Vec<Entry>)> {
     let mut tx = db.begin().await?;
     let to = MembershipStatus::Subscribed;
-    let turn = Turn { now, to, source: "", consent_text: None };
-    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let change = MembershipChange { key, now, to, source: "", consent_text: None };
+    let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
     let Some(pending) = pending::find(&mut tx, tenant.workspace, now, key).await? else {
         let row = seen.known.rows.remove(&key).filter(|row| row.status == to);
         return Ok((row.filter(|_| seen.known.users.contains(&key.user)), Vec::new()));
     };
-    let Known { users, lists, .. } = &seen.known;
+    let PlanInput { users, lists, .. } = &seen.known;
     if !users.contains(&key.user) || lists.get(&key.list).is_none_or(|list| list.archived) {
         return Ok((None, Vec::new()));
     }
@@ -214,9 +216,9 @@ async fn confirm_once(
         requester: requester.clone(),
     };
     let text = pending.consent_text.as_deref();
-    let turn = Turn { source: &origin.source, consent_text: text, ..turn };
+    let change = MembershipChange { source: &origin.source, consent_text: text, ..change };
     let write = Write { now, origin: &origin, consent_text: text, reason: Some(CONFIRMED) };
-    let written = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    let written = write_by_contact(&mut tx, tenant, &write, &mut seen, change).await?;
     tx.commit().await?;
     Ok(written)
 }
@@ -248,40 +250,41 @@ async fn unsubscribe_once(
 ) -> Result<(Membership, Vec<Entry>)> {
     let mut tx = db.begin().await?;
     let to = MembershipStatus::Unsubscribed;
-    let turn = Turn { now, to, source: &origin.source, consent_text: None };
-    let mut seen = look(&mut tx, tenant, &[(key, turn)]).await?;
+    let change = MembershipChange { key, now, to, source: &origin.source, consent_text: None };
+    let mut seen = lock_and_read(&mut tx, tenant, &[change]).await?;
     let write = Write::of(now, origin);
-    let (membership, entries) = own_word(&mut tx, tenant, &write, &mut seen, (key, turn)).await?;
+    let (membership, entries) =
+        write_by_contact(&mut tx, tenant, &write, &mut seen, change).await?;
     tx.commit().await?;
     Ok((row(membership)?, entries))
 }
 
 /// Writes a change by the contact itself, and its effect on the list's suppressions.
-async fn own_word(
+async fn write_by_contact(
     tx: &mut PgConnection,
     tenant: Tenant,
     write: &Write<'_>,
-    seen: &mut Seen,
-    (key, turn): (MembershipKey, Turn<'_>),
+    seen: &mut LockedRows,
+    change: MembershipChange<'_>,
 ) -> Result<(Option<Membership>, Vec<Entry>)> {
-    let mut plan = plan(tenant, Mode::Own, &seen.known, &[(key, turn)]);
-    match plan.verdicts.first() {
-        Some(Verdict::Written) => {}
-        Some(Verdict::Refused(SkipReason::ContactNotFound)) => {
+    let mut plan = plan(tenant, Mode::ByContact, &seen.known, &[change]);
+    match plan.outcomes.first() {
+        Some(RequestOutcome::Written) => {}
+        Some(RequestOutcome::Refused(SkipReason::ContactNotFound)) => {
             return Err(Error::NotFound("Contact"));
         }
         _ => return Err(Error::NotFound("List")),
     }
-    carry_out(tx, tenant, write, &plan).await?;
-    if turn.to == MembershipStatus::Subscribed {
-        let address = seen.addresses.get(&key.user).and_then(|all| all.of(key.channel));
-        if let Some((ledger, identifier)) = address {
-            let reach = reach_of(turn.source);
-            let address = (ledger, &identifier);
-            mirror::opt_in_to_list(tx, tenant, reach, key.list, address).await?;
+    write_plan(tx, tenant, write, &plan).await?;
+    if change.to == MembershipStatus::Subscribed {
+        let address =
+            seen.addresses.get(&change.key.user).and_then(|all| all.of(change.key.channel));
+        if let Some(address) = address {
+            let reach = opt_in_reach(change.source);
+            mirror::opt_in_to_list(tx, tenant, reach, change.key.list, &address).await?;
         }
     }
     // A row that did not change is not among those to write.
-    let membership = plan.rows.pop().or_else(|| seen.known.rows.remove(&key));
+    let membership = plan.rows.pop().or_else(|| seen.known.rows.remove(&change.key));
     Ok((membership, plan.entries))
 }

@@ -1,14 +1,14 @@
 //! Changes of memberships: by a contact itself, or of thousands on their behalf.
 
 mod bulk;
-mod own;
+mod by_contact;
 
 pub use self::{
     bulk::{Added, Members, add_members, apply_inline, remove_members},
-    own::{SDK_SOURCE, Subscribed, Subscription, confirm, request, subscribe, unsubscribe},
+    by_contact::{SDK_SOURCE, Subscribed, Subscription, confirm, request, subscribe, unsubscribe},
 };
 
-pub(super) use self::own::{CONFIRMED, RECIPIENT, confirmed_by, reach_of};
+pub(super) use self::by_contact::{CONFIRMED, RECIPIENT, confirmation_deadline, opt_in_reach};
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ use sqlx::PgConnection;
 use web::audit::{self, Write};
 
 use crate::consent::{
-    model::{Known, MembershipKey, Plan, Tenant, Turn},
+    model::{MembershipChange, MembershipKey, Plan, PlanInput, Tenant},
     store::{
         contacts::{self, Addresses},
         memberships, pending,
@@ -25,34 +25,34 @@ use crate::consent::{
 };
 
 /// The rows that a plan needs, and the addresses of the contacts.
-struct Seen {
-    known: Known,
+struct LockedRows {
+    known: PlanInput,
     addresses: HashMap<UserId, Addresses>,
 }
 
 /// Locks the contacts of the requests, and reads the rows that a plan needs.
-async fn look(
+async fn lock_and_read(
     tx: &mut PgConnection,
     tenant: Tenant,
-    requests: &[(MembershipKey, Turn<'_>)],
-) -> Result<Seen> {
-    let keys: HashSet<MembershipKey> = requests.iter().map(|(key, _)| *key).collect();
+    changes: &[MembershipChange<'_>],
+) -> Result<LockedRows> {
+    let keys: HashSet<MembershipKey> = changes.iter().map(|change| change.key).collect();
     let keys: Vec<MembershipKey> = keys.into_iter().collect();
     let users: HashSet<UserId> = keys.iter().map(|key| key.user).collect();
     let lists: HashSet<ListId> = keys.iter().map(|key| key.list).collect();
     let users: Vec<UserId> = users.into_iter().collect();
     let lists: Vec<ListId> = lists.into_iter().collect();
     let addresses = contacts::lock(&mut *tx, tenant.workspace, &users).await?;
-    let known = Known {
+    let known = PlanInput {
         users: addresses.keys().copied().collect(),
         lists: memberships::lists(&mut *tx, tenant.workspace, &lists).await?,
         rows: memberships::find(tx, tenant, &keys).await?,
     };
-    Ok(Seen { known, addresses })
+    Ok(LockedRows { known, addresses })
 }
 
 /// Writes a plan to the database.
-async fn carry_out(
+async fn write_plan(
     tx: &mut PgConnection,
     tenant: Tenant,
     write: &Write<'_>,

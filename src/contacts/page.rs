@@ -1,0 +1,20 @@
+//! The part of a list that a request asks for.
+
+/// A page of a list by offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageWindow {
+    pub limit: u32,
+    pub offset: u64,
+}
+
+impl PageWindow {
+    /// The argument of `limit` in SQL.
+    pub(crate) fn limit(self) -> i64 {
+        i64::from(self.limit)
+    }
+
+    /// The argument of `offset` in SQL.
+    pub(crate) fn offset(self) -> i64 {
+        i64::try_from(self.offset).unwrap_or(i64::MAX)
+    }
+}

@@ -15,23 +15,23 @@ use crate::consent::{
     ops,
 };
 
-/// What is known of a contact's consent.
+/// A contact's consent.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Contact {
-    /// By channel; a channel without a recorded state is absent.
+    /// By channel; channels without a recorded state are absent.
     channels: Channels,
     /// The first 500 memberships, oldest first.
     lists: Vec<Membership>,
 }
 
-/// Whether an address can be written to.
+/// Whether an email address is valid.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EmailValid {
-    /// False when a hard bounce marked the address invalid, and for a contact that is not there.
+    /// False when a hard bounce marked the address invalid, and for an unknown contact.
     valid: bool,
 }
 
-/// Finds a contact's consent.
+/// Gets a contact's consent.
 #[utoipa::path(
     get,
     path = "/subscriptions/contacts/{userId}",
@@ -48,7 +48,7 @@ pub(super) async fn find_contact(
     Ok(Json(Contact { channels, lists }))
 }
 
-/// Tells whether a contact's email address is valid: deliverability, not consent.
+/// Checks whether a contact's email address is valid. This is about deliverability, not consent.
 #[utoipa::path(
     get,
     path = "/subscriptions/contacts/{userId}/email-valid",

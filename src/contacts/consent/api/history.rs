@@ -1,4 +1,4 @@
-//! `GET /subscriptions/contacts/:userId/history`: everything that was written about a contact's consent.
+//! `GET /subscriptions/contacts/:userId/history`: every write of a contact's consent.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::{
     page::PageWindow,
 };
 
-/// Entries on a page where the caller asks for no number, and at most (DECISIONS C6).
+/// Entries on a page by default, and at most.
 type Page = OffsetPage<50, 200>;
 
 /// A page of a contact's history.

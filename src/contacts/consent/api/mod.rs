@@ -1,4 +1,4 @@
-//! The HTTP side of consent: wire types, and handlers of a few lines.
+//! HTTP handlers of consent.
 
 mod channels;
 mod contact;

@@ -1,4 +1,4 @@
-//! Paths of `/subscriptions/contacts`: an id that is none, or a channel that is none, is 400.
+//! Path parameters of `/subscriptions/contacts`: an invalid id or channel is 400.
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -6,17 +6,17 @@ use kernel::{Channel, Error, FieldError, ListId, Result, UserId};
 use uuid::Uuid;
 use web::http::{ApiError, ApiResult, Path};
 
-/// Characters of a UUID with its hyphens, the only form that counts as one here.
+/// Characters of a UUID with hyphens, the only form accepted here.
 const UUID_CHARS: usize = 36;
-/// What is no id of a contact.
+/// The error for an invalid id.
 const NO_CONTACT_ID: &str = "must be a contact id: 24 hexadecimal characters, or a UUID";
 
-/// The contact a path names.
+/// The contact in a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContactId(Option<UserId>);
 
 impl ContactId {
-    /// `None` for what is no id. A UUID is one; ours never are, so it is nobody's.
+    /// `None` for an invalid id. A UUID is valid but belongs to no contact, since internal ids are never UUIDs.
     fn read(text: &str) -> Option<Self> {
         let is_uuid = || text.len() == UUID_CHARS && Uuid::try_parse(text).is_ok();
         match text.parse() {
@@ -25,21 +25,19 @@ impl ContactId {
         }
     }
 
-    /// The contact, where there may be one.
+    /// The contact, if the id can belong to one.
     pub(super) fn possible(self) -> Option<UserId> {
         self.0
     }
 
-    /// The contact.
-    ///
     /// # Errors
-    /// Not found for an id that nobody has.
+    /// Not found for a UUID.
     pub(super) fn user(self) -> Result<UserId> {
         self.0.ok_or(Error::NotFound("Contact"))
     }
 }
 
-/// Reads the parts of a path and answers 400 with everything that is wrong.
+/// Reads the parameters of a path and answers 400 with every error.
 #[derive(Debug, Default)]
 struct Reader {
     problems: Vec<FieldError>,
@@ -106,10 +104,8 @@ pub(super) struct OfList {
 }
 
 impl OfList {
-    /// The list.
-    ///
     /// # Errors
-    /// Not found for what is no id: no list has it.
+    /// Not found for a text that is not an id.
     pub(super) fn list(&self) -> Result<ListId> {
         self.list.ok_or(Error::NotFound("List"))
     }

@@ -1,4 +1,4 @@
-//! The HTTP side of events: wire types, and handlers of a few lines.
+//! HTTP handlers of events.
 
 mod aggregate;
 mod query;

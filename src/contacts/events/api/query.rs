@@ -12,22 +12,22 @@ use web::{
 use super::wire::Event;
 use crate::events::ops;
 
-/// Events on a page where the caller asks for no number, and at most.
+/// Events on a page by default, and at most.
 type Page = OffsetPage<100, 1000>;
 
 /// Characters of an id or name in the query string.
 const FILTER_CHARS_MAX: usize = 255;
 
-/// What the query string may ask for.
+/// The query string of a request for events.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct EventListQuery {
     user_id: Option<String>,
     event_name: Option<String>,
     range: DateRange,
     page: Page,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for EventListQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self {
             user_id: query.text("userId", FILTER_CHARS_MAX),
@@ -56,16 +56,16 @@ impl FromQuery for Ask {
 pub(super) async fn query_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsRead>,
-    Query(ask): Query<Ask>,
+    Query(query): Query<EventListQuery>,
 ) -> ApiResult<Json<Vec<Event>>> {
     let filter = EventFilter {
         user_ids: None,
-        event_name: ask.event_name,
-        start_ms: ask.range.start.map(Timestamp::millis),
-        end_ms: ask.range.end.map(Timestamp::millis),
-        limit: ask.page.limit,
-        offset: ask.page.offset,
+        event_name: query.event_name,
+        start_ms: query.range.start.map(Timestamp::millis),
+        end_ms: query.range.end.map(Timestamp::millis),
+        limit: query.page.limit,
+        offset: query.page.offset,
     };
-    let rows = ops::read::query(&app, caller.workspace(), ask.user_id, filter).await?;
+    let rows = ops::read::query(&app, caller.workspace(), query.user_id, filter).await?;
     Ok(Json(rows.into_iter().map(Event::try_from).collect::<Result<_>>()?))
 }

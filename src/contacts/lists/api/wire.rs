@@ -1,4 +1,4 @@
-//! Lists as they are written out.
+//! Lists in answers.
 
 use kernel::{Channel, ListId, OrganizationId, Timestamp, WorkspaceId};
 use serde::Serialize;
@@ -10,12 +10,11 @@ use crate::lists::model;
 #[serde(rename_all = "camelCase")]
 pub(super) struct List {
     id: ListId,
-    /// The organization of its workspace.
     organization_id: OrganizationId,
     workspace_id: WorkspaceId,
-    /// Unique among the workspace's active lists, case aside.
+    /// Unique among the workspace's active lists, case-insensitively.
     name: String,
-    /// What recipients read below the name.
+    /// Shown to recipients below the name.
     description: String,
     /// The channels it is offered on.
     channels: Vec<Channel>,
@@ -23,18 +22,16 @@ pub(super) struct List {
     is_public: bool,
     #[serde(rename = "type")]
     kind: &'static str,
-    /// Whether a subscription from a form or the preference page waits for a confirmation.
+    /// Whether a subscription from a form or the preference page has to be confirmed.
     require_double_opt_in: bool,
-    /// True for the list made with the workspace, which cannot be archived.
+    /// True for the list created with the workspace, which cannot be archived.
     is_default: bool,
-    /// Its place on the preference page, ascending.
+    /// The position on the preference page, ascending.
     display_order: i32,
     /// Set when the list is a group bound to one number.
     sender_id: Option<String>,
     archived_at: Option<Timestamp>,
-    /// When it was made.
     created_at: Timestamp,
-    /// When it was last changed.
     updated_at: Timestamp,
 }
 
@@ -61,5 +58,5 @@ impl List {
     }
 }
 
-/// Whose rows are written out.
+/// The tenant of the lists.
 pub(super) type Owner = (OrganizationId, WorkspaceId);

@@ -1,8 +1,8 @@
-//! Who may do what to which ledger.
+//! Authorisation of requests for ledgers.
 //!
-//! The channel chooses the scope, and the channel is in the query or in the body. So these arguments
-//! find it first, judge by it, and only then read the rest: nobody learns what is wrong with a request
-//! that they may not send. (DECISIONS G4, G17)
+//! The scope that a request needs depends on the channel, which is in the query or in the body. So these
+//! extractors find the channel first, check the scope, and only then read the rest: callers without the scope
+//! learn nothing about errors in their requests.
 
 use std::marker::PhantomData;
 
@@ -20,32 +20,32 @@ use web::{
 
 use crate::suppressions::model::{Access, Ledger};
 
-/// Characters of a channel's name in a query; longer is none.
+/// Characters of a channel's name in a query; a longer one is unknown.
 const CHANNEL_CHARS_MAX: usize = 32;
 
-/// What an argument is for.
-pub(super) trait Purpose: Send + Sync + 'static {
+/// The access that an extractor checks.
+pub(super) trait AccessPurpose: Send + Sync + 'static {
     const ACCESS: Access;
 }
 
-/// Looking at a ledger.
+/// Reading a ledger.
 #[derive(Debug)]
 pub(super) struct ToRead;
 
 #[derive(Debug)]
 pub(super) struct ToWrite;
 
-impl Purpose for ToRead {
+impl AccessPurpose for ToRead {
     const ACCESS: Access = Access::Read;
 }
 
-impl Purpose for ToWrite {
+impl AccessPurpose for ToWrite {
     const ACCESS: Access = Access::Write;
 }
 
-/// Whether the holder may do this to the ledger of that channel. Where no channel is named, anyone who
-/// has to do with suppressions at all is told so, later; the others are told nothing.
-fn judge(holder: &Holder, named: Option<Ledger>, access: Access) -> Result<()> {
+/// Checks that the holder may access the ledger of a channel. Without a channel, a holder of any suppression
+/// scope passes, and later gets the error that the channel is missing; others get 403.
+fn check_scope(holder: &Holder, named: Option<Ledger>, access: Access) -> Result<()> {
     let scopes = holder.scopes();
     let Some(ledger) = named else {
         let any = Ledger::NAMED.iter().any(|(_, ledger)| {
@@ -61,34 +61,34 @@ fn missing(scope: ScopeName, ledger: Option<Ledger>) -> Error {
     Error::Forbidden { scope: scope.as_str(), channel: ledger.map(Ledger::as_str) }
 }
 
-/// A caller, the ledger that the query's `channel` names, and what else the query says.
+/// A caller, the ledger of the query's `channel`, and the rest of the query.
 #[derive(Debug)]
 pub(super) struct ByQuery<P, T> {
     pub(super) holder: Holder,
     pub(super) ledger: Ledger,
-    pub(super) ask: T,
+    pub(super) query: T,
     purpose: PhantomData<fn() -> P>,
 }
 
-/// The channel as it was sent, right or wrong.
-struct Sent(Option<String>);
+/// The channel as it was sent, valid or not.
+struct ChannelParameter(Option<String>);
 
-impl FromQuery for Sent {
+impl FromQuery for ChannelParameter {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self(query.text("channel", CHANNEL_CHARS_MAX))
     }
 }
 
-/// The channel as it must be, and the rest.
-struct Whole<T> {
+/// The validated channel, and the rest.
+struct ByChannel<T> {
     ledger: Ledger,
-    ask: T,
+    query: T,
 }
 
-impl<T: FromQuery> FromQuery for Whole<T> {
+impl<T: FromQuery> FromQuery for ByChannel<T> {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let ledger = query.required_one_of("channel", Ledger::NAMED);
-        Self { ledger, ask: T::from_query(query) }
+        Self { ledger, query: T::from_query(query) }
     }
 }
 
@@ -96,32 +96,32 @@ impl<S, P, T> FromRequestParts<S> for ByQuery<P, T>
 where
     S: Send + Sync,
     Auth: FromRef<S>,
-    P: Purpose,
+    P: AccessPurpose,
     T: FromQuery,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let holder = Holder::from_request_parts(parts, state).await?;
-        let sent = Query::<Sent>::from_request_parts(parts, state).await;
-        let named = sent.ok().and_then(|Query(Sent(text))| Ledger::named(&text?));
-        judge(&holder, named, P::ACCESS)?;
-        let Query(Whole { ledger, ask }) = Query::from_request_parts(parts, state).await?;
-        Ok(Self { holder, ledger, ask, purpose: PhantomData })
+        let sent = Query::<ChannelParameter>::from_request_parts(parts, state).await;
+        let named = sent.ok().and_then(|Query(ChannelParameter(text))| Ledger::named(&text?));
+        check_scope(&holder, named, P::ACCESS)?;
+        let Query(ByChannel { ledger, query }) = Query::from_request_parts(parts, state).await?;
+        Ok(Self { holder, ledger, query, purpose: PhantomData })
     }
 }
 
-/// A caller who may write to the ledger that the body's `channel` names, and the body.
+/// A caller who may write to the ledger of the body's `channel`, and the body.
 #[derive(Debug)]
 pub(super) struct ByBody<T> {
     pub(super) holder: Holder,
     pub(super) body: T,
 }
 
-/// A body before it is read.
-struct Unread(Option<Value>);
+/// A body before its validation.
+struct UnvalidatedBody(Option<Value>);
 
-impl FromBody for Unread {
+impl FromBody for UnvalidatedBody {
     fn from_body(body: Option<&Value>) -> Result<Self> {
         Ok(Self(body.cloned()))
     }
@@ -141,11 +141,11 @@ where
         let (mut parts, body) = request.into_parts();
         let holder = Holder::from_request_parts(&mut parts, state).await?;
         let request = Request::from_parts(parts, body);
-        let read = Body::<Unread>::from_request(request, state).await;
-        let sent = read.as_ref().ok().and_then(|Body(Unread(sent))| sent.as_ref());
+        let read = Body::<UnvalidatedBody>::from_request(request, state).await;
+        let sent = read.as_ref().ok().and_then(|Body(UnvalidatedBody(sent))| sent.as_ref());
         let channel = sent.and_then(|body| body.get("channel")).and_then(Value::as_str);
-        judge(&holder, channel.and_then(Ledger::named), Access::Write)?;
-        let Body(Unread(sent)) = read?;
+        check_scope(&holder, channel.and_then(Ledger::named), Access::Write)?;
+        let Body(UnvalidatedBody(sent)) = read?;
         Ok(Self { holder, body: T::from_body(sent.as_ref())? })
     }
 }
@@ -163,7 +163,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
         let holder = Holder::from_request_parts(parts, state).await?;
-        judge(&holder, Some(Ledger::Email), Access::Write)?;
+        check_scope(&holder, Some(Ledger::Email), Access::Write)?;
         Ok(Self(holder))
     }
 }

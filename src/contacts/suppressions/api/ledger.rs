@@ -1,4 +1,4 @@
-//! Ledgers, looked at and cleared: `GET /suppressions`, `GET` and `DELETE /suppressions/:identifier`.
+//! Reading ledgers and removing rows: `GET /suppressions`, `GET` and `DELETE /suppressions/:identifier`.
 
 use axum::{Json, extract::State};
 use kernel::{Error, ListId, Result, Timestamp};
@@ -23,33 +23,33 @@ use crate::{
     },
 };
 
-/// Rows on a page where the caller asks for no number, and at most.
+/// Rows on a page by default, and at most.
 type Page = OffsetPage<100, 1000>;
 
-/// What a list may be asked for.
+/// The query string of a request for rows, besides the channel.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct LedgerQuery {
     reason: Option<Reason>,
     page: Page,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for LedgerQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self { reason: query.one_of("reason", Reason::NAMED), page: Page::from_query(query) }
     }
 }
 
-/// Nothing but the channel.
+/// A query string with only the channel.
 #[derive(Debug)]
-pub(super) struct Nothing;
+pub(super) struct ChannelOnly;
 
-impl FromQuery for Nothing {
+impl FromQuery for ChannelOnly {
     fn from_query(_: &mut QueryFields<'_>) -> Self {
         Self
     }
 }
 
-/// Reads the identifier of a path.
+/// Reads the identifier in a path.
 fn named(ledger: Ledger, text: &str) -> Result<Identifier> {
     Identifier::read(ledger, text).map_err(|problem| Error::invalid("identifier", problem))
 }
@@ -57,9 +57,9 @@ fn named(ledger: Ledger, text: &str) -> Result<Identifier> {
 /// A page of a ledger.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Suppressions {
-    /// The page, newest first.
+    /// Newest first.
     items: Vec<SuppressionRow>,
-    /// Rows that match in all.
+    /// The number of matching rows.
     total: u64,
     /// The limit that was applied.
     limit: u32,
@@ -82,9 +82,9 @@ pub(super) struct Suppressions {
 )]
 pub(super) async fn list_suppressions(
     State(app): State<Services>,
-    ByQuery { holder, ledger, ask, .. }: ByQuery<ToRead, Ask>,
+    ByQuery { holder, ledger, query, .. }: ByQuery<ToRead, LedgerQuery>,
 ) -> ApiResult<Json<Suppressions>> {
-    let Ask { reason, page: Page { limit, offset } } = ask;
+    let LedgerQuery { reason, page: Page { limit, offset } } = query;
     let workspace = holder.tenant().workspace;
     let (rows, total) =
         entries::list(app.db(), workspace, ledger, reason, PageWindow { limit, offset }).await?;
@@ -92,15 +92,16 @@ pub(super) async fn list_suppressions(
     Ok(Json(Suppressions { items, total, limit, offset }))
 }
 
-/// What is known of an identifier.
+/// Whether an identifier is suppressed.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-pub(super) enum Standing {
+#[schema(as = Standing)]
+pub(super) enum SuppressionStatus {
     Suppressed(Box<Suppressed>),
     Clear(Clear),
 }
 
-/// An identifier that gets no message.
+/// A suppressed identifier.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]
@@ -109,9 +110,9 @@ pub(super) struct Suppressed {
     suppressed: bool,
     identifier: String,
     reason: Reason,
-    /// Where it came from.
+    /// The source of the row.
     source: String,
-    /// `global`, or `group` when only one list is blocked.
+    /// `global`, or `group` for one list only.
     #[schema(value_type = String)]
     scope: &'static str,
     /// The list of a group.
@@ -119,14 +120,14 @@ pub(super) struct Suppressed {
     created_at: Timestamp,
 }
 
-/// An identifier that is in no row.
+/// An identifier without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Clear {
     #[schema(value_type = kernel::schema::False)]
     suppressed: bool,
 }
 
-/// Tells whether an identifier is suppressed, and by which row above all.
+/// Checks whether an identifier is suppressed. Of several rows, returns the one that takes precedence.
 #[utoipa::path(
     get,
     path = "/suppressions/{identifier}",
@@ -135,19 +136,19 @@ pub(super) struct Clear {
         ("identifier" = String, Path, description = "email address or phone number, URL-encoded"),
         ("channel" = Ledger, Query, description = "chooses the ledger, and the scope needed: email_suppression:read or sms_suppression:read"),
     ),
-    responses((status = 200, body = Standing))
+    responses((status = 200, body = SuppressionStatus))
 )]
 pub(super) async fn find_suppression(
     State(app): State<Services>,
-    ByQuery { holder, ledger, .. }: ByQuery<ToRead, Nothing>,
+    ByQuery { holder, ledger, .. }: ByQuery<ToRead, ChannelOnly>,
     Path(identifier): Path<String>,
-) -> ApiResult<Json<Standing>> {
+) -> ApiResult<Json<SuppressionStatus>> {
     let identifier = named(ledger, &identifier)?;
     let workspace = holder.tenant().workspace;
     let found = entries::find(app.db(), workspace, ledger, &identifier).await?;
     Ok(Json(match found {
-        None => Standing::Clear(Clear { suppressed: false }),
-        Some(row) => Standing::Suppressed(Box::new(Suppressed {
+        None => SuppressionStatus::Clear(Clear { suppressed: false }),
+        Some(row) => SuppressionStatus::Suppressed(Box::new(Suppressed {
             suppressed: true,
             identifier: row.identifier.into_string(),
             reason: row.reason,
@@ -178,7 +179,7 @@ pub(super) struct RemovedSuppressions {
 )]
 pub(super) async fn remove_suppressions(
     State(app): State<Services>,
-    ByQuery { holder, ledger, .. }: ByQuery<ToWrite, Nothing>,
+    ByQuery { holder, ledger, .. }: ByQuery<ToWrite, ChannelOnly>,
     requester: Requester,
     Path(identifier): Path<String>,
 ) -> ApiResult<Json<RemovedSuppressions>> {

@@ -1,4 +1,4 @@
-//! The HTTP side of suppressions: wire types, and handlers of a few lines.
+//! HTTP handlers of suppressions.
 
 mod access;
 mod add;

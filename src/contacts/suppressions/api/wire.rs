@@ -1,4 +1,4 @@
-//! Suppressions as callers see them.
+//! Suppressions in answers.
 
 use kernel::{ListId, Timestamp};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub(super) struct SuppressionRow {
     #[schema(value_type = String)]
     identifier_type: &'static str,
     reason: Reason,
-    /// Where it came from: `delivery`, `api`, `import`, or a consent source.
+    /// `delivery`, `api`, `import`, or a source of consent.
     source: String,
     #[schema(value_type = String)]
     scope: &'static str,

@@ -1,4 +1,4 @@
-//! The HTTP side of users.
+//! HTTP handlers of users.
 
 mod bin;
 mod change;
@@ -25,7 +25,7 @@ pub fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(events::list_user_events))
 }
 
-/// A body's JSON, not yet taken apart.
+/// A body's JSON as text.
 fn json(bytes: &[u8]) -> Result<&RawValue> {
     if bytes.trim_ascii().is_empty() {
         return Err(Error::bad_request("body is not valid JSON: it is empty"));

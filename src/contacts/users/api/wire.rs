@@ -1,4 +1,4 @@
-//! Profiles as they are answered.
+//! Profiles in answers.
 
 use kernel::{Timestamp, UserId};
 use serde::Serialize;
@@ -11,10 +11,10 @@ use crate::users::model::User;
 #[serde(rename_all = "camelCase")]
 #[schema(as = User)]
 pub(super) struct UserBody {
-    /// The service's own id of it, 24-hex.
+    /// The internal id, 24-hex.
     id: UserId,
     user_id: UserId,
-    /// The caller's own id of it.
+    /// The external id.
     external_id: Option<String>,
     /// Trimmed, in lower case, its domain in ASCII.
     email: Option<String>,
@@ -23,9 +23,7 @@ pub(super) struct UserBody {
     attributes: Box<RawValue>,
     /// The segments it is in.
     segments: Vec<SegmentBody>,
-    /// When it was made.
     created_at: Timestamp,
-    /// When it last changed.
     updated_at: Timestamp,
 }
 
@@ -59,11 +57,11 @@ impl From<User> for UserBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UsersPage {
     pub(super) data: Vec<UserBody>,
-    /// Where the page is.
+    /// The position of the page.
     pub(super) pagination: Pagination,
 }
 
-/// Where a page is in its list.
+/// The position of a page in its list.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Pagination {

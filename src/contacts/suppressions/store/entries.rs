@@ -5,7 +5,10 @@ use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor, PgPool};
 use uuid::Uuid;
 
-use crate::suppressions::model::{Identifier, Ledger, Reason, Scope, Suppression};
+use crate::{
+    page::PageWindow,
+    suppressions::model::{Identifier, Import, Ledger, LedgerSize, Reason, Scope, Suppression},
+};
 
 struct Stored {
     channel: String,

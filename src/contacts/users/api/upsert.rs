@@ -28,12 +28,9 @@ use super::{
 use crate::{
     consent::model::MembershipStatus,
     users::{
-        model::{
-            ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert,
-            inline::{Event, Subscription},
-        },
+        model::{ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert},
         ops::{
-            inline::{Owner, subscribe, track},
+            inline::{Owner, UserEvent, UserSubscription, subscribe, track},
             upsert::{Upserted, WriteContext, upsert},
         },
     },

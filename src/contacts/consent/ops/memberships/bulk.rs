@@ -36,7 +36,7 @@ pub async fn apply_inline(
     for (request, list) in requests.iter().zip(&named) {
         let Some(list) = *list else { continue };
         let key = MembershipKey { user: request.user, list, channel: request.channel };
-        let (to, source) = (request.status, &origin.source);
+        let (to, source) = (request.status, origin.source.as_str());
         changes.push(MembershipChange { key, now, to, source, consent_text: None });
     }
     let plan = write_all(db, tenant, origin, Mode::OnBehalf, &changes).await?;

@@ -85,7 +85,7 @@ fn rules(parser: &mut Parser<'_>, scoping: &Scoping<'_>, out: &mut String, depth
             Err(_) => return,
             // `<!--` and `-->` mean nothing between rules.
             Ok(Token::CDO | Token::CDC | Token::Semicolon) => {}
-            Ok(Token::AtKeyword(name)) => at_rule(parser, &name, scoping, (&mut *out, depth)),
+            Ok(Token::AtKeyword(name)) => at_rule(parser, &name, scoping, out, depth),
             Ok(_) => {
                 parser.reset(&begin);
                 style_rule(parser, scoping, out);

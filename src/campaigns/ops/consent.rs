@@ -2,7 +2,7 @@
 
 use contacts::{
     audience::model::{SubscriptionPreference, Targeting},
-    lists::{self, model::Kind},
+    lists::{self, model::ListKind},
 };
 use kernel::{Error, FieldError, Result, WorkspaceId};
 
@@ -32,5 +32,5 @@ pub async fn fault(
     };
     let problem = "must not be all unless subscriptionCategoryId is a transactional list";
     let fault = FieldError::new("targeting.subscriptionPreference", problem);
-    Ok((kind != Some(Kind::Transactional)).then_some(fault))
+    Ok((kind != Some(ListKind::Transactional)).then_some(fault))
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kernel::{Channel, Error, Result, Timestamp, WorkspaceId};
+use kernel::{Channel, Result, Timestamp, WorkspaceId};
 use supervisor::Heartbeat;
 
 use super::{

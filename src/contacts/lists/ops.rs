@@ -1,6 +1,6 @@
 //! Operations on lists. An archived list can only be restored.
 
-use kernel::{Channel, Error, ListId, Result, Tenant, UserId, WorkspaceId};
+use kernel::{Error, ListId, Result, Tenant, WorkspaceId};
 use web::{Services, audit::Origin};
 
 use crate::{

@@ -7,7 +7,7 @@ pub mod user_token;
 
 pub use self::{
     impression_log::{ImpressionLog, InAppEventKind, hash_of},
-    occasion::{App, DisplayHistory, Occasion, may_show, suits},
+    occasion::{App, DisplayHistory, Occasion, may_display, suits},
     token_key::{KeyAlgorithm, PEM_BYTES_MAX, PublicKey},
     user_token::{TokenKeys, X_USER_TOKEN},
 };

@@ -140,7 +140,7 @@ fn answer(scope: &ReportScope, timeline: &Timeline) -> RecipientTimeline {
             occurrence: of.occurrence,
             variant_id: text(|it| &it.variant),
             channel: text(|it| &it.channel).unwrap_or_default(),
-            status: of.standing.into(),
+            status: of.status.into(),
             events,
         }
     };

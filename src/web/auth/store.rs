@@ -14,7 +14,7 @@ use super::{
 };
 
 /// A row of a live key with its workspace.
-struct KeyRow {
+struct LiveKeyRow {
     id: String,
     kind: String,
     secret_sha256: Vec<u8>,
@@ -25,7 +25,7 @@ struct KeyRow {
     timezone: String,
 }
 
-impl KeyRow {
+impl LiveKeyRow {
     /// `None` for a row that this version cannot read, which the table's constraints prevent.
     fn credential(self) -> Option<Credential> {
         Some(Credential {
@@ -49,7 +49,7 @@ pub(super) async fn live_keys(
 ) -> Result<Vec<Credential>, sqlx::Error> {
     let ids: Vec<String> = ids.iter().map(KeyId::to_string).collect();
     let rows = sqlx::query_as!(
-        KeyRow,
+        LiveKeyRow,
         "select k.id, k.kind, k.secret_sha256, k.scopes, k.workspace_id, w.organization_id, \
                 w.currency, w.timezone
          from api_key k
@@ -59,7 +59,7 @@ pub(super) async fn live_keys(
     )
     .fetch_all(pool)
     .await?;
-    Ok(rows.into_iter().filter_map(KeyRow::credential).collect())
+    Ok(rows.into_iter().filter_map(LiveKeyRow::credential).collect())
 }
 
 /// The organization of a session's workspace; `None` for a deleted workspace or a revoked session.

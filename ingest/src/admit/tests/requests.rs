@@ -131,7 +131,7 @@ fn one_element_nested_ten_thousand_deep_is_refused_alone() {
     let valid = with("userId", json!("u"));
     for field in ["properties", "userId", "ignored", "userAlias"] {
         let bad = format!(r#"{{"anonymousId":"a","eventName":"E","{field}":{deep}}}"#);
-        let admitted = admit(&format!("[{good},{bad},{good},{deep}]")).unwrap();
+        let admitted = admit(&format!("[{valid},{bad},{valid},{deep}]")).unwrap();
         let refused: Vec<_> = admitted.rejected.iter().map(|rejected| rejected.index).collect();
         // An alias without its two parts counts as absent, and unknown fields are ignored.
         let expected: &[usize] =

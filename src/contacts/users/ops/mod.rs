@@ -7,9 +7,12 @@ pub mod upsert;
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use crate::users::{
-    model::{DeletedUser, Deletion, User, typed::Typed},
-    store::{self, bin::Window},
+use crate::{
+    page::PageWindow,
+    users::{
+        model::{DeletedUser, Deletion, User, typed::Typed},
+        store,
+    },
 };
 
 pub(in crate::users) const NO_USER: Error = Error::NotFound("User");
@@ -76,7 +79,7 @@ pub async fn bin(
     limit: u32,
     offset: u64,
 ) -> Result<(Vec<DeletedUser>, u64)> {
-    let window = Window { limit, offset };
+    let window = PageWindow { limit, offset };
     match text {
         None => store::bin::page(db, workspace, window).await,
         Some(text) => store::bin::matching(db, workspace, &Typed::new(text.trim()), window).await,

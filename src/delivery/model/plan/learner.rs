@@ -42,7 +42,7 @@ pub struct Learner {
 
 impl Learner {
     /// By what a campaign has learnt.
-    pub fn of(campaign: CampaignId, learning: Learning, kind: Kind) -> Self {
+    pub fn of(campaign: CampaignId, learning: Learning, kind: CampaignKind) -> Self {
         let rates = learning.arms.iter().map(Arm::rate).collect();
         Self { campaign, learning, rates, has_waves: kind == CampaignKind::OneTime }
     }

@@ -99,7 +99,11 @@ mod tests {
             ("curl/8.5.0", false),
             ("", false),
         ] {
-            assert_eq!(super::is_machine(&headers(&[("user-agent", agent)])), is_machine, "{agent}");
+            assert_eq!(
+                super::is_machine(&headers(&[("user-agent", agent)])),
+                is_machine,
+                "{agent}"
+            );
         }
         assert!(!is_machine(&HeaderMap::new()));
     }

@@ -105,7 +105,7 @@ async fn asked(analytics: &Analytics, cohort: &Cohort<'_>) -> Answers {
     let mut counts = counts(analytics, cohort).await.unwrap();
     counts.sort_by_key(|count| (count.variant, count.occurrence));
     let mut found = Vec::new();
-    for standing in [
+    for status in [
         RecipientStatus::Queued,
         RecipientStatus::Sent,
         RecipientStatus::Delivered,
@@ -117,10 +117,10 @@ async fn asked(analytics: &Analytics, cohort: &Cohort<'_>) -> Answers {
         RecipientStatus::Cancelled,
         RecipientStatus::Control,
     ] {
-        let filter = RecipientFilter { standing: Some(standing), limit: 1_000, offset: 0 };
+        let filter = RecipientFilter { status: Some(status), limit: 1_000, offset: 0 };
         let (page, total) = recipients(analytics, cohort, &filter).await.unwrap();
-        assert_eq!(page.len() as u64, total, "{standing:?}");
-        found.push((standing, page.into_iter().map(|it| it.user).collect(), total));
+        assert_eq!(page.len() as u64, total, "{status:?}");
+        found.push((status, page.into_iter().map(|it| it.user).collect(), total));
     }
     Answers {
         counts,

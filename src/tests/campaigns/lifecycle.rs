@@ -384,8 +384,8 @@ async fn a_settled_run_does_not_complete_a_paused_campaign() {
     let workspace = Workspace::new().await;
     let campaign = in_status(&workspace, &recurring("halted"), "paused").await;
     let settle = async || {
-        let (tenant, run) = (workspace.id, (id(&campaign).parse().unwrap(), 0));
-        server().with(async move |app| ops::settle(&app, tenant, run).await.unwrap()).await
+        let (tenant, campaign) = (workspace.id, id(&campaign).parse().unwrap());
+        server().with(async move |app| ops::settle(&app, tenant, campaign, 0).await.unwrap()).await
     };
     assert!(!settle().await, "a resumed campaign is checked again");
     assert_eq!(status(&read(&workspace.api, &campaign).await), "paused");

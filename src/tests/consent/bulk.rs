@@ -1,7 +1,7 @@
 //! What other areas do to many contacts at once: inline subscriptions, bulk members, new addresses.
 
 use contacts::consent::{
-    model::{MembershipStatus, Outcome, SkipReason, Wish},
+    model::{MembershipStatus, Outcome, SkipReason, SubscriptionRequest},
     ops::{self, Added, AddressChange, Members},
 };
 use kernel::{Channel, Clock, Tenant, UserId};
@@ -19,11 +19,11 @@ fn origin(source: &str) -> Origin {
     }
 }
 
-async fn inline(tenant: Tenant, wishes: Vec<Wish>) -> Vec<Outcome> {
+async fn inline(tenant: Tenant, requests: Vec<SubscriptionRequest>) -> Vec<Outcome> {
     let db = server().db();
     let now = Clock::system().now();
     server()
-        .on(async move { ops::apply_inline(&db, now, tenant, &origin("api"), &wishes).await.unwrap() })
+        .on(async move { ops::apply_inline(&db, now, tenant, &origin("api"), &requests).await.unwrap() })
         .await
 }
 
@@ -62,7 +62,7 @@ async fn inline_subscriptions_apply_in_order_and_never_revert_an_opt_out() {
     let body = json!({"channel": "sms"});
     delete_with(&workspace.api, &ann.path(&format!("/lists/{left}")), &body, 200).await;
     archive(workspace.id, old).await;
-    let wish = |user: &Contact, list: String, channel, status| Wish {
+    let request = |user: &Contact, list: String, channel, status| SubscriptionRequest {
         user: user.id,
         list,
         channel,
@@ -72,16 +72,16 @@ async fn inline_subscriptions_apply_in_order_and_never_revert_an_opt_out() {
     let outcomes = inline(
         tenant(workspace.id).await,
         vec![
-            wish(&ann, open.to_string(), Channel::Email, Subscribed),
-            wish(&ann, left.to_string(), Channel::Sms, Subscribed),
-            wish(&ann, left.to_string(), Channel::Email, Subscribed),
-            wish(&ann, "no id".to_owned(), Channel::Email, Subscribed),
-            wish(&ann, uuid::Uuid::nil().to_string(), Channel::Email, Subscribed),
-            wish(&ann, old.to_string(), Channel::Email, Subscribed),
-            wish(&bob, open.to_string(), Channel::Email, Unsubscribed),
-            wish(&bob, open.to_string(), Channel::Email, Subscribed),
-            wish(&ann, open.to_string(), Channel::Email, Subscribed),
-            wish(&gone, open.to_string(), Channel::Email, Subscribed),
+            request(&ann, open.to_string(), Channel::Email, Subscribed),
+            request(&ann, left.to_string(), Channel::Sms, Subscribed),
+            request(&ann, left.to_string(), Channel::Email, Subscribed),
+            request(&ann, "no id".to_owned(), Channel::Email, Subscribed),
+            request(&ann, uuid::Uuid::nil().to_string(), Channel::Email, Subscribed),
+            request(&ann, old.to_string(), Channel::Email, Subscribed),
+            request(&bob, open.to_string(), Channel::Email, Unsubscribed),
+            request(&bob, open.to_string(), Channel::Email, Subscribed),
+            request(&ann, open.to_string(), Channel::Email, Subscribed),
+            request(&gone, open.to_string(), Channel::Email, Subscribed),
         ],
     )
     .await;

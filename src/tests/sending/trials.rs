@@ -125,7 +125,10 @@ async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
     assert_eq!(clocked.log.taken(&id).len(), PEOPLE, "everyone has it once");
     for (person, variant) in given(&clocked.log.of(&id)) {
         let expected = before.get(&person).map_or("b", String::as_str);
-        assert_eq!(variant, expected, "trial recipients keep their variant, the others get the winner");
+        assert_eq!(
+            variant, expected,
+            "trial recipients keep their variant, the others get the winner"
+        );
     }
     assert_eq!(clocked.log.of(&none).len(), unwon, "without a winner nothing else is sent");
     let skipped = eventually("that is reported", async || {

@@ -133,7 +133,11 @@ async fn every_acknowledged_event_triggers_once_across_server_kills() {
             .fetch_one(&db)
             .await
             .unwrap();
-        assert_eq!(usize::try_from(kept).unwrap(), entered.len(), "every message belongs to an event");
+        assert_eq!(
+            usize::try_from(kept).unwrap(),
+            entered.len(),
+            "every message belongs to an event"
+        );
         for user in &names {
             let mut numbers: Vec<i32> =
                 entered.iter().filter(|it| it.user == *user).map(|it| it.occurrence).collect();

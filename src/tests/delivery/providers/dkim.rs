@@ -8,7 +8,7 @@ use providers::model::{Content, Outcome};
 use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
-use super::{email, provider, send};
+use super::{email, provider_of, send};
 use crate::kit::MailServer;
 
 /// The public halves of the keys beside this file, as DNS would hold them.
@@ -101,7 +101,7 @@ async fn dkim_signatures_verify_and_break_when_the_mail_is_changed() {
             ("MILLRACE_CHANNELS__EMAIL__DKIM__SELECTOR", "s1"),
             ("MILLRACE_CHANNELS__EMAIL__DKIM__KEY_FILE", &file),
         ];
-        let provider = provider(&variables, MessageChannel::Email);
+        let provider = provider_of(&variables, MessageChannel::Email);
         let mut message = email("ann@example.org");
         if let Content::Email(email) = &mut message.content {
             let unsubscribe = format!("<https://example.test/u/{}>", "x".repeat(300));
@@ -155,7 +155,7 @@ async fn mail_from_a_verified_sender_domain_is_also_signed_for_that_domain() {
         ("MILLRACE_CHANNELS__EMAIL__DKIM__SELECTOR", "s1"),
         ("MILLRACE_CHANNELS__EMAIL__DKIM__KEY_FILE", &file),
     ];
-    let provider = provider(&variables, MessageChannel::Email);
+    let provider = provider_of(&variables, MessageChannel::Email);
     for own in ["acme.test", "mail.example.test"] {
         let mut message = email("ann@example.org");
         if let Content::Email(email) = &mut message.content {

@@ -19,7 +19,7 @@ use providers::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{TIMEOUT_SECONDS, WORKSPACE, message, provider, send};
+use super::{TIMEOUT_SECONDS, WORKSPACE, message, provider_of, send};
 
 /// What a gateway was sent.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +61,7 @@ fn sms(to: &str) -> Outgoing {
     message(to, Content::Sms(SmsContent { body: "Hällo".to_owned(), ..SmsContent::default() }))
 }
 
-fn provider(url: &str) -> Arc<dyn Provider> {
+fn provider_at(url: &str) -> Arc<dyn Provider> {
     let variables = [
         ("MILLRACE_CHANNELS__SMS__PROVIDER", "http"),
         ("MILLRACE_CHANNELS__SMS__URL", url),
@@ -69,7 +69,7 @@ fn provider(url: &str) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__SMS__HEADERS__X_TENANT", "acme"),
         ("MILLRACE_CHANNELS__SMS__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
-    provider(&variables, MessageChannel::Sms)
+    provider_of(&variables, MessageChannel::Sms)
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_gateway_request_has_the_documented_format() {
     sent.external_id = Some("ann".to_owned());
     sent.campaign = Some(CampaignId::new(Uuid::from_u128(5)));
     sent.variant = Some("a".to_owned());
-    let outcome = send(&*provider(&url), sent.clone()).await;
+    let outcome = send(&*provider_at(&url), sent.clone()).await;
     let expected = Outcome::Accepted { provider_id: Some("gw-1".to_owned()), is_delivered: false };
     assert_eq!(outcome, expected);
     let (headers, body) = calls.0.lock().remove(0);
@@ -107,7 +107,7 @@ async fn a_push_names_its_devices_or_the_user_when_there_are_none() {
         ("MILLRACE_CHANNELS__PUSH__PROVIDER", "http"),
         ("MILLRACE_CHANNELS__PUSH__URL", url.as_str()),
     ];
-    let provider = provider(&variables, MessageChannel::Push);
+    let provider = provider_of(&variables, MessageChannel::Push);
     let push = PushContent { body: "Hi".to_owned(), high_priority: true, ..PushContent::default() };
     let mut sent = message("ann", Content::Push(push));
     send(&*provider, sent.clone()).await;
@@ -122,7 +122,7 @@ async fn a_push_names_its_devices_or_the_user_when_there_are_none() {
 #[tokio::test]
 async fn each_gateway_answer_maps_to_an_outcome() {
     let (url, calls) = gateway().await;
-    let provider = provider(&url);
+    let provider = provider_at(&url);
     let retry = |code: &str, reason: &str, after: Option<u64>| Outcome::Retry {
         code: code.to_owned(),
         reason: reason.to_owned(),
@@ -152,7 +152,7 @@ async fn each_gateway_answer_maps_to_an_outcome() {
         assert!(reason.chars().count() <= 1000, "a text is kept within bounds");
     }
     assert_eq!(calls.0.lock().len(), 9, "no redirect is followed");
-    let closed = provider("http://127.0.0.1:9/sms");
+    let closed = provider_at("http://127.0.0.1:9/sms");
     assert!(
         matches!(send(&*closed, sms("ann")).await, Outcome::Retry { code, .. } if code == "connection")
     );
@@ -161,7 +161,7 @@ async fn each_gateway_answer_maps_to_an_outcome() {
 #[tokio::test]
 async fn a_batch_is_sent_concurrently_and_answered_in_order() {
     let (url, calls) = gateway().await;
-    let provider = provider(&url);
+    let provider = provider_at(&url);
     let names = ["ann", "silent", "refused", "bob"];
     let batch: Vec<_> = (0..provider.batch_max()).map(|n| sms(names[n % 4])).collect();
     let sent = provider.send(&batch).await;

@@ -10,7 +10,7 @@ use providers::{
 use serde_json::json;
 
 use super::{
-    TIMEOUT_SECONDS, message, provider, send,
+    TIMEOUT_SECONDS, message, provider_of, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -58,7 +58,7 @@ fn infobip(request: &Seen) -> Reply {
     }
 }
 
-fn provider(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
+fn provider_at(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
     let mut variables = vec![
         ("MILLRACE_CHANNELS__VIBER__PROVIDER", "infobip"),
         ("MILLRACE_CHANNELS__VIBER__URL", url),
@@ -67,7 +67,7 @@ fn provider(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__VIBER__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     variables.extend(more);
-    provider(&variables, MessageChannel::Viber)
+    provider_of(&variables, MessageChannel::Viber)
 }
 
 fn text(body: &str) -> ViberContent {
@@ -82,7 +82,7 @@ async fn texts_and_templates_are_posted_in_infobips_format() {
         ("MILLRACE_CALLBACKS__INFOBIP__USERNAME", "in"),
         ("MILLRACE_CALLBACKS__INFOBIP__PASSWORD", "p:@"),
     ];
-    let with_callbacks = provider(&simulator.url, &callbacks);
+    let with_callbacks = provider_at(&simulator.url, &callbacks);
     let message_sent = message(
         "+4915100000001",
         Content::Viber(ViberContent { ttl_seconds: Some(60), ..text("Hi") }),
@@ -112,7 +112,7 @@ async fn texts_and_templates_are_posted_in_infobips_format() {
     };
     let message_sent = message("+4915100000001", Content::Viber(template));
     let id = message_sent.id.to_string();
-    assert_eq!(send(&*provider(&simulator.url, &[]), message_sent).await, accepted(&id));
+    assert_eq!(send(&*provider_at(&simulator.url, &[]), message_sent).await, accepted(&id));
     assert_eq!(
         simulator.seen()[0].json(),
         json!({ "messages": [{
@@ -127,7 +127,7 @@ async fn texts_and_templates_are_posted_in_infobips_format() {
 #[tokio::test]
 async fn infobip_errors_are_recorded_in_infobips_words() {
     let simulator = Simulator::start(infobip).await;
-    let provider = provider(&simulator.url, &[]);
+    let provider = provider_at(&simulator.url, &[]);
     let rejected = |code: &str, reason: &str| Outcome::Rejected {
         code: code.to_owned(),
         reason: reason.to_owned(),
@@ -149,7 +149,7 @@ async fn infobip_errors_are_recorded_in_infobips_words() {
         let outcome = send(&*provider, message(to, Content::Viber(text("Hi")))).await;
         assert_eq!(outcome, expected, "{to}");
     }
-    let wrong = provider(&simulator.url, &[("MILLRACE_CHANNELS__VIBER__API_KEY", "wrong")]);
+    let wrong = provider_at(&simulator.url, &[("MILLRACE_CHANNELS__VIBER__API_KEY", "wrong")]);
     let outcome = send(&*wrong, message("+49151", Content::Viber(text("Hi")))).await;
     assert_eq!(outcome, rejected("UNAUTHORIZED", "Invalid login details"));
 }

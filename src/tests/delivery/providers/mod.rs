@@ -46,7 +46,10 @@ pub(crate) fn settings(variables: &[(&str, &str)]) -> Settings {
 }
 
 /// The provider that the settings make of a channel.
-pub(crate) fn provider(variables: &[(&str, &str)], channel: MessageChannel) -> Arc<dyn Provider> {
+pub(crate) fn provider_of(
+    variables: &[(&str, &str)],
+    channel: MessageChannel,
+) -> Arc<dyn Provider> {
     let clock = Clock::fixed(NOW).0;
     let providers = Providers::from_settings(&settings(variables), vault(), clock).unwrap();
     providers.of(channel).unwrap()

@@ -11,7 +11,7 @@ use providers::{
 use serde_json::json;
 
 use super::{
-    apns::Apple, fcm::Google, message, provider, settings, simulator::Simulator, vault,
+    apns::Apple, fcm::Google, message, provider_of, settings, simulator::Simulator, vault,
     web_push::Browser,
 };
 
@@ -41,8 +41,8 @@ pub(super) fn to(content: PushContent, devices: &[Device]) -> Outgoing {
 
 /// The provider with these settings.
 pub(super) fn native(variables: &[(&str, &str)]) -> Arc<dyn Provider> {
-    let provider_of = [&[("MILLRACE_CHANNELS__PUSH__PROVIDER", "native")], variables].concat();
-    provider(&provider_of, MessageChannel::Push)
+    let variables = [&[("MILLRACE_CHANNELS__PUSH__PROVIDER", "native")], variables].concat();
+    provider_of(&variables, MessageChannel::Push)
 }
 
 pub(super) async fn send(provider: &dyn Provider, message: Outgoing) -> Sent {

@@ -10,19 +10,19 @@ use providers::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio_rustls::TlsAcceptor;
 
-use super::{TIMEOUT_SECONDS, WORKSPACE, email, provider, send};
+use super::{TIMEOUT_SECONDS, WORKSPACE, email, provider_of, send};
 use crate::kit::MailServer;
 
 const ACCEPTED: Outcome = Outcome::Accepted { provider_id: None, is_delivered: true };
 
-fn provider(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
+fn provider_at(url: &str, more: &[(&str, &str)]) -> Arc<dyn Provider> {
     let mut variables = vec![
         ("MILLRACE_CHANNELS__EMAIL__URL", url),
         ("MILLRACE_CHANNELS__EMAIL__FROM", "Shop <hello@example.test>"),
         ("MILLRACE_CHANNELS__EMAIL__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
     variables.extend(more);
-    provider(&variables, MessageChannel::Email)
+    provider_of(&variables, MessageChannel::Email)
 }
 
 fn retry(code: &str, outcome: &Outcome) -> bool {
@@ -32,7 +32,7 @@ fn retry(code: &str, outcome: &Outcome) -> bool {
 #[tokio::test]
 async fn each_smtp_reply_maps_to_an_outcome() {
     let server = MailServer::start().await;
-    let provider = provider(&format!("smtp://{}", server.address), &[]);
+    let provider = provider_at(&format!("smtp://{}", server.address), &[]);
     let to = |name: &str| send(&*provider, email(&format!("{name}@example.org")));
     assert_eq!(to("ann").await, ACCEPTED);
     assert!(retry("4.2.0", &to("later").await));
@@ -67,7 +67,7 @@ async fn each_smtp_reply_maps_to_an_outcome() {
 async fn mail_arrives_with_the_rendered_subject_body_and_headers() {
     let server = MailServer::start().await;
     let bounces = ("MILLRACE_CHANNELS__EMAIL__BOUNCE_DOMAIN", "bounce.example.test");
-    let provider = provider(&format!("smtp://{}", server.address), &[bounces]);
+    let provider = provider_at(&format!("smtp://{}", server.address), &[bounces]);
     let message = email("ann@example.org");
     let id = message.id;
     assert_eq!(send(&*provider, message).await, ACCEPTED);
@@ -93,7 +93,7 @@ async fn mail_arrives_with_the_rendered_subject_body_and_headers() {
 async fn smtp_connections_are_reused_and_bounded() {
     let server = MailServer::start().await;
     let few = ("MILLRACE_CHANNELS__EMAIL__CONNECTIONS", "3");
-    let provider = provider(&format!("smtp://{}", server.address), &[few]);
+    let provider = provider_at(&format!("smtp://{}", server.address), &[few]);
     assert_eq!(provider.batch_max(), 3);
     let batch: Vec<Outgoing> = (0..60)
         .map(|n| email(&format!("{}+{n}@example.org", if n % 5 == 0 { "unknown" } else { "ann" })))
@@ -117,13 +117,13 @@ async fn an_unreachable_mail_server_is_retried_later() {
     let address = closed.local_addr().unwrap();
     drop(closed);
     let outcome =
-        send(&*provider(&format!("smtp://{address}"), &[]), email("ann@example.org")).await;
+        send(&*provider_at(&format!("smtp://{address}"), &[]), email("ann@example.org")).await;
     assert!(retry("connection", &outcome), "{outcome:?}");
     // One that takes the connection and says nothing.
     let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = mute.local_addr().unwrap();
     let outcome =
-        send(&*provider(&format!("smtp://{address}"), &[]), email("ann@example.org")).await;
+        send(&*provider_at(&format!("smtp://{address}"), &[]), email("ann@example.org")).await;
     assert!(retry("timeout", &outcome), "{outcome:?}");
 }
 
@@ -151,7 +151,7 @@ async fn starttls_is_used_when_offered_and_enforced_when_required() {
     let port = server.address.port();
     let trusting = [("MILLRACE_SECURITY__CA_FILE", authority.path().to_str().unwrap())];
     let outcome = |url: String, more: Vec<(&'static str, &str)>| {
-        let provider = provider(&url, &more);
+        let provider = provider_at(&url, &more);
         async move {
             let outcome = send(&*provider, email("ann@example.org")).await;
             assert!(!format!("{outcome:?}").contains("wrong"), "no password is shown");

@@ -11,7 +11,7 @@ use providers::{
 use serde_json::json;
 
 use super::{
-    TIMEOUT_SECONDS, message, provider, send,
+    TIMEOUT_SECONDS, message, provider_of, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -67,11 +67,11 @@ const SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// The provider with these settings beside the usual ones.
-fn provider(url: &str, more: &[(&str, &str)]) -> std::sync::Arc<dyn Provider> {
+fn provider_at(url: &str, more: &[(&str, &str)]) -> std::sync::Arc<dyn Provider> {
     let mut variables = vec![("MILLRACE_CHANNELS__SMS__URL", url)];
     variables.extend(SETTINGS);
     variables.extend(more);
-    provider(&variables, MessageChannel::Sms)
+    provider_of(&variables, MessageChannel::Sms)
 }
 
 fn sms(body: &str) -> SmsContent {
@@ -85,7 +85,7 @@ async fn a_text_message_is_posted_in_twilios_format() {
         ("MILLRACE_PUBLIC_URL", "https://m.example.test/in/"),
         ("MILLRACE_CALLBACKS__TWILIO_AUTH_TOKEN", "t"),
     ];
-    let provider = provider(&simulator.url, &callbacks);
+    let provider = provider_at(&simulator.url, &callbacks);
     let content = SmsContent { ttl_seconds: Some(90_000), ..sms("Grüße & 100 % +1") };
     let message = message("+4915100000001", Content::Sms(content));
     let reference = Reference::from(&message);
@@ -117,7 +117,7 @@ async fn the_sender_is_that_of_the_message_then_the_service_then_the_channel() {
         (&service, Some("Shop"), ("From", "Shop")),
     ] {
         let content = SmsContent { from: from.map(str::to_owned), ..sms("Hi") };
-        let provider = provider(&simulator.url, more);
+        let provider = provider_at(&simulator.url, more);
         let outcome = send(&*provider, message("+4915100000001", Content::Sms(content))).await;
         assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome:?}");
         let form = simulator.seen()[0].form();
@@ -128,7 +128,7 @@ async fn the_sender_is_that_of_the_message_then_the_service_then_the_channel() {
     let without: Vec<_> =
         SETTINGS.into_iter().filter(|(name, _)| !name.ends_with("FROM")).collect();
     let url = ("MILLRACE_CHANNELS__SMS__URL", simulator.url.as_str());
-    let provider = provider(&[&without[..], &[url]].concat(), MessageChannel::Sms);
+    let provider = provider_of(&[&without[..], &[url]].concat(), MessageChannel::Sms);
     let outcome = send(&*provider, message("+4915100000001", Content::Sms(sms("Hi")))).await;
     assert!(matches!(outcome, Outcome::Rejected { code, .. } if code == "no_sender"));
     assert_eq!(simulator.seen().len(), 0);
@@ -137,7 +137,7 @@ async fn the_sender_is_that_of_the_message_then_the_service_then_the_channel() {
 #[tokio::test]
 async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
     let simulator = Simulator::start(twilio).await;
-    let provider = provider(&simulator.url, &[]);
+    let provider = provider_at(&simulator.url, &[]);
     let rejected = |code: &str, reason: &str, effect| Outcome::Rejected {
         code: code.to_owned(),
         reason: reason.to_owned(),
@@ -184,20 +184,20 @@ async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
 #[tokio::test]
 async fn wrong_credentials_and_an_unreachable_provider_are_distinct_faults() {
     let simulator = Simulator::start(twilio).await;
-    let wrong = provider(&simulator.url, &[("MILLRACE_CHANNELS__SMS__AUTH_TOKEN", "wrong")]);
+    let wrong = provider_at(&simulator.url, &[("MILLRACE_CHANNELS__SMS__AUTH_TOKEN", "wrong")]);
     let outcome = send(&*wrong, message("+4915100000001", Content::Sms(sms("Hi")))).await;
     assert!(matches!(outcome, Outcome::Rejected { code, .. } if code == "20003"));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let outcome = send(&*provider(&url, &[]), message("+49151", Content::Sms(sms("Hi")))).await;
+    let outcome = send(&*provider_at(&url, &[]), message("+49151", Content::Sms(sms("Hi")))).await;
     assert!(matches!(outcome, Outcome::Retry { code, .. } if code == "connection"));
 }
 
 #[tokio::test]
 async fn outcomes_of_a_batch_are_in_its_order() {
     let simulator = Simulator::start(twilio).await;
-    let provider = provider(&simulator.url, &[]);
+    let provider = provider_at(&simulator.url, &[]);
     let batch: Vec<_> = (0..provider.batch_max())
         .map(|n| if n % 3 == 0 { "region" } else { "Hi" })
         .map(|body| message("+4915100000001", Content::Sms(sms(body))))

@@ -17,7 +17,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 use sha2::Sha256;
 
-use super::{NOW, WORKSPACE, message, provider, send, vault};
+use super::{NOW, WORKSPACE, message, provider_of, send, vault};
 
 #[derive(Debug, Clone)]
 struct Call {
@@ -78,7 +78,7 @@ fn content(url: &str) -> WebhookContent {
 
 fn open() -> Arc<dyn Provider> {
     let allowed = [("MILLRACE_SECURITY__ALLOW_PRIVATE_WEBHOOK_TARGETS", "true")];
-    provider(&allowed, MessageChannel::Webhook)
+    provider_of(&allowed, MessageChannel::Webhook)
 }
 
 async fn call(provider: &dyn Provider, content: WebhookContent) -> Outcome {
@@ -190,7 +190,7 @@ async fn each_webhook_answer_maps_to_an_outcome() {
 #[tokio::test]
 async fn webhooks_do_not_reach_private_addresses() {
     let (url, calls) = endpoint().await;
-    let guarded = provider(&[], MessageChannel::Webhook);
+    let guarded = provider_of(&[], MessageChannel::Webhook);
     let port = url.rsplit(':').next().unwrap();
     for target in [
         url.clone(),

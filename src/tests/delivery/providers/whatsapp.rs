@@ -10,7 +10,7 @@ use providers::{
 use serde_json::{Value, json};
 
 use super::{
-    TIMEOUT_SECONDS, message, provider, send,
+    TIMEOUT_SECONDS, message, provider_of, send,
     simulator::{Reply, Seen, Simulator},
 };
 
@@ -63,7 +63,7 @@ fn meta(request: &Seen) -> Reply {
     }
 }
 
-fn provider(url: &str, token: &str) -> Arc<dyn Provider> {
+fn provider_at(url: &str, token: &str) -> Arc<dyn Provider> {
     let variables = [
         ("MILLRACE_CHANNELS__WHATSAPP__PROVIDER", "whatsapp"),
         ("MILLRACE_CHANNELS__WHATSAPP__URL", url),
@@ -71,7 +71,7 @@ fn provider(url: &str, token: &str) -> Arc<dyn Provider> {
         ("MILLRACE_CHANNELS__WHATSAPP__ACCESS_TOKEN", token),
         ("MILLRACE_CHANNELS__WHATSAPP__TIMEOUT_SECONDS", TIMEOUT_SECONDS),
     ];
-    provider(&variables, MessageChannel::Whatsapp)
+    provider_of(&variables, MessageChannel::Whatsapp)
 }
 
 fn template(name: &str, variables: &Value) -> WhatsappContent {
@@ -85,7 +85,7 @@ fn template(name: &str, variables: &Value) -> WhatsappContent {
 #[tokio::test]
 async fn templates_and_texts_are_posted_in_metas_format() {
     let simulator = Simulator::start(meta).await;
-    let provider = provider(&simulator.url, "token");
+    let provider = provider_at(&simulator.url, "token");
     let accepted = Outcome::Accepted {
         provider_id: Some("wamid.4915100000001".to_owned()),
         is_delivered: false,
@@ -128,7 +128,7 @@ async fn templates_and_texts_are_posted_in_metas_format() {
 #[tokio::test]
 async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
     let simulator = Simulator::start(meta).await;
-    let provider = provider(&simulator.url, "token");
+    let provider = provider_at(&simulator.url, "token");
     let rejected = |code: &str, reason: &str, effect| Outcome::Rejected {
         code: code.to_owned(),
         reason: reason.to_owned(),
@@ -157,7 +157,7 @@ async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
         let content = Content::Whatsapp(template("order", &json!({})));
         assert_eq!(send(&*provider, message(to, content)).await, expected, "{to}");
     }
-    let expired = provider(&simulator.url, "old");
+    let expired = provider_at(&simulator.url, "old");
     let content = Content::Whatsapp(template("order", &json!({})));
     let outcome = send(&*expired, message("+4915100000001", content)).await;
     assert_eq!(outcome, rejected("190", "Access token has expired", None));
@@ -166,7 +166,7 @@ async fn each_provider_error_code_maps_to_an_outcome_for_the_recipient() {
 #[tokio::test]
 async fn an_empty_message_is_not_posted() {
     let simulator = Simulator::start(meta).await;
-    let provider = provider(&simulator.url, "token");
+    let provider = provider_at(&simulator.url, "token");
     let nothing = message("+49151", Content::Whatsapp(WhatsappContent::default()));
     let outcome = send(&*provider, nothing).await;
     assert!(matches!(outcome, Outcome::Rejected { code, .. } if code == "content"));

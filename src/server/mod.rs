@@ -388,6 +388,16 @@ struct IngestParts {
     recorder: Recorder,
 }
 
+fn database(pool: &config::Engines, engines: &Engines) -> sqlx::PgPool {
+    let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
+    let limits = StatementLimits {
+        run_max: Duration::from_secs(pool.postgres_statement_seconds),
+        lock_max: Duration::from_secs(pool.postgres_lock_seconds),
+    };
+    let postgres = db::limited(engines.postgres_options(), limits);
+    db::connect(postgres, pool.postgres_connections, wait_max)
+}
+
 fn assemble(
     settings: &Settings,
     clock: Clock,
@@ -396,14 +406,7 @@ fn assemble(
     ingest: IngestParts,
 ) -> anyhow::Result<App> {
     let IngestParts { spool, workers, recorder } = ingest;
-    let pool = &settings.engines;
-    let wait_max = Duration::from_secs(pool.postgres_wait_seconds);
-    let limits = StatementLimits {
-        run_max: Duration::from_secs(pool.postgres_statement_seconds),
-        lock_max: Duration::from_secs(pool.postgres_lock_seconds),
-    };
-    let postgres = db::limited(engines.postgres_options(), limits);
-    let db = db::connect(postgres, pool.postgres_connections, wait_max);
+    let db = database(&settings.engines, engines);
     let sessions = match &settings.auth.session_secret {
         Some(secret) => Sessions::from_secret(secret)?,
         None => Sessions::from_data_dir(data_dir.path())?,
@@ -418,7 +421,7 @@ fn assemble(
     let services = Services::new(ServiceParts {
         auth: Auth::new(db.clone(), clock.clone(), sessions, tolerance, look_up_limit(settings)),
         analytics: Analytics::connect(&engines.clickhouse().for_analytics())?
-            .with_limits(read_limits(pool)),
+            .with_limits(read_limits(&settings.engines)),
         readiness: Readiness::new().of(spool.clone(), workers),
         intake: Intake::new(
             spool,

@@ -156,24 +156,12 @@ impl Caller {
         let path = "/suppressions/import";
         self.timed(
             import,
-            BulkCall {
-                method: "POST",
-                path: path,
-                body: &body,
-                counted: "imported",
-                count: ENTRIES_MAX,
-            },
+            BulkCall { method: "POST", path, body: &body, counted: "imported", count: ENTRIES_MAX },
         )
         .await?;
         self.timed(
             known,
-            BulkCall {
-                method: "POST",
-                path: path,
-                body: &body,
-                counted: "skipped",
-                count: ENTRIES_MAX,
-            },
+            BulkCall { method: "POST", path, body: &body, counted: "skipped", count: ENTRIES_MAX },
         )
         .await
     }

@@ -148,13 +148,14 @@ impl Request {
                 return Err(not_implemented(format_args!("client_protocol_version")));
             }
             "stacktrace" | "client_protocol_version" => {}
-            _ => match name.strip_prefix("param_") {
-                Some(param) => self.params.push((param.to_owned(), value.into_owned())),
-                None => {
+            _ => {
+                if let Some(param) = name.strip_prefix("param_") {
+                    self.params.push((param.to_owned(), value.into_owned()));
+                } else {
                     let name = setting_name(name)?.to_owned();
                     self.settings.push(Setting { name, value: value.into_owned() });
                 }
-            },
+            }
         }
         Ok(())
     }

@@ -62,10 +62,8 @@ impl<'a> Audience<'a> {
     ) -> Result<Self> {
         let has_event_filters =
             query.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
-        let permit = match has_event_filters {
-            true => Some(app.event_audience_permit().await?),
-            false => None,
-        };
+        let permit =
+            if has_event_filters { Some(app.event_audience_permit().await?) } else { None };
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
         let (people, identifiers) = match query.targeting {

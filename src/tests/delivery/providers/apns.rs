@@ -223,7 +223,7 @@ async fn each_push_error_maps_to_an_outcome_for_the_device() {
                 assert_eq!((reported.as_str(), after), (code, expected));
             }
             (Outcome::Rejected { code: reported, effect: None, .. }, None) => {
-                assert_eq!(reported, code)
+                assert_eq!(reported, code);
             }
             (other, _) => panic!("{token}: {other:?}"),
         }

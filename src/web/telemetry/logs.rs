@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "engines",
     "ingest",
     "kernel",
+    "metrics_catalogue",
     "millrace",
     "providers",
     "recipient_pages",

@@ -1,18 +1,26 @@
 //! Those who carry messages: one trait, a file or folder each, and who carries which channel.
 
 mod basic;
+pub mod callback;
 mod callbacks;
 pub mod client;
 mod each;
-mod gateway;
-pub mod infobip;
+mod entry;
+pub mod gateway;
+mod infobip;
+mod mailgun;
 pub mod model;
 mod native;
+mod postmark;
+pub mod registry;
+mod resend;
 mod senders;
+mod sendgrid;
+mod ses;
 mod smtp;
-pub mod twilio;
+mod twilio;
 mod webhook;
-pub mod whatsapp;
+mod whatsapp;
 
 use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
@@ -25,7 +33,19 @@ use kernel::{Channel, Clock};
 use self::client::{Client, ClientOptions};
 use crate::model::{Device, Outcome, Outgoing};
 
-pub use self::{senders::sender_setup, webhook::signing_secret};
+pub use self::{entry::ProviderEntry, senders::sender_setup, webhook::signing_secret};
+
+/// Every provider, a line each.
+static PROVIDERS: &[&ProviderEntry] = &[
+    &twilio::PROVIDER,
+    &whatsapp::PROVIDER,
+    &infobip::PROVIDER,
+    &ses::PROVIDER,
+    &sendgrid::PROVIDER,
+    &postmark::PROVIDER,
+    &mailgun::PROVIDER,
+    &resend::PROVIDER,
+];
 
 /// Who carries the messages of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]

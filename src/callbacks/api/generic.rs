@@ -1,4 +1,4 @@
-//! `/callbacks/generic/{channel}`: what gateways of one's own say, signed by Standard Webhooks.
+//! `/callbacks/generic/{channel}`: reports of an operator's own gateways, signed by Standard Webhooks.
 
 use axum::{
     extract::{Request, State},
@@ -6,28 +6,28 @@ use axum::{
 };
 use delivery::{model::Keyword, ops::keywords};
 use kernel::{Channel, Error, Timestamp};
+use providers::{
+    callback::{Head, Secret, StandardHead, json},
+    gateway::{Generic, Signal},
+};
 use web::http::{ApiError, ApiResult, Path, RawBytes};
 
-use super::{CALL_BYTES_MAX, body, header, json, set_up};
-use crate::{
-    CallbackState,
-    model::{Generic, Secret, Signal, standard, standard_head},
-    ops,
-};
+use super::{CALL_BYTES_MAX, body, set_up};
+use crate::{CallbackState, ops};
 
 const GATEWAY: &str = "gateway";
 
-pub(super) async fn tell(
+pub(super) async fn receive(
     State(app): State<CallbackState>,
     Path(channel): Path<String>,
     headers: HeaderMap,
     request: Request,
 ) -> ApiResult<()> {
-    let proof = Proof::of_head(&app, &headers)?;
+    let signed = Signed::check_head(&app, &headers)?;
     let channel: Channel = channel.parse().map_err(|_| Error::NotFound("Channel"))?;
     let RawBytes { bytes, held: _held } = body::<CALL_BYTES_MAX>(&app, request).await?;
-    proof.proves(&bytes)?;
-    let Generic(signals) = Generic::read(&json(&bytes)?)?;
+    signed.check(&bytes)?;
+    let Generic(signals) = Generic::read(&json::read(&bytes)?)?;
     let mut reports = Vec::with_capacity(signals.len());
     for signal in signals {
         match signal {
@@ -42,26 +42,30 @@ pub(super) async fn tell(
     ops::take(&app, GATEWAY, channel.as_str(), reports).await.map(drop).map_err(ApiError)
 }
 
-/// What the head of a call says that is signed by the operator's own secret, in the right shape.
-pub(super) struct Proof<'c> {
+/// The head of a call that the operator's own secret signs.
+pub(super) struct Signed<'c> {
     secret: &'c Secret,
     now: Timestamp,
-    head: (&'c str, &'c str, &'c str),
+    head: StandardHead<'c>,
 }
 
-impl<'c> Proof<'c> {
-    /// Judges the head of a call, before its body is read.
-    pub(super) fn of_head(app: &'c CallbackState, headers: &'c HeaderMap) -> ApiResult<Self> {
+impl<'c> Signed<'c> {
+    /// Checks the head of a call, before its body is read.
+    pub(super) fn check_head(app: &'c CallbackState, headers: &'c HeaderMap) -> ApiResult<Self> {
         let secret = set_up(app.sources().generic.as_ref())?;
-        let part = |name| header(headers, name);
-        let head = (part("webhook-id"), part("webhook-timestamp"), part("webhook-signature"));
         let now = app.clock().now();
-        standard_head(now, head)?;
+        let head = Head { headers, now };
+        let head = StandardHead {
+            id: head.header("webhook-id"),
+            timestamp: head.header("webhook-timestamp"),
+            signatures: head.header("webhook-signature"),
+        };
+        head.check_shape(now)?;
         Ok(Self { secret, now, head })
     }
 
-    /// Judges the whole call.
-    pub(super) fn proves(&self, bytes: &[u8]) -> ApiResult<()> {
-        Ok(standard(self.secret, self.now, self.head, bytes)?)
+    /// Checks the signature of the body.
+    pub(super) fn check(&self, bytes: &[u8]) -> ApiResult<()> {
+        Ok(self.head.check(self.secret, self.now, bytes)?)
     }
 }

@@ -1,76 +1,47 @@
-//! The HTTP side. These routes are not described: their shapes are those of the providers.
+//! The HTTP side. These routes are not in the API's description: their forms are those of the providers.
 //!
-//! A call is read only once what can be said without its body has been: that its provider is set up (404),
-//! that what proves it is there, in the right shape and not too old (401), and that its type is right (415).
+//! What can be checked without the body is checked before it is read: that the provider is configured (404), that its
+//! signature is there, in the right shape and not too old (401), and that the body's type is right (415).
 
-mod email;
 mod generic;
-mod phone;
+mod provider;
+mod raw;
 
 use axum::{
     Router,
     extract::{FromRequest as _, Request},
-    http::HeaderMap,
     routing::post,
 };
 use kernel::Error;
 use utoipa_axum::router::OpenApiRouter;
 use web::http::{ApiResult, RawBytes};
 
-use super::model::Unproven;
 use crate::CallbackState;
 
-/// The routes of those who tell.
+/// Bytes of a callback.
+const CALL_BYTES_MAX: usize = 2 << 20;
+/// Bytes of mail that came back.
+const MAIL_BYTES_MAX: usize = 10 << 20;
+
+/// The routes of all callbacks.
 pub fn routes() -> OpenApiRouter<CallbackState> {
-    let routes = Router::new()
-        .route("/callbacks/email/ses", post(email::ses))
-        .route("/callbacks/email/sendgrid", post(email::sendgrid))
-        .route("/callbacks/email/postmark", post(email::postmark))
-        .route("/callbacks/email/mailgun", post(email::mailgun))
-        .route("/callbacks/email/resend", post(email::resend))
-        .route("/callbacks/email/raw", post(email::raw))
-        .route("/callbacks/sms/twilio", post(phone::twilio))
-        .route("/callbacks/whatsapp", post(phone::whatsapp).get(phone::whatsapp_challenge))
-        .route("/callbacks/viber/infobip", post(phone::infobip))
-        .route("/callbacks/generic/{channel}", post(generic::tell));
+    let own = Router::new()
+        .route("/callbacks/email/raw", post(raw::receive))
+        .route("/callbacks/generic/{channel}", post(generic::receive));
+    let routes = providers::registry::callbacks()
+        .fold(own, |routes, (name, entry)| routes.route(entry.path, provider::route(name, entry)));
     OpenApiRouter::from(routes)
 }
 
-impl From<Unproven> for Error {
-    fn from(unproven: Unproven) -> Self {
-        Self::Unauthenticated(match unproven {
-            Unproven::Missing => "The call is not signed",
-            Unproven::Wrong => "The call's signature is wrong",
-            Unproven::Stale => "The call was signed too long ago",
-        })
-    }
+/// The source of callbacks that the settings describe; without it the route does not exist.
+fn set_up<T: ?Sized>(source: Option<&T>) -> Result<&T, Error> {
+    source.ok_or(Error::RouteNotFound)
 }
 
-/// What is set up for a provider; without it the route does not exist.
-fn set_up<T>(settings: Option<&T>) -> Result<&T, Error> {
-    settings.ok_or(Error::RouteNotFound)
-}
-
-/// The body of a call whose head was judged.
+/// The body of a call whose head is checked.
 async fn body<const BYTES_MAX: usize>(
     app: &CallbackState,
     request: Request,
 ) -> ApiResult<RawBytes<BYTES_MAX>> {
     RawBytes::from_request(request, app).await
-}
-
-/// A header as text; empty where there is none.
-fn header<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
-}
-
-/// Bytes of a call.
-const CALL_BYTES_MAX: usize = 2 << 20;
-/// Bytes of mail that came back.
-const MAIL_BYTES_MAX: usize = 10 << 20;
-
-/// A call's body as JSON.
-fn json(bytes: &[u8]) -> Result<serde_json::Value, Error> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Error::bad_request(format!("body is not valid JSON: {error}")))
 }

@@ -1,17 +1,12 @@
 //! Finds the messages that are spoken of, and hands on what is said of them.
 
-pub mod ses;
-
 use std::collections::HashMap;
 
 use delivery::ops::feedback;
 use kernel::Result;
-use providers::model::{Feedback, Reference};
+use providers::model::{Feedback, Name, Reference, Report};
 
-use crate::{
-    CallbackState,
-    model::{Name, Report},
-};
+use crate::CallbackState;
 
 /// What became of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,22 +1,53 @@
 //! What Infobip tells of later: delivery reports, seen reports and what recipients wrote.
 
+use config::Settings;
 use kernel::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Status;
-use crate::model::{Callback, Happened, Inbound, cut_to_line};
+use super::{PROVIDER, send::Status};
+use crate::{
+    callback::{
+        Basic, Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven,
+        not_a_callback,
+    },
+    model::{Callback, Happened, Inbound, cut_to_line},
+};
+
+/// Infobip, with the credentials that it sends.
+#[derive(Debug)]
+pub(super) struct Infobip(Basic);
+
+impl FromSettings for Infobip {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let credentials = settings.callbacks.infobip.as_ref();
+        Ok(credentials.map(|it| Self(Basic::from_settings(it))))
+    }
+}
+
+impl CallbackSource for Infobip {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        self.0.proves(head.header("authorization"))
+    }
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            let Notice { callbacks, inbound } = read(call.bytes).ok_or_else(not_a_callback)?;
+            Ok(Received::new(PROVIDER.name, callbacks, inbound))
+        })
+    }
+}
 
 /// What one callback tells.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Notice {
+struct Notice {
     /// What happened to messages.
-    pub callbacks: Vec<Callback>,
-    pub inbound: Vec<Inbound>,
+    callbacks: Vec<Callback>,
+    inbound: Vec<Inbound>,
 }
 
 /// Reads a callback. None where it is not of the API's shape.
-pub fn read(body: &[u8]) -> Option<Notice> {
+fn read(body: &[u8]) -> Option<Notice> {
     let told: Told = serde_json::from_slice(body).ok()?;
     let mut notice = Notice::default();
     for result in told.results {

@@ -6,6 +6,7 @@ mod feedback;
 mod outcome;
 mod outgoing;
 mod reference;
+mod report;
 
 pub use self::{
     callback::{Callback, Happened, Inbound},
@@ -17,4 +18,5 @@ pub use self::{
     outcome::{Effect, Outcome, cut_to_line},
     outgoing::{Device, NewDevice, Outgoing, Platform},
     reference::{NotAReference, Reference},
+    report::{Name, Report},
 };

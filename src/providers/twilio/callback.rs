@@ -1,43 +1,72 @@
-//! What Twilio tells of later, and how it proves that it is Twilio.
+//! Twilio's callbacks: the status of messages, and texts from recipients.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use ring::hmac;
+use config::Settings;
+use secrecy::{ExposeSecret as _, SecretString};
 
-use super::effect;
-use crate::model::{Callback, Happened, Inbound, cut_to_line};
+use super::{
+    PROVIDER,
+    send::effect,
+    signature::{is_signature, is_signed},
+};
+use crate::{
+    callback::{
+        Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven, check_shape,
+    },
+    model::{Callback, Happened, Inbound, cut_to_line},
+};
 
 /// The fields of a form in the order they came.
-pub type Form = [(String, String)];
+pub(super) type Form = [(String, String)];
 
-/// Bytes of an HMAC-SHA1.
-const SIGNATURE_BYTES: usize = 20;
+/// Twilio, by its auth token.
+#[derive(Debug)]
+pub(super) struct Twilio(SecretString);
 
-/// Whether a text has the shape of a signature of Twilio's, so that it is worth reading what it signs.
-pub fn is_signature(text: &str) -> bool {
-    STANDARD.decode(text).is_ok_and(|bytes| bytes.len() == SIGNATURE_BYTES)
+impl FromSettings for Twilio {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let token = settings.callbacks.twilio_auth_token.clone();
+        Ok(token.map(Self))
+    }
 }
 
-/// Whether `signature` (`X-Twilio-Signature`) is that of a form posted to `url` as Twilio was given it:
-/// the base64 of HMAC-SHA1 over the URL and every field's name and value, the fields sorted by name
-/// (https://www.twilio.com/docs/usage/security). Takes constant time.
-pub fn is_signed(auth_token: &str, url: &str, form: &Form, signature: &str) -> bool {
-    let Ok(signature) = STANDARD.decode(signature) else { return false };
-    let mut fields: Vec<_> = form.iter().collect();
-    // A field that is named twice is signed once for each of its values, and these in order.
-    fields.sort();
-    fields.dedup();
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, auth_token.as_bytes());
-    let mut signed = url.to_owned();
-    for (name, value) in fields {
-        signed.push_str(name);
-        signed.push_str(value);
+impl CallbackSource for Twilio {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        check_shape(signature(head), is_signature)
     }
-    hmac::verify(&key, signed.as_bytes(), &signature).is_ok()
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            if !is_signed(self.0.expose_secret(), call.url, call.form, signature(&call.head)) {
+                return Err(Unproven::Wrong.into());
+            }
+            Ok(read(&call))
+        })
+    }
+}
+
+fn signature<'c>(head: &Head<'c>) -> &'c str {
+    head.header("x-twilio-signature")
+}
+
+/// The status of a message, or a text from a recipient.
+fn read(call: &Call<'_>) -> Received {
+    if let Some(callback) = read_status(call.form) {
+        let reference = field(call.query, "m").and_then(|reference| reference.parse().ok());
+        let callback = Callback { reference: callback.reference.or(reference), ..callback };
+        return Received::new(PROVIDER.name, vec![callback], Vec::new());
+    }
+    let inbound = read_inbound(call.form);
+    let mut received = Received::new(PROVIDER.name, Vec::new(), inbound.into_iter().collect());
+    for text in &mut received.texts {
+        // Twilio understands keywords in every language that it is configured for.
+        text.keyword = field(call.form, "OptOutType").map(str::to_owned);
+    }
+    received
 }
 
 /// Reads a status callback. None where it tells of nothing that counts. Our own name of the message stands
 /// in the address it is posted to, as `m`.
-pub fn read_status(form: &Form) -> Option<Callback> {
+fn read_status(form: &Form) -> Option<Callback> {
     let provider_id = field(form, "MessageSid").or_else(|| field(form, "SmsSid"))?.to_owned();
     let status = field(form, "MessageStatus").or_else(|| field(form, "SmsStatus"))?;
     let happened = match status {
@@ -58,7 +87,7 @@ pub fn read_status(form: &Form) -> Option<Callback> {
 }
 
 /// Reads a message that somebody wrote. None where it is none.
-pub fn read_inbound(form: &Form) -> Option<Inbound> {
+fn read_inbound(form: &Form) -> Option<Inbound> {
     Some(Inbound {
         id: field(form, "MessageSid").or_else(|| field(form, "SmsSid"))?.to_owned(),
         from: field(form, "From")?.to_owned(),
@@ -78,29 +107,6 @@ mod tests {
 
     fn form(fields: &[(&str, &str)]) -> Vec<(String, String)> {
         fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
-    }
-
-    #[test]
-    fn a_signature_holds_for_its_url_and_form_only() {
-        // The example of Twilio's documentation.
-        let (token, url) = ("12345", "https://mycompany.com/myapp.php?foo=1&bar=2");
-        let fields = form(&[
-            ("Digits", "1234"),
-            ("CallSid", "CA1234567890ABCDE"),
-            ("To", "+18005551212"),
-            ("Caller", "+14158675309"),
-            ("From", "+14158675309"),
-        ]);
-        let signature = "RSOYDt4T1cUTdK1PDd93/VVr8B8=";
-        let forward: Vec<_> = fields.iter().rev().cloned().collect();
-        assert!(is_signed(token, url, &fields, signature));
-        assert!(is_signed(token, url, &forward, signature), "the order of fields does not matter");
-        assert!(!is_signed("12346", url, &fields, signature));
-        assert!(!is_signed(token, "https://mycompany.com/myapp.php", &fields, signature));
-        assert!(!is_signed(token, url, &fields[1..], signature));
-        for bad in ["", "no base64!", "AAAA", "RSOYDt4T1cUTdK1PDd93/VVr8B9="] {
-            assert!(!is_signed(token, url, &fields, bad), "{bad}");
-        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use mail_parser::{Message, PartType};
 use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 
 use super::{Fields, Name, RECIPIENTS_MAX, Report, address_in, blocks, field, part};
-use crate::model::status::Status;
+use providers::callback::Status;
 
 /// The source of reports by mail servers.
 const SOURCE: &str = "dsn";

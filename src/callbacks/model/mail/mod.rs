@@ -7,9 +7,7 @@ mod arf;
 mod dsn;
 
 use mail_parser::{Message, MessageParser, MimeHeaders as _, PartType};
-use providers::model::Reference;
-
-use super::{Name, Report};
+use providers::model::{Name, Reference, Report};
 
 /// Places of nested messages at most: a parser's work on them is recursive.
 const NESTED_MAX: usize = 200;

@@ -1,44 +1,73 @@
 //! What Meta tells of later, and how it proves that it is Meta.
 
+use config::{Settings, WhatsappCallbacks};
 use kernel::Timestamp;
-use ring::hmac;
+use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
-use super::Problem;
-use crate::model::{Callback, Happened, Inbound, cut_to_line};
+use super::{
+    PROVIDER,
+    send::Problem,
+    signature::{is_signature, is_signed},
+};
+use crate::{
+    callback::{
+        Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven, check_shape,
+        not_a_callback,
+    },
+    model::{Callback, Happened, Inbound, cut_to_line},
+};
+
+/// Meta, by the app's secret.
+#[derive(Debug)]
+pub(super) struct Whatsapp(WhatsappCallbacks);
+
+impl FromSettings for Whatsapp {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let whatsapp = settings.callbacks.whatsapp.clone();
+        Ok(whatsapp.map(Self))
+    }
+}
+
+impl CallbackSource for Whatsapp {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        check_shape(signature(head), is_signature)
+    }
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            let secret = self.0.app_secret.expose_secret();
+            if !is_signed(secret, call.bytes, signature(&call.head)) {
+                return Err(Unproven::Wrong.into());
+            }
+            let Notice { callbacks, inbound } = read(call.bytes).ok_or_else(not_a_callback)?;
+            Ok(Received::new(PROVIDER.name, callbacks, inbound))
+        })
+    }
+
+    fn challenge(&self, query: &[(String, String)]) -> Result<String, Unproven> {
+        let answer = challenge(query, self.0.verify_token.expose_secret());
+        answer.map(str::to_owned).ok_or(Unproven::Wrong)
+    }
+}
+
+fn signature<'c>(head: &Head<'c>) -> &'c str {
+    head.header("x-hub-signature-256")
+}
 
 /// What one callback tells.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Notice {
+struct Notice {
     /// What happened to messages.
-    pub callbacks: Vec<Callback>,
+    callbacks: Vec<Callback>,
     /// What recipients wrote. Who turns off marketing messages in WhatsApp says `STOP`, who turns them on
     /// again `START`.
-    pub inbound: Vec<Inbound>,
-}
-
-/// Bytes of an HMAC-SHA256.
-const SIGNATURE_BYTES: usize = 32;
-
-/// Whether a text has the shape of a signature of Meta's, so that it is worth reading what it signs.
-pub fn is_signature(text: &str) -> bool {
-    let decoded = text.strip_prefix("sha256=").map(hex::decode);
-    decoded.is_some_and(|bytes| bytes.is_ok_and(|bytes| bytes.len() == SIGNATURE_BYTES))
-}
-
-/// Whether `signature` (`X-Hub-Signature-256`) is that of `body`: `sha256=` and the hex of HMAC-SHA256 by
-/// the app's secret. Takes constant time.
-pub fn is_signed(app_secret: &str, body: &[u8], signature: &str) -> bool {
-    let Some(Ok(signature)) = signature.strip_prefix("sha256=").map(hex::decode) else {
-        return false;
-    };
-    let key = hmac::Key::new(hmac::HMAC_SHA256, app_secret.as_bytes());
-    hmac::verify(&key, body, &signature).is_ok()
+    inbound: Vec<Inbound>,
 }
 
 /// What to answer when Meta asks whether callbacks are wanted: the challenge, if it shows the token.
-pub fn challenge<'q>(query: &'q [(String, String)], verify_token: &str) -> Option<&'q str> {
+fn challenge<'q>(query: &'q [(String, String)], verify_token: &str) -> Option<&'q str> {
     let field =
         |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     let is_known = field("hub.verify_token")?.as_bytes().ct_eq(verify_token.as_bytes());
@@ -46,7 +75,7 @@ pub fn challenge<'q>(query: &'q [(String, String)], verify_token: &str) -> Optio
 }
 
 /// Reads a callback. None where it is not of the API's shape; what it tells beside messages is left.
-pub fn read(body: &[u8]) -> Option<Notice> {
+fn read(body: &[u8]) -> Option<Notice> {
     let told: Told = serde_json::from_slice(body).ok()?;
     let mut notice = Notice::default();
     for value in told.entry.into_iter().flat_map(|entry| entry.changes).map(|change| change.value) {

@@ -1,13 +1,43 @@
 //! What Postmark's webhooks say: one record a call.
 
-use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
+use config::Settings;
 use serde_json::Value;
 
-use super::{Name, Report, text, time};
+use super::PROVIDER;
+use crate::{
+    callback::{
+        Basic, Call, CallbackSource, FromSettings, Head, Receiving, Unproven,
+        json::{text, time},
+    },
+    model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
+};
 
-const SOURCE: &str = "postmark";
 /// Values of a record's metadata that may name the message.
 const METADATA_MAX: usize = 20;
+
+/// Postmark's webhooks, with the credentials that they send.
+#[derive(Debug)]
+pub(super) struct Postmark(Basic);
+
+impl FromSettings for Postmark {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let credentials = settings.callbacks.postmark.as_ref();
+        Ok(credentials.map(|it| Self(Basic::from_settings(it))))
+    }
+}
+
+impl CallbackSource for Postmark {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        self.0.proves(head.header("authorization"))
+    }
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            let reports: Vec<Report> = report(&call.json()?).into_iter().collect();
+            Ok(reports.into())
+        })
+    }
+}
 
 /// What a record says.
 pub(super) fn report(body: &Value) -> Option<Report> {
@@ -27,7 +57,10 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     let metadata = body.pointer("/Metadata").and_then(Value::as_object);
     let ours = metadata.into_iter().flat_map(|all| all.values()).take(METADATA_MAX);
     let names = Name::among(ours.filter_map(Value::as_str), text(body, "/MessageID"));
-    Some(Report { names, feedback: Feedback { source: SOURCE, event, at: time(body, at), heard } })
+    Some(Report {
+        names,
+        feedback: Feedback { source: PROVIDER.name, event, at: time(body, at), heard },
+    })
 }
 
 fn whose(body: &Value, pointer: &str) -> AddressClaim {

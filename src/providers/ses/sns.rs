@@ -1,6 +1,6 @@
 //! Amazon SNS: envelopes around what SES says, signed by a certificate of Amazon's.
 //!
-//! The signature proves that Amazon sent it, for whoever pays Amazon: the topic has to be one of ours, too.
+//! Amazon signs the envelopes of all its customers, so the topic must be one of this deployment's, too.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
 use url::Url;
 
-use super::proof::{Unproven, near};
+use crate::callback::{Unproven, near};
 
 /// How old an envelope may be: Amazon's advice. It is the time of the message, not of this try, and Amazon
 /// tries again for as long.
@@ -21,7 +21,7 @@ const AGE_MAX: Duration = Duration::from_hours(1);
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Envelope {
+pub(super) struct Envelope {
     #[serde(rename = "Type")]
     kind: String,
     message_id: String,
@@ -44,7 +44,7 @@ pub struct Envelope {
 
 /// What an envelope is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Notification,
     /// Amazon asks whether it should tell this place; yes is a call of the address.
     SubscriptionConfirmation(Url),
@@ -52,32 +52,32 @@ pub enum Kind {
     Other,
 }
 
-/// An envelope that nobody has judged yet.
+/// An envelope whose signature is not checked yet.
 #[derive(Debug, Clone)]
-pub struct Unsigned(Envelope);
+pub(super) struct Unsigned(Envelope);
 
 impl Unsigned {
     /// Reads an envelope.
     ///
     /// # Errors
     /// When it is none.
-    pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(super) fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(body).map(Self)
     }
 
     /// Where the certificate is, if that is with Amazon.
-    pub fn certificate_url(&self) -> Option<Url> {
+    pub(super) fn certificate_url(&self) -> Option<Url> {
         let url = amazon(&self.0.signing_cert_url)?;
         let is_certificate =
             std::path::Path::new(url.path()).extension().is_some_and(|end| end == "pem");
         is_certificate.then_some(url)
     }
 
-    /// Judges the envelope.
+    /// Checks the envelope.
     ///
     /// # Errors
-    /// Why it is not believed.
-    pub fn proven(
+    /// Why it is not authentic.
+    pub(super) fn proven(
         self,
         certificate: &Certificate,
         topics: &[String],
@@ -108,7 +108,7 @@ impl Unsigned {
 
 impl Envelope {
     /// What it is for.
-    pub fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match self.kind.as_str() {
             "Notification" => Kind::Notification,
             "SubscriptionConfirmation" => {
@@ -120,7 +120,7 @@ impl Envelope {
     }
 
     /// What is in it.
-    pub fn message(&self) -> &str {
+    pub(super) fn message(&self) -> &str {
         &self.message
     }
 
@@ -180,7 +180,7 @@ fn amazon(text: &str) -> Option<Url> {
 
 /// A certificate, reduced to its RSA key.
 #[derive(Debug, Clone)]
-pub struct Certificate {
+pub(super) struct Certificate {
     /// The key as PKCS #1 has it.
     key: Vec<u8>,
 }
@@ -189,8 +189,8 @@ impl Certificate {
     /// Reads a certificate in PEM.
     ///
     /// # Errors
-    /// The complaint.
-    pub fn read(pem: &[u8]) -> Result<Self, &'static str> {
+    /// What is wrong.
+    pub(super) fn read(pem: &[u8]) -> Result<Self, &'static str> {
         let der = CertificateDer::from_pem_slice(pem).map_err(|_| "is no certificate in PEM")?;
         let certificate = webpki::EndEntityCert::try_from(&der).map_err(|_| "is no certificate")?;
         let info = certificate.subject_public_key_info();

@@ -5,12 +5,12 @@ use kernel::{
     DayEdge, Error, FieldError, MessageId, Result, WorkspaceId,
     fields::{Fields, FromFields, read_object},
 };
-use providers::model::{
-    AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Inbound, Reference,
-};
 use serde_json::Value;
 
-use super::{Name, Report};
+use crate::model::{
+    AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Inbound, Name, Reference,
+    Report,
+};
 
 const SOURCE: &str = "gateway";
 /// Signals of one call at most.
@@ -236,6 +236,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_json_is_read_without_panicking(body in crate::callback::test_kit::any_json()) {
+            drop(Generic::read(&body));
+        }
+
         #[test]
         fn no_text_is_too_strange(kind in "\\PC{0,9}", id in "\\PC{0,300}", at in "\\PC{0,30}") {
             drop(Generic::read(&json!({"type": kind, "id": id, "timestamp": at, "messageId": at})));

@@ -1,56 +1,46 @@
 //! What Mailgun's webhooks say: one event a call, its signature in the body.
 
-use hmac::Mac as _;
-use kernel::Timestamp;
-use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
-use secrecy::{ExposeSecret as _, SecretString};
+use config::Settings;
 use serde_json::Value;
 
-use super::{
-    Name, Report,
-    proof::{AGE_MAX, Secret, Unproven, fresh},
-    status::Status,
-    text, unix_time,
+use super::{PROVIDER, signature::SigningKey};
+use crate::{
+    callback::{
+        Call, CallbackSource, FromSettings, Head, Receiving, Status, Unproven,
+        json::{text, unix_time},
+        setting,
+    },
+    model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
 
-const SOURCE: &str = "mailgun";
 /// Values an event carries for us that may name the message.
 const VARIABLES_MAX: usize = 20;
 
-/// Mailgun's webhook signing key.
-#[derive(Debug, Clone)]
-pub struct Mailgun(Secret);
+/// Mailgun's webhooks.
+#[derive(Debug)]
+pub(super) struct Mailgun(SigningKey);
 
-impl Mailgun {
-    /// Reads the setting.
-    ///
-    /// # Errors
-    /// The complaint, without the key.
-    pub fn read(key: &SecretString) -> Result<Self, &'static str> {
-        // Mailgun's keys are texts as they are, whatever they begin with.
-        if key.expose_secret().is_empty() {
-            return Err("must not be empty");
-        }
-        Secret::read(key).map(Self)
+impl FromSettings for Mailgun {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let Some(mailgun) = &settings.callbacks.mailgun else { return Ok(None) };
+        let key = setting("mailgun.signing_key", SigningKey::read(&mailgun.signing_key))?;
+        Ok(Some(Self(key)))
+    }
+}
+
+impl CallbackSource for Mailgun {
+    /// The signature is in the body.
+    fn check_head(&self, _: &Head<'_>) -> Result<(), Unproven> {
+        Ok(())
     }
 
-    /// Judges a call: hex of HMAC-SHA256 of timestamp and token.
-    ///
-    /// # Errors
-    /// Why it is not believed.
-    pub fn proves(&self, now: Timestamp, body: &Value) -> Result<(), Unproven> {
-        let part = |name| text(body, name);
-        let (timestamp, token) = (part("/signature/timestamp"), part("/signature/token"));
-        let signature = part("/signature/signature");
-        if timestamp.is_empty() || token.is_empty() || signature.is_empty() {
-            return Err(Unproven::Missing);
-        }
-        let signature = hex::decode(signature).map_err(|_| Unproven::Wrong)?;
-        let mut hash = self.0.hash();
-        hash.update(timestamp.as_bytes());
-        hash.update(token.as_bytes());
-        hash.verify_slice(&signature).map_err(|_| Unproven::Wrong)?;
-        fresh(now, timestamp, AGE_MAX)
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            let body = call.json()?;
+            self.0.check(call.head.now, &body)?;
+            let reports: Vec<Report> = report(&body).into_iter().collect();
+            Ok(reports.into())
+        })
     }
 }
 
@@ -63,7 +53,7 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     let message_id = text(event, "/message/headers/message-id");
     let ours = std::iter::once(message_id).chain(variables.filter_map(Value::as_str));
     let feedback = Feedback {
-        source: SOURCE,
+        source: PROVIDER.name,
         event: text(event, "/id").to_owned(),
         at: unix_time(event, "/timestamp"),
         heard,

@@ -1,13 +1,55 @@
 //! What SendGrid's event webhook says: a list of events.
 
-use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
+use config::Settings;
 use serde_json::Value;
 
-use super::{Name, Report, status::Status, text, unix_time};
+use super::{
+    PROVIDER,
+    signature::{Signed, SigningKey},
+};
+use crate::{
+    callback::{
+        Call, CallbackSource, FromSettings, Head, Receiving, Status, Unproven,
+        json::{text, unix_time},
+        setting,
+    },
+    model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
+};
 
-const SOURCE: &str = "sendgrid";
 /// Events of one call that are looked at; SendGrid sends about a thousand at most.
 const EVENTS_MAX: usize = 10_000;
+
+/// SendGrid's event webhook.
+#[derive(Debug)]
+pub(super) struct Sendgrid(SigningKey);
+
+impl FromSettings for Sendgrid {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let Some(sendgrid) = &settings.callbacks.sendgrid else { return Ok(None) };
+        let key = setting("sendgrid.public_key", SigningKey::read(&sendgrid.public_key))?;
+        Ok(Some(Self(key)))
+    }
+}
+
+impl CallbackSource for Sendgrid {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        SigningKey::check_shape(signed(head), head.now)
+    }
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            self.0.check(signed(&call.head), call.head.now, call.bytes)?;
+            Ok(reports(&call.json()?).into())
+        })
+    }
+}
+
+fn signed<'c>(head: &Head<'c>) -> Signed<'c> {
+    Signed {
+        timestamp: head.header("x-twilio-email-event-webhook-timestamp"),
+        signature: head.header("x-twilio-email-event-webhook-signature"),
+    }
+}
 
 /// What a list of events says.
 pub(super) fn reports(body: &Value) -> Vec<Report> {
@@ -22,7 +64,7 @@ fn report(event: &Value) -> Option<Report> {
     let own = text(event, "/sg_message_id");
     let own = own.split_once('.').map_or(own, |(id, _)| id);
     let feedback = Feedback {
-        source: SOURCE,
+        source: PROVIDER.name,
         event: text(event, "/sg_event_id").to_owned(),
         at: unix_time(event, "/timestamp"),
         heard,

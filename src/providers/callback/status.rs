@@ -1,11 +1,12 @@
 //! What an enhanced status code (RFC 3463) says about an address.
 
-use providers::model::BounceKind;
+use crate::model::BounceKind;
 
 /// A code: class, subject, detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Status {
-    pub(super) class: u8,
+pub struct Status {
+    /// 2, 4 or 5.
+    pub class: u8,
     subject: u16,
     detail: u16,
 }
@@ -24,7 +25,7 @@ const NOT_THE_ADDRESS: &[(u16, Option<u16>)] = &[
 
 impl Status {
     /// Reads a code at the beginning of a text: `5.1.1`, `5.1.1 (bad destination)`.
-    pub(super) fn read(text: &str) -> Option<Self> {
+    pub fn read(text: &str) -> Option<Self> {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let mut parts = text.get(..end)?.trim_end_matches('.').split('.');
         let class = parts.next()?.parse().ok().filter(|class| [2, 4, 5].contains(class))?;
@@ -35,7 +36,7 @@ impl Status {
 
     /// The first code in a text, as servers put it behind the reply code: `smtp; 550 5.1.1 no such user`,
     /// `550-5.1.1 The email account`. Where there is only a reply code, its class.
-    pub(super) fn within(text: &str) -> Option<Self> {
+    pub fn within(text: &str) -> Option<Self> {
         let words = || {
             text.split(|c: char| {
                 c.is_whitespace() || matches!(c, '-' | '(' | ')' | ';' | '#' | ':' | '<')
@@ -55,12 +56,12 @@ impl Status {
     }
 
     /// Whether it says no more than its class.
-    pub(super) const fn is_unspecific(self) -> bool {
+    pub const fn is_unspecific(self) -> bool {
         self.subject == 0 && self.detail == 0
     }
 
     /// How an address refused that answered with it.
-    pub(super) fn bounce(self) -> BounceKind {
+    pub fn bounce(self) -> BounceKind {
         let excused = NOT_THE_ADDRESS.iter().any(|(subject, detail)| {
             *subject == self.subject && detail.is_none_or(|detail| detail == self.detail)
         });

@@ -11,11 +11,12 @@ use kernel::{CampaignId, Clock, MessageId, Timestamp, UserId, WorkspaceId};
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Provider, Sending, Sent,
+use crate::{
+    Provider, Sending, Sent, basic,
     client::{Answer, Client},
+    model::{Content, Device, Outcome, Outgoing},
+    unwritable,
 };
-use crate::model::{Content, Device, Outcome, Outgoing};
 
 /// By which the gateway knows a repeat.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -24,7 +25,7 @@ const ID_CHARS_MAX: usize = 255;
 
 /// A gateway of somebody's own.
 #[derive(Debug)]
-pub(super) struct Gateway {
+pub(crate) struct Gateway {
     client: Client,
     channel: MessageChannel,
     url: Uri,
@@ -61,7 +62,7 @@ struct Taken {
 impl Gateway {
     /// # Errors
     /// When the settings make no request.
-    pub(super) fn from_settings(
+    pub(crate) fn from_settings(
         settings: &config::Gateway,
         channel: MessageChannel,
         client: Client,
@@ -69,7 +70,7 @@ impl Gateway {
     ) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
         let url = url::Url::parse(settings.url.expose_secret()).ok().context("url is no URL")?;
-        let (url, credentials) = super::basic::split(url);
+        let (url, credentials) = basic::split(url);
         if let Some(credentials) = credentials {
             headers.insert(header::AUTHORIZATION, credentials);
         }
@@ -99,7 +100,7 @@ impl Gateway {
     async fn send_one(&self, message: &Outgoing) -> Outcome {
         let request = match self.request(message) {
             Ok(request) => request,
-            Err(reason) => return super::unwritable(&reason),
+            Err(reason) => return unwritable(&reason),
         };
         match self.client.call(request, self.timeout).await {
             Ok(answer) => outcome(&answer, self.clock.now()),

@@ -1,15 +1,57 @@
 //! What Resend's webhooks say: one event a call, signed as Svix does.
 
-use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
+use config::Settings;
 use serde_json::Value;
 
-use super::{Name, Report, list, status::Status, text, time};
+use super::PROVIDER;
+use crate::{
+    callback::{
+        Call, CallbackSource, FromSettings, Head, Receiving, Secret, StandardHead, Status,
+        Unproven,
+        json::{list, text, time},
+        setting,
+    },
+    model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
+};
 
-const SOURCE: &str = "resend";
 /// Recipients of one event that are looked at; messages of ours have one.
 const RECIPIENTS_MAX: usize = 50;
 
-/// What an event says of each recipient.
+/// Resend's webhooks.
+#[derive(Debug)]
+pub(super) struct Resend(Secret);
+
+impl FromSettings for Resend {
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
+        let Some(resend) = &settings.callbacks.resend else { return Ok(None) };
+        Ok(Some(Self(setting("resend.secret", Secret::read(&resend.secret))?)))
+    }
+}
+
+impl CallbackSource for Resend {
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
+        signed(head).check_shape(head.now)
+    }
+
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
+        Box::pin(async move {
+            let head = signed(&call.head);
+            head.check(&self.0, call.head.now, call.bytes)?;
+            Ok(reports(&call.json()?, head.id).into())
+        })
+    }
+}
+
+/// Standard Webhooks, by Svix' names of the headers.
+fn signed<'c>(head: &Head<'c>) -> StandardHead<'c> {
+    StandardHead {
+        id: head.header("svix-id"),
+        timestamp: head.header("svix-timestamp"),
+        signatures: head.header("svix-signature"),
+    }
+}
+
+/// What an event says of each recipient. `event` is the id of the call.
 pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
     let recipients = list(body, "/data/to").iter().filter_map(Value::as_str).take(RECIPIENTS_MAX);
     let mut whose: Vec<AddressClaim> =
@@ -32,7 +74,7 @@ pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
         .map(|heard| Report {
             names: names.clone(),
             feedback: Feedback {
-                source: SOURCE,
+                source: PROVIDER.name,
                 event: event.to_owned(),
                 at: time(body, "/created_at"),
                 heard,

@@ -1,11 +1,15 @@
 //! What Amazon SES says, by notifications and by event publishing alike.
 
-use providers::model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason};
 use serde_json::Value;
 
-use super::{Name, Report, list, status::Status, text, time};
-
-const SOURCE: &str = "ses";
+use super::PROVIDER;
+use crate::{
+    callback::{
+        Status,
+        json::{list, text, time},
+    },
+    model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
+};
 
 /// What an SES message says of each recipient.
 pub(super) fn reports(body: &Value) -> Vec<Report> {
@@ -17,7 +21,7 @@ pub(super) fn reports(body: &Value) -> Vec<Report> {
     let report = |(event, pointer): (&str, &str), heard| Report {
         names: names.clone(),
         feedback: Feedback {
-            source: SOURCE,
+            source: PROVIDER.name,
             event: text(body, event).to_owned(),
             at: time(body, pointer),
             heard,

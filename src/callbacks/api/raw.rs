@@ -1,0 +1,27 @@
+//! `/callbacks/email/raw`: mail that came back, posted by a mail server.
+
+use axum::{
+    extract::{Request, State},
+    http::HeaderMap,
+};
+use kernel::Error;
+use web::http::{ApiError, ApiResult, RawBytes};
+
+use super::{MAIL_BYTES_MAX, body, generic::Signed};
+use crate::{CallbackState, model::returned, ops};
+
+pub(super) async fn receive(
+    State(app): State<CallbackState>,
+    headers: HeaderMap,
+    request: Request,
+) -> ApiResult<()> {
+    let signed = Signed::check_head(&app, &headers)?;
+    let RawBytes { bytes, held: _held } = body::<MAIL_BYTES_MAX>(&app, request).await?;
+    signed.check(&bytes)?;
+    let mail = tokio::task::spawn_blocking(move || returned(&bytes, &[]));
+    let mail = mail
+        .await
+        .map_err(Error::internal)?
+        .map_err(|problem| Error::bad_request(format!("body is {problem}")))?;
+    ops::take(&app, "mail", "email", mail.reports).await.map(drop).map_err(ApiError)
+}

@@ -1,0 +1,218 @@
+//! Callbacks: how each provider authenticates its calls, and what it reports.
+//!
+//! The routes, limits of bodies and storage are the `callbacks` crate's; a provider's folder holds the rest.
+
+pub mod json;
+mod signature;
+mod status;
+#[cfg(test)]
+pub(crate) mod test_kit;
+
+use std::{fmt::Debug, future::Future, pin::Pin};
+
+use config::Settings;
+use http::HeaderMap;
+use kernel::{Channel, Error, Result, Timestamp};
+
+use crate::model::{Callback, Inbound, Report};
+
+pub(crate) use self::signature::{AGE_MAX, fresh, near};
+pub use self::{
+    signature::{Basic, Secret, StandardHead, Unproven},
+    status::Status,
+};
+
+/// The callbacks of a provider, as the registry lists them.
+#[derive(Debug)]
+pub struct CallbackEntry {
+    /// The path they are posted to.
+    pub path: &'static str,
+    /// The channel of the messages they are about.
+    pub channel: Channel,
+    pub body: BodyKind,
+    /// Whether the provider asks by GET if the URL takes callbacks.
+    pub is_verified_by_get: bool,
+    /// The body of the answer, where the provider needs one.
+    pub answer: Option<FixedAnswer>,
+    /// The source that the settings describe; none where they have no credentials for it.
+    pub from_settings: fn(&Settings) -> SourceResult,
+}
+
+/// The source of callbacks that the settings describe; none where they have no credentials for it.
+pub type SourceResult = anyhow::Result<Option<Box<dyn CallbackSource>>>;
+
+impl CallbackEntry {
+    /// JSON, or any bytes, posted to a path.
+    pub(crate) const fn post<S: FromSettings>(path: &'static str, channel: Channel) -> Self {
+        Self {
+            path,
+            channel,
+            body: BodyKind::Bytes,
+            is_verified_by_get: false,
+            answer: None,
+            from_settings: |settings| Ok(S::from_settings(settings)?.map(|it| Box::new(it) as _)),
+        }
+    }
+}
+
+/// A source of callbacks as it is made of the settings.
+pub(crate) trait FromSettings: CallbackSource + Sized + 'static {
+    /// The source; none where the settings have no credentials for it.
+    ///
+    /// # Errors
+    /// When a setting cannot be used, with its key and the reason in one line.
+    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>>;
+}
+
+/// How a callback's body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Whatever its type says.
+    Bytes,
+    /// Its type must be JSON.
+    Json,
+    /// Its type must be that of a form.
+    Form,
+}
+
+/// An answer that is always the same.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedAnswer {
+    pub content_type: &'static str,
+    pub body: &'static str,
+}
+
+/// A provider that reports by callbacks, with its credentials.
+pub trait CallbackSource: Debug + Send + Sync {
+    /// Checks what can be checked before the body is read: that the credentials or the signature are there and have
+    /// the right shape.
+    ///
+    /// # Errors
+    /// Why the call cannot be authentic.
+    fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven>;
+
+    /// Checks the signature, and reads the reports.
+    ///
+    /// # Errors
+    /// When the call is not authentic or not of the provider's form, or an answer of the provider's is needed and
+    /// does not come.
+    fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a>;
+
+    /// The answer to the GET by which the provider verifies the URL.
+    ///
+    /// # Errors
+    /// When the request is not authentic.
+    fn challenge(&self, query: &[(String, String)]) -> Result<String, Unproven> {
+        let _ = query;
+        Err(Unproven::Missing)
+    }
+}
+
+pub type Receiving<'a> = Pin<Box<dyn Future<Output = Result<Received>> + Send + 'a>>;
+
+/// A callback before its body is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'c> {
+    pub headers: &'c HeaderMap,
+    pub now: Timestamp,
+}
+
+impl<'c> Head<'c> {
+    /// A header as text; empty where there is none.
+    pub fn header(&self, name: &str) -> &'c str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// A callback.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'c> {
+    pub head: Head<'c>,
+    /// The URL that was called, as the provider knows it.
+    pub url: &'c str,
+    pub query: &'c [(String, String)],
+    /// The body; empty where it is a form.
+    pub bytes: &'c [u8],
+    /// The fields of a form, in their order.
+    pub form: &'c [(String, String)],
+}
+
+impl Call<'_> {
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// When it is not JSON.
+    pub fn json(&self) -> Result<serde_json::Value> {
+        json::read(self.bytes)
+    }
+}
+
+/// The contents of a callback.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    pub reports: Vec<Report>,
+    /// Messages that recipients wrote.
+    pub texts: Vec<ReceivedText>,
+}
+
+impl Received {
+    /// Of callbacks about messages, and messages that recipients wrote.
+    pub fn new(source: &'static str, callbacks: Vec<Callback>, inbound: Vec<Inbound>) -> Self {
+        let report = |callback| Report::of_callback(source, callback);
+        Self {
+            reports: callbacks.into_iter().flat_map(report).collect(),
+            texts: inbound.into_iter().map(ReceivedText::from).collect(),
+        }
+    }
+}
+
+impl From<Vec<Report>> for Received {
+    fn from(reports: Vec<Report>) -> Self {
+        Self { reports, texts: Vec::new() }
+    }
+}
+
+/// A message that a recipient wrote.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ReceivedText {
+    pub inbound: Inbound,
+    /// The keyword that the provider found in it, in any language.
+    pub keyword: Option<String>,
+}
+
+impl ReceivedText {
+    /// The text that is looked at for a keyword.
+    pub fn keyword_text(&self) -> &str {
+        self.keyword.as_deref().unwrap_or(&self.inbound.text)
+    }
+}
+
+impl From<Inbound> for ReceivedText {
+    fn from(inbound: Inbound) -> Self {
+        Self { inbound, keyword: None }
+    }
+}
+
+/// The error of a body that is not of the provider's form.
+pub(crate) fn not_a_callback() -> Error {
+    Error::bad_request("body is no callback")
+}
+
+/// Checks a signature before the body is read: that it is there, and has the shape of one.
+pub(crate) fn check_shape(
+    signature: &str,
+    has_shape: impl Fn(&str) -> bool,
+) -> Result<(), Unproven> {
+    if signature.is_empty() {
+        return Err(Unproven::Missing);
+    }
+    if has_shape(signature) { Ok(()) } else { Err(Unproven::Wrong) }
+}
+
+/// A source's setting that is checked when it is read; an error names its key.
+pub(crate) fn setting<T>(
+    key: &str,
+    read: std::result::Result<T, &'static str>,
+) -> anyhow::Result<T> {
+    read.map_err(|problem| anyhow::anyhow!("callbacks.{key} {problem}"))
+}

@@ -1,0 +1,17 @@
+//! Email by Postmark, sent by SMTP: its webhooks.
+
+mod callback;
+#[cfg(test)]
+mod tests;
+
+use kernel::Channel;
+
+use crate::{callback::CallbackEntry, entry::ProviderEntry};
+
+pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
+    name: "postmark",
+    callbacks: Some(CallbackEntry::post::<callback::Postmark>(
+        "/callbacks/email/postmark",
+        Channel::Email,
+    )),
+};

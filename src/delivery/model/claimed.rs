@@ -4,7 +4,7 @@ use campaigns::model::message::MessageChannel;
 use kernel::{CampaignId, MessageId, Timestamp, UserId, WorkspaceId};
 use serde_json::Value;
 
-use super::message::Purpose;
+use super::{message::Purpose, skip::Skip};
 
 /// A message that one sender holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,15 +38,19 @@ pub enum MessageStatus {
         /// The end of the lease.
         until: Timestamp,
     },
-    /// Put back untried: its turn did not come in time.
-    Back {
-        /// When it was due.
+    /// Claimed and not tried: it is due as before.
+    Released {
         due: Timestamp,
     },
-    /// To be looked at again.
+    /// A rule does not let it leave yet; it is checked again then.
     Held {
         until: Timestamp,
-        /// By which rule, or the provider's code.
+        skip: Skip,
+    },
+    /// The provider did not take it; it is tried again then.
+    Deferred {
+        until: Timestamp,
+        /// The provider's code.
         code: String,
         reason: String,
     },
@@ -54,12 +58,8 @@ pub enum MessageStatus {
         /// The provider's own id of it.
         provider_id: Option<String>,
     },
-    /// Not sent, by a rule of ours.
-    Skipped {
-        code: String,
-        /// Its value in words.
-        reason: String,
-    },
+    /// Not sent, because of a rule.
+    Skipped(Skip),
     /// Not sent, to measure others by.
     Control,
     /// Not taken, or not renderable.
@@ -80,9 +80,9 @@ impl MessageStatus {
     pub const fn status(&self) -> &'static str {
         match self {
             Self::Sending { .. } => "sending",
-            Self::Back { .. } | Self::Held { .. } => "queued",
+            Self::Released { .. } | Self::Held { .. } | Self::Deferred { .. } => "queued",
             Self::Sent { .. } => "sent",
-            Self::Skipped { .. } => "skipped",
+            Self::Skipped(_) => "skipped",
             Self::Control => "control",
             Self::Failed { .. } => "failed",
             Self::Unknown { .. } => "unknown",
@@ -93,8 +93,10 @@ impl MessageStatus {
     /// When it has to be looked at again; never where it is settled.
     pub const fn due(&self) -> Option<Timestamp> {
         match self {
-            Self::Sending { until } | Self::Held { until, .. } => Some(*until),
-            Self::Back { due } => Some(*due),
+            Self::Sending { until } | Self::Held { until, .. } | Self::Deferred { until, .. } => {
+                Some(*until)
+            }
+            Self::Released { due } => Some(*due),
             _ => None,
         }
     }
@@ -102,9 +104,12 @@ impl MessageStatus {
     /// The rule or the code, and the words.
     pub fn why(&self) -> (Option<&str>, Option<&str>) {
         match self {
-            Self::Held { code, reason, .. }
-            | Self::Skipped { code, reason }
-            | Self::Failed { code, reason } => (Some(code), Some(reason)),
+            Self::Held { skip, .. } | Self::Skipped(skip) => {
+                (Some(skip.reason.code()), Some(&skip.detail))
+            }
+            Self::Deferred { code, reason, .. } | Self::Failed { code, reason } => {
+                (Some(code), Some(reason))
+            }
             Self::Unknown { reason } => (Some(UNKNOWN), Some(reason)),
             _ => (None, None),
         }

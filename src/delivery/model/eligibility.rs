@@ -1,5 +1,5 @@
 //! The gate: whether a message may leave to its recipient now. Pure rules over what the stores said a
-//! moment ago; every refusal names its rule and what made it hold.
+//! moment ago; every skip names its rule and what made it hold.
 //!
 //! What is asked of a kind of message (DECISIONS T1, T3):
 //!
@@ -11,7 +11,10 @@
 //! | test | yes | no | a hard bounce | no |
 
 use campaigns::model::message::MessageChannel;
-use contacts::{audience::model::SubscriptionPreference, consent::model::ChannelStatus};
+use contacts::{
+    audience::model::SubscriptionPreference, consent::model::ChannelStatus,
+    suppressions::model::Reason,
+};
 use kernel::{
     MessageId, Timestamp,
     quiet::{QuietBehavior, QuietTimeOverride, QuietZone},
@@ -19,7 +22,11 @@ use kernel::{
 };
 use providers::model::Device;
 
-use super::{Recipient, message::Purpose};
+use super::{
+    Recipient,
+    message::Purpose,
+    skip::{Skip, SkipReason},
+};
 
 /// Longest a message waits beyond the end of quiet hours, so that not all leave at once: five minutes.
 const AFTER_QUIET_MS: u64 = 5 * 60_000;
@@ -39,9 +46,9 @@ pub struct Facts {
     /// Whether they left the list.
     pub has_left_list: bool,
     /// The reasons for which the address is suppressed for everything.
-    pub suppressed: Vec<String>,
+    pub suppressed: Vec<Reason>,
     /// The reason for which it is suppressed for the list.
-    pub suppressed_for_list: Option<String>,
+    pub suppressed_for_list: Option<Reason>,
     /// Their devices, for push.
     pub devices: Vec<Device>,
 }
@@ -59,32 +66,17 @@ pub struct Rules {
     pub bypass_unsubscribe: bool,
 }
 
-/// Why a message may not leave.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    pub code: String,
-    /// What made it hold.
-    pub reason: String,
-}
-
-impl Refusal {
-    /// By this rule, for this reason.
-    pub fn new(code: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { code: code.into(), reason: reason.into() }
-    }
-}
-
 /// Where a message goes that may leave; empty where the message itself says it.
 ///
 /// # Errors
 /// The first rule that forbids it, in the order in which audiences count.
-pub fn admit(facts: &Facts, rules: Rules) -> Result<String, Refusal> {
+pub fn admit(facts: &Facts, rules: Rules) -> Result<String, Skip> {
     if facts.is_deleted {
-        return Err(Refusal::new("deleted", "the profile was deleted"));
+        return Err(Skip::new(SkipReason::Deleted, "the profile was deleted"));
     }
     let address = address(facts, rules.channel)?;
     if facts.is_invalid && rules.channel == MessageChannel::Email {
-        return Err(Refusal::new("invalid_address", "a hard bounce marked the address"));
+        return Err(Skip::new(SkipReason::InvalidAddress, "a hard bounce marked the address"));
     }
     if rules.purpose == Purpose::Campaign {
         consented(facts, rules)?;
@@ -94,7 +86,10 @@ pub fn admit(facts: &Facts, rules: Rules) -> Result<String, Refusal> {
         && !passes_unsubscribe(rules)
     {
         // Channels without a ledger of suppressions have the opt-out in the consent alone.
-        return Err(Refusal::new("suppressed_unsubscribe", "unsubscribed from the channel"));
+        return Err(Skip::new(
+            SkipReason::Suppressed(Some(Reason::Unsubscribe)),
+            "unsubscribed from the channel",
+        ));
     }
     suppressed(facts, rules)?;
     Ok(address)
@@ -117,16 +112,17 @@ fn passes_unsubscribe(rules: Rules) -> bool {
 }
 
 /// Where a message on a channel goes.
-fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Refusal> {
+fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Skip> {
     let recipient = &facts.recipient;
-    let absent = |what: &str| Refusal::new("no_address", format!("the profile has no {what}"));
+    let absent =
+        |what: &str| Skip::new(SkipReason::NoAddress, format!("the profile has no {what}"));
     match channel {
         MessageChannel::Email => recipient.email.clone().ok_or_else(|| absent("email address")),
         MessageChannel::Sms | MessageChannel::Whatsapp | MessageChannel::Viber => {
             if recipient.phone.is_none() {
                 return Err(absent("phone number"));
             }
-            let wrong = || Refusal::new("invalid_address", "the phone number is none");
+            let wrong = || Skip::new(SkipReason::InvalidAddress, "the phone number is none");
             facts.phone_normal.clone().ok_or_else(wrong)
         }
         // The gateway is given the caller's own id; others take the devices.
@@ -140,7 +136,7 @@ fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Refusal> {
 }
 
 /// What a campaign asks of consent.
-fn consented(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
+fn consented(facts: &Facts, rules: Rules) -> Result<(), Skip> {
     if rules.channel == MessageChannel::Webhook {
         return Ok(());
     }
@@ -153,35 +149,38 @@ fn consented(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
         SubscriptionPreference::All => false,
     };
     if is_refused {
-        return Err(Refusal::new("channel_consent", format!("consent to the channel: {said}")));
+        return Err(Skip::new(
+            SkipReason::ChannelConsent,
+            format!("consent to the channel: {said}"),
+        ));
     }
     if facts.has_left_list {
-        return Err(Refusal::new("list_consent", "unsubscribed from the list"));
+        return Err(Skip::new(SkipReason::ListConsent, "unsubscribed from the list"));
     }
     Ok(())
 }
 
-/// Reasons for which an address is suppressed, the gravest first (DECISIONS S3).
-const REASONS: [&str; 4] = ["hard_bounce", "complaint", "unsubscribe", "manual"];
+/// The order in which the reasons of a suppression are reported: what no opt-in lifts comes first.
+const REASONS: [Reason; 4] =
+    [Reason::HardBounce, Reason::Complaint, Reason::Unsubscribe, Reason::Manual];
 
-fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
-    let holds = |reason: &str| match (rules.purpose, reason) {
-        (Purpose::Test, "hard_bounce") => true,
+fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Skip> {
+    let applies = |reason: Reason| match (rules.purpose, reason) {
+        (Purpose::Test, Reason::HardBounce) => true,
         (Purpose::Test, _) => false,
-        (_, "unsubscribe") => !passes_unsubscribe(rules),
+        (_, Reason::Unsubscribe) => !passes_unsubscribe(rules),
         _ => true,
     };
-    let found = REASONS.iter().find(|reason| {
-        holds(reason) && facts.suppressed.iter().any(|suppressed| suppressed == *reason)
-    });
+    let found =
+        REASONS.into_iter().find(|reason| applies(*reason) && facts.suppressed.contains(reason));
     if let Some(reason) = found {
-        let words = format!("the address is suppressed: {reason}");
-        return Err(Refusal::new(format!("suppressed_{reason}"), words));
+        let detail = format!("the address is suppressed: {}", reason.as_str());
+        return Err(Skip::new(SkipReason::Suppressed(Some(reason)), detail));
     }
-    match &facts.suppressed_for_list {
+    match facts.suppressed_for_list {
         Some(reason) if rules.purpose == Purpose::Campaign => {
-            let words = format!("the address is suppressed for the list: {reason}");
-            Err(Refusal::new(format!("suppressed_{reason}"), words))
+            let detail = format!("the address is suppressed for the list: {}", reason.as_str());
+            Err(Skip::new(SkipReason::Suppressed(Some(reason)), detail))
         }
         _ => Ok(()),
     }
@@ -192,9 +191,9 @@ fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Refusal> {
 pub enum Quiet {
     Loud,
     /// It waits until then.
-    Until(Timestamp, Refusal),
+    Until(Timestamp, Skip),
     /// It does not go out.
-    Never(Refusal),
+    Never(Skip),
 }
 
 /// What quiet hours make of a message to somebody with these clocks.
@@ -209,13 +208,13 @@ pub fn quiet(
     };
     let Some(ends) = hours.ends(now, zone) else { return Quiet::Loud };
     let words = format!("quiet hours until {ends} ({})", zone.name());
-    let refusal = Refusal::new("quiet_hours", words);
+    let skip = Skip::new(SkipReason::QuietHours, words);
     match hours.behavior() {
-        QuietBehavior::Skip => Quiet::Never(refusal),
+        QuietBehavior::Skip => Quiet::Never(skip),
         QuietBehavior::Defer => {
             let (_, low) = message.uuid().as_u64_pair();
             let later = i64::try_from(low % AFTER_QUIET_MS).unwrap_or(0);
-            Quiet::Until(Timestamp::from_millis(ends.millis().saturating_add(later)), refusal)
+            Quiet::Until(Timestamp::from_millis(ends.millis().saturating_add(later)), skip)
         }
     }
 }
@@ -242,10 +241,10 @@ mod tests {
         Rules { purpose, channel, preference, bypass_unsubscribe: false }
     }
 
-    fn code(facts: &Facts, rules: Rules) -> String {
+    fn code(facts: &Facts, rules: Rules) -> &'static str {
         match admit(facts, rules) {
-            Ok(_) => "-".to_owned(),
-            Err(refusal) => refusal.code,
+            Ok(_) => "-",
+            Err(skip) => skip.reason.code(),
         }
     }
 
@@ -262,16 +261,16 @@ mod tests {
             (|f| f.consent = Some(ChannelStatus::Unsubscribed), ["channel_consent", "-", "-", "-"]),
             (|f| f.has_left_list = true, ["list_consent", "-", "-", "-"]),
             (
-                |f| f.suppressed = vec!["unsubscribe".into()],
+                |f| f.suppressed = vec![Reason::Unsubscribe],
                 ["suppressed_unsubscribe", "suppressed_unsubscribe", "-", "-"],
             ),
             (
-                |f| f.suppressed = vec!["manual".into(), "complaint".into()],
+                |f| f.suppressed = vec![Reason::Manual, Reason::Complaint],
                 ["suppressed_complaint", "suppressed_complaint", "suppressed_complaint", "-"],
             ),
-            (|f| f.suppressed = vec!["hard_bounce".into()], ["suppressed_hard_bounce"; 4]),
+            (|f| f.suppressed = vec![Reason::HardBounce], ["suppressed_hard_bounce"; 4]),
             (
-                |f| f.suppressed_for_list = Some("manual".into()),
+                |f| f.suppressed_for_list = Some(Reason::Manual),
                 ["suppressed_manual", "-", "-", "-"],
             ),
         ];
@@ -305,25 +304,25 @@ mod tests {
     #[test]
     fn each_channel_goes_to_an_address_of_its_own() {
         let of = |facts: &Facts, channel| {
-            admit(facts, rules(Purpose::Campaign, channel)).map_err(|refusal| refusal.code)
+            admit(facts, rules(Purpose::Campaign, channel)).map_err(|skip| skip.reason.code())
         };
         let all = facts();
-        assert_eq!(of(&all, MessageChannel::Email).as_deref(), Ok("a@example.test"));
-        assert_eq!(of(&all, MessageChannel::Sms).as_deref(), Ok("+49301"));
-        assert_eq!(of(&all, MessageChannel::Push).as_deref(), Ok("u1"));
-        assert_eq!(of(&all, MessageChannel::Webhook).as_deref(), Ok(""));
+        assert_eq!(of(&all, MessageChannel::Email), Ok("a@example.test".to_owned()));
+        assert_eq!(of(&all, MessageChannel::Sms), Ok("+49301".to_owned()));
+        assert_eq!(of(&all, MessageChannel::Push), Ok("u1".to_owned()));
+        assert_eq!(of(&all, MessageChannel::Webhook), Ok(String::new()));
         let none = Facts::default();
         for channel in [MessageChannel::Email, MessageChannel::Viber, MessageChannel::Push] {
-            assert_eq!(of(&none, channel), Err("no_address".to_owned()), "{channel:?}");
+            assert_eq!(of(&none, channel), Err("no_address"), "{channel:?}");
         }
         let wrong = Facts { phone_normal: None, ..facts() };
-        assert_eq!(of(&wrong, MessageChannel::Whatsapp), Err("invalid_address".to_owned()));
+        assert_eq!(of(&wrong, MessageChannel::Whatsapp), Err("invalid_address"));
     }
 
     #[test]
     fn transactional_messages_pass_an_unsubscribe_only_where_that_is_set() {
         let unsubscribed = Facts {
-            suppressed: vec!["unsubscribe".into()],
+            suppressed: vec![Reason::Unsubscribe],
             consent: Some(ChannelStatus::Unsubscribed),
             ..facts()
         };
@@ -338,8 +337,7 @@ mod tests {
         for (channel, bypass_unsubscribe, expected) in table {
             let rules = Rules { bypass_unsubscribe, ..rules(Purpose::Transactional, channel) };
             assert_eq!(code(&unsubscribed, rules), expected, "{channel:?} {bypass_unsubscribe}");
-            let worse =
-                Facts { suppressed: vec!["unsubscribe".into(), "manual".into()], ..facts() };
+            let worse = Facts { suppressed: vec![Reason::Unsubscribe, Reason::Manual], ..facts() };
             let code = code(&worse, rules);
             assert!(code.starts_with("suppressed_"), "{channel:?}: {code}");
         }
@@ -362,10 +360,10 @@ mod tests {
         // 23:30 in Berlin, 17:30 in New York.
         assert_eq!(of(None, Some("America/New_York")), Quiet::Loud);
         for timezone in [None, Some("nowhere"), Some("Europe/Berlin")] {
-            let Quiet::Until(until, refusal) = of(None, timezone) else { panic!("{timezone:?}") };
+            let Quiet::Until(until, skip) = of(None, timezone) else { panic!("{timezone:?}") };
             let late = until.millis() - Timestamp::parse("2026-01-11T07:00:00Z").unwrap().millis();
             assert_eq!(late, 7, "the jitter is the message's own");
-            assert_eq!(refusal.code, "quiet_hours");
+            assert_eq!(skip.reason.code(), "quiet_hours");
         }
         assert!(matches!(of(Some(QuietBehavior::Skip), None), Quiet::Never(_)));
     }

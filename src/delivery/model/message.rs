@@ -6,6 +6,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::skip::Skip;
+
 /// What a message is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
@@ -73,12 +75,7 @@ pub enum Start {
         expires: Option<Timestamp>,
     },
     /// Not sent, and settled thereby.
-    Skipped {
-        /// The rule that says so.
-        code: String,
-        /// Its value in words.
-        reason: String,
-    },
+    Skipped(Skip),
     /// Not sent, to measure the others by.
     Control,
 }

@@ -9,6 +9,7 @@ pub mod plan;
 mod recipient;
 pub mod retry;
 mod segments;
+pub mod skip;
 
 pub use self::{
     context::{Context, Named, Said},

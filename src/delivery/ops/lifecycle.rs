@@ -1,158 +1,212 @@
-//! Message lifecycle events, appended to the spool before PostgreSQL is updated; every report is made of them.
+//! Message events, appended to the spool before PostgreSQL is updated; every report is computed from them.
 //!
 //! Appending is idempotent (message, kind, event id), so a retry cannot count twice; the other order could lose an event.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use ingest::record::{MessageEvent, MessageKind};
-use kernel::{Error, Result, Timestamp, WorkspaceId};
+use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
+use web::spool::append_failed;
 
 use crate::{
     DeliveryState,
     model::{
         claimed::{Claimed, MessageStatus, UNKNOWN},
-        message::{NewMessage, Purpose, campaign_uuid, channel_name},
+        message::{NewMessage, Purpose, Start, campaign_uuid, channel_name},
     },
+    store::feedback::Subject,
 };
+
+/// The message that an event belongs to.
+#[derive(Debug, Clone)]
+pub struct MessageIdentity {
+    pub workspace: WorkspaceId,
+    pub campaign: Option<CampaignId>,
+    pub message: MessageId,
+    /// Number of the campaign's run; for a triggered campaign, of the recipient's entry.
+    pub occurrence: i32,
+    pub user: Option<UserId>,
+    pub variant: Option<String>,
+    pub channel: Cow<'static, str>,
+    pub is_test: bool,
+}
+
+impl MessageIdentity {
+    pub(crate) fn of_new(workspace: WorkspaceId, message: &NewMessage) -> Self {
+        Self {
+            workspace,
+            campaign: message.campaign,
+            message: message.id,
+            occurrence: message.occurrence,
+            user: message.user,
+            variant: message.variant.clone(),
+            channel: channel_name(message.channel).into(),
+            is_test: message.purpose == Purpose::Test,
+        }
+    }
+}
+
+impl From<&Claimed> for MessageIdentity {
+    fn from(message: &Claimed) -> Self {
+        Self {
+            workspace: message.workspace,
+            campaign: message.campaign,
+            message: message.id,
+            occurrence: message.occurrence,
+            user: message.user,
+            variant: message.variant.clone(),
+            channel: channel_name(message.channel).into(),
+            is_test: message.purpose == Purpose::Test,
+        }
+    }
+}
+
+impl From<&Subject> for MessageIdentity {
+    fn from(subject: &Subject) -> Self {
+        Self {
+            workspace: subject.tenant.workspace,
+            campaign: subject.campaign,
+            message: subject.message,
+            occurrence: subject.occurrence,
+            user: subject.user,
+            variant: subject.variant.clone(),
+            channel: subject.channel.clone().into(),
+            is_test: subject.is_test,
+        }
+    }
+}
 
 /// One event of a message.
 #[derive(Debug, Clone)]
-pub(crate) struct LifecycleEvent {
-    pub(crate) kind: MessageKind,
-    campaign: uuid::Uuid,
-    user: String,
-    message: uuid::Uuid,
-    occurrence: u32,
-    variant: String,
-    channel: &'static str,
-    is_test: bool,
-    event_id: String,
-    code: String,
-    reason: String,
+pub struct LifecycleEvent {
+    pub message: MessageIdentity,
+    pub kind: MessageKind,
+    /// Distinguishes events of a kind that can happen to a message several times.
+    pub event_id: String,
+    /// When it happened; by default when it is published. A later time is published as now, because the clock of
+    /// a device or provider may be ahead.
+    pub at: Option<Timestamp>,
+    /// The code of a rule or provider.
+    pub code: String,
+    pub reason: String,
+    /// The label of a link, or the kind of a bounce.
+    pub label: String,
+    pub url: String,
+    pub is_bot: bool,
+    pub platform: &'static str,
+    pub app_id: String,
+    pub button_id: String,
 }
 
 impl LifecycleEvent {
-    /// An event of a claimed message.
-    pub(crate) fn of(message: &Claimed, kind: MessageKind) -> Self {
+    pub fn new(message: MessageIdentity, kind: MessageKind) -> Self {
         Self {
+            message,
             kind,
-            campaign: campaign_uuid(message.campaign),
-            user: message.user.map(|user| user.to_string()).unwrap_or_default(),
-            message: message.id.uuid(),
-            occurrence: u32::try_from(message.occurrence).unwrap_or(0),
-            variant: message.variant.clone().unwrap_or_default(),
-            channel: channel_name(message.channel),
-            is_test: message.purpose == Purpose::Test,
             event_id: String::new(),
+            at: None,
             code: String::new(),
             reason: String::new(),
+            label: String::new(),
+            url: String::new(),
+            is_bot: false,
+            platform: "",
+            app_id: String::new(),
+            button_id: String::new(),
         }
     }
 
-    /// An event of a message that is being inserted.
-    pub(crate) fn of_new(message: &NewMessage, kind: MessageKind) -> Self {
-        Self {
-            kind,
-            campaign: campaign_uuid(message.campaign),
-            user: message.user.map(|user| user.to_string()).unwrap_or_default(),
-            message: message.id.uuid(),
-            occurrence: u32::try_from(message.occurrence).unwrap_or(0),
-            variant: message.variant.clone().unwrap_or_default(),
-            channel: channel_name(message.channel),
-            is_test: message.purpose == Purpose::Test,
-            event_id: String::new(),
-            code: String::new(),
-            reason: String::new(),
-        }
-    }
-
-    /// With the code of a rule or provider, and its text.
-    pub(crate) fn why(self, code: &str, reason: &str) -> Self {
-        Self { code: code.to_owned(), reason: reason.to_owned(), ..self }
-    }
-
-    /// With an event id, for kinds that can happen to a message several times.
-    fn named(self, event_id: String) -> Self {
-        Self { event_id, ..self }
-    }
-
-    fn event(&self, at: Timestamp) -> MessageEvent<'_> {
-        MessageEvent {
-            campaign_id: self.campaign,
-            kind: self.kind,
-            user_id: &self.user,
-            message_id: self.message,
-            event_id: &self.event_id,
-            timestamp_ms: at.millis(),
-            occurrence: self.occurrence,
-            variant_id: &self.variant,
-            channel: self.channel,
-            is_test: self.is_test,
-            code: &self.code,
-            reason: &self.reason,
-            ..MessageEvent::default()
-        }
+    #[must_use]
+    pub fn because(self, code: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { code: code.into(), reason: reason.into(), ..self }
     }
 }
 
-/// The event of a message that gets this status; none where no report counts it.
+/// The event of a message that gets this status; none if no report counts it.
 pub(crate) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<LifecycleEvent> {
-    let event = |kind| LifecycleEvent::of(message, kind);
+    let event = |kind| LifecycleEvent::new(message.into(), kind);
     Some(match status {
-        MessageStatus::Sending { .. } | MessageStatus::Back { .. } => return None,
-        MessageStatus::Held { until, code, reason } => {
-            event(MessageKind::Held).why(code, reason).named(format!("{code}:{}", until.millis()))
+        MessageStatus::Sending { .. } | MessageStatus::Released { .. } => return None,
+        MessageStatus::Held { until, skip } => {
+            let code = skip.reason.code();
+            let event_id = format!("{code}:{}", until.millis());
+            LifecycleEvent { event_id, ..event(MessageKind::Held).because(code, &skip.detail) }
+        }
+        MessageStatus::Deferred { code, reason, .. } => {
+            let event_id = message.attempts.saturating_add(1).to_string();
+            LifecycleEvent { event_id, ..event(MessageKind::Deferred).because(code, reason) }
         }
         MessageStatus::Sent { .. } => event(MessageKind::Sent),
-        MessageStatus::Skipped { code, reason } => event(MessageKind::Skipped).why(code, reason),
+        MessageStatus::Skipped(skip) => {
+            event(MessageKind::Skipped).because(skip.reason.code(), &skip.detail)
+        }
         MessageStatus::Control => event(MessageKind::Control),
-        MessageStatus::Failed { code, reason } => event(MessageKind::Failed).why(code, reason),
-        MessageStatus::Unknown { reason } => event(MessageKind::Failed).why(UNKNOWN, reason),
+        MessageStatus::Failed { code, reason } => event(MessageKind::Failed).because(code, reason),
+        MessageStatus::Unknown { reason } => event(MessageKind::Failed).because(UNKNOWN, reason),
         MessageStatus::Cancelled => event(MessageKind::Cancelled),
     })
 }
 
-/// The event of a message that a provider deferred.
-pub(crate) fn deferred(message: &Claimed, (code, reason): (&str, &str)) -> LifecycleEvent {
-    let name = message.attempts.saturating_add(1).to_string();
-    LifecycleEvent::of(message, MessageKind::Deferred).why(code, reason).named(name)
-}
-
-/// Publishes events of one workspace; returns once they are durable.
-///
-/// # Errors
-/// Unavailable when the spool has no room.
-pub(crate) async fn publish(
-    app: &DeliveryState,
-    workspace: WorkspaceId,
-    events: &[LifecycleEvent],
-    at: Timestamp,
-) -> Result<()> {
-    if events.is_empty() {
-        return Ok(());
+/// The events of a message that is being inserted.
+pub(crate) fn of_new(workspace: WorkspaceId, message: &NewMessage) -> Vec<LifecycleEvent> {
+    let identity = MessageIdentity::of_new(workspace, message);
+    match &message.start {
+        Start::Queued { .. } => vec![LifecycleEvent::new(identity, MessageKind::Queued)],
+        Start::Skipped(skip) => {
+            let skipped = LifecycleEvent::new(identity.clone(), MessageKind::Skipped)
+                .because(skip.reason.code(), &skip.detail);
+            vec![LifecycleEvent::new(identity, MessageKind::Queued), skipped]
+        }
+        Start::Control => vec![LifecycleEvent::new(identity, MessageKind::Control)],
     }
-    let events: Vec<MessageEvent<'_>> = events.iter().map(|event| event.event(at)).collect();
-    app.intake().append_message_events(workspace.uuid(), &events, at.millis()).await.map_err(
-        |error| {
-            tracing::warn!(%error, "message events not published");
-            Error::store_unavailable()
-        },
-    )
 }
 
-/// Publishes events of several workspaces.
+/// Publishes events; returns once they are durable. The events of each workspace are one append: on an error, events
+/// of some workspaces may be durable, and publishing all again counts none twice.
 ///
 /// # Errors
-/// As [`publish`].
-pub(crate) async fn publish_all(
-    app: &DeliveryState,
-    events: Vec<(WorkspaceId, LifecycleEvent)>,
-    at: Timestamp,
-) -> Result<()> {
-    let mut by_workspace = std::collections::BTreeMap::<WorkspaceId, Vec<LifecycleEvent>>::new();
-    for (workspace, event) in events {
-        by_workspace.entry(workspace).or_default().push(event);
+/// Unavailable when the spool has no room; internal when it cannot write.
+pub async fn publish(app: &DeliveryState, events: &[LifecycleEvent], now: Timestamp) -> Result<()> {
+    let mut by_workspace = BTreeMap::<WorkspaceId, Vec<&LifecycleEvent>>::new();
+    for event in events {
+        by_workspace.entry(event.message.workspace).or_default().push(event);
     }
     for (workspace, events) in by_workspace {
-        publish(app, workspace, &events, at).await?;
+        let users: Vec<String> = events
+            .iter()
+            .map(|event| event.message.user.map(|user| user.to_string()).unwrap_or_default())
+            .collect();
+        let records: Vec<MessageEvent<'_>> =
+            events.iter().zip(&users).map(|(event, user)| record(event, user, now)).collect();
+        app.intake()
+            .append_message_events(workspace.uuid(), &records, now.millis())
+            .await
+            .map_err(append_failed)?;
     }
     Ok(())
+}
+
+fn record<'a>(event: &'a LifecycleEvent, user_id: &'a str, now: Timestamp) -> MessageEvent<'a> {
+    let message = &event.message;
+    MessageEvent {
+        campaign_id: campaign_uuid(message.campaign),
+        kind: event.kind,
+        user_id,
+        message_id: message.message.uuid(),
+        event_id: &event.event_id,
+        timestamp_ms: event.at.map_or(now, |at| at.min(now)).millis(),
+        occurrence: u32::try_from(message.occurrence).unwrap_or_default(),
+        variant_id: message.variant.as_deref().unwrap_or_default(),
+        channel: &message.channel,
+        is_bot: event.is_bot,
+        is_test: message.is_test,
+        url: &event.url,
+        label: &event.label,
+        code: &event.code,
+        reason: &event.reason,
+        platform: event.platform,
+        app_id: &event.app_id,
+        button_id: &event.button_id,
+        ..MessageEvent::default()
+    }
 }

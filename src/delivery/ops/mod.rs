@@ -5,7 +5,7 @@ pub mod devices;
 mod enqueue;
 mod experiments;
 pub mod feedback;
-mod lifecycle;
+pub mod lifecycle;
 mod preview;
 mod queues;
 mod retention;

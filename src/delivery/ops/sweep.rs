@@ -67,10 +67,8 @@ async fn settle(
     (messages, status): (&[Claimed], &MessageStatus),
     now: Timestamp,
 ) -> Result<()> {
-    let events = messages.iter().filter_map(|message| {
-        lifecycle::of_status(message, status).map(|event| (message.workspace, event))
-    });
-    lifecycle::publish_all(app, events.collect(), now).await?;
+    let events = messages.iter().filter_map(|message| lifecycle::of_status(message, status));
+    lifecycle::publish(app, &events.collect::<Vec<_>>(), now).await?;
     let marks: Vec<Mark<'_>> = messages.iter().map(|message| Mark { message, status }).collect();
     claims::update_statuses(&mut tx, &marks).await?;
     Ok(tx.commit().await?)

@@ -209,7 +209,7 @@ impl<'a> Columns<'a> {
             let is_try = matches!(status, MessageStatus::Sending { .. });
             all.attempts.push(message.attempts.saturating_add(i16::from(is_try)));
             let is_untried =
-                matches!(status, MessageStatus::Back { .. } | MessageStatus::Skipped { .. });
+                matches!(status, MessageStatus::Released { .. } | MessageStatus::Skipped(_));
             all.untried.push(is_untried);
         }
         all

@@ -114,15 +114,15 @@ impl<'a> Columns<'a> {
     }
 
     fn begin(&mut self, start: &'a Start) {
-        let (status, due, expires, why) = match start {
+        let (status, due, expires, skip) = match start {
             Start::Queued { due, expires } => ("queued", Some(due.utc()), *expires, None),
-            Start::Skipped { code, reason } => ("skipped", None, None, Some((code, reason))),
+            Start::Skipped(skip) => ("skipped", None, None, Some(skip)),
             Start::Control => ("control", None, None, None),
         };
         self.statuses.push(status);
         self.dues.push(due);
         self.expiries.push(expires.map(Timestamp::utc));
-        self.codes.push(why.map(|(code, _)| code.as_str()));
-        self.reasons.push(why.map(|(_, reason)| reason.as_str()));
+        self.codes.push(skip.map(|skip| skip.reason.code()));
+        self.reasons.push(skip.map(|skip| skip.detail.as_str()));
     }
 }

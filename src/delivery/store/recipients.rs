@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use campaigns::model::message::MessageChannel;
-use contacts::{audience, consent::model::ChannelStatus};
+use contacts::{audience, consent::model::ChannelStatus, suppressions::model::Reason};
 use kernel::{ListId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, types::Json};
@@ -65,8 +65,8 @@ pub(crate) async fn facts(
                 consent: row.consent.as_deref().and_then(ChannelStatus::named),
                 is_invalid: row.is_invalid,
                 has_left_list: row.has_left_list,
-                suppressed: row.suppressed,
-                suppressed_for_list: row.suppressed_for_list,
+                suppressed: row.suppressed.iter().filter_map(|name| Reason::named(name)).collect(),
+                suppressed_for_list: row.suppressed_for_list.as_deref().and_then(Reason::named),
                 devices: Vec::new(),
             };
             Ok((user, facts))
@@ -80,7 +80,7 @@ pub(crate) async fn suppressed(
     workspace: WorkspaceId,
     channel: MessageChannel,
     identifier: &str,
-) -> Result<Vec<String>> {
+) -> Result<Vec<Reason>> {
     let reasons = sqlx::query_scalar!(
         "select reason from suppression
          where workspace_id = $1 and channel = $2 and identifier = $3 and scope = 'global'",
@@ -90,7 +90,7 @@ pub(crate) async fn suppressed(
     )
     .fetch_all(connection)
     .await?;
-    Ok(reasons)
+    Ok(reasons.iter().filter_map(|name| Reason::named(name)).collect())
 }
 
 /// The zone of a workspace's times, an IANA name.

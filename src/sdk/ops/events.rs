@@ -2,11 +2,13 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use delivery::store::in_app::{find_test, see_test};
-use ingest::record::{MessageEvent, MessageKind};
+use delivery::{
+    ops::lifecycle::{self, LifecycleEvent, MessageIdentity},
+    store::in_app::{find_test, see_test},
+};
+use ingest::record::MessageKind;
 use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use uuid::Uuid;
-use web::spool::append_failed;
 
 use super::{
     live::Ready,
@@ -234,45 +236,36 @@ async fn append(
     live: &[Arc<Ready>],
     subjects: &[Result<Target>],
 ) -> Result<()> {
-    let now = app.clock().now();
-    let user_ids: Vec<String> = subjects
-        .iter()
-        .map(|subject| subject.as_ref().map(|it| it.user.to_string()).unwrap_or_default())
-        .collect();
-    let events: Vec<MessageEvent<'_>> = happened
+    let events: Vec<LifecycleEvent> = happened
         .iter()
         .zip(subjects)
-        .zip(&user_ids)
-        .filter_map(|((it, subject), user_id)| {
-            let subject = subject.as_ref().ok()?;
-            Some(MessageEvent {
-                campaign_id: subject.campaign.uuid(),
-                kind: match it.kind {
-                    InAppEventKind::Impression => MessageKind::Impression,
-                    InAppEventKind::Click => MessageKind::Clicked,
-                    InAppEventKind::Dismiss => MessageKind::Dismissed,
-                },
-                user_id,
-                message_id: subject.message.uuid(),
-                event_id: &it.event_id,
-                // A device's clock may be ahead.
-                timestamp_ms: it.at.map_or(now, |at| at.min(now)).millis(),
-                variant_id: &subject.variant,
-                channel: CHANNEL,
-                is_test: subject.is_test,
+        .filter_map(|(it, target)| {
+            let target = target.as_ref().ok()?;
+            let message = MessageIdentity {
+                workspace,
+                campaign: Some(target.campaign),
+                message: target.message,
+                occurrence: 0,
+                user: Some(target.user),
+                variant: Some(target.variant.clone()),
+                channel: CHANNEL.into(),
+                is_test: target.is_test,
+            };
+            let kind = match it.kind {
+                InAppEventKind::Impression => MessageKind::Impression,
+                InAppEventKind::Click => MessageKind::Clicked,
+                InAppEventKind::Dismiss => MessageKind::Dismissed,
+            };
+            Some(LifecycleEvent {
+                event_id: it.event_id.clone(),
+                at: it.at,
                 platform: it.platform,
-                app_id: it.app_id.as_deref().unwrap_or_default(),
-                button_id: it.button.as_deref().unwrap_or_default(),
-                url: address(live, subject, it).unwrap_or_default(),
-                ..MessageEvent::default()
+                app_id: it.app_id.clone().unwrap_or_default(),
+                button_id: it.button.clone().unwrap_or_default(),
+                url: address(live, target, it).unwrap_or_default().to_owned(),
+                ..LifecycleEvent::new(message, kind)
             })
         })
         .collect();
-    if events.is_empty() {
-        return Ok(());
-    }
-    app.intake()
-        .append_message_events(workspace.uuid(), &events, now.millis())
-        .await
-        .map_err(append_failed)
+    lifecycle::publish(app, &events, app.clock().now()).await
 }

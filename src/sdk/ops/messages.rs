@@ -13,17 +13,15 @@ use contacts::{
 };
 use delivery::{
     model::{Context, Named, Recipient, message::message_id, plan::Draw},
+    ops::lifecycle::{self, LifecycleEvent, MessageIdentity},
     render::{Around, RenderFault, WaysOut, globals},
     store::in_app::{InAppTest, tests_of},
 };
-use ingest::record::{MessageEvent, MessageKind};
+use ingest::record::MessageKind;
 use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value};
 use uuid::Uuid;
-use web::{
-    links::{Link, Preferences, Signer},
-    spool::append_failed,
-};
+use web::links::{Link, Preferences, Signer};
 
 use super::live::Ready;
 use crate::{
@@ -298,13 +296,9 @@ pub(super) async fn record(
         return Ok(());
     }
     let now = app.clock().now();
-    let user_id = user.to_string();
-    let events: Vec<MessageEvent<'_>> =
-        changed.iter().flat_map(|it| message_events(it, user, &user_id, now)).collect();
-    app.intake()
-        .append_message_events(workspace.uuid(), &events, now.millis())
-        .await
-        .map_err(append_failed)?;
+    let events: Vec<LifecycleEvent> =
+        changed.iter().flat_map(|it| lifecycle_events(it, workspace, user)).collect();
+    lifecycle::publish(app, &events, now).await?;
     let lines: Vec<recipients::Recipient> = changed
         .iter()
         .map(|it| recipients::Recipient {
@@ -317,21 +311,21 @@ pub(super) async fn record(
     recipients::put(app.db(), workspace, now, user, &lines).await
 }
 
-fn message_events<'a>(
-    rendered: &'a Rendered,
+fn lifecycle_events(
+    rendered: &Rendered,
+    workspace: WorkspaceId,
     user: UserId,
-    user_id: &'a str,
-    now: Timestamp,
-) -> impl Iterator<Item = MessageEvent<'a>> {
+) -> impl Iterator<Item = LifecycleEvent> {
     let campaign = rendered.assigned.ready.campaign.id;
-    let of = MessageEvent {
-        campaign_id: campaign.uuid(),
-        user_id,
-        message_id: id_of(campaign, user).uuid(),
-        timestamp_ms: now.millis(),
-        variant_id: &rendered.assigned.variant,
-        channel: CHANNEL,
-        ..MessageEvent::default()
+    let message = MessageIdentity {
+        workspace,
+        campaign: Some(campaign),
+        message: id_of(campaign, user),
+        occurrence: 0,
+        user: Some(user),
+        variant: Some(rendered.assigned.variant.clone()),
+        channel: CHANNEL.into(),
+        is_test: false,
     };
     let kinds: &[MessageKind] = match rendered.status() {
         RecipientStatus::Sent => &[MessageKind::Queued, MessageKind::Sent],
@@ -340,12 +334,12 @@ fn message_events<'a>(
     };
     let fault = rendered.content.as_ref().and_then(|content| content.as_ref().err());
     kinds.iter().map(move |kind| {
-        let failed = fault.filter(|_| *kind == MessageKind::Failed);
-        MessageEvent {
-            kind: *kind,
-            code: failed.map_or("", |_| RenderFault::CODE),
-            reason: failed.map_or("", |fault| fault.reason.as_str()),
-            ..of
+        let event = LifecycleEvent::new(message.clone(), *kind);
+        match fault {
+            Some(fault) if *kind == MessageKind::Failed => {
+                event.because(RenderFault::CODE, &fault.reason)
+            }
+            _ => event,
         }
     })
 }

@@ -26,6 +26,8 @@ use campaigns::model::{
 };
 use kernel::{CampaignId, Timestamp, UserId, zone::Zone};
 
+use crate::model::skip::SkipReason;
+
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
 /// Milliseconds of a day.
@@ -36,8 +38,6 @@ const ASK_AGAIN_MS: i64 = 15_000;
 const BUCKETS_PER_PERCENT: f64 = 100.0;
 /// The salt that says who is in a trial.
 const TRIAL_SALT: &str = "test";
-/// Why nobody else gets anything after a trial that ended without a winner.
-pub const AB_INCONCLUSIVE: &str = "ab_inconclusive";
 
 /// One of an audience, as far as a plan asks.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub enum Placement<'p> {
     /// A message of this variant at this moment; without one it is drawn when it leaves.
     Send(Option<&'p Variant>, Timestamp),
     /// Nothing is sent to them, by this rule.
-    Skip(&'static str),
+    Skip(SkipReason),
 }
 
 /// What a message without a variant turns out to be when its moment has come.
@@ -71,7 +71,7 @@ pub enum Draw<'p> {
     /// It has to be asked again then.
     Wait(Timestamp),
     /// Nothing, by this rule.
-    Skip(&'static str),
+    Skip(SkipReason),
 }
 
 /// Whom a campaign that is sent again leaves out.
@@ -174,7 +174,7 @@ impl Plan {
             Some(RunningTrial::Won(winner)) => {
                 Placement::Send(Some(self.variant(winner).unwrap_or(own)), moment(self.begins))
             }
-            Some(RunningTrial::Stopped) => Placement::Skip(AB_INCONCLUSIVE),
+            Some(RunningTrial::Stopped) => Placement::Skip(SkipReason::AbInconclusive),
         }
     }
 
@@ -200,7 +200,7 @@ impl Plan {
                 Draw::Wait(Timestamp::from_millis(now.millis().saturating_add(ASK_AGAIN_MS)))
             }
             Some(RunningTrial::Won(winner)) => Draw::Variant(self.variant(winner).unwrap_or(own)),
-            Some(RunningTrial::Stopped) => Draw::Skip(AB_INCONCLUSIVE),
+            Some(RunningTrial::Stopped) => Draw::Skip(SkipReason::AbInconclusive),
         })
     }
 

@@ -56,7 +56,7 @@ fn name(placement: &Placement<'_>) -> String {
         Placement::Control(variant) => format!("control {}", variant.id),
         Placement::Send(Some(variant), at) => format!("{} {at}", variant.id),
         Placement::Send(None, at) => format!("drawn {at}"),
-        Placement::Skip(rule) => (*rule).to_owned(),
+        Placement::Skip(reason) => reason.code().to_owned(),
     }
 }
 
@@ -121,7 +121,7 @@ fn a_trial_lets_the_others_wait_for_its_winner() {
     );
     tried.state.ab = Some(json!({"phase": "inconclusive", "winnerVariantId": null, "round": 1}));
     let plan = Plan::of(&tried, at(BEGINS));
-    assert_eq!(plan.draw(waiting, None, now), Some(Draw::Skip(AB_INCONCLUSIVE)));
+    assert_eq!(plan.draw(waiting, None, now), Some(Draw::Skip(SkipReason::AbInconclusive)));
     tried.state.ab = Some(
         json!({"phase": "testing", "winnerVariantId": null, "round": 2, "beganAt": "2026-07-10T00:00:00Z"}),
     );

@@ -12,7 +12,6 @@ use contacts::audience::{
     model::{AudienceQuery, Exclusion, Reached, Recipient, Targeting},
     ops::Audience,
 };
-use ingest::record::MessageKind;
 use kernel::{Error, Result, Timestamp, UserId, zone::Zone};
 use uuid::Uuid;
 
@@ -20,9 +19,10 @@ use self::recipient_clocks::Clocks;
 use crate::{
     DeliveryState,
     model::{
-        eligibility::{self, Refusal, Rules},
+        eligibility::{self, Rules},
         message::{NewMessage, Purpose, Start, message_id},
         plan::{Candidate, LeftOut, Placement, Plan},
+        skip::{Skip, SkipReason},
     },
     ops::{
         lifecycle::{self, LifecycleEvent},
@@ -172,7 +172,9 @@ impl Writer<'_> {
         known.refuse(&mut tx, run, placing.campaign, page).await?;
         let placed: Vec<NewMessage> =
             page.iter().map(|reached| known.place(run, placing, *reached)).collect();
-        lifecycle::publish(app, run.workspace, &events(&placed), now).await?;
+        let events: Vec<LifecycleEvent> =
+            placed.iter().flat_map(|message| lifecycle::of_new(run.workspace, message)).collect();
+        lifecycle::publish(app, &events, now).await?;
         messages::insert(&mut tx, run.workspace, &placed, now).await?;
         if known.keeps_exposures {
             let given: Vec<(UserId, &str)> = placed.iter().filter_map(given).collect();
@@ -210,25 +212,6 @@ impl Writer<'_> {
     }
 }
 
-/// What is told of new messages: that they are queued, and what else they are from the beginning.
-fn events(placed: &[NewMessage]) -> Vec<LifecycleEvent> {
-    let mut events = Vec::with_capacity(placed.len());
-    for message in placed {
-        match &message.start {
-            Start::Queued { .. } => {
-                events.push(LifecycleEvent::of_new(message, MessageKind::Queued));
-            }
-            Start::Skipped { code, reason } => {
-                events.push(LifecycleEvent::of_new(message, MessageKind::Queued));
-                events
-                    .push(LifecycleEvent::of_new(message, MessageKind::Skipped).why(code, reason));
-            }
-            Start::Control => events.push(LifecycleEvent::of_new(message, MessageKind::Control)),
-        }
-    }
-    events
-}
-
 fn given(message: &NewMessage) -> Option<(UserId, &str)> {
     Some((message.user?, message.variant.as_deref()?))
 }
@@ -248,7 +231,7 @@ struct Known {
     keeps_exposures: bool,
     clocks: HashMap<UserId, Recipient>,
     received: HashSet<UserId>,
-    refused: HashMap<UserId, Refusal>,
+    refused: HashMap<UserId, Skip>,
 }
 
 impl Known {
@@ -310,10 +293,10 @@ impl Known {
         };
         let asked = (channel, definition.subscription_category_id);
         let facts = recipients::facts(tx, run.workspace, asked, &left_out).await?;
-        let refusals = facts.into_iter().filter_map(|(user, facts)| {
-            eligibility::admit(&facts, rules).err().map(|refusal| (user, refusal))
+        let refused = facts.into_iter().filter_map(|(user, facts)| {
+            eligibility::admit(&facts, rules).err().map(|skip| (user, skip))
         });
-        self.refused = refusals.collect();
+        self.refused = refused.collect();
         Ok(())
     }
 
@@ -330,22 +313,16 @@ impl Known {
             Candidate { user, exposure, zone: Zone::UTC, best_hour: None },
             |(clocks, recipient)| clocks.candidate(recipient, exposure),
         );
-        let skipped = |code: &str, reason: &str| Start::Skipped {
-            code: code.to_owned(),
-            reason: reason.to_owned(),
-        };
         let (variant, start) = if let Some(excluded) = excluded {
-            let (code, reason) = exclusion(excluded);
-            match self.refused.get(&user) {
-                Some(refusal) => (None, skipped(&refusal.code, &refusal.reason)),
-                None => (None, skipped(code, reason)),
-            }
+            let skip = self.refused.get(&user).cloned();
+            (None, Start::Skipped(skip.unwrap_or_else(|| exclusion(excluded))))
         } else if self.received.contains(&user) {
-            (None, skipped("resend_policy", "the campaign was sent to them before"))
+            let detail = "the campaign was sent to them before";
+            (None, Start::Skipped(Skip::new(SkipReason::ResendPolicy, detail)))
         } else {
             match plan.place(&candidate) {
                 Placement::Control(variant) => (Some(variant), Start::Control),
-                Placement::Skip(rule) => (None, skipped(rule, rule)),
+                Placement::Skip(reason) => (None, Start::Skipped(Skip::plain(reason))),
                 Placement::Send(variant, due) => {
                     let expires = Timestamp::from_millis(due.millis() + HELD_MAX_MS);
                     (variant, Start::Queued { due, expires: Some(expires) })
@@ -369,14 +346,19 @@ impl Known {
     }
 }
 
-/// The rule by which an audience leaves somebody out, as the gate calls it, and in words.
-const fn exclusion(excluded: Exclusion) -> (&'static str, &'static str) {
-    match excluded {
-        Exclusion::NoAddress => ("no_address", "the profile has no address for the channel"),
-        Exclusion::InvalidAddress => {
-            ("invalid_address", "the address is none, or a hard bounce marked it")
+/// Why an audience excludes a recipient.
+fn exclusion(excluded: Exclusion) -> Skip {
+    let (reason, detail) = match excluded {
+        Exclusion::NoAddress => {
+            (SkipReason::NoAddress, "the profile has no address for the channel")
         }
-        Exclusion::Unsubscribed => ("channel_consent", "not subscribed to the channel or the list"),
-        Exclusion::Suppressed => ("suppressed", "the address is suppressed"),
-    }
+        Exclusion::InvalidAddress => {
+            (SkipReason::InvalidAddress, "the address is invalid, or a hard bounce marked it")
+        }
+        Exclusion::Unsubscribed => {
+            (SkipReason::ChannelConsent, "not subscribed to the channel or the list")
+        }
+        Exclusion::Suppressed => (SkipReason::Suppressed(None), "the address is suppressed"),
+    };
+    Skip::new(reason, detail)
 }

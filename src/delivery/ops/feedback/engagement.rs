@@ -1,12 +1,13 @@
 //! What recipients do with the links and the pixel of a message, told in the reports.
 
-use ingest::record::{MessageEvent, MessageKind};
-use kernel::{Error, Result, Timestamp};
+use ingest::record::MessageKind;
+use kernel::{Result, Timestamp};
 use providers::model::Reference;
 use uuid::Uuid;
 
 use crate::{
     DeliveryState,
+    ops::lifecycle::{self, LifecycleEvent},
     store::{feedback, short_links},
 };
 
@@ -36,34 +37,22 @@ pub struct Engagement {
 pub async fn publish(app: &DeliveryState, done: &Engagement) -> Result<()> {
     let found = feedback::find(app.db(), &[done.message]).await?;
     let Some(subject) = found.get(&done.message) else { return Ok(()) };
-    let user = subject.user.map(|user| user.to_string()).unwrap_or_default();
-    // Each is one of its own: somebody may open a message twice in a second.
-    let event_id = Uuid::new_v4().simple().to_string();
     let (kind, url, label) = match &done.engaged {
         Engaged::Opened => (MessageKind::Opened, "", ""),
         Engaged::Clicked { target, label } => {
             (MessageKind::Clicked, target.as_str(), label.as_str())
         }
     };
-    let event = MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), kernel::CampaignId::uuid),
-        kind,
-        user_id: &user,
-        message_id: subject.message.uuid(),
-        event_id: &event_id,
-        timestamp_ms: done.at.millis(),
-        occurrence: u32::try_from(subject.occurrence).unwrap_or_default(),
-        variant_id: subject.variant.as_deref().unwrap_or_default(),
-        channel: &subject.channel,
+    let event = LifecycleEvent {
+        // A recipient may open a message twice in a second, and each is an event of its own.
+        event_id: Uuid::new_v4().simple().to_string(),
+        at: Some(done.at),
+        url: url.to_owned(),
+        label: label.to_owned(),
         is_bot: done.is_bot,
-        is_test: subject.is_test,
-        url,
-        label,
-        ..MessageEvent::default()
+        ..LifecycleEvent::new(subject.into(), kind)
     };
-    let workspace = done.message.workspace.uuid();
-    let told = app.intake().append_message_events(workspace, &[event], done.at.millis()).await;
-    told.map_err(|error| Error::Internal(error.into()))
+    lifecycle::publish(app, &[event], done.at).await
 }
 
 /// The message that a short link is in, and where it leads.

@@ -19,23 +19,21 @@ use contacts::{
         ops::deliverability,
     },
 };
-use ingest::record::MessageEvent;
 use kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId};
 use providers::model::{
     AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Reference,
 };
 use sqlx::PgConnection;
 use supervisor::Heartbeat;
-use uuid::Uuid;
 use web::{
     audit::{self, Entry, Origin, Write},
     db,
     http::Requester,
-    spool::append_failed,
 };
 
 use crate::{
     DeliveryState,
+    ops::lifecycle::{self, LifecycleEvent},
     store::feedback::{self, Subject},
 };
 
@@ -74,7 +72,9 @@ pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> 
         .iter()
         .filter_map(|(reference, feedback)| Some((subjects.get(reference)?, feedback)))
         .collect();
-    publish(app, &known).await?;
+    let events: Vec<LifecycleEvent> =
+        known.iter().map(|(subject, feedback)| event(subject, feedback)).collect();
+    lifecycle::publish(app, &events, app.clock().now()).await?;
     for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.heard.acts()) {
         act(app, subject, feedback).await?;
     }
@@ -99,7 +99,7 @@ pub async fn tell_unsubscribed(
         at: None,
         heard: FeedbackKind::Unsubscribed { source },
     };
-    publish(app, &[(subject, &feedback)]).await
+    lifecycle::publish(app, &[event(subject, &feedback)], app.clock().now()).await
 }
 
 /// The messages that a channel's provider knows by these ids of its own.
@@ -119,48 +119,13 @@ fn before(app: &DeliveryState, age: Duration) -> Timestamp {
     Timestamp::from_millis(app.clock().now().millis().saturating_sub(age_ms))
 }
 
-async fn publish(app: &DeliveryState, known: &[(&Subject, &Feedback)]) -> Result<()> {
-    let now = app.clock().now();
-    let mut told: HashMap<Uuid, Vec<(&Subject, &Feedback, String, String)>> = HashMap::new();
-    for (subject, feedback) in known {
-        let user = subject.user.map(|user| user.to_string()).unwrap_or_default();
-        let line = (*subject, *feedback, user, feedback.event_id());
-        told.entry(subject.tenant.workspace.uuid()).or_default().push(line);
-    }
-    for (workspace, lines) in &told {
-        let events: Vec<MessageEvent<'_>> =
-            lines.iter().map(|(s, f, user, id)| event(s, f, (user, id), now)).collect();
-        app.intake()
-            .append_message_events(*workspace, &events, now.millis())
-            .await
-            .map_err(append_failed)?;
-    }
-    Ok(())
-}
-
-fn event<'a>(
-    subject: &'a Subject,
-    feedback: &'a Feedback,
-    (user_id, event_id): (&'a str, &'a str),
-    now: Timestamp,
-) -> MessageEvent<'a> {
+fn event(subject: &Subject, feedback: &Feedback) -> LifecycleEvent {
     let (code, reason, label) = feedback.heard.words();
-    MessageEvent {
-        campaign_id: subject.campaign.map_or(Uuid::nil(), kernel::CampaignId::uuid),
-        kind: feedback.heard.kind(),
-        user_id,
-        message_id: subject.message.uuid(),
-        event_id,
-        // The source's clock may be ahead; no report is of the future.
-        timestamp_ms: feedback.at.map_or(now, |at| at.min(now)).millis(),
-        occurrence: u32::try_from(subject.occurrence).unwrap_or_default(),
-        variant_id: subject.variant.as_deref().unwrap_or_default(),
-        channel: &subject.channel,
-        is_test: subject.is_test,
-        label,
-        code,
-        reason,
-        ..MessageEvent::default()
+    LifecycleEvent {
+        event_id: feedback.event_id(),
+        at: feedback.at,
+        label: label.to_owned(),
+        ..LifecycleEvent::new(subject.into(), feedback.heard.kind()).because(code, reason)
     }
 }
 

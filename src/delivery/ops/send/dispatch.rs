@@ -23,7 +23,10 @@ use super::{
 };
 use crate::{
     DeliveryState,
-    model::claimed::{Claimed, MessageStatus},
+    model::{
+        claimed::{Claimed, MessageStatus},
+        skip::SkipReason,
+    },
     ops::{
         channels::{self, Carried},
         lifecycle,
@@ -260,10 +263,9 @@ async fn update_statuses(
     (ready, settled): (&Ready, &Settled),
     now: Timestamp,
 ) -> Result<()> {
-    let events = settled.iter().filter_map(|(message, status)| {
-        lifecycle::of_status(message, status).map(|event| (message.workspace, event))
-    });
-    lifecycle::publish_all(app, events.collect(), now).await?;
+    let events =
+        settled.iter().filter_map(|(message, status)| lifecycle::of_status(message, status));
+    lifecycle::publish(app, &events.collect::<Vec<_>>(), now).await?;
     let lease = i64::from(app.delivery().lease_seconds) * 1000;
     let sending = MessageStatus::Sending { until: Timestamp::from_millis(now.millis() + lease) };
     let in_hand = ready.iter().map(|(message, _)| Mark { message, status: &sending });
@@ -271,38 +273,13 @@ async fn update_statuses(
     let marks: Vec<Mark<'_>> = in_hand.chain(behind).collect();
     claims::update_statuses(tx, &marks).await?;
     for (_, status) in settled {
-        if let (MessageStatus::Skipped { .. } | MessageStatus::Held { .. }, (Some(rule), _)) =
-            (status, status.why())
-        {
-            count_refusal(rule);
+        if let MessageStatus::Skipped(skip) | MessageStatus::Held { skip, .. } = status {
+            count_skip(skip.reason);
         }
     }
     Ok(())
 }
 
-/// The rules of the eligibility, as labels.
-const RULES: [&str; 14] = [
-    "deleted",
-    "no_address",
-    "channel_consent",
-    "list_consent",
-    "suppressed_hard_bounce",
-    "suppressed_complaint",
-    "suppressed_unsubscribe",
-    "suppressed_manual",
-    "invalid_address",
-    "frequency_cap",
-    "quiet_hours",
-    "volume_limit",
-    "expired",
-    "ab_inconclusive",
-];
-
-/// Counts a message that the gate refused by this rule.
-pub(crate) fn count_refusal(rule: &str) {
-    metrics_catalogue::DELIVERY_REFUSALS.with([known_rule(rule)]).increment(1);
-}
-
-fn known_rule(rule: &str) -> &'static str {
-    RULES.into_iter().find(|known| *known == rule).unwrap_or("other")
+pub(crate) fn count_skip(reason: SkipReason) {
+    metrics_catalogue::DELIVERY_REFUSALS.with([reason.code()]).increment(1);
 }

@@ -19,9 +19,10 @@ use crate::{
     model::{
         Context, Recipient,
         claimed::{Claimed, MessageStatus},
-        eligibility::{self, Facts, Quiet, Refusal, Rules},
+        eligibility::{self, Facts, Quiet, Rules},
         message::{Purpose, channel_name},
         plan::Draw,
+        skip::{Skip, SkipReason},
     },
     ops::devices,
     render::{Around, Prepared, RenderFault, Rendered},
@@ -93,7 +94,8 @@ impl Eligibility<'_> {
                 None => left.push(message),
                 Some(expires) => {
                     let reason = format!("it was to leave by {expires}");
-                    checked.settled.push((message, skipped(Refusal::new("expired", reason))));
+                    let skip = Skip::new(SkipReason::Expired, reason);
+                    checked.settled.push((message, MessageStatus::Skipped(skip)));
                 }
             }
         }
@@ -143,8 +145,8 @@ impl Eligibility<'_> {
                 Some(Draw::Wait(until)) => {
                     checked.waits = Some(checked.waits.map_or(until, |waits| waits.min(until)));
                 }
-                Some(Draw::Skip(rule)) => {
-                    checked.settled.push((message, skipped(Refusal::new(rule, rule))));
+                Some(Draw::Skip(reason)) => {
+                    checked.settled.push((message, MessageStatus::Skipped(Skip::plain(reason))));
                 }
                 None => checked.settled.push((message, no_variant())),
             }
@@ -162,8 +164,8 @@ impl Eligibility<'_> {
         }
         let (here, elsewhere): (Vec<Claimed>, Vec<Claimed>) =
             batch.into_iter().partition(|message| self.app.providers().has(message.channel));
-        let back = |message| (message, MessageStatus::Back { due: self.now });
-        checked.settled.extend(elsewhere.into_iter().map(back));
+        let released = |message| (message, MessageStatus::Released { due: self.now });
+        checked.settled.extend(elsewhere.into_iter().map(released));
         here
     }
 
@@ -198,11 +200,11 @@ impl Eligibility<'_> {
             self.redirect(&message, &mut known).await?;
             let verdict = eligibility::admit(&known, self.rules(&message));
             match verdict.map(|to| (to, self.quiet(&message, &known))) {
-                Err(refusal) | Ok((_, Quiet::Never(refusal))) => {
-                    checked.settled.push((message, skipped(refusal)));
+                Err(skip) | Ok((_, Quiet::Never(skip))) => {
+                    checked.settled.push((message, MessageStatus::Skipped(skip)));
                 }
-                Ok((_, Quiet::Until(until, Refusal { code, reason }))) => {
-                    checked.settled.push((message, MessageStatus::Held { until, code, reason }));
+                Ok((_, Quiet::Until(until, skip))) => {
+                    checked.settled.push((message, MessageStatus::Held { until, skip }));
                 }
                 Ok((to, Quiet::Loud)) => admitted.push(Admitted { message, facts: known, to }),
             }
@@ -298,9 +300,9 @@ impl Eligibility<'_> {
                 limits::uncount_sends(self.connection, self.workspace, back).await?;
             }
             for it in out {
-                let words = format!("{max} messages in {hours} hours ({})", cap.channel);
-                let refusal = Refusal::new("frequency_cap", words);
-                checked.settled.push((it.message, skipped(refusal)));
+                let detail = format!("{max} messages in {hours} hours ({})", cap.channel);
+                let skip = Skip::new(SkipReason::FrequencyCap, detail);
+                checked.settled.push((it.message, MessageStatus::Skipped(skip)));
             }
             counted.push(cap);
         }
@@ -379,10 +381,6 @@ impl Eligibility<'_> {
             None => Err(wrong("variant: is not there any more")),
         }
     }
-}
-
-fn skipped(Refusal { code, reason }: Refusal) -> MessageStatus {
-    MessageStatus::Skipped { code, reason }
 }
 
 fn no_variant() -> MessageStatus {

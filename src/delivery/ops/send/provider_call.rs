@@ -18,7 +18,7 @@ use providers::{
 
 use super::{
     campaign_context::CampaignContext,
-    dispatch::count_refusal,
+    dispatch::count_skip,
     eligibility::{caps, tallies},
     recheck,
 };
@@ -26,7 +26,6 @@ use crate::{
     DeliveryState,
     model::{
         claimed::{Claimed, MessageStatus},
-        eligibility::Refusal,
         message::channel_name,
         retry,
     },
@@ -181,9 +180,8 @@ async fn call(
         };
         let (mut claimed, mut outgoing) = (Vec::new(), Vec::new());
         for (message, out) in part {
-            if let Some(Refusal { code, reason }) = refused.get(&message.id) {
-                let (code, reason) = (code.clone(), reason.clone());
-                let status = MessageStatus::Skipped { code, reason };
+            if let Some(skip) = refused.get(&message.id) {
+                let status = MessageStatus::Skipped(skip.clone());
                 called.done.push(Done { message, status, sent: None });
             } else {
                 claimed.push(message);
@@ -225,7 +223,7 @@ fn status(
             let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
             let now = app.clock().now();
             let until = Timestamp::from_millis(now.millis().saturating_add(pause));
-            MessageStatus::Held { until, code: code.clone(), reason: reason.clone() }
+            MessageStatus::Deferred { until, code: code.clone(), reason: reason.clone() }
         }
         Outcome::Retry { code, reason, .. } | Outcome::Rejected { code, reason, .. } => {
             MessageStatus::Failed { code: code.clone(), reason: reason.clone() }
@@ -234,22 +232,13 @@ fn status(
     }
 }
 
-fn events(done: &[Done]) -> Vec<(WorkspaceId, LifecycleEvent)> {
+fn events(done: &[Done]) -> Vec<LifecycleEvent> {
     let mut events = Vec::with_capacity(done.len() * 2);
     for Done { message, status, sent } in done {
-        let workspace = message.workspace;
+        events.extend(lifecycle::of_status(message, status));
         let outcome = sent.as_ref().map(|sent| &sent.outcome);
-        match (outcome, status) {
-            (Some(Outcome::Retry { code, reason, .. }), MessageStatus::Held { .. }) => {
-                events.push((workspace, lifecycle::deferred(message, (code, reason))));
-            }
-            _ => {
-                events
-                    .extend(lifecycle::of_status(message, status).map(|event| (workspace, event)));
-            }
-        }
         if matches!(outcome, Some(Outcome::Accepted { is_delivered: true, .. })) {
-            events.push((workspace, LifecycleEvent::of(message, MessageKind::Delivered)));
+            events.push(LifecycleEvent::new(message.into(), MessageKind::Delivered));
         }
     }
     events
@@ -283,11 +272,11 @@ async fn keep_once(
     (terms, handed_over_at): (Terms, Timestamp),
 ) -> Result<()> {
     let now = app.clock().now();
-    let back = MessageStatus::Back { due: handed_over_at };
-    lifecycle::publish_all(app, events(done), now).await?;
+    let released = MessageStatus::Released { due: handed_over_at };
+    lifecycle::publish(app, &events(done), now).await?;
     let mut tx = app.db().begin().await?;
     let ended = done.iter().map(|it| Mark { message: &it.message, status: &it.status });
-    let untried = left.iter().map(|message| Mark { message, status: &back });
+    let untried = left.iter().map(|message| Mark { message, status: &released });
     let marks: Vec<Mark<'_>> = ended.chain(untried).collect();
     claims::record_outcomes(&mut tx, &marks, now).await?;
     for (workspace, campaign) in sent_of(done) {
@@ -316,9 +305,8 @@ async fn uncount(
     tx: &mut sqlx::PgConnection,
     (done, left): (&[Done], &[Claimed]),
 ) -> Result<()> {
-    let is_unsent = |it: &&Done| {
-        matches!(it.status, MessageStatus::Failed { .. } | MessageStatus::Skipped { .. })
-    };
+    let is_unsent =
+        |it: &&Done| matches!(it.status, MessageStatus::Failed { .. } | MessageStatus::Skipped(_));
     let unsent = done.iter().filter(is_unsent);
     let untried = left.iter().filter(|message| message.attempts == 0);
     let uncounted: Vec<&Claimed> = unsent.map(|it| &it.message).chain(untried).collect();
@@ -345,13 +333,13 @@ fn sent_of(done: &[Done]) -> BTreeSet<(WorkspaceId, CampaignId)> {
 
 fn count(done: &[Done]) {
     for it in done {
-        if let MessageStatus::Skipped { code, .. } = &it.status {
-            count_refusal(code);
+        if let MessageStatus::Skipped(skip) = &it.status {
+            count_skip(skip.reason);
             continue;
         }
         let outcome = match it.status {
             MessageStatus::Sent { .. } => "sent",
-            MessageStatus::Held { .. } => "deferred",
+            MessageStatus::Deferred { .. } => "deferred",
             MessageStatus::Unknown { .. } => "unknown",
             _ => "failed",
         };

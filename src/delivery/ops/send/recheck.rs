@@ -12,8 +12,9 @@ use crate::{
     DeliveryState,
     model::{
         claimed::Claimed,
-        eligibility::{self, Refusal, Rules},
+        eligibility::{self, Rules},
         message::Purpose,
+        skip::Skip,
     },
     store::recipients,
 };
@@ -27,7 +28,7 @@ pub(crate) async fn refused(
     channel: MessageChannel,
     part: &[(Claimed, Outgoing)],
     terms: Terms,
-) -> Result<HashMap<MessageId, Refusal>> {
+) -> Result<HashMap<MessageId, Skip>> {
     let mut by_workspace = BTreeMap::<WorkspaceId, Vec<(&Claimed, &Outgoing, UserId)>>::new();
     for (message, outgoing) in part {
         let (Some(user), false) = (message.user, is_redirected(message)) else { continue };
@@ -53,8 +54,8 @@ pub(crate) async fn refused(
                 preference: terms.preference(),
                 bypass_unsubscribe: app.transactional().bypass_unsubscribe,
             };
-            if let Err(refusal) = eligibility::admit(&known, rules) {
-                refused.insert(message.id, refusal);
+            if let Err(skip) = eligibility::admit(&known, rules) {
+                refused.insert(message.id, skip);
             }
         }
     }

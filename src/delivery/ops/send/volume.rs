@@ -15,7 +15,10 @@ use sqlx::PgConnection;
 
 use super::campaign_context::CampaignContext;
 use crate::{
-    model::claimed::{Claimed, MessageStatus},
+    model::{
+        claimed::{Claimed, MessageStatus},
+        skip::{Skip, SkipReason},
+    },
     store::{
         claims::{self, Wanted},
         runs,
@@ -114,10 +117,8 @@ async fn skipped(
 /// Where a message stands that a limit leaves out.
 pub(crate) fn beyond(campaign_context: &CampaignContext) -> MessageStatus {
     let max = limit_of(campaign_context).map_or(0, |(_, max)| max);
-    MessageStatus::Skipped {
-        code: "volume_limit".to_owned(),
-        reason: format!("the campaign may send {max} messages"),
-    }
+    let detail = format!("the campaign may send {max} messages");
+    MessageStatus::Skipped(Skip::new(SkipReason::VolumeLimit, detail))
 }
 
 /// Takes messages out of the reserve of a campaign that has no limit any more; answers whether there were any.

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use web::links::{ConfirmChannel, ConfirmSubscription, Link, Signer};
 
-use super::tell_kept;
 use crate::{
     DeliveryState,
     model::{
         Context, Said,
         message::{NewMessage, Purpose, Start},
     },
+    ops::lifecycle,
     store::{
         confirmations::{self, About, Unasked},
         messages,
@@ -66,7 +66,7 @@ pub(crate) async fn ask(app: &DeliveryState) -> Result<bool> {
             continue;
         }
         let message = message(one, &signer)?;
-        tell_kept(app, one.workspace, &message, now).await?;
+        lifecycle::publish(app, &lifecycle::of_new(one.workspace, &message), now).await?;
         messages::insert(&mut tx, one.workspace, &[message], now).await?;
         is_asked = true;
     }

@@ -7,9 +7,8 @@ pub mod test_send;
 use std::time::Duration;
 
 use campaigns::model::message::{MessageChannel, address_of};
-use contacts::{audience::model::SubscriptionPreference, users};
+use contacts::{audience::model::SubscriptionPreference, suppressions::model::Reason, users};
 use content::template;
-use ingest::record::MessageKind;
 use kernel::{Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -19,13 +18,11 @@ use crate::{
     DeliveryState,
     model::{
         Context, Said,
-        eligibility::{self, Facts, Refusal, Rules},
+        eligibility::{self, Facts, Rules},
         message::{NewMessage, Purpose, Start, channel_name},
+        skip::{Skip, SkipReason},
     },
-    ops::{
-        channels, devices,
-        lifecycle::{self, LifecycleEvent},
-    },
+    ops::{channels, devices, lifecycle},
     render::Prepared,
     store::{
         idempotency::{self, Kept, Taken},
@@ -119,11 +116,11 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
         is_marketing: false,
     };
     let said = readable(said).await?;
-    let refusal = check(app, workspace, (user, wish.channel)).await?;
+    let skip = check(app, workspace, (user, wish.channel)).await?;
     let answer = Answer {
         message: MessageId::mint(now),
         channel: wish.channel,
-        refused: refusal.as_ref().map(|refusal| reason_of(refusal).to_owned()),
+        refused: skip.as_ref().map(|skip| reason_of(skip).to_owned()),
     };
     let context = Context {
         trigger: wish.trigger.map(Value::Object),
@@ -140,9 +137,9 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
         channel: wish.channel,
         variant: None,
         context: Some(serde_json::to_value(context).map_err(anyhow::Error::from)?),
-        start: match refusal {
+        start: match skip {
             None => Start::Queued { due: now, expires: None },
-            Some(Refusal { code, reason }) => Start::Skipped { code, reason },
+            Some(skip) => Start::Skipped(skip),
         },
     };
     let kept =
@@ -191,24 +188,10 @@ async fn keep(
             return Ok(taken);
         }
     }
-    tell_kept(app, workspace, message, now).await?;
+    lifecycle::publish(app, &lifecycle::of_new(workspace, message), now).await?;
     messages::insert(&mut tx, workspace, std::slice::from_ref(message), now).await?;
     tx.commit().await?;
     Ok(Taken::Now)
-}
-
-/// Tells how a message begins, before it is kept.
-pub(crate) async fn tell_kept(
-    app: &DeliveryState,
-    workspace: WorkspaceId,
-    message: &NewMessage,
-    now: Timestamp,
-) -> Result<()> {
-    let mut events = vec![LifecycleEvent::of_new(message, MessageKind::Queued)];
-    if let Start::Skipped { code, reason } = &message.start {
-        events.push(LifecycleEvent::of_new(message, MessageKind::Skipped).why(code, reason));
-    }
-    lifecycle::publish(app, workspace, &events, now).await
 }
 
 /// A profile by its internal id or the caller's own.
@@ -265,7 +248,7 @@ async fn check(
     app: &DeliveryState,
     workspace: WorkspaceId,
     (user, channel): (UserId, MessageChannel),
-) -> Result<Option<Refusal>> {
+) -> Result<Option<Skip>> {
     let facts = facts_of(app, workspace, (user, channel)).await?;
     let rules = Rules {
         purpose: Purpose::Transactional,
@@ -275,11 +258,11 @@ async fn check(
     };
     match eligibility::admit(&facts, rules) {
         Ok(_) => Ok(None),
-        Err(refusal) if refusal.code == "deleted" => Err(NO_USER),
-        Err(refusal) if is_about_the_address(&refusal, channel) => {
-            Err(Error::invalid("userId", format!("cannot be reached: {}", refusal.reason)))
+        Err(skip) if skip.reason == SkipReason::Deleted => Err(NO_USER),
+        Err(skip) if is_about_the_address(&skip, channel) => {
+            Err(Error::invalid("userId", format!("cannot be reached: {}", skip.detail)))
         }
-        Err(refusal) => Ok(Some(refusal)),
+        Err(skip) => Ok(Some(skip)),
     }
 }
 
@@ -301,15 +284,19 @@ pub(crate) async fn facts_of(
 }
 
 /// Whether there is no address, rather than one that must not be used.
-pub(crate) fn is_about_the_address(refusal: &Refusal, channel: MessageChannel) -> bool {
-    let bounced = channel == MessageChannel::Email && refusal.code == "invalid_address";
-    matches!(refusal.code.as_str(), "no_address" | "invalid_address") && !bounced
+pub(crate) fn is_about_the_address(skip: &Skip, channel: MessageChannel) -> bool {
+    match skip.reason {
+        SkipReason::NoAddress => true,
+        SkipReason::InvalidAddress => channel != MessageChannel::Email,
+        _ => false,
+    }
 }
 
-/// The reason of a suppression, for the caller (DECISIONS T1).
-pub(crate) fn reason_of(refusal: &Refusal) -> &str {
-    match refusal.code.as_str() {
-        "invalid_address" => "hard_bounce",
-        code => code.strip_prefix("suppressed_").unwrap_or(code),
+/// The reason in the answer to a transactional or test send: of a suppressed address the ledger's.
+pub(crate) const fn reason_of(skip: &Skip) -> &'static str {
+    match skip.reason {
+        SkipReason::InvalidAddress => Reason::HardBounce.as_str(),
+        SkipReason::Suppressed(Some(reason)) => reason.as_str(),
+        reason => reason.code(),
     }
 }

@@ -12,17 +12,16 @@ use providers::model::Content;
 use serde_json::{Map, Value};
 use web::links::Signer;
 
-use super::{
-    facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of, tell_kept,
-};
+use super::{facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of};
 use crate::{
     DeliveryState,
     model::{
         Context, Named, Recipient, Said,
-        eligibility::{self, Facts, Refusal, Rules},
+        eligibility::{self, Facts, Rules},
         message::{NewMessage, Purpose, Start},
+        skip::Skip,
     },
-    ops::send::sender_domain,
+    ops::{lifecycle, send::sender_domain},
     render::{Around, InApp, Prepared, WaysOut, globals},
     store::{
         in_app::{self, InAppTest},
@@ -92,21 +91,21 @@ pub async fn send(
         preference: SubscriptionPreference::All,
         bypass_unsubscribe: true,
     };
-    let (to, refusal) = match eligibility::admit(&draft.facts, rules) {
+    let (to, skip) = match eligibility::admit(&draft.facts, rules) {
         Ok(to) => (to, None),
-        Err(refusal) if is_about_the_address(&refusal, channel) => {
-            let problem = format!("cannot be reached: {}", refusal.reason);
+        Err(skip) if is_about_the_address(&skip, channel) => {
+            let problem = format!("cannot be reached: {}", skip.detail);
             return Err(Error::invalid("userId", problem));
         }
-        Err(refusal) => (address_of(&draft.facts.recipient, channel), Some(refusal)),
+        Err(skip) => (address_of(&draft.facts.recipient, channel), Some(skip)),
     };
     let signer = app.links().signer(now).await?;
     let mut preview =
         preview(workspace, draft.facts.recipient.clone(), (draft.message, &context), signer)
             .await?;
     sender_domain::refuse_unknown(app, workspace, &mut preview).await?;
-    let refused = refusal.as_ref().map(|refusal| reason_of(refusal).to_owned());
-    keep(app, workspace, (&draft, context), refusal).await?;
+    let refused = skip.as_ref().map(|skip| reason_of(skip).to_owned());
+    keep(app, workspace, (&draft, context), skip).await?;
     Ok(Tested { message: draft.message, to, preview, refused })
 }
 
@@ -114,7 +113,7 @@ async fn keep(
     app: &DeliveryState,
     workspace: WorkspaceId,
     (draft, context): (&Draft, Context),
-    refusal: Option<Refusal>,
+    skip: Option<Skip>,
 ) -> Result<()> {
     let now = app.clock().now();
     let message = NewMessage {
@@ -127,12 +126,12 @@ async fn keep(
         channel: draft.said.channel,
         variant: draft.said.variant.clone(),
         context: Some(serde_json::to_value(context).map_err(anyhow::Error::from)?),
-        start: match refusal {
+        start: match skip {
             None => Start::Queued { due: now, expires: None },
-            Some(Refusal { code, reason }) => Start::Skipped { code, reason },
+            Some(skip) => Start::Skipped(skip),
         },
     };
-    tell_kept(app, workspace, &message, now).await?;
+    lifecycle::publish(app, &lifecycle::of_new(workspace, &message), now).await?;
     let mut connection = app.db().acquire().await?;
     messages::insert(&mut connection, workspace, &[message], now).await?;
     app.due_signal().notify();

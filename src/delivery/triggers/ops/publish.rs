@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use ingest::record::{MessageEvent, MessageKind};
+use ingest::record::MessageKind;
 use kernel::{Result, Timestamp, WorkspaceId};
 
 use crate::{
     DeliveryState,
-    model::message::{NewMessage, campaign_uuid, channel_name, message_id},
+    model::message::{NewMessage, message_id},
+    ops::lifecycle::{self, LifecycleEvent, MessageIdentity},
     triggers::store::{self, Unpublished},
 };
 
@@ -21,25 +22,14 @@ pub(super) async fn queued(
     messages: &[NewMessage],
     now: Timestamp,
 ) -> bool {
-    let users: Vec<String> = messages
+    let events: Vec<LifecycleEvent> = messages
         .iter()
-        .map(|message| message.user.map(|user| user.to_string()).unwrap_or_default())
-        .collect();
-    let events: Vec<MessageEvent<'_>> = messages
-        .iter()
-        .zip(&users)
-        .map(|(message, user_id)| MessageEvent {
-            campaign_id: campaign_uuid(message.campaign),
-            kind: MessageKind::Queued,
-            user_id,
-            message_id: message.id.uuid(),
-            occurrence: message.occurrence.unsigned_abs(),
-            channel: channel_name(message.channel),
-            timestamp_ms: now.millis(),
-            ..MessageEvent::default()
+        .map(|message| {
+            let identity = MessageIdentity::of_new(workspace, message);
+            LifecycleEvent::new(identity, MessageKind::Queued)
         })
         .collect();
-    publish(app, workspace, &events, now).await
+    publish(app, &events, now).await
 }
 
 /// Publishes events of entries that the spool did not take when they were stored.
@@ -54,36 +44,32 @@ pub(super) async fn publish_unpublished(app: &DeliveryState) -> Result<()> {
     }
     let now = app.clock().now();
     for (workspace, entries) in by_workspace {
-        let users: Vec<String> = entries.iter().map(|entry| entry.user.to_string()).collect();
-        let events: Vec<MessageEvent<'_>> = entries
+        let events: Vec<LifecycleEvent> = entries
             .iter()
-            .zip(&users)
-            .map(|(entry, user_id)| MessageEvent {
-                campaign_id: entry.campaign.uuid(),
-                kind: MessageKind::Queued,
-                user_id,
-                message_id: message_id(entry.campaign, entry.number, &entry.user).uuid(),
-                occurrence: entry.number.unsigned_abs(),
-                channel: &entry.channel,
-                timestamp_ms: now.millis(),
-                ..MessageEvent::default()
-            })
+            .map(|entry| LifecycleEvent::new(identity(entry), MessageKind::Queued))
             .collect();
-        if publish(app, workspace, &events, now).await {
+        if publish(app, &events, now).await {
             store::mark_published(app.db(), workspace, &entries).await?;
         }
     }
     Ok(())
 }
 
-async fn publish(
-    app: &DeliveryState,
-    workspace: WorkspaceId,
-    events: &[MessageEvent<'_>],
-    now: Timestamp,
-) -> bool {
-    let published =
-        app.intake().append_message_events(workspace.uuid(), events, now.millis()).await;
+fn identity(entry: &Unpublished) -> MessageIdentity {
+    MessageIdentity {
+        workspace: entry.workspace,
+        campaign: Some(entry.campaign),
+        message: message_id(entry.campaign, entry.number, &entry.user),
+        occurrence: entry.number,
+        user: Some(entry.user),
+        variant: None,
+        channel: entry.channel.clone().into(),
+        is_test: false,
+    }
+}
+
+async fn publish(app: &DeliveryState, events: &[LifecycleEvent], now: Timestamp) -> bool {
+    let published = lifecycle::publish(app, events, now).await;
     if let Err(error) = &published {
         tracing::warn!(%error, messages = events.len(), "queued events not published, will retry");
     }

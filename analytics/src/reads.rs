@@ -4,6 +4,7 @@
 //! ClickHouse come out of the same [`ReadLimits::time_max`]; then it fails with [`AnalyticsError::Late`]. A store that
 //! is frozen so costs its callers that time, and not a connection each for ever.
 
+use std::error::Error as _;
 use std::{
     sync::{
         Arc,
@@ -218,7 +219,8 @@ impl<T> RowStream<T> {
 /// Counts and logs a query that failed.
 fn observe(error: &AnalyticsError) {
     metrics_catalogue::CLICKHOUSE_ERRORS.with([error.kind()]).increment(1);
-    tracing::warn!(%error, kind = error.kind(), "a query to ClickHouse failed");
+    let cause = error.source().map(ToString::to_string).unwrap_or_default();
+    tracing::warn!(%error, cause, kind = error.kind(), "a query to ClickHouse failed");
 }
 
 #[cfg(test)]

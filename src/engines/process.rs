@@ -19,6 +19,7 @@ use nix::{
     unistd::Pid,
 };
 use parking_lot::Mutex;
+use supervisor::Backoff;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncRead, BufReader, BufStream},
     net::UnixStream,
@@ -174,7 +175,7 @@ async fn keep_alive<E: Engine>(
     mut running: Running,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut backoff = BACKOFF_MIN;
+    let mut backoff = Backoff::new(BACKOFF_MIN, BACKOFF_MAX);
     loop {
         let started = Instant::now();
         tokio::select! {
@@ -182,14 +183,13 @@ async fn keep_alive<E: Engine>(
             _ = stop.changed() => return running.stop::<E>().await,
         }
         if started.elapsed() >= STEADY {
-            backoff = BACKOFF_MIN;
+            backoff.reset();
         }
         running = loop {
             tokio::select! {
-                () = tokio::time::sleep(backoff) => {}
+                () = tokio::time::sleep(backoff.pause()) => {}
                 _ = stop.changed() => return,
             }
-            backoff = (backoff * 2).min(BACKOFF_MAX);
             // Resolved here: engines start before anything records.
             metrics_catalogue::ENGINE_RESTARTS.with([E::NAME]).increment(1);
             tokio::select! {

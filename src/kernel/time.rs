@@ -1,6 +1,6 @@
 //! Moments: kept in milliseconds since 1970, read from ISO 8601, printed in the two forms of the API.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use chrono::{DateTime, Datelike as _, NaiveDate, Timelike as _, Utc};
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,23 @@ impl Timestamp {
         self.0
     }
 
+    /// The moment this much later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+
+    /// The moment this much earlier.
+    #[must_use]
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+
+    /// The time since an earlier moment; zero if that is later.
+    pub fn duration_since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
     /// The same moment for stores; moments outside chrono's quarter million years are clamped.
     pub fn utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or(if self.0 < 0 {
@@ -63,6 +80,10 @@ impl Timestamp {
     pub fn parse_at(text: &str, edge: DayEdge) -> Result<Self, NotATimestamp> {
         Cursor(text.as_bytes()).date_time(edge).ok_or(NotATimestamp)
     }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl From<DateTime<Utc>> for Timestamp {

@@ -5,12 +5,14 @@
 //! how often it was run again as `millrace_worker_restarts_total{name}`.
 //!
 //! - A thread runs under [`Heartbeat::run_blocking`], a task under [`Heartbeat::run`].
+//! - [`Backoff`] is the pauses between attempts.
 //! - [`Suspects`] narrows repeated panics down to the one position of the spool that causes them.
 //!
 //! Depends on nothing of this project, so that every crate of it can use it.
 
 #![warn(missing_docs)]
 
+mod backoff;
 mod suspects;
 
 use std::{
@@ -27,7 +29,10 @@ use std::{
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 
-pub use self::suspects::Suspects;
+pub use self::{
+    backoff::{Backoff, doubled},
+    suspects::Suspects,
+};
 
 /// The first pause before a worker is run again, before it doubles.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -187,8 +192,7 @@ impl Heartbeat {
 
     /// How long to wait before the next run after a panic: doubles with each panic in a row, up to a second.
     pub fn pause(&self) -> Duration {
-        let panics = self.0.panics.load(Ordering::Relaxed).saturating_sub(1);
-        PAUSE_FIRST.saturating_mul(1 << panics.min(16)).min(PAUSE_MAX)
+        doubled(PAUSE_FIRST, PAUSE_MAX, self.0.panics.load(Ordering::Relaxed))
     }
 
     /// The worker ended in order: nothing misses it.

@@ -1,14 +1,13 @@
 //! Sends chunks to ClickHouse in order, as often as it takes, and moves the cursor behind them.
 
-use std::{ops::Range, path::PathBuf, sync::Arc};
+use std::{ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use supervisor::Heartbeat;
+use supervisor::{Backoff, Heartbeat};
 use tokio::sync::mpsc;
 
 use super::{
     Flow,
-    backoff::Backoff,
     chunk::{Chunk, InsertTarget, Partition, for_each_row},
     dead_letters::{self, DeadLetter},
     encode,
@@ -22,6 +21,11 @@ use crate::spool::{Cursor, Mark};
 const REFUSED_ALONE_MAX: usize = 64;
 /// Every how many failed tries there is a line in the log.
 const TRIES_PER_LOG: u32 = 20;
+
+/// The pauses between attempts at a write: a ClickHouse that is back is used within the longest.
+fn backoff() -> Backoff {
+    Backoff::new(Duration::from_millis(100), Duration::from_secs(5))
+}
 
 pub(super) struct Inserter {
     pub client: clickhouse::Client,
@@ -79,7 +83,7 @@ impl Inserter {
     /// Brings the rows of one partition in, whatever it takes; those that can never go in become
     /// dead letters.
     async fn insert_partition(&self, chunk: &Chunk, partition: &Partition) {
-        let mut backoff = Backoff::new();
+        let mut backoff = backoff();
         loop {
             let all = 0..partition.rows;
             let refusal = self.insert(chunk, partition, &all, Some(&partition.block)).await;
@@ -114,15 +118,15 @@ impl Inserter {
         };
         let token = self.token(chunk, partition, range);
         let statement = Statement::Native(partition.target.table());
-        let mut backoff = Backoff::new();
+        let mut backoff = backoff();
         loop {
             let start = std::time::Instant::now();
             let sent = insert::send(&self.client, statement, Some(&token), block.clone()).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
                 self.metrics.insert_rows.increment(range.len() as u64);
-                if backoff.tries() > 0 {
-                    tracing::info!(tries = backoff.tries(), "ClickHouse takes rows again");
+                if backoff.attempts() > 0 {
+                    tracing::info!(tries = backoff.attempts(), "ClickHouse takes rows again");
                 }
                 return Ok(());
             };
@@ -235,7 +239,7 @@ impl Inserter {
         );
         let count = letters.len() as u64;
         let letters = Arc::new(letters);
-        let mut backoff = Backoff::new();
+        let mut backoff = backoff();
         loop {
             let (dir, name, letters) =
                 (self.dead_letters_dir.clone(), name.clone(), Arc::clone(&letters));
@@ -249,7 +253,7 @@ impl Inserter {
     }
 
     async fn commit(&self, end: Mark) {
-        let mut backoff = Backoff::new();
+        let mut backoff = backoff();
         loop {
             let cursor = self.cursor.clone();
             match blocking(move || cursor.commit(end)).await {
@@ -261,11 +265,11 @@ impl Inserter {
 
     async fn pause(&self, backoff: &mut Backoff, kind: &'static str, reason: &str) {
         self.metrics.error(kind);
-        if backoff.tries().is_multiple_of(TRIES_PER_LOG) {
+        if backoff.attempts().is_multiple_of(TRIES_PER_LOG) {
             let reason = dead_letters::cut_reason(reason);
             tracing::warn!(
                 kind,
-                tries = backoff.tries() + 1,
+                tries = backoff.attempts() + 1,
                 reason,
                 "insert failed, trying again"
             );

@@ -34,7 +34,6 @@
 //!
 //! Suggested reading order: `gather`, `chunk`, `encode`, `inserter`, `refusal`, [`dead_letters`].
 
-mod backoff;
 mod chunk;
 pub mod dead_letters;
 mod encode;

@@ -14,9 +14,9 @@ const ASKED_MAX: Duration = Duration::from_hours(24);
 /// How long to wait after so many tries: twice as long each time, a part of it by chance (`jitter`, 0 to 1)
 /// so that what failed together does not come back together. What the provider asked for is the least.
 pub fn pause(attempts: i16, asked: Option<Duration>, jitter: f64) -> Duration {
-    let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(0).min(16);
-    let ours = PAUSE.saturating_mul(1 << doublings).min(PAUSE_MAX).mul_f64(0.75 + jitter / 2.0);
-    ours.min(PAUSE_MAX).max(asked.unwrap_or_default().min(ASKED_MAX))
+    let attempts = u32::try_from(attempts).unwrap_or(0);
+    let own = supervisor::doubled(PAUSE, PAUSE_MAX, attempts).mul_f64(0.75 + jitter / 2.0);
+    own.min(PAUSE_MAX).max(asked.unwrap_or_default().min(ASKED_MAX))
 }
 
 #[cfg(test)]

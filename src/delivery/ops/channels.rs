@@ -17,11 +17,11 @@ const NOTE_EVERY_MS: i64 = 60_000;
 
 /// Tells other processes which channels this one carries.
 #[derive(Debug, Default)]
-pub(crate) struct CarrierNotes(Option<Timestamp>);
+pub(crate) struct ChannelAnnouncements(Option<Timestamp>);
 
-impl CarrierNotes {
+impl ChannelAnnouncements {
     /// Tells them if it is time.
-    pub(crate) async fn note_if_due(&mut self, app: &DeliveryState) -> Result<()> {
+    pub(crate) async fn announce_if_due(&mut self, app: &DeliveryState) -> Result<()> {
         let now = app.clock().now();
         if self.0.is_some_and(|at| (0..NOTE_EVERY_MS).contains(&(now.millis() - at.millis()))) {
             return Ok(());

@@ -117,10 +117,10 @@ async fn a_masked_secret_without_a_stored_one_is_refused() {
     let problem =
         |field: &str, text: &str| json!([format!("variants[0].message.auth.{field} {text}")]);
     for (auth, expected) in [
-        (bearer(HIDDEN), problem("token", "must be given: no secret is kept")),
+        (bearer(HIDDEN), problem("token", "must be given: no secret is stored")),
         (
             json!({"type": "basic", "username": "a", "password": HIDDEN}),
-            problem("password", "must be given: no secret is kept"),
+            problem("password", "must be given: no secret is stored"),
         ),
         (bearer("sealed:1:made-up"), problem("token", "must not begin with sealed:1:")),
     ] {
@@ -132,7 +132,7 @@ async fn a_masked_secret_without_a_stored_one_is_refused() {
     let mut moved = webhook(&bearer(HIDDEN));
     moved["variants"][0]["id"] = json!("b");
     let answer = put(api, &campaign, json!({"variants": moved["variants"]}), 400).await.json();
-    assert_eq!(answer["errors"], problem("token", "must be given: no secret is kept"));
+    assert_eq!(answer["errors"], problem("token", "must be given: no secret is stored"));
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_masked_secret_is_not_reused_for_another_host() {
     let basic = json!({"url": "https://example.com/h",
         "auth": {"type": "basic", "username": "ann", "password": HIDDEN}});
     let answer = put_message(api, &campaign, &basic, 400).await;
-    let problem = "variants[0].message.auth.password must be given: no secret is kept";
+    let problem = "variants[0].message.auth.password must be given: no secret is stored";
     assert_eq!(answer["errors"], json!([problem]));
 }
 
@@ -259,7 +259,7 @@ async fn credential_headers_are_encrypted_and_masked() {
         assert!(first.starts_with(&format!("variants[0].message.{problem}")), "{first}");
     }
     let answer = api.post("/campaigns", &hook(&headers(HIDDEN, "x")), 400).await.json();
-    let problem = "variants[0].message.headers.X-Api-Key must be given: no secret is kept";
+    let problem = "variants[0].message.headers.X-Api-Key must be given: no secret is stored";
     assert_eq!(answer["errors"], json!([problem]));
 
     let shown = everything_shown(api, &campaign).await;

@@ -6,11 +6,13 @@
 use std::{future::Future, time::Duration};
 
 use kernel::{Error, Result, store::StoreFault};
+use supervisor::Backoff;
 
 /// Tries of one piece of work; the last one's failure is the caller's.
 const TRIES_MAX: u32 = 5;
-/// Pause before the second try; it doubles, and a random part of it is added.
-const PAUSE: Duration = Duration::from_millis(5);
+/// Longest pause before the second attempt; it doubles.
+const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(80);
 
 /// Does `work`, a whole transaction from its beginning to its commit, again while it loses races.
 ///
@@ -21,13 +23,12 @@ where
     F: FnMut() -> W,
     W: Future<Output = Result<T>>,
 {
-    let mut pause = PAUSE;
+    let mut backoff = Backoff::new(PAUSE, PAUSE_MAX);
     for _ in 1..TRIES_MAX {
         match work().await {
             Err(error @ Error::Store(StoreFault::LostRace(_))) => {
                 tracing::debug!(%error, "a transaction begins again");
-                tokio::time::sleep(pause.mul_f64(1.0 + rand::random::<f64>())).await;
-                pause *= 2;
+                tokio::time::sleep(backoff.pause()).await;
             }
             done => return done,
         }

@@ -43,7 +43,7 @@ use crate::{
 ///
 /// # Errors
 /// When a store is away.
-pub(crate) async fn round(
+pub(crate) async fn send_next(
     app: &DeliveryState,
     contexts: &CampaignContexts,
     queue: SendQueue,

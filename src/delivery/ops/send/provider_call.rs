@@ -15,6 +15,7 @@ use providers::{
     Provider, Sent,
     model::{Device, Feedback, FeedbackReason, Outcome, Outgoing},
 };
+use supervisor::Backoff;
 
 use super::{
     campaign_context::CampaignContext,
@@ -39,10 +40,10 @@ use crate::{
     },
 };
 
-/// Tries to keep what became of messages that were handed over.
-const KEEP_TRIES: u32 = 8;
-/// Pause between two of them.
-const KEEP_PAUSE: Duration = Duration::from_millis(500);
+/// Attempts to store the outcomes of messages that were sent.
+const STORE_ATTEMPTS_MAX: u32 = 8;
+const STORE_PAUSE: Duration = Duration::from_millis(250);
+const STORE_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// A batch that took its provider longer goes on another time: what is not yet handed over then can still be
 /// halted, and is not lost with this process.
 const CALL_LONG: Duration = Duration::from_secs(1);
@@ -250,15 +251,14 @@ async fn keep(
     (done, left): (&[Done], &[Claimed]),
     by: (Terms, Timestamp),
 ) -> Result<()> {
-    let mut tries = 0;
+    let mut backoff = Backoff::new(STORE_PAUSE, STORE_PAUSE_MAX);
     loop {
-        tries += 1;
         match keep_once(app, (done, left), by).await {
-            Err(error) if tries < KEEP_TRIES => {
-                tracing::warn!(%error, "cannot keep what became of messages, trying on");
-                tokio::time::sleep(KEEP_PAUSE).await;
+            Err(error) if backoff.attempts() + 1 < STORE_ATTEMPTS_MAX => {
+                tracing::warn!(%error, "outcomes not stored, will retry");
+                tokio::time::sleep(backoff.pause()).await;
             }
-            kept => break kept?,
+            stored => break stored?,
         }
     }
     count(done);

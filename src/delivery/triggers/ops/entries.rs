@@ -5,6 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use contacts::audience::{model::Person, ops as audience};
 use kernel::{Error, Result, Timestamp, UserId};
 use sqlx::PgConnection;
+use supervisor::Backoff;
 use web::db;
 
 use super::publish;
@@ -47,7 +48,7 @@ pub(super) async fn enter(app: &DeliveryState, waiting: &Waiting, events: &[Arc<
 
 /// Waits for stores that are away, for ever; what else fails is tried a few times.
 async fn patiently(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>]) -> Result<()> {
-    let (mut pause, mut tries) = (PAUSE, 0);
+    let (mut backoff, mut tries) = (Backoff::new(PAUSE, PAUSE_MAX), 0);
     loop {
         let error = match once(app, waiting, page).await {
             Ok(()) => return Ok(()),
@@ -63,8 +64,7 @@ async fn patiently(app: &DeliveryState, waiting: &Waiting, page: &[Arc<Occurred>
         };
         tracing::warn!(campaign = %waiting.id, %error, "events wait to set a campaign off");
         metrics_catalogue::TRIGGER_FAULTS.with(["store"]).increment(1);
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_MAX);
+        tokio::time::sleep(backoff.pause()).await;
     }
 }
 

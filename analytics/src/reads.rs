@@ -218,6 +218,10 @@ impl<T> RowStream<T> {
 
 /// Counts and logs a query that failed.
 fn observe(error: &AnalyticsError) {
+    if error.is_missing_table() {
+        // Before the first migration. Callers that do not expect it return it as their own error.
+        return;
+    }
     metrics_catalogue::CLICKHOUSE_ERRORS.with([error.kind()]).increment(1);
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     tracing::warn!(%error, cause, kind = error.kind(), "a query to ClickHouse failed");

@@ -160,7 +160,7 @@ async fn put_message(api: &Client, campaign: &Value, message: &Value, status: u1
 }
 
 const MOVED: &str =
-    "must be given again: the kept secret is for another scheme, host or port of the URL";
+    "must be given again: the stored secret is for another scheme, host or port of the URL";
 
 #[tokio::test]
 async fn a_masked_secret_is_not_reused_for_another_host() {

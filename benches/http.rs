@@ -22,7 +22,8 @@ struct Running {
 }
 
 async fn start(data_dir: &Path) -> Running {
-    let mut settings = Settings::load(&Flags::default()).expect("the defaults are valid");
+    let mut settings =
+        Settings::load(&Flags::default(), &providers::Registry).expect("the defaults are valid");
     settings.listen = ([127, 0, 0, 1], 0).into();
     settings.admin_listen = ([127, 0, 0, 1], 0).into();
     settings.data_dir = data_dir.to_owned();

@@ -91,7 +91,7 @@ fn execute(line: CommandLine) -> anyhow::Result<()> {
     if let Command::Engine(engine) = &line.command {
         return engine::run(engine);
     }
-    let settings = Settings::load(&line.flags.into())?;
+    let settings = Settings::load(&line.flags.into(), &providers::Registry)?;
     match line.command {
         Command::Serve { show_key } => {
             telemetry::logs::start();

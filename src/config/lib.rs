@@ -25,10 +25,7 @@ pub use self::{
         BasicCredentials, Callbacks, GenericCallbacks, Inbound, Mailgun, Resend, Sendgrid, Ses,
         WhatsappCallbacks,
     },
-    channels::{
-        Apns, Channels, Dkim, Fcm, Gateway, Headers, Infobip, Native, ProviderConfig, Smtp, Twilio,
-        WebPush, Whatsapp,
-    },
+    channels::{Channels, ProviderSettings},
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     retention::Retention,
     source::{Environment, Flags},
@@ -362,15 +359,26 @@ impl Sdk {
 }
 
 impl Settings {
-    pub fn load(flags: &Flags) -> Result<Self, Error> {
-        Self::from_sources(flags, &Environment::of_process())
+    /// Reads flags, environment, file and defaults. `providers` checks the settings of channels.
+    ///
+    /// # Errors
+    /// When a source cannot be read or holds an invalid value.
+    pub fn load(flags: &Flags, providers: &dyn ProviderSettings) -> Result<Self, Error> {
+        Self::from_sources(flags, &Environment::of_process(), providers)
     }
 
     /// Like [`Settings::load`], with a given environment.
-    pub fn from_sources(flags: &Flags, environment: &Environment) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// Like [`Settings::load`].
+    pub fn from_sources(
+        flags: &Flags,
+        environment: &Environment,
+        providers: &dyn ProviderSettings,
+    ) -> Result<Self, Error> {
         let mut settings = source::merge(flags, environment)?;
         settings.data_dir = absolute(&settings.data_dir)?;
-        settings.check()?;
+        settings.check(providers)?;
         Ok(settings)
     }
 
@@ -387,14 +395,14 @@ impl Settings {
     }
 
     /// Checks that types cannot express.
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self, providers: &dyn ProviderSettings) -> Result<(), Error> {
         let refuse = |key: &str, reason: &str| {
             Err(Error::Refused { source_name: key.to_owned(), reason: reason.to_owned() })
         };
         if self.roles.is_empty() {
             return refuse("roles", "must name at least one of `api` and `delivery`");
         }
-        self.channels.providers()?;
+        self.channels.read(|channel, table| providers.check_channel(channel, table))?;
         self.channels.from_domains()?;
         if self.listen == self.admin_listen && self.listen.port() != 0 {
             return refuse("admin_listen", "must differ from `listen`");

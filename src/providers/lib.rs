@@ -2,8 +2,8 @@
 
 mod basic;
 pub mod callback;
-mod callbacks;
 pub mod client;
+mod deps;
 mod each;
 mod entry;
 pub mod gateway;
@@ -17,6 +17,7 @@ mod resend;
 mod senders;
 mod sendgrid;
 mod ses;
+mod settings;
 mod smtp;
 mod twilio;
 mod webhook;
@@ -26,45 +27,40 @@ use std::{fmt::Debug, future::Future, pin::Pin, sync::Arc};
 
 use anyhow::Context as _;
 use campaigns::model::message::MessageChannel;
-use config::{ProviderConfig, Settings};
+use config::Settings;
 use engines::vault::Vault;
-use kernel::{Channel, Clock};
+use kernel::Clock;
 
-use self::client::{Client, ClientOptions};
 use crate::model::{Device, Outcome, Outgoing};
 
-pub use self::{entry::ProviderEntry, senders::sender_setup, webhook::signing_secret};
+pub use self::{
+    deps::ProviderDeps,
+    entry::{ProviderEntry, SendingEntry},
+    registry::Registry,
+    senders::sender_setup,
+    settings::{ChannelSettings, EmailSender},
+    webhook::signing_secret,
+};
 
 /// Every provider, a line each.
 static PROVIDERS: &[&ProviderEntry] = &[
+    &smtp::PROVIDER,
     &twilio::PROVIDER,
     &whatsapp::PROVIDER,
     &infobip::PROVIDER,
+    &native::PROVIDER,
     &ses::PROVIDER,
     &sendgrid::PROVIDER,
     &postmark::PROVIDER,
     &mailgun::PROVIDER,
     &resend::PROVIDER,
+    // Last, as in the texts of errors.
+    &gateway::PROVIDER,
 ];
 
 /// Who carries the messages of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
-
-/// What providers are made with beside their settings.
-#[derive(Debug)]
-struct ProviderDeps {
-    /// Certificate authorities of the operator's own, in PEM.
-    own_authorities: Option<Vec<u8>>,
-    options: ClientOptions,
-    client: Client,
-    /// What calls that others choose the target of may reach.
-    reach: webhook::Reach,
-    /// Where callbacks of Twilio and Infobip are taken, if they are.
-    twilio_callbacks: Option<url::Url>,
-    infobip_callbacks: Option<url::Url>,
-    clock: Clock,
-}
 
 impl Providers {
     /// Those that the settings name; webhooks need none and have one always.
@@ -72,13 +68,13 @@ impl Providers {
     /// # Errors
     /// When one cannot be set up, with its channel and the reason in one line.
     pub fn from_settings(settings: &Settings, vault: Vault, clock: Clock) -> anyhow::Result<Self> {
-        let means = ProviderDeps::from_settings(settings, clock.clone())?;
-        let webhook = webhook::Webhook::new(&means.options, means.reach, vault, clock);
+        let deps = ProviderDeps::from_settings(settings, clock.clone())?;
+        let webhook = webhook::Webhook::new(&deps.options, deps.reach, vault, clock);
         let mut providers: Vec<(MessageChannel, Arc<dyn Provider>)> =
             vec![(MessageChannel::Webhook, Arc::new(webhook))];
-        for (channel, carrier) in settings.channels.providers()? {
-            let provider = means
-                .provider(channel, &carrier)
+        for (channel, own) in registry::read_channels(&settings.channels)? {
+            let provider = own
+                .provider(channel, &deps)
                 .with_context(|| format!("cannot use channels.{channel}"))?;
             providers.push((channel.into(), provider));
         }
@@ -94,67 +90,6 @@ impl Providers {
     /// Whether anybody carries the messages of a channel.
     pub fn has(&self, channel: MessageChannel) -> bool {
         self.0.iter().any(|(carried, _)| *carried == channel)
-    }
-}
-
-impl ProviderDeps {
-    fn from_settings(settings: &Settings, clock: Clock) -> anyhow::Result<Self> {
-        let read = |path: &std::path::PathBuf| {
-            std::fs::read(path)
-                .with_context(|| format!("cannot read security.ca_file {}", path.display()))
-        };
-        let own_authorities = settings.security.ca_file.as_ref().map(read).transpose()?;
-        let roots = client::roots(own_authorities.as_deref())
-            .context("security.ca_file holds no certificates")?;
-        let options = ClientOptions { roots: Arc::new(roots), http2_only: false };
-        let client = Client::new(&options);
-        let allows_private = settings.security.allow_private_webhook_targets;
-        let reach = if allows_private { webhook::Reach::Private } else { webhook::Reach::Public };
-        let (twilio_callbacks, infobip_callbacks) =
-            (callbacks::of_twilio(settings), callbacks::of_infobip(settings));
-        Ok(Self {
-            own_authorities,
-            options,
-            client,
-            reach,
-            twilio_callbacks,
-            infobip_callbacks,
-            clock,
-        })
-    }
-
-    fn provider(
-        &self,
-        channel: Channel,
-        carrier: &ProviderConfig,
-    ) -> anyhow::Result<Arc<dyn Provider>> {
-        let clock = self.clock.clone();
-        Ok(match carrier {
-            ProviderConfig::Smtp(settings) => {
-                let own = self.own_authorities.as_deref();
-                Arc::new(smtp::Smtp::from_settings(settings, own, clock)?)
-            }
-            ProviderConfig::Http(settings) => {
-                let client = self.client.clone();
-                Arc::new(gateway::Gateway::from_settings(settings, channel.into(), client, clock)?)
-            }
-            ProviderConfig::Twilio(settings) => {
-                let (client, callbacks) = (self.client.clone(), self.twilio_callbacks.clone());
-                Arc::new(twilio::Twilio::new(settings.clone(), callbacks, client, clock))
-            }
-            ProviderConfig::Whatsapp(settings) => {
-                Arc::new(whatsapp::Whatsapp::new(settings.clone(), self.client.clone(), clock))
-            }
-            ProviderConfig::Infobip(settings) => {
-                let (client, callbacks) = (self.client.clone(), self.infobip_callbacks.clone());
-                Arc::new(infobip::Infobip::new(settings.clone(), callbacks, client, clock))
-            }
-            ProviderConfig::Native(settings) => {
-                let (options, client) = (&self.options, self.client.clone());
-                let reach = native::Reaching { options, client, reach: self.reach };
-                Arc::new(native::Native::new(settings.clone(), reach, &clock)?)
-            }
-        })
     }
 }
 

@@ -73,6 +73,9 @@ pub struct Client {
     inner: legacy::Client<HttpsConnector<HttpConnector<Resolver>>, Watched>,
 }
 
+/// Statuses by which a server refuses the credentials of every call, not one message.
+pub const CREDENTIALS_REFUSED: &[&str] = &["401", "403", "407"];
+
 /// The code of a [`Fault`] that a resolver raised by [`Refused`].
 pub const REFUSED: &str = "refused";
 

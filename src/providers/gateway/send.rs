@@ -11,6 +11,7 @@ use kernel::{CampaignId, Clock, MessageId, Timestamp, UserId, WorkspaceId};
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 
+use super::config::GatewaySettings;
 use crate::{
     Provider, Sending, Sent, basic,
     client::{Answer, Client},
@@ -63,7 +64,7 @@ impl Gateway {
     /// # Errors
     /// When the settings make no request.
     pub(crate) fn from_settings(
-        settings: &config::Gateway,
+        settings: &GatewaySettings,
         channel: MessageChannel,
         client: Client,
         clock: Clock,

@@ -14,6 +14,9 @@ use crate::{
     model::{Callback, Happened, Inbound, cut_to_line},
 };
 
+/// Where they are posted.
+pub(super) const PATH: &str = "/callbacks/viber/infobip";
+
 /// Infobip, with the credentials that it sends.
 #[derive(Debug)]
 pub(super) struct Infobip(Basic);

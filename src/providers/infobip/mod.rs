@@ -1,18 +1,19 @@
 //! Viber messages by Infobip.
 
 mod callback;
+mod config;
 mod send;
 
 use kernel::Channel;
 
-use crate::{callback::CallbackEntry, entry::ProviderEntry};
-
-pub(crate) use self::send::Infobip;
+use self::config::InfobipSettings;
+use crate::{
+    callback::CallbackEntry,
+    entry::{ProviderEntry, SendingEntry},
+};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "infobip",
-    callbacks: Some(CallbackEntry::post::<callback::Infobip>(
-        "/callbacks/viber/infobip",
-        Channel::Viber,
-    )),
+    sending: Some(SendingEntry::of::<InfobipSettings>(&[Channel::Viber])),
+    callbacks: Some(CallbackEntry::post::<callback::Infobip>(callback::PATH, Channel::Viber)),
 };

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::config::InfobipSettings;
 use crate::{
     Provider, Sending, Sent,
     client::{Answer, Client},
@@ -23,7 +24,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Infobip {
-    settings: config::Infobip,
+    settings: InfobipSettings,
     callback_url: Option<Url>,
     client: Client,
     clock: Clock,
@@ -86,7 +87,7 @@ struct ServiceException {
 impl Infobip {
     /// Sets it up; `callbacks` is where this program takes them, if it does.
     pub(crate) fn new(
-        settings: config::Infobip,
+        settings: InfobipSettings,
         callbacks: Option<Url>,
         client: Client,
         clock: Clock,

@@ -14,6 +14,7 @@ use crate::{
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "mailgun",
+    sending: None,
     callbacks: Some(CallbackEntry {
         body: BodyKind::Json,
         ..CallbackEntry::post::<callback::Mailgun>("/callbacks/email/mailgun", Channel::Email)

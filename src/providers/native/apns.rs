@@ -16,13 +16,14 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{
-    super::{
-        client::{Answer, Client, Fault},
-        each,
-    },
-    Pushed, TTL_SECONDS_DEFAULT, base, key, timeout,
+    config::ApnsSettings,
+    send::{Pushed, TTL_SECONDS_DEFAULT, base, key, timeout},
 };
-use crate::model::{Device, Outcome, Outgoing, PushContent};
+use crate::{
+    client::{Answer, Client, Fault},
+    each,
+    model::{Device, Outcome, Outgoing, PushContent},
+};
 
 /// Milliseconds a token is used: Apple believes one for an hour.
 const TOKEN_MS_MAX: i64 = 50 * 60 * 1_000;
@@ -64,7 +65,7 @@ struct Refused {
 
 impl Apns {
     pub(super) fn new(
-        settings: config::Apns,
+        settings: ApnsSettings,
         client: Client,
         clock: Clock,
     ) -> anyhow::Result<Self> {

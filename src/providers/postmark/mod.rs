@@ -10,6 +10,7 @@ use crate::{callback::CallbackEntry, entry::ProviderEntry};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "postmark",
+    sending: None,
     callbacks: Some(CallbackEntry::post::<callback::Postmark>(
         "/callbacks/email/postmark",
         Channel::Email,

@@ -10,6 +10,7 @@ use crate::{callback::CallbackEntry, entry::ProviderEntry};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "resend",
+    sending: None,
     callbacks: Some(CallbackEntry::post::<callback::Resend>(
         "/callbacks/email/resend",
         Channel::Email,

@@ -11,6 +11,7 @@ use crate::{callback::CallbackEntry, entry::ProviderEntry};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "sendgrid",
+    sending: None,
     callbacks: Some(CallbackEntry::post::<callback::Sendgrid>(
         "/callbacks/email/sendgrid",
         Channel::Email,

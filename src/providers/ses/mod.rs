@@ -12,5 +12,6 @@ use crate::{callback::CallbackEntry, entry::ProviderEntry};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "ses",
+    sending: None,
     callbacks: Some(CallbackEntry::post::<source::Ses>("/callbacks/email/ses", Channel::Email)),
 };

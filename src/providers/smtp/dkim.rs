@@ -16,6 +16,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use sender_domains::model::DkimKey;
 use sha2::{Digest as _, Sha256};
 
+use super::config::DkimSettings;
+
 /// The fields a signature covers where a message has them: what RFC 6376 5.4.1 names, and what RFC 8058 4
 /// demands of one-click unsubscribing.
 const COVERED: &[&str] = &[
@@ -63,7 +65,7 @@ impl Signer {
     ///
     /// # Errors
     /// When there is none, or it is no key that signs.
-    pub(super) fn from_settings(settings: &config::Dkim) -> anyhow::Result<Self> {
+    pub(super) fn from_settings(settings: &DkimSettings) -> anyhow::Result<Self> {
         let text = match (&settings.key, &settings.key_file) {
             (Some(key), None) => key.clone(),
             (None, Some(path)) => SecretString::from(

@@ -15,6 +15,9 @@ use crate::{
     model::{Callback, Happened, Inbound, cut_to_line},
 };
 
+/// Where they are posted.
+pub(super) const PATH: &str = "/callbacks/sms/twilio";
+
 /// The fields of a form in the order they came.
 pub(super) type Form = [(String, String)];
 

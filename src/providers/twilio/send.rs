@@ -12,6 +12,7 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use url::{Url, form_urlencoded};
 
+use super::config::TwilioSettings;
 use crate::{
     Provider, Sending, Sent,
     client::{Answer, Client},
@@ -24,7 +25,7 @@ const VALIDITY_SECONDS_MAX: u32 = 36_000;
 
 #[derive(Debug)]
 pub(crate) struct Twilio {
-    settings: config::Twilio,
+    settings: TwilioSettings,
     /// Where messages are posted.
     url: String,
     callback_url: Option<Url>,
@@ -46,7 +47,7 @@ struct Answered {
 impl Twilio {
     /// Sets it up; `callbacks` is where this program takes them, if it does.
     pub(crate) fn new(
-        settings: config::Twilio,
+        settings: TwilioSettings,
         callbacks: Option<Url>,
         client: Client,
         clock: Clock,

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::template;
+use super::{config::WhatsappSettings, template};
 use crate::{
     Provider, Sending, Sent,
     client::{Answer, Client},
@@ -22,7 +22,7 @@ use crate::{
 
 #[derive(Debug)]
 pub(crate) struct Whatsapp {
-    settings: config::Whatsapp,
+    settings: WhatsappSettings,
     client: Client,
     clock: Clock,
 }
@@ -75,7 +75,7 @@ impl Problem {
 }
 
 impl Whatsapp {
-    pub(crate) fn new(settings: config::Whatsapp, client: Client, clock: Clock) -> Self {
+    pub(crate) fn new(settings: WhatsappSettings, client: Client, clock: Clock) -> Self {
         Self { settings, client, clock }
     }
 

@@ -11,6 +11,7 @@ use millrace::{
     app::App,
     server::{Server, ServerOptions},
 };
+use providers::Registry;
 use secrecy::ExposeSecret as _;
 use sqlx::PgPool;
 use web::auth::{
@@ -55,7 +56,7 @@ pub(crate) fn data_dir(name: &str) -> PathBuf {
 /// Settings of a server on free ports, with its data in `data_dir`, and these besides by their dotted keys.
 pub(crate) fn settings(data_dir: &Path, besides: &[(&'static str, String)]) -> Settings {
     let values = besides.iter().map(|(key, value)| ("--set", *key, value.clone())).collect();
-    let mut settings = Settings::load(&Flags { values, ..Flags::default() }).unwrap();
+    let mut settings = Settings::load(&Flags { values, ..Flags::default() }, &Registry).unwrap();
     settings.listen = "127.0.0.1:0".parse().unwrap();
     settings.admin_listen = "127.0.0.1:0".parse().unwrap();
     data_dir.clone_into(&mut settings.data_dir);

@@ -1,37 +1,25 @@
 //! Campaigns that fail for what is wrong with their channel: no recipient is to blame, and the others would
 //! fare no better.
 
+use std::sync::LazyLock;
+
 use kernel::{CampaignId, Result, WorkspaceId};
 
 use crate::{
     DeliveryState,
     model::claimed::MessageStatus,
+    render::RenderFault,
     store::{claims, runs},
 };
 
 /// Outcomes of an occurrence before it is judged by them, and how many are looked at.
 const JUDGED_FROM: i64 = 200;
-/// Codes that say something of the channel's settings, and nothing of the recipient: credentials that are
-/// refused, no provider, templates that cannot be rendered, a sender that is not the workspace's.
-const CODES: [&str; 17] = [
-    "401",
-    "403",
-    "407",
-    "530",
-    "535",
-    "5.7.8",
-    "5.7.0",
-    "no_provider",
-    "render",
-    super::sender_domain::NOT_VERIFIED,
-    "auth",
-    "20003",
-    "190",
-    "THIRD_PARTY_AUTH_ERROR",
-    "SENDER_ID_MISMATCH",
-    "InvalidProviderToken",
-    "ExpiredProviderToken",
-];
+/// Codes that are due to the channel's settings, not to the recipient: those of the providers, no provider, templates
+/// that cannot be rendered, a sender that is not the workspace's.
+static CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own = ["no_provider", RenderFault::CODE, super::sender_domain::NOT_VERIFIED];
+    providers::registry::channel_fault_codes().chain(own).collect()
+});
 
 /// Whether what became of a message says that something is wrong with its channel.
 pub(crate) fn is_shown_by(status: &MessageStatus) -> bool {

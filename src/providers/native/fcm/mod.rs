@@ -12,13 +12,14 @@ use serde_json::{Map, Value, json};
 
 use self::token::{Account, Tokens};
 use super::{
-    super::{
-        client::{Answer, Client, Fault},
-        whatsapp::text,
-    },
-    Pushed, TTL_SECONDS_DEFAULT, base, is_address, key, timeout,
+    config::FcmSettings,
+    send::{Pushed, TTL_SECONDS_DEFAULT, base, is_address, key, timeout},
 };
-use crate::model::{Device, Outcome, Outgoing, Platform, PushContent};
+use crate::{
+    client::{Answer, Client, Fault},
+    model::{Device, Outcome, Outgoing, Platform, PushContent},
+    whatsapp::text,
+};
 
 #[derive(Debug)]
 pub(super) struct Fcm {
@@ -78,7 +79,7 @@ impl Problem {
 }
 
 impl Fcm {
-    pub(super) fn new(settings: config::Fcm, client: Client, clock: Clock) -> anyhow::Result<Self> {
+    pub(super) fn new(settings: FcmSettings, client: Client, clock: Clock) -> anyhow::Result<Self> {
         let file = settings.service_account_file.as_deref();
         let text = key("service_account", settings.service_account, file)?;
         let account = Account::read(text.expose_secret())?;

@@ -125,7 +125,7 @@ impl Tokens {
             iat: now.millis() / 1_000,
             exp: (now.millis() + ASSERTION_MS) / 1_000,
         };
-        let refused = |reason: &str| super::super::each::refused("oauth", reason);
+        let refused = |reason: &str| crate::each::refused("oauth", reason);
         let assertion = jsonwebtoken::encode(&self.header, &claims, &self.key)
             .map_err(|_| refused("the service account's key does not sign"))?;
         let form = form_urlencoded::Serializer::new(String::new())
@@ -148,10 +148,7 @@ impl Tokens {
 
     fn denied(&self, answer: &Answer) -> Outcome {
         if answer.status.is_success() {
-            return super::super::each::refused(
-                "oauth",
-                "the answer to the token's request is none",
-            );
+            return crate::each::refused("oauth", "the answer to the token's request is none");
         }
         let reason = answer.json::<Denied>().map_or_else(
             || answer.status.to_string(),

@@ -20,14 +20,15 @@ use url::Url;
 
 use self::{encrypt::Subscription, vapid::Vapid};
 use super::{
-    super::{
-        client::{Client, REFUSED},
-        each,
-        webhook::Reach,
-    },
-    Pushed, TTL_SECONDS_DEFAULT, key, timeout,
+    config::WebPushSettings,
+    send::{Pushed, TTL_SECONDS_DEFAULT, key, timeout},
 };
-use crate::model::{Device, Outcome, Outgoing, PushContent};
+use crate::{
+    client::{Client, REFUSED},
+    each,
+    model::{Device, Outcome, Outgoing, PushContent},
+    webhook::Reach,
+};
 
 /// Characters of `Topic`: RFC 8030 5.4.
 const TOPIC_CHARS_MAX: usize = 32;
@@ -77,7 +78,7 @@ struct Shown<'a> {
 
 impl WebPush {
     pub(super) fn new(
-        settings: config::WebPush,
+        settings: WebPushSettings,
         client: Client,
         reach: Reach,
         clock: Clock,

@@ -14,7 +14,7 @@ use lettre::{
 };
 use secrecy::ExposeSecret as _;
 
-use super::dkim::Signer;
+use super::{config::SmtpSettings, dkim::Signer};
 use crate::model::{EmailContent, Outgoing, Reference};
 
 /// Fields that this file writes; nobody else may.
@@ -71,7 +71,7 @@ fn unwritable(code: &'static str, reason: impl std::fmt::Display) -> Unwritable 
 impl Writer {
     /// # Errors
     /// What in the settings cannot be written into a mail.
-    pub(super) fn from_settings(settings: &config::Smtp) -> anyhow::Result<Self> {
+    pub(super) fn from_settings(settings: &SmtpSettings) -> anyhow::Result<Self> {
         if settings.from.as_deref().is_some_and(|from| mailbox(from).is_none()) {
             bail!("from must be an email address, or a name and one in <>");
         }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::model::Content;
 
-fn settings(text: &str) -> config::Smtp {
+fn settings(text: &str) -> SmtpSettings {
     toml::from_str(&format!("url = \"smtp://127.0.0.1\"\n{text}")).unwrap()
 }
 

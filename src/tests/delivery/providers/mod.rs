@@ -20,7 +20,7 @@ use config::{Environment, Flags, Settings};
 use engines::vault::Vault;
 use kernel::{Clock, MessageId, Timestamp, WorkspaceId};
 use providers::{
-    Provider, Providers,
+    Provider, Providers, Registry,
     model::{Content, EmailContent, Outcome, Outgoing},
 };
 use uuid::Uuid;
@@ -42,7 +42,7 @@ pub(crate) fn settings(variables: &[(&str, &str)]) -> Settings {
     let variables: BTreeMap<_, _> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let environment = Environment { variables, folder: "/nonexistent".into() };
-    Settings::from_sources(&Flags::default(), &environment).unwrap()
+    Settings::from_sources(&Flags::default(), &environment, &Registry).unwrap()
 }
 
 /// The provider that the settings make of a channel.

@@ -1,6 +1,6 @@
 //! Reading and refusing the tables of channels.
 
-use secrecy::ExposeSecret as _;
+use config::{Environment, Flags, Settings};
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn channels(text: &str) -> Channels {
 }
 
 fn refusal(text: &str) -> String {
-    channels(text).providers().unwrap_err().to_string()
+    read_channels(&channels(text)).unwrap_err().to_string()
 }
 
 #[test]
@@ -21,16 +21,17 @@ fn a_channel_is_read_as_its_providers_settings() {
     );
     assert!(read.set().contains(Channel::Email) && read.set().contains(Channel::Sms));
     assert!(!read.set().contains(Channel::Push));
-    let providers = read.providers().unwrap();
-    let [(Channel::Email, ProviderConfig::Smtp(smtp)), (Channel::Sms, ProviderConfig::Http(http))] =
-        &providers[..]
-    else {
-        panic!("{providers:?}")
+    let settings = read_channels(&read).unwrap();
+    let [(Channel::Email, smtp), (Channel::Sms, http)] = &settings[..] else {
+        panic!("{settings:?}")
     };
-    assert_eq!((smtp.connections, smtp.timeout_seconds), (8, 20));
-    assert_eq!(smtp.dkim.as_ref().unwrap().selector, "s1");
-    assert_eq!(http.headers["Authorization"].expose_secret(), "x");
-    assert!(!format!("{read:?}{providers:?}").contains("u:p@"), "no secrets are shown");
+    let (smtp, http) = (format!("{smtp:?}"), format!("{http:?}"));
+    assert!(smtp.starts_with("SmtpSettings {"), "{smtp}");
+    for part in ["connections: 8", "timeout_seconds: 20", "selector: \"s1\""] {
+        assert!(smtp.contains(part), "{part}: {smtp}");
+    }
+    assert!(http.starts_with("GatewaySettings {") && http.contains("\"Authorization\""), "{http}");
+    assert!(!format!("{read:?}{smtp}{http}").contains("u:p@"), "no secrets are shown");
 }
 
 #[test]
@@ -72,29 +73,20 @@ fn named_providers_are_read_and_missing_keys_are_named() {
          [push]\nprovider = \"native\"\n[push.apns]\nteam_id = \"T\"\nkey_id = \"K\"\ntopic = \"t\"\n\
          key = \"hidden\"\n",
     );
-    let providers = read.providers().unwrap();
-    for (channel, provider) in &providers {
-        match provider {
-            ProviderConfig::Twilio(twilio) => {
-                assert_eq!(twilio.url.expose_secret(), "https://api.twilio.com");
-            }
-            ProviderConfig::Whatsapp(whatsapp) => {
-                assert_eq!(
-                    (whatsapp.api_version.as_str(), whatsapp.language.as_str()),
-                    ("v23.0", "en")
-                );
-            }
-            ProviderConfig::Infobip(infobip) => assert_eq!(infobip.template_type, "OTP_TEMPLATE"),
-            ProviderConfig::Native(native) => {
-                let apns = native.apns.as_ref().unwrap();
-                assert_eq!(apns.url.expose_secret(), "https://api.push.apple.com");
-                assert!(native.fcm.is_none() && native.web_push.is_none());
-            }
-            other => panic!("{channel}: {other:?}"),
+    let settings = read_channels(&read).unwrap();
+    for ((channel, settings), parts) in settings.iter().zip([
+        &["TwilioSettings {"][..],
+        &["WhatsappSettings {", "api_version: \"v23.0\"", "language: \"en\""],
+        &["NativeSettings {", "fcm: None", "apns: Some", "web_push: None"],
+        &["InfobipSettings {", "template_type: \"OTP_TEMPLATE\""],
+    ]) {
+        let shown = format!("{settings:?}");
+        for part in parts {
+            assert!(shown.contains(part), "{channel}: {part}: {shown}");
         }
+        assert!(!shown.contains("hidden"), "no secrets are shown");
     }
-    assert_eq!(providers.len(), 4);
-    assert!(!format!("{providers:?}").contains("hidden"), "no secrets are shown");
+    assert_eq!(settings.len(), 4);
     for (text, problem) in [
         ("[sms]\nprovider = \"twilio\"", "missing field `account_sid`"),
         ("[sms]\nprovider = \"twilio\"\naccount_sid = \"A\"", "missing field `auth_token`"),
@@ -109,6 +101,7 @@ fn named_providers_are_read_and_missing_keys_are_named() {
         ("[push]\nprovider = \"native\"\napns = { team_id = \"T\" }", "missing field `key_id`"),
         ("[push]\nprovider = \"native\"\nweb_push = {}", "missing field `subject`"),
         ("[push]\nprovider = \"fcm\"", "expected one of native, http"),
+        ("[sms]\nurl = \"http://h\"\nfrom_domains = []", "unknown field `from_domains`"),
     ] {
         let refusal = refusal(text);
         assert!(refusal.contains(problem), "{text}: {refusal}");
@@ -116,26 +109,40 @@ fn named_providers_are_read_and_missing_keys_are_named() {
 }
 
 #[test]
-fn from_domains_belong_to_email_with_any_provider() {
-    let of = |given: &str| {
-        let text = format!("[email]\nurl = \"http://h/mail\"\nfrom_domains = {given}");
-        let read = channels(&text);
-        read.providers().unwrap();
-        read.from_domains().map_err(|refusal| refusal.to_string())
+fn settings_are_refused_while_they_are_loaded() {
+    let load = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("millrace.toml"), text).unwrap();
+        let environment =
+            Environment { folder: folder.path().to_owned(), ..Environment::default() };
+        Settings::from_sources(&Flags::default(), &environment, &Registry)
     };
-    let both = ["example.test", "xn--bcher-kva.test"].map(str::to_owned).to_vec();
-    assert_eq!(of("[\"Example.test\", \"bücher.test\"]"), Ok(both.clone()));
-    assert_eq!(of("\"example.test, bücher.test,\""), Ok(both));
-    assert_eq!(of("[]"), Ok(Vec::new()));
-    for (given, problem) in [
-        ("[\"a b\"]", "`a b` is not a domain"),
-        ("\"@example.test\"", "`@example.test` is not a domain"),
-        ("[1]", "must be a list of domains"),
-        ("true", "must be a list of domains"),
-    ] {
-        let refusal = of(given).unwrap_err();
-        assert!(refusal.contains("channels.email.from_domains"), "{refusal}");
-        assert!(refusal.contains(problem), "{refusal}");
+    let refusal = load("[channels.email]\nfrom = \"a@b.test\"").unwrap_err().to_string();
+    assert_eq!(refusal, "channels.email: missing field `provider`");
+    load("[channels.email]\nurl = \"smtp://mail.example.test\"").unwrap();
+}
+
+#[test]
+fn every_provider_has_a_name_and_paths_of_its_own() {
+    let mut names: Vec<&str> = PROVIDERS.iter().map(|entry| entry.name).collect();
+    let mut paths: Vec<&str> = callbacks().map(|(_, entry)| entry.path).collect();
+    for all in [&mut names, &mut paths] {
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count, "{all:?}");
     }
-    assert!(refusal("[sms]\nurl = \"http://h\"\nfrom_domains = []").contains("unknown field"));
+    assert!(paths.iter().all(|path| path.starts_with("/callbacks/")), "{paths:?}");
+}
+
+#[test]
+fn only_failures_of_the_channel_are_its_faults() {
+    let codes: Vec<&str> = channel_fault_codes().collect();
+    for code in ["401", "407", "535", "5.7.8", "auth", "20003", "190", "InvalidProviderToken"] {
+        assert!(codes.contains(&code), "{code}");
+    }
+    for code in ["404", "429", "503", "5.1.1", "21610", "131050", "UNREGISTERED", "BadDeviceToken"]
+    {
+        assert!(!codes.contains(&code), "{code}");
+    }
 }

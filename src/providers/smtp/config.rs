@@ -1,49 +1,71 @@
 //! `provider = "smtp"`: a mail server.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use kernel::Channel;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use url::Url;
 
-use super::{Headers, text};
+use super::send::Smtp;
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    settings::{ChannelSettings, EmailSender, Headers, text},
+};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Smtp {
+pub(crate) struct SmtpSettings {
     /// The server: `smtp://` (TLS if offered, or always with `?tls=required`) or `smtps://`, with its
     /// credentials.
     #[serde(deserialize_with = "address")]
-    pub url: SecretString,
+    pub(crate) url: SecretString,
     /// The sender of messages without one.
-    pub from: Option<String>,
+    pub(crate) from: Option<String>,
     /// Headers of every message.
     #[serde(default)]
-    pub headers: Headers,
+    pub(crate) headers: Headers,
     /// The name in `EHLO`; default: the system's.
-    pub hello: Option<String>,
+    pub(crate) hello: Option<String>,
     /// Concurrent connections.
     #[serde(default = "connections", deserialize_with = "text::count")]
-    pub connections: usize,
+    pub(crate) connections: usize,
     /// Seconds for a message, from waiting for a connection to the server's answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
-    pub timeout_seconds: usize,
+    pub(crate) timeout_seconds: usize,
     /// The domain of bounces: each message gets its own return path in it. Default: bounces go to the sender.
-    pub bounce_domain: Option<String>,
-    pub dkim: Option<Dkim>,
+    pub(crate) bounce_domain: Option<String>,
+    pub(crate) dkim: Option<DkimSettings>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dkim {
+pub(crate) struct DkimSettings {
     /// The signing domain: the sender's, or a parent of it.
-    pub domain: String,
+    pub(crate) domain: String,
     /// The selector of the published key: `<selector>._domainkey.<domain>`.
-    pub selector: String,
+    pub(crate) selector: String,
     /// The private key: RSA or Ed25519 in PEM, or the 32 bytes of an Ed25519 seed in base64.
-    pub key: Option<SecretString>,
+    pub(crate) key: Option<SecretString>,
     /// The file with the key.
-    pub key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+impl ChannelSettings for SmtpSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        let own = deps.own_authorities.as_deref();
+        Ok(Arc::new(Smtp::from_settings(self, own, deps.clock.clone())?))
+    }
+
+    fn email_sender(&self) -> anyhow::Result<EmailSender> {
+        Ok(EmailSender {
+            from: self.from.clone(),
+            dkim: Smtp::dkim_key(self)?,
+            // With a domain for bounces, receivers check that one's SPF record.
+            is_return_path: self.bounce_domain.is_none(),
+        })
+    }
 }
 
 fn connections() -> usize {

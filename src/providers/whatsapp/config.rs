@@ -1,27 +1,41 @@
 //! `provider = "whatsapp"`: WhatsApp messages by Meta's Cloud API.
 
+use std::sync::Arc;
+
+use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::text;
+use super::send::Whatsapp;
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    settings::{ChannelSettings, text},
+};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Whatsapp {
+pub(crate) struct WhatsappSettings {
     #[serde(default = "url", deserialize_with = "text::web_address")]
-    pub url: SecretString,
+    pub(crate) url: SecretString,
     #[serde(default = "api_version")]
-    pub api_version: String,
+    pub(crate) api_version: String,
     /// Meta's id of the sender's number for messages without one.
-    pub phone_number_id: String,
+    pub(crate) phone_number_id: String,
     /// The system user's token.
-    pub access_token: SecretString,
+    pub(crate) access_token: SecretString,
     /// The language of templates that do not name one (`name:de`).
     #[serde(default = "language")]
-    pub language: String,
+    pub(crate) language: String,
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
-    pub timeout_seconds: usize,
+    pub(crate) timeout_seconds: usize,
+}
+
+impl ChannelSettings for WhatsappSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        Ok(Arc::new(Whatsapp::new(self.clone(), deps.client.clone(), deps.clock.clone())))
+    }
 }
 
 fn url() -> SecretString {

@@ -1,72 +1,84 @@
 //! `provider = "native"`: push notifications by the platforms' own services, a table each.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::text;
+use super::send::Native;
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    settings::{ChannelSettings, text},
+};
 
 /// `provider = "native"`: at least one of the services.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Native {
+pub(crate) struct NativeSettings {
     /// Android, and platforms without a table here.
-    pub fcm: Option<Fcm>,
-    pub apns: Option<Apns>,
-    pub web_push: Option<WebPush>,
+    pub(crate) fcm: Option<FcmSettings>,
+    pub(crate) apns: Option<ApnsSettings>,
+    pub(crate) web_push: Option<WebPushSettings>,
 }
 
 /// `[channels.push.fcm]`: Firebase Cloud Messaging.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fcm {
+pub(crate) struct FcmSettings {
     #[serde(default = "fcm_url", deserialize_with = "text::web_address")]
-    pub url: SecretString,
+    pub(crate) url: SecretString,
     /// The service account's key: the JSON from Google.
-    pub service_account: Option<SecretString>,
+    pub(crate) service_account: Option<SecretString>,
     /// The file with that JSON.
-    pub service_account_file: Option<PathBuf>,
+    pub(crate) service_account_file: Option<PathBuf>,
     /// The project; default: that of the key.
-    pub project_id: Option<String>,
+    pub(crate) project_id: Option<String>,
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
-    pub timeout_seconds: usize,
+    pub(crate) timeout_seconds: usize,
 }
 
 /// `[channels.push.apns]`: Apple Push Notification service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Apns {
+pub(crate) struct ApnsSettings {
     /// The service's URL; `https://api.sandbox.push.apple.com` for development builds.
     #[serde(default = "apns_url", deserialize_with = "text::web_address")]
-    pub url: SecretString,
-    pub team_id: String,
-    pub key_id: String,
+    pub(crate) url: SecretString,
+    pub(crate) team_id: String,
+    pub(crate) key_id: String,
     /// The app's bundle id.
-    pub topic: String,
+    pub(crate) topic: String,
     /// The private key: the text of Apple's `.p8` file.
-    pub key: Option<SecretString>,
+    pub(crate) key: Option<SecretString>,
     /// The file with the key.
-    pub key_file: Option<PathBuf>,
+    pub(crate) key_file: Option<PathBuf>,
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
-    pub timeout_seconds: usize,
+    pub(crate) timeout_seconds: usize,
 }
 
 /// `[channels.push.web_push]`: the push services of browsers (RFC 8030).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WebPush {
+pub(crate) struct WebPushSettings {
     /// The private key that identifies this server (RFC 8292): PEM, or the 32 bytes in base64url.
-    pub vapid_key: Option<SecretString>,
+    pub(crate) vapid_key: Option<SecretString>,
     /// The file with the key.
-    pub vapid_key_file: Option<PathBuf>,
+    pub(crate) vapid_key_file: Option<PathBuf>,
     /// The operator's contact for push services: `mailto:…` or `https://…`.
-    pub subject: String,
+    pub(crate) subject: String,
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
-    pub timeout_seconds: usize,
+    pub(crate) timeout_seconds: usize,
+}
+
+impl ChannelSettings for NativeSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        Ok(Arc::new(Native::new(self.clone(), deps)?))
+    }
 }
 
 fn fcm_url() -> SecretString {

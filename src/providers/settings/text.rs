@@ -11,7 +11,7 @@ enum Given<T> {
 }
 
 /// A positive whole number, or its text.
-pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
     let given = Given::<usize>::deserialize(deserializer).map_err(|_| not_a_count())?;
     let count = match given {
         Given::Value(count) => Some(count),
@@ -25,7 +25,7 @@ fn not_a_count<E: serde::de::Error>() -> E {
 }
 
 /// An http or https URL. It may hold credentials, so errors do not show it.
-pub(super) fn web_address<'de, D: Deserializer<'de>>(
+pub(crate) fn web_address<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<secrecy::SecretString, D::Error> {
     let text = String::deserialize(deserializer)?;
@@ -38,7 +38,7 @@ pub(super) fn web_address<'de, D: Deserializer<'de>>(
     }
 }
 
-pub(super) fn optional_url<'de, D: Deserializer<'de>>(
+pub(crate) fn optional_url<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<url::Url>, D::Error> {
     let text = String::deserialize(deserializer)?;

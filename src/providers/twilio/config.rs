@@ -1,0 +1,58 @@
+//! `provider = "twilio"`: text messages by Twilio, or by a service with the same API.
+
+use std::sync::Arc;
+
+use kernel::Channel;
+use secrecy::SecretString;
+use serde::Deserialize;
+use url::Url;
+
+use super::{callback::PATH, send::Twilio};
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    settings::{ChannelSettings, text},
+};
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TwilioSettings {
+    #[serde(default = "url", deserialize_with = "text::web_address")]
+    pub(crate) url: SecretString,
+    /// The account's SID: `AC…`.
+    pub(crate) account_sid: String,
+    pub(crate) auth_token: SecretString,
+    /// The sender of messages without one.
+    pub(crate) from: Option<String>,
+    /// The messaging service that selects a sender if there is none: `MG…`.
+    pub(crate) messaging_service_sid: Option<String>,
+    /// The URL for delivery reports. Default: this server, if `public_url` and `callbacks.twilio_auth_token`
+    /// are set.
+    #[serde(default, deserialize_with = "text::optional_url")]
+    pub(crate) callback_url: Option<Url>,
+    /// Seconds to wait for an answer.
+    #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
+    pub(crate) timeout_seconds: usize,
+}
+
+impl ChannelSettings for TwilioSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        let callbacks = callback_url(deps);
+        let (client, clock) = (deps.client.clone(), deps.clock.clone());
+        Ok(Arc::new(Twilio::new(self.clone(), callbacks, client, clock)))
+    }
+}
+
+fn url() -> SecretString {
+    "https://api.twilio.com".into()
+}
+
+fn timeout_seconds() -> usize {
+    15
+}
+
+/// The URL for delivery reports at this server; none where their signature could not be checked.
+fn callback_url(deps: &ProviderDeps) -> Option<Url> {
+    deps.callbacks.twilio_auth_token.as_ref()?;
+    deps.callback_url(PATH)
+}

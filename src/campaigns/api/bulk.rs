@@ -118,6 +118,7 @@ async fn delete_campaigns(
     Ok(Json(ops::each(&app, &who(&caller), &ids, &ops::Work::Delete).await.into()))
 }
 
+/// Archives campaigns, with an outcome for each.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-archive",
@@ -168,6 +169,7 @@ async fn duplicate_campaigns(
     Ok(Json(BulkCopied { done: bulk.into(), created }))
 }
 
+/// Adds tags to campaigns, with an outcome for each.
 #[utoipa::path(
     post,
     path = "/campaigns/bulk-tag",

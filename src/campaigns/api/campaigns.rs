@@ -33,6 +33,7 @@ pub(super) async fn create_campaign(
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }
 
+/// Reads a campaign.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}",

@@ -23,7 +23,7 @@ pub const EXPLORATION_PERCENT_DEFAULT: f64 = 5.0;
 pub const EXPLORATION_PERCENT_MAX: f64 = 50.0;
 /// Entries of the timeline; the oldest are removed first.
 pub const TIMELINE_MAX: usize = 500;
-/// A variant with fewer messages with a estimates outcome is still being explored.
+/// A variant with fewer messages whose outcome is known is still being explored.
 pub const SENDS_MIN: u64 = 100;
 /// Learning has converged when the value remaining, relative to the best variant's rate, is below this.
 const CONVERGED_BELOW: f64 = 0.01;
@@ -125,7 +125,7 @@ pub enum Stage {
 pub struct Arm {
     pub variant_id: String,
     pub name: String,
-    /// Messages with a estimates outcome.
+    /// Messages whose outcome is known.
     pub sends: u64,
     /// Those of them with a reward.
     pub rewards: u64,

@@ -62,6 +62,21 @@ fn every_referenced_schema_exists() {
 }
 
 #[test]
+fn every_operation_has_a_summary() {
+    let document = serde_json::to_value(millrace::router::description()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation))
+    });
+    let operations = operations.filter(|(_, _, operation)| operation["responses"].is_object());
+    let missing: Vec<_> = operations
+        .filter(|(_, _, operation)| operation["summary"].as_str().is_none_or(str::is_empty))
+        .map(|(path, method, _)| format!("{method} {path}"))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn openapi_matches_the_snapshot() {
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     snapshots("snapshots").bind(|| insta::assert_json_snapshot!("openapi", document));

@@ -119,6 +119,7 @@ impl From<Refused> for Rejected {
     }
 }
 
+/// Records one event or an array of events.
 #[utoipa::path(
     post,
     path = "/events/track",

@@ -111,6 +111,7 @@ impl FromQuery for Ask {
     }
 }
 
+/// Creates a list.
 #[utoipa::path(
     post,
     path = "/lists",
@@ -144,6 +145,7 @@ pub(super) async fn list_lists(
     Ok(Json(lists.into_iter().map(|list| List::of(owner(&caller), list)).collect()))
 }
 
+/// Reads a list.
 #[utoipa::path(
     get,
     path = "/lists/{listId}",

@@ -39,6 +39,7 @@ async fn start(data_dir: &Path) -> Running {
         scopes: "*".parse().expect("a scope"),
         label: None,
         currency: None,
+        country: None,
         kind: KeyKind::Api,
     };
     let created = keys::create(server.app().db(), Clock::system().now(), key).await.expect("a key");

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use config::Settings;
-use kernel::{Clock, KeyId, Timestamp};
+use kernel::{Clock, Country, KeyId, Timestamp};
 use secrecy::ExposeSecret as _;
 use web::auth::{
     KeyKind, ScopeSet,
@@ -48,6 +48,9 @@ pub(super) struct Create {
     /// The workspace's currency (ISO 4217), in which revenue is summed
     #[arg(long, value_name = "CODE")]
     currency: Option<String>,
+    /// The country (ISO 3166-1) by which the workspace reads national phone numbers
+    #[arg(long, value_name = "CODE")]
+    country: Option<Country>,
 }
 
 pub(super) async fn run(command: Keys, settings: &Settings) -> anyhow::Result<()> {
@@ -83,6 +86,7 @@ impl From<Create> for NewKey {
             scopes: create.scopes.unwrap_or(ScopeSet::NONE),
             label: create.name,
             currency: create.currency,
+            country: create.country,
             kind: if create.sdk { KeyKind::Sdk } else { KeyKind::Api },
         }
     }

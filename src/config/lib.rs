@@ -96,6 +96,10 @@ pub struct Settings {
     pub delivery: Delivery,
     pub transactional: Transactional,
     pub retention: Retention,
+    /// How phone numbers are read.
+    #[serde(default)]
+    pub phone_numbers: PhoneNumbers,
+    /// One provider a channel.
     #[serde(default)]
     pub channels: Channels,
     #[serde(default)]
@@ -105,6 +109,13 @@ pub struct Settings {
     /// Warnings for the operator, logged once at start; without secrets.
     #[serde(skip)]
     pub notices: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhoneNumbers {
+    /// The country of national numbers in workspaces without a country of their own.
+    pub country: Option<kernel::Country>,
 }
 
 /// A part of the server that can be scaled on its own.

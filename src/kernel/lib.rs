@@ -4,6 +4,7 @@
 
 mod channel;
 mod clock;
+mod country;
 mod email;
 mod error;
 mod id;
@@ -25,6 +26,7 @@ pub mod zone;
 pub use self::{
     channel::{Channel, ChannelSet},
     clock::{Clock, ClockHand},
+    country::{Country, NotACountry},
     email::{EmailAddress, NotAnEmailAddress},
     error::{Error, FieldError, Result, Severity},
     id::{

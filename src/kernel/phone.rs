@@ -2,15 +2,17 @@
 
 use std::{fmt, str::FromStr};
 
+use super::Country;
+
 /// Digits a number has at least.
 const DIGITS_MIN: usize = 5;
 /// Digits a number has at most (E.164).
 const DIGITS_MAX: usize = 15;
 
 /// A number, normalised: without spaces, dashes, dots and brackets, a leading `00` read as `+`. No
-/// country is ever guessed, so `+49151…` and `0151…` stay two numbers.
+/// country is guessed: `+49151…` and `0151…` are one number only after [`Self::in_country`].
 ///
-/// The column `users.phone_normal` follows the same rule.
+/// The function `phone_plain` of the database follows the same rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PhoneNumber(String);
 
@@ -22,6 +24,13 @@ pub struct PhoneNumber(String);
 pub struct NotAPhoneNumber;
 
 impl PhoneNumber {
+    /// A number dialled in this country, in the international form (E.164). Without a country, and if it is not a
+    /// valid number, such as a short code, it stays as it is.
+    #[must_use]
+    pub fn in_country(self, country: Option<Country>) -> Self {
+        country.and_then(|country| country.international(&self.0)).map_or(self, Self)
+    }
+
     /// The number in normal form, as stored.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::{ContactState, suppressions::ops::census};
+use contacts::{ContactState, suppressions::ops::census, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
@@ -44,6 +44,7 @@ use tokio::{
 use web::{
     ServiceParts, Services,
     auth::{Auth, LookUpLimit, Tolerance, sessions::Sessions},
+    countries::Countries,
     db::{self, StatementLimits},
     http::{
         self, BodyBudget, BodyLimits, ServeOptions, TrustedProxies,
@@ -274,6 +275,10 @@ impl Server {
             census::watch(app.db().clone(), heartbeat)
         });
         let app = self.app.clone();
+        self.keep("phone-numbers", move |heartbeat| {
+            phone_numbers::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));
         if settings.has_role(Role::Delivery) {
             let app = self.app.clone();
@@ -435,6 +440,7 @@ fn assemble(
         trusted_proxies: TrustedProxies::new(&settings.http.trusted_proxies),
         links: Links::new(db.clone(), settings.public_url()),
         sdk_trusted_events: settings.sdk.trusted_events.iter().cloned().collect(),
+        countries: Countries::new(settings.phone_numbers.country),
         recorder,
         clock,
         db,

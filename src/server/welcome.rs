@@ -48,6 +48,7 @@ impl Demo {
                 scopes: "*".parse()?,
                 label: Some("first start".to_owned()),
                 currency: None,
+                country: None,
                 kind: KeyKind::Api,
             },
         )

@@ -1,67 +1,28 @@
-//! Tails of the normal and the chi-square distribution, by the incomplete gamma function.
+//! Tails of the normal and the chi-square distribution, by `statrs`.
 
-use crate::beta::ln_gamma;
+use std::f64::consts::FRAC_1_SQRT_2;
 
-/// Terms after which a series or fraction has long settled.
-const TERMS_MAX: u32 = 10_000;
-/// Change below which it has.
-const SETTLED: f64 = 1e-16;
-/// Stands for zero where one divides.
-const TINY: f64 = 1e-300;
-
-/// The regularised upper incomplete gamma function Q(a, x) for `a` > 0 and `x` >= 0: by the series of DLMF
-/// 8.7.1 below its middle, by the continued fraction of DLMF 8.9.2 in the form of Lentz above.
-#[expect(clippy::many_single_char_names, reason = "the names of the formulas")]
-fn upper(a: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 1.0;
-    }
-    let front = (a * x.ln() - x - ln_gamma(a)).exp();
-    if x < a + 1.0 {
-        let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
-        for _ in 0..TERMS_MAX {
-            n += 1.0;
-            term *= x / n;
-            sum += term;
-            if term < sum * SETTLED {
-                break;
-            }
-        }
-        return 1.0 - front * sum;
-    }
-    let mut b = x + 1.0 - a;
-    let (mut c, mut d) = (1.0 / TINY, 1.0 / b);
-    let mut value = d;
-    for n in 1..TERMS_MAX {
-        let n = f64::from(n);
-        let factor = -n * (n - a);
-        b += 2.0;
-        let next = factor * d + b;
-        d = 1.0 / if next.abs() < TINY { TINY } else { next };
-        c = b + factor / c;
-        c = if c.abs() < TINY { TINY } else { c };
-        value *= c * d;
-        if (c * d - 1.0).abs() < SETTLED * 10.0 {
-            break;
-        }
-    }
-    front * value
-}
+use statrs::function::{erf::erfc, gamma::gamma_ur};
 
 /// The probability that a standard normal variate lies at least so far from 0, on either side.
 pub fn two_sided(z: f64) -> f64 {
-    upper(0.5, z * z / 2.0)
+    erfc(z.abs() * FRAC_1_SQRT_2)
 }
 
 /// The probability that a standard normal variate lies below `z`.
 pub fn normal_below(z: f64) -> f64 {
-    let tail = two_sided(z) / 2.0;
-    if z < 0.0 { tail } else { 1.0 - tail }
+    erfc(-z * FRAC_1_SQRT_2) / 2.0
 }
 
 /// The probability that a chi-square variate of so many degrees of freedom is at least `x`.
 pub fn chi_square_above(x: f64, degrees: u32) -> f64 {
-    upper(f64::from(degrees) / 2.0, x / 2.0)
+    if x <= 0.0 {
+        1.0
+    } else if x.is_infinite() {
+        0.0
+    } else {
+        gamma_ur(f64::from(degrees) / 2.0, x / 2.0)
+    }
 }
 
 #[cfg(test)]

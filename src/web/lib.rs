@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub mod auth;
+pub mod countries;
 pub mod db;
 pub mod http;
 pub mod links;

@@ -5,11 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 use analytics::Analytics;
 use axum::extract::FromRef;
 use ingest::intake::Intake;
-use kernel::Clock;
+use kernel::{Clock, Country, Result, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::{
     auth::Auth,
+    countries::Countries,
     http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
     links::Links,
     telemetry::recorder::Recorder,
@@ -39,6 +40,8 @@ pub struct ServiceParts {
     pub links: Links,
     /// Names of events from SDK keys that are treated as if a server had sent them.
     pub sdk_trusted_events: HashSet<String>,
+    /// The countries by which workspaces read national phone numbers.
+    pub countries: Countries,
 }
 
 impl Services {
@@ -87,6 +90,19 @@ impl Services {
     /// Names of events from SDK keys that are treated as if a server had sent them.
     pub fn sdk_trusted_events(&self) -> &HashSet<String> {
         &self.0.sdk_trusted_events
+    }
+
+    /// The country by which a workspace reads national phone numbers, where one is set.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn country(&self, workspace: WorkspaceId) -> Result<Option<Country>> {
+        self.0.countries.of(&self.0.db, workspace).await
+    }
+
+    /// The country of workspaces that have none of their own.
+    pub fn default_country(&self) -> Option<Country> {
+        self.0.countries.default_country()
     }
 }
 

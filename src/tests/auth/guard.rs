@@ -198,6 +198,7 @@ pub(crate) fn new_key(workspace: &str, scopes: &str) -> NewKey {
         scopes: scopes.parse::<ScopeSet>().unwrap(),
         label: None,
         currency: None,
+        country: None,
         kind: KeyKind::Api,
     }
 }

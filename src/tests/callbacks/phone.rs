@@ -100,6 +100,7 @@ async fn sibling(organization: &str) -> Workspace {
                 scopes: "*".parse().unwrap(),
                 label: None,
                 currency: None,
+                country: None,
                 kind: KeyKind::Api,
             };
             let created = keys::create(&db, Clock::system().now(), key).await.unwrap();

@@ -174,6 +174,7 @@ pub(crate) async fn workspace_of(organization: &str) -> Workspace {
         scopes: ScopeSet::all(),
         label: None,
         currency: None,
+        country: None,
         kind: KeyKind::Api,
     };
     let db = server().db();

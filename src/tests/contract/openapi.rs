@@ -66,7 +66,11 @@ fn every_operation_has_a_summary() {
     let document = serde_json::to_value(millrace::router::description()).unwrap();
     let paths = document["paths"].as_object().unwrap();
     let operations = paths.iter().flat_map(|(path, methods)| {
-        methods.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation))
+        methods
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(move |(method, operation)| (path, method, operation))
     });
     let operations = operations.filter(|(_, _, operation)| operation["responses"].is_object());
     let missing: Vec<_> = operations

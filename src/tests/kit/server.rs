@@ -150,6 +150,7 @@ impl TestServer {
                 scopes,
                 label: None,
                 currency: None,
+                country: None,
                 kind: KeyKind::Api,
             };
             let created = keys::create(&db, Clock::system().now(), key).await.unwrap();
@@ -186,6 +187,7 @@ impl Workspace {
                     scopes: ScopeSet::all(),
                     label: None,
                     currency: None,
+                    country: None,
                     kind: KeyKind::Api,
                 };
                 keys::create(&db, Clock::system().now(), key).await.unwrap()

@@ -49,6 +49,7 @@ impl Device {
                     scopes: ScopeSet::NONE,
                     label: None,
                     currency: None,
+                    country: None,
                     kind: KeyKind::Sdk,
                 };
                 let now = Clock::system().now();

@@ -2,6 +2,7 @@
 
 pub(crate) mod fixture;
 pub(crate) mod links;
+mod national_numbers;
 mod test_send_links;
 mod test_sends;
 mod transactional;

@@ -187,6 +187,7 @@ pub(super) async fn in_euros() -> Workspace {
                 scopes: "*".parse().unwrap(),
                 label: None,
                 currency: Some("EUR".to_owned()),
+                country: None,
                 kind: KeyKind::Api,
             };
             let created = keys::create(&db, Clock::system().now(), key).await.unwrap();

@@ -159,6 +159,9 @@ fn names_and_comments_use_the_terms_of_the_field() {
     for (within, word, term, remaining) in WORDS {
         let found = found_in_sources(*within, word);
         println!("{word}: {} of at most {remaining}; say: {term}", found.len());
+        for finding in &found {
+            println!("    {finding}");
+        }
         if found.len() > *remaining {
             let shown = found.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n");
             failed.push(format!(

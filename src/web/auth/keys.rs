@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use kernel::{Error, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use kernel::{Country, Error, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
 use secrecy::SecretString;
 use serde::Serialize;
 use sqlx::PgPool;
@@ -31,6 +31,8 @@ pub struct NewKey {
     pub label: Option<String>,
     /// Sets the workspace's reporting currency (ISO 4217).
     pub currency: Option<String>,
+    /// Sets the country of the workspace's national phone numbers.
+    pub country: Option<Country>,
     pub kind: KeyKind,
 }
 
@@ -72,6 +74,9 @@ pub async fn create(pool: &PgPool, now: Timestamp, new: NewKey) -> Result<Create
     };
     if let Some(currency) = &new.currency {
         store::set_currency(&mut transaction, workspace, &currency.to_ascii_uppercase()).await?;
+    }
+    if let Some(country) = new.country {
+        store::set_country(&mut transaction, workspace, country).await?;
     }
     let scopes: Vec<String> = stored(new.scopes);
     let key = store::KeyToStore {
@@ -200,6 +205,7 @@ mod tests {
             scopes: ScopeSet::all(),
             label: None,
             currency: None,
+            country: None,
             kind: KeyKind::Api,
         }
     }

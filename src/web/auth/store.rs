@@ -1,7 +1,7 @@
 //! SQL of organizations, workspaces and keys. Keys are found by their id alone, because the workspace is the
 //! result of the lookup.
 
-use kernel::{KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use kernel::{Country, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
@@ -242,6 +242,21 @@ pub(super) async fn set_currency(
     sqlx::query!("update workspace set currency = $2 where id = $1", workspace.uuid(), currency)
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+pub(super) async fn set_country(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    country: Country,
+) -> Result<()> {
+    sqlx::query!(
+        "update workspace set country = $2 where id = $1",
+        workspace.uuid(),
+        country.as_str(),
+    )
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ mod person;
 
 use std::collections::HashSet;
 
-use kernel::{Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Country, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, Postgres, Transaction};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -32,6 +32,7 @@ const PEOPLE_MANY: u64 = 20_000;
 pub struct Audience<'a> {
     tx: Transaction<'static, Postgres>,
     workspace: WorkspaceId,
+    country: Option<Country>,
     query: &'a AudienceQuery<'a>,
     among: Option<&'a [Person]>,
     now: Timestamp,
@@ -64,6 +65,7 @@ impl<'a> Audience<'a> {
             query.targeting.is_some_and(|targeting| targeting.filters().any(Filter::is_of_events));
         let permit =
             if has_event_filters { Some(app.event_audience_permit().await?) } else { None };
+        let country = app.country(workspace).await?;
         let now = app.clock().now();
         let mut tx = store::begin(app.db()).await?;
         let (people, identifiers) = match query.targeting {
@@ -74,7 +76,7 @@ impl<'a> Audience<'a> {
             }
             _ => (Vec::new(), 0),
         };
-        Ok(Self { tx, workspace, query, among, now, people, identifiers, _permit: permit })
+        Ok(Self { tx, workspace, country, query, among, now, people, identifiers, _permit: permit })
     }
 
     /// The number of matching profiles, and how many of them can be reached.
@@ -159,6 +161,7 @@ impl<'a> Audience<'a> {
     fn parts(&mut self) -> (&mut PgConnection, Frame<'_>) {
         let frame = Frame {
             workspace: self.workspace,
+            country: self.country,
             query: self.query,
             among: self.among,
             now: self.now,

@@ -31,6 +31,7 @@ pub async fn includes(
     person: &Person,
     targetings: &[Option<&Targeting>],
 ) -> Result<Vec<bool>> {
+    let country = app.country(workspace).await?;
     let now = app.clock().now();
     let event_query = EventQuery { analytics: app.analytics(), workspace, now, among: None };
     let identifiers: Vec<String> = person.identifiers().collect();
@@ -59,7 +60,7 @@ pub async fn includes(
     let frames: Vec<Frame<'_>> = queries
         .iter()
         .zip(&people)
-        .map(|(query, people)| Frame { workspace, query, among: None, now, people })
+        .map(|(query, people)| Frame { workspace, country, query, among: None, now, people })
         .collect();
     let mut matches = Vec::with_capacity(frames.len());
     let mut tx = store::begin(app.db()).await?;

@@ -116,15 +116,16 @@ pub(super) async fn add_suppression(
             Scope::Group(list.map_err(|_| Error::NotFound("List"))?)
         }
     };
+    let workspace = holder.tenant().workspace;
     let row = Suppression {
         ledger: body.channel,
-        identifier: body.identifier,
+        identifier: body.identifier.in_country(body.channel, app.country(workspace).await?),
         reason: body.reason,
         source: SOURCE.to_owned(),
         scope,
         created_at: app.clock().now(),
     };
-    let (row, created) = entries::add(app.db(), holder.tenant().workspace, &row).await?;
+    let (row, created) = entries::add(app.db(), workspace, &row).await?;
     Ok(Upserted { value: row.into(), created })
 }
 

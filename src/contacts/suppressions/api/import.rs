@@ -1,7 +1,10 @@
 //! `POST /suppressions/import`: thousands of rows in one statement.
 
 use axum::{Json, extract::State};
-use kernel::fields::{Fields, FromFields};
+use kernel::{
+    Country,
+    fields::{Fields, FromFields},
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -48,8 +51,9 @@ impl FromFields for Import {
 }
 
 /// Reads an entry; nothing for one whose identifier is none.
-fn read(ledger: Ledger, entry: &Value) -> Option<ImportedRow> {
+fn read(ledger: Ledger, country: Option<Country>, entry: &Value) -> Option<ImportedRow> {
     let identifier = Identifier::read(ledger, entry.get("identifier")?.as_str()?).ok()?;
+    let identifier = identifier.in_country(ledger, country);
     let given = entry.get("reason").and_then(Value::as_str);
     let reason = Reason::GIVEN.iter().find(|(name, _)| Some(*name) == given);
     let reason = reason.map_or(Reason::Manual, |(_, reason)| *reason);
@@ -82,8 +86,9 @@ pub(super) async fn import_suppressions(
     ByBody { holder, body }: ByBody<Import>,
 ) -> ApiResult<Json<Imported>> {
     let Import { channel, entries } = body;
-    let rows: Vec<_> = entries.iter().filter_map(|entry| read(channel, entry)).collect();
     let (workspace, now) = (holder.tenant().workspace, app.clock().now());
+    let country = app.country(workspace).await?;
+    let rows: Vec<_> = entries.iter().filter_map(|entry| read(channel, country, entry)).collect();
     let imported = entries::import(app.db(), workspace, now, channel, &rows).await?;
     let received = entries.len() as u64;
     let skipped = received - imported;
@@ -113,7 +118,7 @@ mod tests {
             (json!(null), None),
         ];
         for (entry, reason) in table {
-            assert_eq!(read(Ledger::Email, &entry).map(|row| row.reason), reason, "{entry}");
+            assert_eq!(read(Ledger::Email, None, &entry).map(|row| row.reason), reason, "{entry}");
         }
     }
 }

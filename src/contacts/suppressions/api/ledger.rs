@@ -1,7 +1,7 @@
 //! Reading ledgers and removing rows: `GET /suppressions`, `GET` and `DELETE /suppressions/:identifier`.
 
 use axum::{Json, extract::State};
-use kernel::{Error, ListId, Result, Timestamp};
+use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
@@ -49,9 +49,16 @@ impl FromQuery for ChannelOnly {
     }
 }
 
-/// Reads the identifier in a path.
-fn named(ledger: Ledger, text: &str) -> Result<Identifier> {
-    Identifier::read(ledger, text).map_err(|problem| Error::invalid("identifier", problem))
+/// Reads the identifier of a path.
+async fn named(
+    app: &Services,
+    workspace: WorkspaceId,
+    ledger: Ledger,
+    text: &str,
+) -> Result<Identifier> {
+    let identifier =
+        Identifier::read(ledger, text).map_err(|problem| Error::invalid("identifier", problem))?;
+    Ok(identifier.in_country(ledger, app.country(workspace).await?))
 }
 
 /// A page of a ledger.
@@ -143,8 +150,8 @@ pub(super) async fn find_suppression(
     ByQuery { holder, ledger, .. }: ByQuery<ToRead, ChannelOnly>,
     Path(identifier): Path<String>,
 ) -> ApiResult<Json<SuppressionStatus>> {
-    let identifier = named(ledger, &identifier)?;
     let workspace = holder.tenant().workspace;
+    let identifier = named(&app, workspace, ledger, &identifier).await?;
     let found = entries::find(app.db(), workspace, ledger, &identifier).await?;
     Ok(Json(match found {
         None => SuppressionStatus::Clear(Clear { suppressed: false }),
@@ -183,7 +190,7 @@ pub(super) async fn remove_suppressions(
     requester: Requester,
     Path(identifier): Path<String>,
 ) -> ApiResult<Json<RemovedSuppressions>> {
-    let identifier = named(ledger, &identifier)?;
+    let identifier = named(&app, holder.tenant().workspace, ledger, &identifier).await?;
     let origin = Origin { source: SOURCE.to_owned(), actor: holder.actor(), requester };
     let now = app.clock().now();
     let address = LedgerAddress { ledger, identifier };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kernel::{EmailAddress, PhoneNumber};
+use kernel::{Country, EmailAddress, PhoneNumber};
 
 use super::Ledger;
 
@@ -15,6 +15,13 @@ pub struct Identifier(String);
 pub struct LedgerAddress {
     pub ledger: Ledger,
     pub identifier: Identifier,
+}
+
+/// A phone number in its former and its current form.
+#[derive(Debug, Clone, Copy)]
+pub struct Renumbered<'n> {
+    pub from: &'n str,
+    pub to: &'n str,
 }
 
 impl Identifier {
@@ -32,6 +39,18 @@ impl Identifier {
                 .parse::<PhoneNumber>()
                 .map(|number| Self(number.into_string()))
                 .map_err(|wrong| wrong.to_string()),
+        }
+    }
+
+    /// A national phone number of this country in the international form; other identifiers unchanged.
+    #[must_use]
+    pub fn in_country(self, ledger: Ledger, country: Option<Country>) -> Self {
+        match ledger {
+            Ledger::Email => self,
+            Ledger::Sms | Ledger::Whatsapp => match self.0.parse::<PhoneNumber>() {
+                Ok(number) => Self(number.in_country(country).into_string()),
+                Err(_) => self,
+            },
         }
     }
 
@@ -69,5 +88,15 @@ mod tests {
             assert!(Identifier::read(ledger, "ann@example.test").unwrap_err().contains("phone"));
         }
         assert!(Identifier::read(Ledger::Email, "+491512345678").unwrap_err().contains("email"));
+    }
+
+    #[test]
+    fn a_national_number_is_one_of_the_workspaces_country() {
+        let germany = "DE".parse().ok();
+        let number = || Identifier::read(Ledger::Sms, "0151 23456789").unwrap();
+        assert_eq!(number().in_country(Ledger::Sms, germany).as_str(), "+4915123456789");
+        assert_eq!(number().in_country(Ledger::Sms, None).as_str(), "015123456789");
+        let address = Identifier::read(Ledger::Email, "ann@example.test").unwrap();
+        assert_eq!(address.clone().in_country(Ledger::Email, germany), address);
     }
 }

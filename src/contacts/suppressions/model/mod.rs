@@ -5,7 +5,7 @@ mod ledger;
 mod row;
 
 pub use self::{
-    identifier::{Identifier, LedgerAddress},
+    identifier::{Identifier, LedgerAddress, Renumbered},
     ledger::{Access, Ledger},
     row::{Import, ImportedRow, LedgerSize, OptOut, Reason, Scope, Suppression},
 };

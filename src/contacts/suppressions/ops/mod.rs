@@ -4,3 +4,4 @@ pub mod census;
 pub mod deliverability;
 pub mod entries;
 pub mod mirror;
+pub mod numbers;

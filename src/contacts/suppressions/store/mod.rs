@@ -6,3 +6,4 @@ pub(super) mod bounces;
 pub(super) mod contacts;
 pub(super) mod entries;
 pub(super) mod mirror;
+pub(super) mod numbers;

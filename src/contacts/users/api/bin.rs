@@ -12,6 +12,7 @@ use web::{
 };
 
 use super::read::{Page, QUERY_CHARS_MAX, internal_id};
+use crate::page::PageWindow;
 use crate::users::{
     model::{DeletedUser, Deletion},
     ops,
@@ -131,7 +132,9 @@ pub(super) async fn list_deleted_users(
     Query(look): Query<Look>,
 ) -> ApiResult<Json<DeletedUsers>> {
     let Look { query, page: Page { limit, offset } } = look;
-    let (users, total) =
-        ops::bin(app.db(), caller.workspace(), query.as_deref(), limit, offset).await?;
+    let workspace = caller.workspace();
+    let country = app.country(workspace).await?;
+    let window = PageWindow { limit, offset };
+    let (users, total) = ops::bin(app.db(), workspace, country, query.as_deref(), window).await?;
     Ok(Json(DeletedUsers { total, items: users.into_iter().map(DeletedUserBody::from).collect() }))
 }

@@ -94,6 +94,7 @@ async fn changed(
     user: User,
     wanted: &Update,
 ) -> Result<Json<UserBody>> {
-    let context = WriteContext { db: app.db(), tenant, now: app.clock().now() };
+    let country = app.country(tenant.workspace).await?;
+    let context = WriteContext { db: app.db(), tenant, country, now: app.clock().now() };
     Ok(Json(update(context, user, wanted).await?.into()))
 }

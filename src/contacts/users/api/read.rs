@@ -9,7 +9,7 @@ use web::{
 };
 
 use super::wire::{UserBody, UsersPage};
-use crate::users::ops;
+use crate::{page::PageWindow, users::ops};
 
 /// Profiles on a page where the caller asks for no number, and at most.
 pub(super) type Page = OffsetPage<50, 200>;
@@ -111,6 +111,9 @@ pub(super) async fn search_users(
     Query(search): Query<Search>,
 ) -> ApiResult<Json<UsersPage>> {
     let Search { query, page: Page { limit, offset } } = search;
-    let (users, total) = ops::search(app.db(), caller.workspace(), &query, limit, offset).await?;
+    let workspace = caller.workspace();
+    let country = app.country(workspace).await?;
+    let (users, total) =
+        ops::search(app.db(), workspace, country, &query, PageWindow { limit, offset }).await?;
     Ok(Json(UsersPage::new(users, total, limit, offset)))
 }

@@ -183,7 +183,9 @@ struct Desk<'a> {
 impl Desk<'_> {
     async fn upsert(&self, sent: &[Upsert]) -> Result<Vec<Result<Upserted>>> {
         let now = self.app.clock().now();
-        upsert(WriteContext { db: self.app.db(), tenant: self.tenant, now }, sent).await
+        let country = self.app.country(self.tenant.workspace).await?;
+        let context = WriteContext { db: self.app.db(), tenant: self.tenant, country, now };
+        upsert(context, sent).await
     }
 
     async fn one(&self, json: &RawValue) -> Result<Response> {

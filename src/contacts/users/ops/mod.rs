@@ -2,9 +2,10 @@
 
 pub mod change;
 pub mod inline;
+pub mod phone_numbers;
 pub mod upsert;
 
-use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Country, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgPool;
 
 use crate::{
@@ -60,11 +61,12 @@ pub async fn delete(
 pub async fn search(
     db: &PgPool,
     workspace: WorkspaceId,
+    country: Option<Country>,
     text: &str,
-    limit: u32,
-    offset: u64,
+    window: PageWindow,
 ) -> Result<(Vec<User>, u64)> {
-    let found = store::search::search(db, workspace, &Typed::new(text.trim())).await?;
+    let PageWindow { limit, offset } = window;
+    let found = store::search::search(db, workspace, &Typed::new(text.trim(), country)).await?;
     let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(found.len());
     let page: Vec<UserId> = found.iter().copied().skip(offset).take(limit as usize).collect();
     Ok((store::search::in_order(db, workspace, &page).await?, found.len() as u64))
@@ -75,13 +77,15 @@ pub async fn search(
 pub async fn bin(
     db: &PgPool,
     workspace: WorkspaceId,
+    country: Option<Country>,
     text: Option<&str>,
-    limit: u32,
-    offset: u64,
+    window: PageWindow,
 ) -> Result<(Vec<DeletedUser>, u64)> {
-    let window = PageWindow { limit, offset };
     match text {
         None => store::bin::page(db, workspace, window).await,
-        Some(text) => store::bin::matching(db, workspace, &Typed::new(text.trim()), window).await,
+        Some(text) => {
+            let typed = Typed::new(text.trim(), country);
+            store::bin::matching(db, workspace, &typed, window).await
+        }
     }
 }

@@ -12,7 +12,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use kernel::{
-    Error, Result, Tenant, Timestamp, UserId, WorkspaceId, fields::Patch, store::StoreFault,
+    Country, Error, Result, Tenant, Timestamp, UserId, WorkspaceId, fields::Patch,
+    store::StoreFault,
 };
 use sqlx::{PgConnection, PgPool};
 
@@ -28,7 +29,7 @@ use crate::{
         store::{
             self,
             resolve::{LockedUser, ResolvedUser},
-            write::{Bounds, Change, NewUser},
+            write::{Bounds, Change, NewUser, Update},
         },
     },
 };
@@ -54,6 +55,8 @@ pub struct Upserted {
 pub struct WriteContext<'s> {
     pub db: &'s PgPool,
     pub tenant: Tenant,
+    /// The country of national phone numbers.
+    pub country: Option<Country>,
     /// The time of the request.
     pub now: Timestamp,
 }
@@ -304,10 +307,15 @@ pub(super) async fn apply(
     changes: &[Change<'_>],
     locked: &HashMap<UserId, LockedUser>,
 ) -> Result<HashMap<UserId, AttributesFault>> {
-    let WaveContext { context: WriteContext { tenant, now, .. }, at } = step;
+    let WaveContext { context: WriteContext { tenant, country, now, .. }, at } = step;
     let workspace = tenant.workspace;
     let mut refused = HashMap::new();
-    let done = store::write::update(tx, workspace, at, Bounds::AsPrinted, changes).await?;
+    let done = store::write::update(
+        tx,
+        workspace,
+        Update { country, at, bounds: Bounds::AsPrinted, changes },
+    )
+    .await?;
     if done.len() < changes.len() {
         let done: std::collections::HashSet<UserId> = done.into_iter().collect();
         for change in changes.iter().filter(|change| !done.contains(&change.id)) {
@@ -315,7 +323,8 @@ pub(super) async fn apply(
             match attributes::check_stored(&printed, keys) {
                 Ok(()) => {
                     let one = std::slice::from_ref(change);
-                    store::write::update(tx, workspace, at, Bounds::Checked, one).await?;
+                    let update = Update { country, at, bounds: Bounds::Checked, changes: one };
+                    store::write::update(tx, workspace, update).await?;
                 }
                 Err(fault) => {
                     refused.insert(change.id, fault);
@@ -371,7 +380,8 @@ async fn insert(
                 .map_or(attributes::NONE, |sent| sent.as_str()),
         })
         .collect();
-    let made = store::write::insert(tx, step.context.tenant.workspace, step.at, &users).await?;
+    let WriteContext { tenant, country, .. } = step.context;
+    let made = store::write::insert(tx, tenant.workspace, country, step.at, &users).await?;
     if made < users.len() as u64 {
         return Ok(None);
     }

@@ -34,6 +34,7 @@ pub(in crate::users) async fn search(
         LATEST_MAX,
         i64::try_from(MATCHES_MAX).unwrap_or(i64::MAX),
         typed.phone_beginnings.get(1),
+        typed.phone_beginnings.get(2),
     )
     .fetch_all(&mut *tx)
     .await?;

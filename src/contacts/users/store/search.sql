@@ -30,6 +30,9 @@ found as (
     (select id from users where workspace_id = $1 and deleted_at is null
         and phone_normal like $11 order by phone_normal using ~<~ limit $10)
     union
+    (select id from users where workspace_id = $1 and deleted_at is null
+        and phone_normal like $12 order by phone_normal using ~<~ limit $10)
+    union
     select user_id from begins
     union
     -- Only as many as are still missing: those with a common first name stand together in the index.
@@ -55,7 +58,7 @@ order by
         when u.id = $2 or lower(u.external_id) = lower($3) or u.email = lower($3)
             or u.phone_normal = any($4) then 0
         when u.email like lower($5) or lower(u.external_id) like lower($5)
-            or u.phone_normal like $6 or u.phone_normal like $11 then 1
+            or u.phone_normal like $6 or u.phone_normal like $11 or u.phone_normal like $12 then 1
         else 2
     end,
     u.updated_at desc, u.id desc

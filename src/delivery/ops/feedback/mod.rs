@@ -19,7 +19,7 @@ use contacts::{
         ops::deliverability,
     },
 };
-use kernel::{Channel, Error, MessageId, Result, Timestamp, WorkspaceId};
+use kernel::{Channel, Country, Error, MessageId, Result, Timestamp, WorkspaceId};
 use providers::model::{
     AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Reference,
 };
@@ -157,6 +157,7 @@ async fn act_once(
     (feedback, limit): (&Feedback, u32),
 ) -> Result<Vec<Entry>> {
     let Subject { tenant, message, user, .. } = *subject;
+    let country = app.country(tenant.workspace).await?;
     let mut tx = app.db().begin().await?;
     let kind = feedback.heard.kind().as_str();
     let key = format!("{message}:{kind}:{}", feedback.event_id());
@@ -169,7 +170,7 @@ async fn act_once(
         FeedbackKind::Bounced { kind: BounceKind::Hard, whose, .. }
             if channel == Channel::Email =>
         {
-            match address(&mut tx, (subject, channel), whose).await? {
+            match address(&mut tx, country, (subject, channel), whose).await? {
                 Some(LedgerAddress { identifier, .. }) => {
                     deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
                         .await?
@@ -182,7 +183,7 @@ async fn act_once(
             soft_bounce(&mut tx, subject, &write, limit).await?
         }
         FeedbackKind::Complained { whose, .. } => {
-            let address = address(&mut tx, (subject, channel), whose).await?;
+            let address = address(&mut tx, country, (subject, channel), whose).await?;
             let address = address.as_ref();
             complained(&mut tx, tenant, &write, Complaint { channel, user, address }).await?
         }
@@ -239,11 +240,12 @@ async fn soft_bounce(
 /// The address that is meant; none where nobody is to be believed about it.
 async fn address(
     tx: &mut PgConnection,
+    country: Option<Country>,
     (subject, channel): (&Subject, Channel),
     whose: &AddressClaim,
 ) -> Result<Option<LedgerAddress>> {
     let Some(ledger) = Ledger::of(channel) else { return Ok(None) };
-    let read = |text: &str| Identifier::read(ledger, text).ok();
+    let read = |text: &str| Some(Identifier::read(ledger, text).ok()?.in_country(ledger, country));
     if let AddressClaim::Named(text) = whose {
         return Ok(read(text).map(|identifier| LedgerAddress { ledger, identifier }));
     }

@@ -222,8 +222,10 @@ async fn recipient(
         }
         MessageChannel::Sms | MessageChannel::Whatsapp | MessageChannel::Viber => {
             let number = to.parse::<PhoneNumber>().map_err(|it| wrong(it.to_string()))?;
-            facts.recipient.phone = Some(to.clone());
-            let number = number.into_string();
+            let country = app.country(workspace).await?;
+            let number = number.in_country(country).into_string();
+            // Eligibility reads it again when it is sent, by no country.
+            facts.recipient.phone = Some(country.map_or_else(|| to.clone(), |_| number.clone()));
             facts.phone_normal = Some(number.clone());
             number
         }

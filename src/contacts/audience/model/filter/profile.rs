@@ -1,6 +1,6 @@
 //! Filters on the fields of every profile.
 
-use kernel::{EmailAddress, PhoneNumber, fields::Fields};
+use kernel::{Country, EmailAddress, PhoneNumber, fields::Fields};
 
 use crate::audience::model::{Bound, Criterion, Operator, Scalar, word};
 
@@ -35,15 +35,15 @@ impl ProfileField {
         matches!(self, Self::CreatedAt | Self::UpdatedAt)
     }
 
-    /// An operand in the form in which the field is stored.
-    pub fn normal(self, text: &str) -> String {
+    /// An operand in the form in which the field is stored in a workspace with this country.
+    pub fn normal(self, text: &str, country: Option<Country>) -> String {
         match self {
             Self::Email => text
                 .parse::<EmailAddress>()
                 .map_or_else(|_| text.trim().to_lowercase(), EmailAddress::into_string),
             Self::Phone => text
                 .parse::<PhoneNumber>()
-                .map_or_else(|_| text.to_owned(), PhoneNumber::into_string),
+                .map_or_else(|_| text.to_owned(), |it| it.in_country(country).into_string()),
             _ => text.to_owned(),
         }
     }
@@ -57,12 +57,18 @@ impl ProfileField {
         }
     }
 
-    /// The beginning of the field in the form in which it is stored.
-    pub fn normal_beginning(self, text: &str) -> String {
+    /// The beginning of the field in the form in which it is stored in a workspace with this country.
+    pub fn normal_beginning(self, text: &str, country: Option<Country>) -> String {
         let part = self.normal_part(text);
-        match (self, part.strip_prefix("00")) {
-            (Self::Phone, Some(rest)) => format!("+{rest}"),
-            _ => part,
+        if self != Self::Phone {
+            return part;
+        }
+        if let Some(rest) = part.strip_prefix("00") {
+            return format!("+{rest}");
+        }
+        match country.filter(|country| country.is_national_beginning(&part)) {
+            Some(country) => country.international_beginning(&part),
+            None => part,
         }
     }
 }

@@ -9,7 +9,7 @@ pub(in crate::audience) mod measure;
 mod reach;
 mod statement;
 
-use kernel::{Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Country, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::postgres::PgConnection;
 
 use self::statement::Statement;
@@ -42,6 +42,8 @@ impl PeopleSet {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::audience) struct Frame<'a> {
     pub(in crate::audience) workspace: WorkspaceId,
+    /// The country of national phone numbers in the workspace.
+    pub(in crate::audience) country: Option<Country>,
     pub(in crate::audience) query: &'a AudienceQuery<'a>,
     /// The only profiles of interest; every profile where absent.
     pub(in crate::audience) among: Option<&'a [Person]>,

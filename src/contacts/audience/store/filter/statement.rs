@@ -131,16 +131,17 @@ impl<'a> Statement<'a> {
             ProfileField::CreatedAt => "u.created_at",
             ProfileField::UpdatedAt => "u.updated_at",
         };
+        let country = self.frame.country;
         let part = |text: &str| escaped(&field.normal_part(text));
         match criterion {
             Criterion::Equals { to: Scalar::Text(text), .. } => {
-                self.sql.push(column).push(" = ").push_bind(field.normal(text));
+                self.sql.push(column).push(" = ").push_bind(field.normal(text, country));
             }
             Criterion::In { values, .. } => {
                 let texts: Vec<String> = values
                     .iter()
                     .filter_map(|value| match value {
-                        Scalar::Text(text) => Some(field.normal(text)),
+                        Scalar::Text(text) => Some(field.normal(text, country)),
                         _ => None,
                     })
                     .collect();
@@ -150,7 +151,7 @@ impl<'a> Statement<'a> {
                 self.sql.push(column).push(" like ").push_bind(format!("%{}%", part(text)));
             }
             Criterion::StartsWith(text) => {
-                let beginning = escaped(&field.normal_beginning(text));
+                let beginning = escaped(&field.normal_beginning(text, country));
                 self.sql.push(column).push(" like ").push_bind(format!("{beginning}%"));
             }
             Criterion::EndsWith(text) => {

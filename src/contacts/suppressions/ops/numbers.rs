@@ -1,0 +1,80 @@
+//! Phone numbers of the ledgers whose spelling has changed with the country of a workspace.
+
+use kernel::{Country, Result, Tenant};
+use sqlx::PgConnection;
+use supervisor::Heartbeat;
+use uuid::Uuid;
+use web::{Services, db};
+
+use crate::suppressions::{
+    model::{Identifier, Ledger, Renumbered},
+    store::{mirror, numbers as store},
+};
+
+/// Rows of one transaction.
+const PAGE: i64 = 1_000;
+
+/// Suppresses numbers in their new spelling as they are in the old: opt-outs in all of the organization, other rows in the
+/// workspace. Old rows stay.
+///
+/// # Errors
+/// When the store fails.
+pub async fn copy(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    renumbered: &[Renumbered<'_>],
+) -> Result<()> {
+    if renumbered.is_empty() {
+        return Ok(());
+    }
+    mirror::hold_workspaces(connection, tenant).await?;
+    store::copy(connection, tenant, renumbered).await
+}
+
+/// Moves the rows of a workspace under a national number to the international one.
+///
+/// # Errors
+/// When the store fails.
+pub async fn read_again(
+    services: &Services,
+    tenant: Tenant,
+    country: Option<Country>,
+    heartbeat: &Heartbeat,
+) -> Result<()> {
+    let mut after: Option<Uuid> = None;
+    loop {
+        heartbeat.beat();
+        let page = store::national(services.db(), tenant.workspace, after, PAGE).await?;
+        let read: Vec<(Uuid, &str, Identifier)> = page
+            .iter()
+            .filter_map(|row| {
+                let old = Identifier::of_stored(row.number.clone());
+                let new = old.clone().in_country(Ledger::Sms, country);
+                (new != old).then_some((row.id, row.number.as_str(), new))
+            })
+            .collect();
+        db::retried(|| renumber(services, tenant, &read)).await?;
+        after = page.last().map(|row| row.id);
+        if i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE) {
+            return Ok(());
+        }
+    }
+}
+
+async fn renumber(
+    services: &Services,
+    tenant: Tenant,
+    read: &[(Uuid, &str, Identifier)],
+) -> Result<()> {
+    if read.is_empty() {
+        return Ok(());
+    }
+    let renumbered: Vec<Renumbered<'_>> =
+        read.iter().map(|(_, from, to)| Renumbered { from, to: to.as_str() }).collect();
+    let ids: Vec<Uuid> = read.iter().map(|(id, ..)| *id).collect();
+    let mut tx = services.db().begin().await?;
+    copy(&mut tx, tenant, &renumbered).await?;
+    store::delete(&mut tx, tenant.workspace, &ids).await?;
+    tx.commit().await?;
+    Ok(())
+}

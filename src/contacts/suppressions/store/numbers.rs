@@ -1,0 +1,89 @@
+//! Rows of the ledgers of phone numbers, by the spelling of the number.
+
+use kernel::{Result, Tenant, WorkspaceId};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::suppressions::model::Renumbered;
+
+/// A row under a number without a country.
+#[derive(Debug)]
+pub(in crate::suppressions) struct NationalRow {
+    pub(in crate::suppressions) id: Uuid,
+    pub(in crate::suppressions) number: String,
+}
+
+/// A page of such rows, by id.
+pub(in crate::suppressions) async fn national(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<NationalRow>> {
+    let rows = sqlx::query_as!(
+        NationalRow,
+        "select id, identifier as number
+         from suppression
+         where workspace_id = $1 and ($2::uuid is null or id > $2)
+             and channel in ('sms', 'whatsapp') and identifier not like '+%'
+         order by id
+         limit $3",
+        workspace.uuid(),
+        after,
+        limit,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows)
+}
+
+/// Copies rows from one spelling of a number to another: opt-outs into all workspaces of the organization, others within
+/// the workspace.
+pub(in crate::suppressions) async fn copy(
+    connection: &mut PgConnection,
+    tenant: Tenant,
+    renumbered: &[Renumbered<'_>],
+) -> Result<()> {
+    let old: Vec<&str> = renumbered.iter().map(|one| one.from).collect();
+    let new: Vec<&str> = renumbered.iter().map(|one| one.to).collect();
+    sqlx::query!(
+        "insert into suppression
+             (workspace_id, id, channel, identifier, reason, source, scope, list_id, created_at)
+         select w.id, gen_random_uuid(), s.channel, n.new, s.reason, s.source, s.scope, s.list_id, s.created_at
+         from unnest($3::text[], $4::text[]) as n (old, new)
+         join suppression s on s.workspace_id = $1 and s.channel in ('sms', 'whatsapp') and s.identifier = n.old
+         join workspace w on w.organization_id = $2
+             and (w.id = $1 or (s.reason = 'unsubscribe' and s.scope = 'global'))
+         order by w.id, s.channel, n.new
+         on conflict do nothing",
+        tenant.workspace.uuid(),
+        tenant.organization.uuid(),
+        &old as _,
+        &new as _,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Deletes rows.
+pub(in crate::suppressions) async fn delete(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    ids: &[Uuid],
+) -> Result<()> {
+    sqlx::query!(
+        "with moved as (
+             select id from suppression where workspace_id = $1 and id = any($2)
+             order by channel, identifier, reason
+             for update)
+         delete from suppression s
+         using moved m
+         where s.workspace_id = $1 and s.id = m.id",
+        workspace.uuid(),
+        ids,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

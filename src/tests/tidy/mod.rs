@@ -23,7 +23,7 @@ mod words;
 use sources::Finding;
 
 /// What remains is listed when there is little of it.
-const SHOWN_MAX: usize = 25;
+const SHOWN_MAX: usize = 250;
 
 /// Fails when more findings break a rule than are known to, and lists them.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Values of bodies and parameters as the description of the API has them, where a type of Rust cannot say by
 //! itself what is read.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::RangeInclusive};
 
 use utoipa::{
     PartialSchema, ToSchema,
@@ -17,7 +17,11 @@ use utoipa::{
 /// Earliest moment of an event as a number.
 pub const EVENT_MS_MIN: i64 = 946_684_800_000;
 /// Characters of an email address.
-const EMAIL_CHARS_MAX: usize = 254;
+pub const EMAIL_CHARS_MAX: usize = 254;
+/// Characters of the name of a list or campaign.
+pub const NAME_CHARS_MAX: usize = 255;
+/// Characters of a campaign's tag.
+pub const TAG_CHARS_MAX: usize = 100;
 
 /// Days of a year without the one that only some have.
 const DAY: &str = "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|\
@@ -29,6 +33,12 @@ const TIME: &str = "[Tt ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:
     (?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?";
 /// Any text but a blank one. NUL is refused everywhere.
 const NOT_BLANK: &str = "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$";
+
+/// A text with a length in characters, for fields whose own rule reads them.
+pub fn text_of(chars: RangeInclusive<usize>) -> ObjectBuilder {
+    let (min, max) = chars.into_inner();
+    text().min_length((min > 0).then_some(min)).max_length((max < usize::MAX).then_some(max))
+}
 
 fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String)
@@ -108,7 +118,7 @@ schemas! {
         .item(text().max_length(Some(0)))
         .description(Some("An email address; the empty text is none."));
     /// The name of a list or campaign.
-    Name = not_blank(255);
+    Name = not_blank(NAME_CHARS_MAX);
     /// What is not there.
     Null = ObjectBuilder::new().schema_type(Type::Null);
     /// A field whose only value is `true`.
@@ -116,10 +126,68 @@ schemas! {
     /// A field whose only value is `false`.
     False = ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([false]));
     /// What a campaign can be found by.
-    Tag = not_blank(100);
+    Tag = not_blank(TAG_CHARS_MAX);
     /// The name or id of something, of up to 255 characters.
     NameOrId = bounded(255);
 }
+
+/// Describes a type that reads fields by what it reads, under a name and its documentation.
+#[macro_export]
+macro_rules! described {
+    ($(#[doc = $doc:literal])+ $reads:ty as $name:literal) => {
+        impl utoipa::PartialSchema for $reads {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                let described = $crate::fields::describe::describe::<Self>();
+                $crate::fields::describe::documented(described, &[$($doc),+])
+            }
+        }
+
+        impl utoipa::ToSchema for $reads {
+            fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($name)
+            }
+
+            fn schemas(
+                schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>,
+            ) {
+                schemas.extend($crate::fields::describe::describe::<Self>().components);
+            }
+        }
+    };
+}
+
+pub use described;
+
+/// Declares the schema of a closed set of words, from the table they are read by: of a type of its own, or of the type
+/// that is read.
+#[macro_export]
+macro_rules! words_schema {
+    ($(#[doc = $doc:literal])+ $vis:vis $name:ident = $words:expr) => {
+        $crate::words_schema!($(#[doc = $doc])+ $vis $name as stringify!($name), $words);
+    };
+    ($(#[doc = $doc:literal])+ $vis:vis $name:ident as $alias:expr, $words:expr) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy)]
+        $vis struct $name;
+
+        $crate::words_schema!($(#[doc = $doc])+ for $name as $alias, $words);
+    };
+    ($(#[doc = $doc:literal])+ for $name:ty as $alias:expr, $words:expr) => {
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $crate::fields::describe::words_of($words, &[$($doc),+])
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($alias)
+            }
+        }
+    };
+}
+
+pub use words_schema;
 
 /// The schema of a closed set of words.
 pub fn one_of_words(words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {

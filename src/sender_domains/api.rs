@@ -3,23 +3,28 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use kernel::{
-    Result, SenderDomainId, Timestamp,
+    SenderDomainId, Timestamp,
     fields::{EmptyBody, Fields, FromFields},
+    schema::{described, text_of},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, OptionalBody, Path},
+    http::{ApiResult, Body, BodyFor, OptionalBody, PathOf},
 };
 
 use super::{
-    model::{self, DomainStatus, Record, SenderSetup, records},
+    model::{self, DOMAIN_CHARS_MAX, DomainStatus, Record, SenderSetup, records},
     ops,
 };
 use crate::SenderDomainState;
 
+/// The shortest domain of two labels.
+const DOMAIN_CHARS_MIN: usize = 3;
+
+/// The routes of `/sender-domains`.
 pub fn routes() -> OpenApiRouter<SenderDomainState> {
     OpenApiRouter::new()
         .routes(routes!(add_sender_domain, list_sender_domains))
@@ -27,23 +32,29 @@ pub fn routes() -> OpenApiRouter<SenderDomainState> {
         .routes(routes!(verify_sender_domain))
 }
 
-/// A domain to send email from.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "describes the body")]
-struct NewSenderDomain {
-    /// At least two labels, at most 243 characters, no public suffix such as `co.uk`. Stored in ASCII and
-    /// lower case (IDNA).
-    #[schema(min_length = 3, example = "news.example.com")]
-    domain: String,
-}
-
 /// A validated body.
 #[derive(Debug)]
 struct NewDomain(String);
 
+described!(
+    /// A domain to send email from.
+    NewDomain as "NewSenderDomain"
+);
+
 impl FromFields for NewDomain {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self(body.required("domain").parsed(String::new(), model::domain_name))
+        Self(body
+            .required("domain")
+            .about(
+                "At least two labels, no public suffix such as `co.uk`. Stored in ASCII and lower case \
+                 (IDNA).",
+            )
+            .as_schema(|| {
+                text_of(DOMAIN_CHARS_MIN..=DOMAIN_CHARS_MAX)
+                    .examples(["news.example.com"])
+                    .into()
+            })
+            .parsed(String::new(), model::domain_name))
     }
 }
 
@@ -91,16 +102,12 @@ struct SenderDomains {
     data: Vec<SenderDomain>,
 }
 
-fn id_of(text: &str) -> Result<SenderDomainId> {
-    text.parse().map_err(|_| ops::NOT_FOUND)
-}
-
 /// Adds a domain to send email from; the answer lists the DNS records to set.
 #[utoipa::path(
     post,
     path = "/sender-domains",
     tag = "sender-domains",
-    request_body = NewSenderDomain,
+    request_body = NewDomain,
     responses(
         (status = 201, body = SenderDomain),
         (status = 409, description = "the workspace added the domain before"),
@@ -142,9 +149,9 @@ async fn list_sender_domains(
 async fn get_sender_domain(
     State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<SenderDomainId>,
 ) -> ApiResult<Json<SenderDomain>> {
-    let found = ops::find(&app, caller.workspace(), id_of(&id)?).await?;
+    let found = ops::find(&app, caller.workspace(), id).await?;
     Ok(Json(SenderDomain::of(found, app.sender_setup())))
 }
 
@@ -162,10 +169,9 @@ async fn get_sender_domain(
 async fn verify_sender_domain(
     State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
-    _: Body<OptionalBody<EmptyBody>>,
+    BodyFor(id, _): BodyFor<SenderDomainId, Body<OptionalBody<EmptyBody>>>,
 ) -> ApiResult<Json<SenderDomain>> {
-    let checked = ops::verify(&app, caller.workspace(), id_of(&id)?).await?;
+    let checked = ops::verify(&app, caller.workspace(), id).await?;
     Ok(Json(SenderDomain::of(checked, app.sender_setup())))
 }
 
@@ -180,8 +186,8 @@ async fn verify_sender_domain(
 async fn delete_sender_domain(
     State(app): State<SenderDomainState>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<SenderDomainId>,
 ) -> ApiResult<StatusCode> {
-    ops::delete(&app, caller.workspace(), id_of(&id)?).await?;
+    ops::delete(&app, caller.workspace(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

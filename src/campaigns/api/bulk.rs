@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{
     CampaignId,
     fields::{Fields, FromFields},
-    schema::Tag,
+    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -33,34 +33,49 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(tag_campaigns))
 }
 
-#[derive(Debug, ToSchema)]
+/// The body of most bulk calls.
+#[derive(Debug)]
 struct CampaignIds {
-    /// 1 to 200 ids; repeated ids count once.
-    #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
 }
+
+described!(
+    /// The campaigns of a bulk call.
+    CampaignIds as "CampaignIds"
+);
 
 impl FromFields for CampaignIds {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self { ids: body.required("ids").list(1..=IDS_MAX, |item| item.text(0..=ID_CHARS_MAX)) }
+        Self {
+            ids: body
+                .required("ids")
+                .about("Repeated ids count once.")
+                .list(1..=IDS_MAX, |item| item.text(0..=ID_CHARS_MAX)),
+        }
     }
 }
 
-/// Campaigns, and tags to add.
-#[derive(Debug, ToSchema)]
+/// The body of `POST /campaigns/bulk-tag`.
+#[derive(Debug)]
 struct CampaignTags {
-    /// 1 to 200 ids; repeated ids count once.
-    #[schema(min_items = 1, max_items = 200)]
     ids: Vec<String>,
-    /// 1 to 50 tags, which are added to the existing ones.
-    #[schema(value_type = Vec<Tag>, min_items = 1, max_items = 50)]
     tags: Vec<String>,
 }
+
+described!(
+    /// Campaigns, and tags to add.
+    CampaignTags as "CampaignTags"
+);
 
 impl FromFields for CampaignTags {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let CampaignIds { ids } = CampaignIds::from_fields(body);
-        Self { ids, tags: each_once(body.required("tags").list(1..=TAGS_MAX, tag)) }
+        Self {
+            ids,
+            tags: each_once(
+                body.required("tags").about("Added to the existing tags.").list(1..=TAGS_MAX, tag),
+            ),
+        }
     }
 }
 

@@ -2,14 +2,14 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use kernel::CampaignId;
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, Path},
+    http::{ApiResult, Body, BodyFor, PathOf},
 };
 
 use super::{
-    BODY_BYTES_MAX, Campaign, campaign_id,
-    path::CampaignPath,
+    BODY_BYTES_MAX, Campaign, OneCampaign,
     schema::{CampaignChange, CampaignFields},
     who,
 };
@@ -38,13 +38,13 @@ pub(super) async fn create_campaign(
     get,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
-    responses((status = 200, body = Campaign), (status = 404, description = "absent"))
+    params(("campaignId" = CampaignId, Path)),
+    responses(OneCampaign)
 )]
 pub(super) async fn get_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    CampaignPath(id): CampaignPath,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::find(&app, caller.workspace(), id).await?;
     Ok(Json(campaign.into()))
@@ -56,21 +56,19 @@ pub(super) async fn get_campaign(
     put,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     request_body = CampaignChange,
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "its status does not allow this change"),
     )
 )]
 pub(super) async fn update_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    Body(edit): Body<Edit, BODY_BYTES_MAX>,
+    BodyFor(id, Body(edit)): BodyFor<CampaignId, Body<Edit, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::update(&app, &who(&caller), campaign_id(&id)?, &edit).await?;
+    let campaign = ops::update(&app, &who(&caller), id, &edit).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -79,7 +77,7 @@ pub(super) async fn update_campaign(
     delete,
     path = "/campaigns/{campaignId}",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
         (status = 204, description = "deleted or archived"),
         (status = 404, description = "absent"),
@@ -88,7 +86,7 @@ pub(super) async fn update_campaign(
 pub(super) async fn delete_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsDelete>,
-    CampaignPath(id): CampaignPath,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<StatusCode> {
     ops::remove(&app, &who(&caller), id).await?;
     Ok(StatusCode::NO_CONTENT)

@@ -3,13 +3,14 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use kernel::CampaignId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, OptionalBody, Path},
+    http::{ApiResult, Body, BodyFor, OptionalBody},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, who};
 use crate::{CampaignState, ops};
 
 pub(super) fn routes() -> OpenApiRouter<CampaignState> {
@@ -36,21 +37,19 @@ type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
     post,
     path = "/campaigns/{campaignId}/send",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "its content cannot be sent"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is neither a draft nor scheduled"),
     )
 )]
 async fn send_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::send(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::send(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -59,20 +58,18 @@ async fn send_campaign(
     post,
     path = "/campaigns/{campaignId}/pause",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "it is neither active nor scheduled"),
     )
 )]
 async fn pause_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::pause(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::pause(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -81,20 +78,18 @@ async fn pause_campaign(
     post,
     path = "/campaigns/{campaignId}/resume",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "it is not paused"),
     )
 )]
 async fn resume_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::resume(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::resume(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -103,20 +98,18 @@ async fn resume_campaign(
     post,
     path = "/campaigns/{campaignId}/cancel",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "it is not under way"),
     )
 )]
 async fn cancel_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::cancel(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::cancel(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -125,20 +118,18 @@ async fn cancel_campaign(
     post,
     path = "/campaigns/{campaignId}/retry",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "it has not failed"),
     )
 )]
 async fn retry_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::retry(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::retry(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -147,20 +138,18 @@ async fn retry_campaign(
     post,
     path = "/campaigns/{campaignId}/resend",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "it is not one-time, or has not finished sending"),
-        (status = 404, description = "absent"),
     )
 )]
 async fn resend_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::resend(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::resend(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -169,21 +158,19 @@ async fn resend_campaign(
     post,
     path = "/campaigns/{campaignId}/stop-recurring",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "it is not recurring"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is not live"),
     )
 )]
 async fn stop_recurring(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::stop_recurring(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::stop_recurring(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -192,21 +179,19 @@ async fn stop_recurring(
     post,
     path = "/campaigns/{campaignId}/publish",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "no edits are pending, or they cannot be sent"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is not live"),
     )
 )]
 async fn publish_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::publish(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::publish(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -215,19 +200,15 @@ async fn publish_campaign(
     post,
     path = "/campaigns/{campaignId}/discard-draft",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
-    responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
-    )
+    params(("campaignId" = CampaignId, Path)),
+    responses(OneCampaign)
 )]
 async fn discard_draft(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::discard_draft(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::discard_draft(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -236,19 +217,15 @@ async fn discard_draft(
     post,
     path = "/campaigns/{campaignId}/archive",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
-    responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
-    )
+    params(("campaignId" = CampaignId, Path)),
+    responses(OneCampaign)
 )]
 async fn archive_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::archive(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::archive(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -257,20 +234,18 @@ async fn archive_campaign(
     post,
     path = "/campaigns/{campaignId}/unarchive",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
-        (status = 404, description = "absent"),
+        OneCampaign,
         (status = 409, description = "it is not archived"),
     )
 )]
 async fn unarchive_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::unarchive(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::unarchive(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -279,15 +254,14 @@ async fn unarchive_campaign(
     post,
     path = "/campaigns/{campaignId}/duplicate",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses((status = 201, body = Campaign), (status = 404, description = "absent"))
 )]
 async fn duplicate_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: NoBody,
+    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
 ) -> ApiResult<(StatusCode, Json<Campaign>)> {
-    let campaign = ops::duplicate(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::duplicate(&app, &who(&caller), id).await?;
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }

@@ -15,12 +15,12 @@ mod trial;
 mod versions;
 mod wire;
 
-use kernel::{CampaignId, Result, fields::EmptyBody};
+use kernel::fields::EmptyBody;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::auth::Caller;
 
-use self::wire::Campaign;
-use super::ops::{NOT_FOUND, Who};
+use self::wire::{Campaign, OneCampaign};
+use super::ops::Who;
 use crate::CampaignState;
 
 const BODY_BYTES_MAX: usize = 8 << 20;
@@ -42,11 +42,6 @@ pub fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(sto::sto_coverage))
         .merge(rl::routes())
         .merge(spam_check::routes())
-}
-
-/// An invalid id is answered like an unknown campaign.
-fn campaign_id(text: &str) -> Result<CampaignId> {
-    text.parse().map_err(|_| NOT_FOUND)
 }
 
 fn who<S>(caller: &Caller<S>) -> Who {

@@ -8,9 +8,9 @@ use contacts::audience::{
 use kernel::{
     UserId,
     fields::{Fields, FromFields},
+    schema::{Null, described},
 };
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 use web::{
     auth::{Caller, scope},
@@ -24,23 +24,6 @@ const SHOWN_DEFAULT: u32 = 20;
 const SHOWN_MAX: u32 = 500;
 const WEB_APP_ID_CHARS_MAX: usize = 255;
 
-/// A targeting to evaluate.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; PreviewRequest reads it")]
-pub(super) struct PreviewQuestion {
-    /// The targeting; an empty object matches everyone.
-    targeting: Targeting,
-    /// Profiles in the answer: default 20, at most 500.
-    #[schema(value_type = Option<i64>)]
-    limit: Option<u32>,
-    /// The channel for `reachable`; without one every profile is reachable.
-    channel: Option<CampaignChannel>,
-    /// The id of a web app. None can be registered yet, so any is refused.
-    #[schema(value_type = Option<kernel::schema::Null>)]
-    web_app_id: Option<Value>,
-}
-
 /// A validated body.
 #[derive(Debug)]
 pub(super) struct PreviewRequest {
@@ -49,15 +32,37 @@ pub(super) struct PreviewRequest {
     channel: Option<CampaignChannel>,
 }
 
+described!(
+    /// A targeting to evaluate.
+    PreviewRequest as "PreviewQuestion"
+);
+
 impl FromFields for PreviewRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let targeting = body.required("targeting").object();
-        let limit = match body.optional("limit").integer(i64::MIN..=i64::MAX) {
+        let targeting = body
+            .required("targeting")
+            .about("An empty object matches every profile.")
+            .as_type::<Targeting>()
+            .object();
+        let limit = match body
+            .optional("limit")
+            .about("Profiles in the answer: default 20, at most 500.")
+            .integer(i64::MIN..=i64::MAX)
+        {
             Some(limit @ 1..) => u32::try_from(limit).unwrap_or(SHOWN_MAX).min(SHOWN_MAX),
             Some(_) | None => SHOWN_DEFAULT,
         };
-        let channel = body.optional("channel").one_of(CampaignChannel::NAMED);
-        if body.optional("webAppId").text(0..=WEB_APP_ID_CHARS_MAX).is_some() {
+        let channel = body
+            .optional("channel")
+            .about("The channel for `reachable`; without one every profile is reachable.")
+            .as_type::<CampaignChannel>()
+            .one_of(CampaignChannel::NAMED);
+        let web_app = body
+            .optional("webAppId")
+            .about("The id of a web app. None can be registered yet, so any is refused.")
+            .as_type::<Null>()
+            .text(0..=WEB_APP_ID_CHARS_MAX);
+        if web_app.is_some() {
             body.refuse("webAppId", "must be absent: no web app is registered in this workspace");
         }
         Self { targeting, limit, channel }
@@ -104,7 +109,7 @@ impl From<Member> for PreviewedUser {
     post,
     path = "/campaigns/preview",
     tag = "campaigns",
-    request_body = PreviewQuestion,
+    request_body = PreviewRequest,
     responses((status = 200, body = Previewed))
 )]
 pub(super) async fn preview_targeting(

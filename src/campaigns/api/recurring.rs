@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     auth::{Caller, scope},
-    http::ApiResult,
+    http::{ApiResult, PathOf},
 };
 
-use super::{path::CampaignPath, who};
+use super::who;
 use crate::{
     CampaignState,
     model::{
@@ -99,7 +99,7 @@ impl From<RecurringStatus> for RecurringAnswer {
 pub(super) async fn recurring_status(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    CampaignPath(id): CampaignPath,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<RecurringAnswer>> {
     let found = ops::recurring_status(&app, &who(&caller), id).await?;
     Ok(Json(found.into()))

@@ -2,23 +2,20 @@
 
 use axum::{Json, extract::State};
 use kernel::{
+    CampaignId,
     fields::{Fields, FromFields},
-    schema::NameOrId,
+    schema::{NameOrId, described},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, OptionalBody, Path},
+    http::{ApiResult, Body, BodyFor, OptionalBody},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
-use crate::{
-    CampaignState,
-    model::learning::{Objective, Plan},
-    ops,
-};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, who};
+use crate::{CampaignState, model::learning::Plan, ops};
 
 const IDS_MAX: usize = 100;
 const ID_CHARS_MAX: usize = 255;
@@ -33,43 +30,29 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
         .routes(routes!(ml_path_warmth))
 }
 
-/// The settings of learning. All fields are optional.
-#[derive(Debug, ToSchema)]
-#[schema(as = LaunchRl, rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body; it is read by `Plan`")]
-struct LaunchRlBody {
-    /// The event that earns a reward; default `click`.
-    objective: Option<Objective>,
-    /// Hours in which a message may earn it, 1 to 720; default 24.
-    #[schema(minimum = 1, maximum = 720)]
-    reward_window_hours: Option<u32>,
-    /// Minimum share of every variant, in percent; default 5. Together at most 100.
-    #[schema(minimum = 0, maximum = 50)]
-    min_exploration_percent: Option<f64>,
-}
-
 /// Launches a learning campaign, which sends more of the variants that earn rewards.
 #[utoipa::path(
     post,
     path = "/campaigns/{campaignId}/launch-rl",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
-    request_body = Option<LaunchRlBody>,
+    params(("campaignId" = CampaignId, Path)),
+    request_body = Option<Plan>,
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "fewer than two variants besides the control group, or content that cannot be sent"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is neither a draft nor scheduled"),
     )
 )]
 async fn launch_rl(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    Body(OptionalBody(plan)): Body<OptionalBody<Plan>, BODY_BYTES_MAX>,
+    BodyFor(id, Body(OptionalBody(plan))): BodyFor<
+        CampaignId,
+        Body<OptionalBody<Plan>, BODY_BYTES_MAX>,
+    >,
 ) -> ApiResult<Json<Campaign>> {
     let plan = plan.unwrap_or_default();
-    let campaign = ops::launch_rl(&app, &who(&caller), campaign_id(&id)?, plan).await?;
+    let campaign = ops::launch_rl(&app, &who(&caller), id, plan).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -78,21 +61,19 @@ async fn launch_rl(
     post,
     path = "/campaigns/{campaignId}/pause-rl",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "it does not learn"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is neither active nor scheduled"),
     )
 )]
 async fn pause_rl(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+    BodyFor(id, _): BodyFor<CampaignId, Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::pause_rl(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::pause_rl(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -101,38 +82,40 @@ async fn pause_rl(
     post,
     path = "/campaigns/{campaignId}/resume-rl",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path)),
+    params(("campaignId" = CampaignId, Path)),
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "it does not learn"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it is not paused"),
     )
 )]
 async fn resume_rl(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+    BodyFor(id, _): BodyFor<CampaignId, Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::resume_rl(&app, &who(&caller), campaign_id(&id)?).await?;
+    let campaign = ops::resume_rl(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
 }
 
-/// The ids in question: 1 to 100 in all.
-#[derive(Debug, ToSchema)]
-#[schema(as = WarmthRequest, rename_all = "camelCase")]
+/// The body of a request for warmth.
+#[derive(Debug)]
 struct WarmthBody {
-    #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     path_ids: Option<Vec<String>>,
-    #[schema(value_type = Option<Vec<NameOrId>>, max_items = 100)]
     variant_ids: Option<Vec<String>>,
 }
 
+described!(
+    /// The ids in question: 1 to 100 in all.
+    WarmthBody as "WarmthRequest"
+);
+
 impl FromFields for WarmthBody {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let mut ids =
-            |name: &str| body.optional(name).list(0..=IDS_MAX, |item| item.text(1..=ID_CHARS_MAX));
+        let mut ids = |name: &str| {
+            body.optional(name)
+                .list(0..=IDS_MAX, |item| item.as_type::<NameOrId>().text(1..=ID_CHARS_MAX))
+        };
         let read = Self { path_ids: ids("pathIds"), variant_ids: ids("variantIds") };
         let count = read.path_ids.iter().chain(&read.variant_ids).map(Vec::len).sum::<usize>();
         if body.is_clean() && !(1..=IDS_MAX).contains(&count) {

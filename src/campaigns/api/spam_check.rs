@@ -1,10 +1,20 @@
 //! `POST /campaigns/spam-check`: the spam score of an email.
 
+use std::borrow::Cow;
+
 use axum::{Json, extract::State};
 use content::spam::Report;
 use kernel::{
     CampaignId,
-    fields::{Fields, FromFields},
+    fields::{
+        Fields, FromFields,
+        describe::{describe_by, documented, either},
+    },
+};
+use serde_json::{Map, Value};
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -35,30 +45,33 @@ enum Question {
     Of { campaign: String, variant: Option<String> },
 }
 
-/// An email to check: `subject`, and `html` or `text`; or `campaignId` and `variantId`.
-#[derive(Debug, utoipa::ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "the description of a body that is read field by field")]
-struct SpamCheck {
-    #[schema(max_length = 998)]
-    subject: Option<String>,
-    html: Option<String>,
-    text: Option<String>,
-    #[schema(max_length = 600)]
-    from: Option<String>,
-    #[schema(max_length = 255)]
-    from_name: Option<String>,
-    #[schema(max_length = 64)]
-    campaign_id: Option<String>,
-    /// A variant of the campaign.
-    #[schema(max_length = 64)]
-    variant_id: Option<String>,
+impl utoipa::PartialSchema for Question {
+    fn schema() -> RefOr<Schema> {
+        let by_id = Map::from_iter([("campaignId".to_owned(), Value::from(""))]);
+        let read = |fields: &mut Fields<'_>| drop(Self::from_fields(fields));
+        let ways = [describe_by(&Map::new(), read), describe_by(&by_id, read)];
+        documented(
+            either(ways),
+            &[
+                "An email to check: `subject`, and `html` or `text`; or `campaignId` and `variantId`.",
+            ],
+        )
+    }
+}
+
+impl ToSchema for Question {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("SpamCheck")
+    }
 }
 
 impl FromFields for Question {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         if let Some(campaign) = body.optional("campaignId").text(0..=ID_CHARS_MAX) {
-            let variant = body.optional("variantId").text(0..=ID_CHARS_MAX);
+            let variant = body
+                .optional("variantId")
+                .about("A variant of the campaign.")
+                .text(0..=ID_CHARS_MAX);
             return Self::Of { campaign, variant };
         }
         let message = Message::read(body, CampaignChannel::Email);
@@ -80,7 +93,7 @@ impl FromFields for Question {
     post,
     path = "/campaigns/spam-check",
     tag = "campaigns",
-    request_body = SpamCheck,
+    request_body = Question,
     responses(
         (status = 200, description = "The score and the matching rules.", body = Report),
         (status = 404, description = "no such campaign, or no such variant in it"),

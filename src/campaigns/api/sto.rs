@@ -6,10 +6,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     auth::{Caller, scope},
-    http::ApiResult,
+    http::{ApiResult, PathOf},
 };
 
-use super::{path::CampaignPath, who};
+use super::who;
 use crate::{
     CampaignState,
     ops::{self, Coverage},
@@ -80,7 +80,7 @@ impl CoverageAnswer {
 pub(super) async fn sto_coverage(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    CampaignPath(id): CampaignPath,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<CoverageAnswer>> {
     let found = ops::sto_coverage(&app, &who(&caller), id).await?;
     Ok(Json(CoverageAnswer::new(id, &found)))

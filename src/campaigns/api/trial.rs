@@ -4,16 +4,17 @@ use axum::{Json, extract::State};
 use kernel::{
     CampaignId,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, OptionalBody, Path},
+    http::{ApiResult, Body, BodyFor, OptionalBody},
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, OneCampaign, who};
 use crate::{
     CampaignState,
     model::{trial::Phase, variant::ID_CHARS_MAX},
@@ -52,30 +53,36 @@ pub(super) struct RetestAnswer {
 pub(super) async fn retest_ab(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path(id): Path<String>,
-    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+    BodyFor(id, _): BodyFor<CampaignId, Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<RetestAnswer>> {
-    let campaign_id = campaign_id(&id)?;
-    let trial = ops::retest_ab(&app, &who(&caller), campaign_id).await?;
+    let trial = ops::retest_ab(&app, &who(&caller), id).await?;
     Ok(Json(RetestAnswer {
-        campaign_id,
+        campaign_id: id,
         phase: trial.phase,
         round: trial.round,
         previous_winner_variant_id: trial.previous_winner_variant_id,
     }))
 }
 
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a choice of the winner.
+#[derive(Debug)]
 pub(super) struct Selection {
-    /// The variant that is sent to the rest.
-    #[schema(min_length = 1, max_length = 64)]
     variant_id: String,
 }
 
+described!(
+    /// The winner of an A/B test.
+    Selection as "Selection"
+);
+
 impl FromFields for Selection {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self { variant_id: body.required("variantId").text(1..=ID_CHARS_MAX) }
+        Self {
+            variant_id: body
+                .required("variantId")
+                .about("The variant that is sent to the rest.")
+                .text(1..=ID_CHARS_MAX),
+        }
     }
 }
 
@@ -88,19 +95,17 @@ impl FromFields for Selection {
     params(("campaignId" = CampaignId, Path)),
     request_body = Selection,
     responses(
-        (status = 200, body = Campaign),
+        OneCampaign,
         (status = 400, description = "it has no A/B test, or this variant cannot win"),
-        (status = 404, description = "absent"),
         (status = 409, description = "it has a winner, or is not under way"),
     )
 )]
 pub(super) async fn select_winner(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    Path(id): Path<String>,
-    Body(selection): Body<Selection, BODY_BYTES_MAX>,
+    BodyFor(id, Body(selection)): BodyFor<CampaignId, Body<Selection, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<Campaign>> {
     let who = who(&caller);
-    let campaign = ops::select_winner(&app, &who, campaign_id(&id)?, &selection.variant_id).await?;
+    let campaign = ops::select_winner(&app, &who, id, &selection.variant_id).await?;
     Ok(Json(campaign.into()))
 }

@@ -1,17 +1,19 @@
 //! `/campaigns/:campaignId/versions…` and `…/history`: the versions of a campaign and its change history.
 
 use axum::{Json, extract::State};
-use kernel::{Timestamp, VersionId};
+use kernel::{CampaignId, Timestamp, VersionId};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
-    http::{ApiResult, Body, FromQuery, OffsetPage, OptionalBody, Path, Query, QueryFields},
+    http::{
+        ApiResult, Body, BodyFor, FromQuery, OffsetPage, OptionalBody, PathOf, Query, QueryFields,
+    },
 };
 
-use super::{BODY_BYTES_MAX, Campaign, EmptyBody, campaign_id, path::VersionPath, who};
+use super::{BODY_BYTES_MAX, Campaign, EmptyBody, path::VersionPath, who};
 use crate::{
     CampaignState,
     model::{self, Change, ChangeType, Definition, Difference},
@@ -117,7 +119,7 @@ impl FromQuery for Sides {
     path = "/campaigns/{campaignId}/versions",
     tag = "campaigns",
     params(
-        ("campaignId" = kernel::CampaignId, Path),
+        ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
@@ -126,11 +128,11 @@ impl FromQuery for Sides {
 async fn list_versions(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(page): Query<Page>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Versions>> {
     let page = model::Page { limit: page.limit, offset: page.offset };
-    let (versions, total) = ops::versions(&app, &who(&caller), campaign_id(&id)?, page).await?;
+    let (versions, total) = ops::versions(&app, &who(&caller), id, page).await?;
     let data = versions.into_iter().map(Version::from).collect();
     Ok(Json(Versions { data, total }))
 }
@@ -140,7 +142,7 @@ async fn list_versions(
     get,
     path = "/campaigns/{campaignId}/versions/compare",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path), ("v1" = String, Query, min_length = 1), ("v2" = String, Query, min_length = 1)),
+    params(("campaignId" = CampaignId, Path), ("v1" = String, Query, min_length = 1), ("v2" = String, Query, min_length = 1)),
     responses(
         (status = 200, body = Comparison),
         (status = 404, description = "the campaign or a version is absent"),
@@ -149,10 +151,10 @@ async fn list_versions(
 async fn compare_versions(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(Sides(v1, v2)): Query<Sides>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Comparison>> {
-    let compared = ops::compare(&app, &who(&caller), campaign_id(&id)?, &v1, &v2).await?;
+    let compared = ops::compare(&app, &who(&caller), id, &v1, &v2).await?;
     Ok(Json(Comparison {
         v1: compared.before.into(),
         v2: compared.after.into(),
@@ -166,7 +168,7 @@ async fn compare_versions(
     get,
     path = "/campaigns/{campaignId}/versions/{versionId}",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path), ("versionId" = String, Path)),
+    params(("campaignId" = CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Snapshot),
         (status = 404, description = "the campaign or the version is absent"),
@@ -175,7 +177,7 @@ async fn compare_versions(
 async fn get_version(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    path: VersionPath,
+    PathOf(path): PathOf<VersionPath>,
 ) -> ApiResult<Json<Snapshot>> {
     let found = ops::find_version(&app, &who(&caller), path.campaign, &path.version).await?;
     Ok(Json(Snapshot {
@@ -189,7 +191,7 @@ async fn get_version(
     post,
     path = "/campaigns/{campaignId}/versions/{versionId}/rollback",
     tag = "campaigns",
-    params(("campaignId" = kernel::CampaignId, Path), ("versionId" = String, Path)),
+    params(("campaignId" = CampaignId, Path), ("versionId" = String, Path)),
     responses(
         (status = 200, body = Campaign),
         (status = 404, description = "the campaign or the version is absent"),
@@ -199,10 +201,9 @@ async fn get_version(
 async fn roll_back(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    Path((id, version)): Path<(String, String)>,
-    _: Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>,
+    BodyFor(path, _): BodyFor<VersionPath, Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<Campaign>> {
-    let campaign = ops::rollback(&app, &who(&caller), campaign_id(&id)?, &version).await?;
+    let campaign = ops::rollback(&app, &who(&caller), path.campaign, &path.version).await?;
     Ok(Json(campaign.into()))
 }
 
@@ -251,7 +252,7 @@ struct History {
     path = "/campaigns/{campaignId}/history",
     tag = "campaigns",
     params(
-        ("campaignId" = kernel::CampaignId, Path),
+        ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
         ("offset" = Option<u64>, Query, description = "default 0"),
     ),
@@ -260,11 +261,11 @@ struct History {
 async fn list_history(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(page): Query<Page>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<History>> {
     let page = model::Page { limit: page.limit, offset: page.offset };
-    let (entries, total) = ops::history(&app, &who(&caller), campaign_id(&id)?, page).await?;
+    let (entries, total) = ops::history(&app, &who(&caller), id, page).await?;
     let items = entries.into_iter().map(|entry| Entry {
         id: entry.id,
         action: entry.action,

@@ -1,9 +1,15 @@
 //! The serialized form of campaigns.
 
+use std::collections::BTreeMap;
+
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{RefOr, Response},
+};
+use web::http::openapi;
 
 use crate::model::{self, Definition, Status, learning::Learning};
 
@@ -78,5 +84,17 @@ impl From<model::Campaign> for Campaign {
             created_at: campaign.created_at,
             updated_at: campaign.updated_at,
         }
+    }
+}
+
+/// The shared responses of calls about one campaign.
+pub(super) struct OneCampaign;
+
+impl IntoResponses for OneCampaign {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        openapi::responses([
+            ("200", openapi::answer_with::<Campaign>()),
+            ("404", openapi::answer("absent")),
+        ])
     }
 }

@@ -4,10 +4,12 @@
 use std::collections::HashSet;
 
 use contacts::audience::model::Targeting;
+pub use kernel::schema::{NAME_CHARS_MAX, TAG_CHARS_MAX};
 use kernel::{
     ListId, NotATimestamp, Timestamp,
     fields::{Field, Fields, Presence, Required},
     quiet::QuietTimeOverride,
+    schema::Tag,
     zone::Zone,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -31,10 +33,8 @@ use super::{
     variant::{self, Variant},
 };
 
-pub const NAME_CHARS_MAX: usize = 255;
 pub const DESCRIPTION_CHARS_MAX: usize = 1000;
 pub const TAGS_MAX: usize = 50;
-pub const TAG_CHARS_MAX: usize = 100;
 const SENDER_CHARS_MAX: usize = 255;
 
 /// The writable fields of a campaign. Large optional parts are boxed, so that moving a campaign is cheap.
@@ -93,7 +93,7 @@ pub struct Definition {
     #[schema(minimum = 1, maximum = 3650)]
     pub resend_cooldown_days: Option<u32>,
     /// At most 50, each once.
-    #[schema(value_type = Vec<kernel::schema::Tag>, max_items = 50)]
+    #[schema(value_type = Vec<Tag>, max_items = 50)]
     pub tags: Vec<String>,
     /// Whether frequency caps are ignored when it is sent again.
     pub ignore_touching_rules: bool,
@@ -217,7 +217,7 @@ fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
 
 /// A tag is trimmed before it is measured and stored.
 pub fn tag(item: Field<'_, Required>) -> String {
-    item.parsed(String::new(), |sent| {
+    item.as_type::<Tag>().parsed(String::new(), |sent| {
         let tag = sent.trim();
         match tag.chars().count() {
             0 => Err("must not be empty".to_owned()),

@@ -2,10 +2,9 @@
 
 use kernel::{
     Error, Result, Timestamp,
-    fields::{Fields, read_object_by},
+    fields::{Fields, FromFields, read_object_by},
 };
 use serde_json::{Map, Value};
-use web::http::FromBody;
 
 use super::{Definition, Status};
 
@@ -111,13 +110,9 @@ impl Definition {
     }
 }
 
-impl FromBody for Edit {
-    fn from_body(body: Option<&Value>) -> Result<Self> {
-        let body = body.ok_or_else(|| Error::bad_request("body is not valid JSON: it is empty"))?;
-        let fields =
-            body.as_object().ok_or_else(|| Error::bad_request("body must be an object"))?;
-        let status =
-            read_object_by(fields, |fields| fields.optional("status").one_of(Status::NAMED))?;
-        Ok(Self { fields: fields.clone(), status })
+impl FromFields for Edit {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let status = body.optional("status").one_of(Status::NAMED);
+        Self { fields: body.sent().clone(), status }
     }
 }

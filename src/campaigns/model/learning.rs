@@ -3,6 +3,7 @@
 use kernel::{
     CampaignId, Timestamp,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -87,11 +88,24 @@ impl Default for Plan {
     }
 }
 
+described!(
+    /// The settings of learning. All fields are optional.
+    Plan as "LaunchRl"
+);
+
 impl FromFields for Plan {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let plan = Self::default();
-        let objective = body.optional("objective").one_of(Objective::NAMED).unwrap_or_default();
-        let hours = body.optional("rewardWindowHours").integer(1..=REWARD_WINDOW_HOURS_MAX);
+        let objective = body
+            .optional("objective")
+            .about("The event that earns a reward; default `click`.")
+            .as_type::<Objective>()
+            .one_of(Objective::NAMED)
+            .unwrap_or_default();
+        let hours = body
+            .optional("rewardWindowHours")
+            .about("Hours in which a message may earn it; default 24.")
+            .integer(1..=REWARD_WINDOW_HOURS_MAX);
         Self {
             objective,
             reward_window_hours: hours
@@ -99,6 +113,10 @@ impl FromFields for Plan {
                 .unwrap_or(plan.reward_window_hours),
             min_exploration_percent: body
                 .optional("minExplorationPercent")
+                .about(
+                    "Share of the messages that every variant keeps, in percent; default 5. Together at \
+                     most 100.",
+                )
                 .number(0.0..=EXPLORATION_PERCENT_MAX)
                 .unwrap_or(plan.min_exploration_percent),
         }
@@ -125,7 +143,7 @@ pub enum Stage {
 pub struct Arm {
     pub variant_id: String,
     pub name: String,
-    /// Messages whose outcome is known.
+    /// Messages with a known outcome.
     pub sends: u64,
     /// Those of them with a reward.
     pub rewards: u64,

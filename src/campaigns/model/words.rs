@@ -1,16 +1,25 @@
 //! Rules for texts, addresses, numbers and free JSON inside a campaign: bounds, and valid Liquid where they are
 //! templates.
 
+use std::ops::RangeInclusive;
+
 use content::{markup, template};
-use kernel::fields::{Field, Presence};
+use kernel::{
+    fields::{Field, Presence},
+    schema::text_of,
+};
 use serde::Serializer;
 use serde_json::{Map, Value};
 use url::Url;
+use utoipa::openapi::{RefOr, Schema};
 
 /// Objects and lists inside free JSON of a message, one inside the other.
 const JSON_DEPTH_MAX: usize = 8;
 /// Largest whole number that a double holds exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// What [`is_one_line`] accepts.
+const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 
 /// The value a rule accepts, or its error message.
 pub(super) type Read<T> = Result<T, String>;
@@ -45,9 +54,14 @@ pub(super) fn is_one_line(text: &str) -> Read<()> {
     Ok(())
 }
 
+/// The schema of one line.
+pub(super) fn one_line(chars: RangeInclusive<usize>) -> RefOr<Schema> {
+    text_of(chars).pattern(Some(ONE_LINE)).into()
+}
+
 /// A template of at most so many characters.
 pub(super) fn templated<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
+    field.as_schema(|| text_of(0..=chars_max).into()).parsed(String::new(), |text| {
         at_most(text, chars_max)?;
         is_liquid(text)?;
         Ok(text.to_owned())
@@ -56,26 +70,32 @@ pub(super) fn templated<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P
 
 /// A template of at most so many bytes, for whole documents.
 pub(super) fn document<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
-        at_most_bytes(text, template::SOURCE_BYTES_MAX)?;
-        is_liquid(text)?;
-        Ok(text.to_owned())
-    })
+    field.as_schema(|| text_of(0..=template::SOURCE_BYTES_MAX).into()).parsed(
+        String::new(),
+        |text| {
+            at_most_bytes(text, template::SOURCE_BYTES_MAX)?;
+            is_liquid(text)?;
+            Ok(text.to_owned())
+        },
+    )
 }
 
 /// HTML that is a template.
 pub(super) fn page<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
-    field.parsed(String::new(), |html| {
-        at_most_bytes(html, template::SOURCE_BYTES_MAX)?;
-        markup::is_bounded(html)?;
-        is_liquid(html)?;
-        Ok(html.to_owned())
-    })
+    field.as_schema(|| text_of(0..=template::SOURCE_BYTES_MAX).into()).parsed(
+        String::new(),
+        |html| {
+            at_most_bytes(html, template::SOURCE_BYTES_MAX)?;
+            markup::is_bounded(html)?;
+            is_liquid(html)?;
+            Ok(html.to_owned())
+        },
+    )
 }
 
 /// A template of one header line of a message.
 pub(super) fn header<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
+    field.as_schema(|| one_line(0..=chars_max)).parsed(String::new(), |text| {
         at_most(text, chars_max)?;
         is_one_line(text)?;
         is_liquid(text)?;
@@ -85,7 +105,7 @@ pub(super) fn header<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::O
 
 /// One line that is no template: a name or an external id.
 pub(super) fn line<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
+    field.as_schema(|| one_line(0..=chars_max)).parsed(String::new(), |text| {
         at_most(text, chars_max)?;
         is_one_line(text)?;
         Ok(text.to_owned())
@@ -94,7 +114,7 @@ pub(super) fn line<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out
 
 /// An id or a name within a campaign: one line that is not empty.
 pub(super) fn named<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
+    field.as_schema(|| one_line(1..=chars_max)).parsed(String::new(), |text| {
         if text.is_empty() {
             return Err("must not be empty".to_owned());
         }
@@ -106,7 +126,7 @@ pub(super) fn named<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Ou
 
 /// The address of something on the web; Liquid may make any part of it but its scheme.
 pub(super) fn web_address<P: Presence>(field: Field<'_, P>, chars_max: usize) -> P::Out<String> {
-    field.parsed(String::new(), |text| {
+    field.as_schema(|| text_of(0..=chars_max).into()).parsed(String::new(), |text| {
         at_most(text, chars_max)?;
         // An empty field of a draft.
         if !text.is_empty() {

@@ -33,9 +33,10 @@ pub fn tests() -> OpenApiRouter<DeliveryState> {
 fn bounded_object(
     body: &mut kernel::fields::Fields<'_>,
     name: &str,
+    about: &'static str,
     bytes_max: usize,
 ) -> Option<serde_json::Map<String, serde_json::Value>> {
-    let map = body.optional(name).json_object()?;
+    let map = body.optional(name).about(about).json_object()?;
     let received = serde_json::to_vec(&map).map_or(usize::MAX, |bytes| bytes.len());
     if received > bytes_max {
         body.refuse(name, format!("must be at most {bytes_max} bytes, received {received}"));

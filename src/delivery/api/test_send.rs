@@ -1,18 +1,23 @@
 //! `POST /campaigns/:campaignId/send-test-*`: a campaign's message to one person, to look at.
 
+use std::collections::BTreeMap;
+
 use axum::{Json, extract::State};
 use campaigns::model::message::MessageChannel;
 use kernel::{
     CampaignId, Error, MessageId, Result,
     fields::{Fields, FromFields},
-    schema::with_any_of,
+    schema::{described, with_any_of},
 };
 use serde::Serialize;
-use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use serde_json::Value;
+use utoipa::{
+    IntoResponses, ToSchema,
+    openapi::{RefOr, Response},
+};
 use web::{
     auth::{Caller, scope},
-    http::{ApiError, ApiResult, Body, Path, quota::Quota},
+    http::{ApiError, ApiResult, Body, BodyFor, openapi, quota::Quota},
 };
 
 use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
@@ -26,41 +31,45 @@ use crate::{
 const TO_CHARS_MAX: usize = 320;
 const VARIANT_ID_CHARS_MAX: usize = 64;
 
-/// Whom a test goes to, and what it is rendered with.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-struct TestSendFields {
-    /// Whose profile it is rendered for, and goes to unless `to` says otherwise: the internal id, or the
-    /// caller's own. One of `userId` and `to` is needed; an in-app message needs `userId`.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(max_length = 255)]
-    user_id: Option<String>,
-    /// The address it goes to: an email address or a phone number; for push the id that the gateway knows.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(max_length = 320)]
-    to: Option<String>,
-    /// Which variant; the first that says something where absent.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(min_length = 1, max_length = 64)]
-    variant_id: Option<String>,
-    /// What templates see as `trigger` and `event`.
-    #[expect(dead_code, reason = "describes the body")]
-    trigger_data: Option<Map<String, Value>>,
-}
-
 with_any_of!(
-    /// Whom a test goes to, and what it is rendered with.
-    pub(super) TestSend = TestSendFields,
+    /// The recipient of a test message, and the data it is rendered with.
+    pub(super) TestSend = Wish,
     ["userId", "to"]
+);
+
+described!(
+    /// The recipient of a test message, and the data it is rendered with.
+    Wish as "TestSendFields"
 );
 
 impl FromFields for Wish {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let wish = Self {
-            user: body.optional("userId").text(0..=USER_ID_CHARS_MAX),
-            to: body.optional("to").text(0..=TO_CHARS_MAX),
-            variant: body.optional("variantId").text(1..=VARIANT_ID_CHARS_MAX),
-            trigger: bounded_object(body, "triggerData", TRIGGER_BYTES_MAX),
+            user: body
+                .optional("userId")
+                .about(
+                    "The profile it is rendered for, and sent to unless `to` says otherwise: the \
+                     internal id, or the caller's own. One of `userId` and `to` is needed; an in-app \
+                     message needs `userId`.",
+                )
+                .text(0..=USER_ID_CHARS_MAX),
+            to: body
+                .optional("to")
+                .about(
+                    "The address it goes to: an email address or a phone number; for push the id that \
+                     the gateway knows.",
+                )
+                .text(0..=TO_CHARS_MAX),
+            variant: body
+                .optional("variantId")
+                .about("The variant; defaults to the first one with content.")
+                .text(1..=VARIANT_ID_CHARS_MAX),
+            trigger: bounded_object(
+                body,
+                "triggerData",
+                "The values of `trigger` and `event` in templates.",
+                TRIGGER_BYTES_MAX,
+            ),
         };
         let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let wish = Self { user: said(wish.user), to: said(wish.to), ..wish };
@@ -109,21 +118,34 @@ impl TestAnswer {
     }
 }
 
+/// The refusals that all tests share.
+struct TestRefusals;
+
+impl IntoResponses for TestRefusals {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        openapi::responses([
+            ("404", openapi::answer("no such campaign, or no such user")),
+            (
+                "429",
+                openapi::answer(
+                    "the workspace has sent its tests of this minute; `Retry-After` says when it may again",
+                ),
+            ),
+        ])
+    }
+}
+
 type Sender = Caller<scope::CampaignsSend>;
 type WishBody = Body<Wish, BODY_BYTES_MAX>;
 
-fn campaign_id(text: &str) -> Result<CampaignId> {
-    text.parse().map_err(|_| campaigns::ops::NOT_FOUND)
-}
-
 async fn send(
     (app, caller, quota): (&DeliveryState, &Sender, &Quota),
-    id: &str,
+    id: Result<CampaignId>,
     (channel, name): (MessageChannel, &'static str),
     wish: Wish,
 ) -> Result<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
-    let about = (campaign_id(id)?, channel);
+    let about = (id?, channel);
     let tested = test_send::send(app, caller.workspace(), about, wish).await;
     TestAnswer::of(tested?, name)
 }
@@ -136,20 +158,18 @@ async fn send(
     params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
+        TestRefusals,
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, an address, a provider"),
-        (status = 404, description = "no such campaign, or no such user"),
-        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_email(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    Path(id): Path<String>,
-    Body(wish): WishBody,
+    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Email, "email"), wish)
+    send((&app, &caller, &quota), id, (MessageChannel::Email, "email"), wish)
         .await
         .map_err(ApiError)
 }
@@ -162,20 +182,18 @@ pub(super) async fn send_test_email(
     params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
+        TestRefusals,
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
-        (status = 404, description = "no such campaign, or no such user"),
-        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_sms(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    Path(id): Path<String>,
-    Body(wish): WishBody,
+    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Sms, "sms"), wish).await.map_err(ApiError)
+    send((&app, &caller, &quota), id, (MessageChannel::Sms, "sms"), wish).await.map_err(ApiError)
 }
 
 /// A test of a push notification.
@@ -186,20 +204,18 @@ pub(super) async fn send_test_sms(
     params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
+        TestRefusals,
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a device, a provider"),
-        (status = 404, description = "no such campaign, or no such user"),
-        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_push(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    Path(id): Path<String>,
-    Body(wish): WishBody,
+    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Push, "push"), wish).await.map_err(ApiError)
+    send((&app, &caller, &quota), id, (MessageChannel::Push, "push"), wish).await.map_err(ApiError)
 }
 
 /// A test of a WhatsApp message.
@@ -210,20 +226,18 @@ pub(super) async fn send_test_push(
     params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
+        TestRefusals,
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: a message of this channel, a number, a provider"),
-        (status = 404, description = "no such campaign, or no such user"),
-        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_whatsapp(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    Path(id): Path<String>,
-    Body(wish): WishBody,
+    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), &id, (MessageChannel::Whatsapp, "whatsapp"), wish)
+    send((&app, &caller, &quota), id, (MessageChannel::Whatsapp, "whatsapp"), wish)
         .await
         .map_err(ApiError)
 }
@@ -236,24 +250,21 @@ pub(super) async fn send_test_whatsapp(
     params(("campaignId" = CampaignId, Path)),
     request_body = TestSend,
     responses(
+        TestRefusals,
         (status = 200, body = TestAnswer),
         (status = 400, description = "what it lacks: content to show, `userId`"),
-        (status = 404, description = "no such campaign, or no such user"),
-        (status = 429, description = "the workspace has sent its tests of this minute; `Retry-After` says when it may again"),
     )
 )]
 pub(super) async fn send_test_in_app(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    Path(id): Path<String>,
-    Body(wish): WishBody,
+    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
     if wish.user.is_none() {
         return Err(Error::invalid("userId", "is required").into());
     }
-    let id = campaign_id(&id)?;
-    TestAnswer::of(test_send::show(&app, caller.workspace(), id, wish).await?, "in_app")
+    TestAnswer::of(test_send::show(&app, caller.workspace(), id?, wish).await?, "in_app")
         .map_err(ApiError)
 }

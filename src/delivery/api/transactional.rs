@@ -13,7 +13,8 @@ use content::template;
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
 use kernel::{
     Error, MessageId, Result,
-    fields::{Fields, FromFields},
+    fields::{Fields, FromFields, describe::free_object},
+    schema::{described, words_schema},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,57 +46,47 @@ const CHANNELS: &[(&str, MessageChannel)] = &[
     ("viber", MessageChannel::Viber),
 ];
 
-/// What a single message may go out on.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; MessageChannel is what is read")]
-enum TransactionalChannel {
-    Email,
-    Sms,
-    Push,
-    Viber,
-}
+words_schema!(
+    /// The channel of a single message.
+    TransactionalChannel = CHANNELS
+);
 
-/// A message to one person.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub(super) struct TransactionalSend {
-    /// Whom to: the internal id, or the caller's own.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(min_length = 1, max_length = 255)]
-    user_id: String,
-    /// What it goes out on: `email`, `sms`, `push` or `viber`.
-    #[expect(dead_code, reason = "describes the body")]
-    channel: TransactionalChannel,
-    /// `subject`, `body` (plain text) and `html` of an email, besides `preheader`, `from`, `fromName`;
-    /// `body` of a text message; `title`, `body`, `icon`, `image`, `data` of a push notification; may be
-    /// empty for Viber. Every text is Liquid.
-    #[expect(dead_code, reason = "describes the body")]
-    message: Map<String, Value>,
-    /// The approved template; Viber needs one.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(min_length = 1, max_length = 255)]
-    viber_template_id: Option<String>,
-    /// Viber: values of the template's fields, which templates also see by their names.
-    #[expect(dead_code, reason = "describes the body")]
-    variables: Option<Map<String, Value>>,
-    /// What templates see as `trigger`: `type`, `name`, `properties`, `metadata`.
-    #[expect(dead_code, reason = "describes the body")]
-    trigger_data: Option<Map<String, Value>>,
-    /// At most 255 characters. The same send under the same key within 30 days is not sent twice.
-    #[expect(dead_code, reason = "describes the body")]
-    #[schema(min_length = 1, max_length = 255)]
-    idempotency_key: Option<String>,
-}
+described!(
+    /// A message to one person.
+    Wish as "TransactionalSend"
+);
 
 impl FromFields for Wish {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let channel = body.required("channel").one_of(CHANNELS);
+        let channel = body
+            .required("channel")
+            .about("The channel: `email`, `sms`, `push` or `viber`.")
+            .as_type::<TransactionalChannel>()
+            .one_of(CHANNELS);
         let known = body.is_clean().then_some(channel);
-        let user = body.required("userId").text(1..=USER_ID_CHARS_MAX);
-        let message = body.required("message").object_by(|message| content(message, known));
-        let template_id = body.optional("viberTemplateId").text(1..=TEMPLATE_ID_CHARS_MAX);
-        let variables = bounded_object(body, "variables", VARIABLES_BYTES_MAX);
+        let user = body
+            .required("userId")
+            .about("The recipient: the internal id, or the caller's own.")
+            .text(1..=USER_ID_CHARS_MAX);
+        let message = body
+            .required("message")
+            .about(
+                "`subject`, `body` (plain text) and `html` of an email, besides `preheader`, `from`, \
+                 `fromName`; `body` of a text message; `title`, `body`, `icon`, `image`, `data` of a push \
+                 notification; may be empty for Viber. Every text is Liquid.",
+            )
+            .as_schema(free_object)
+            .object_by(|message| content(message, known));
+        let template_id = body
+            .optional("viberTemplateId")
+            .about("The approved template; Viber needs one.")
+            .text(1..=TEMPLATE_ID_CHARS_MAX);
+        let variables = bounded_object(
+            body,
+            "variables",
+            "Viber: values of the template's fields, which templates also see by their names.",
+            VARIABLES_BYTES_MAX,
+        );
         let mut message = message;
         if known == Some(MessageChannel::Viber) {
             match &template_id {
@@ -113,8 +104,16 @@ impl FromFields for Wish {
             channel,
             message,
             variables,
-            trigger: bounded_object(body, "triggerData", TRIGGER_BYTES_MAX),
-            key: body.optional("idempotencyKey").text(1..=KEY_CHARS_MAX),
+            trigger: bounded_object(
+                body,
+                "triggerData",
+                "The values of `trigger` in templates: `type`, `name`, `properties`, `metadata`.",
+                TRIGGER_BYTES_MAX,
+            ),
+            key: body
+                .optional("idempotencyKey")
+                .about("The same send under the same key within 30 days is not sent twice.")
+                .text(1..=KEY_CHARS_MAX),
         }
     }
 }
@@ -171,7 +170,7 @@ fn plain_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// What became of it.
+/// The rendered preview.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TransactionalAnswer {
@@ -212,7 +211,7 @@ impl TransactionalAnswer {
     post,
     path = "/campaigns/transactional/send",
     tag = "campaigns",
-    request_body = TransactionalSend,
+    request_body = Wish,
     responses(
         (status = 200, body = TransactionalAnswer),
         (status = 400, description = "what it lacks: content, an address, a provider for the channel"),

@@ -3,6 +3,7 @@
 //! A reader goes on after an error with a placeholder, so that one answer lists every
 //! error; `Body` throws the value away when there was any error.
 
+pub mod describe;
 pub mod problem;
 pub mod value_of;
 
@@ -16,10 +17,14 @@ use std::{
 };
 
 use serde_json::{Map, Value};
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
 
 pub use self::presence::{Optional, Patch, Patched, Presence, Required};
-use self::{presence::Seen, value_of::Read};
-use crate::{DayEdge, FieldError, Timestamp};
+use self::{describe::Description, presence::Seen, value_of::Read};
+use crate::{DayEdge, FieldError, Timestamp, schema::Moment};
 
 /// Field errors listed in one answer; further ones are dropped.
 const FIELD_ERRORS_MAX: usize = 1000;
@@ -32,12 +37,20 @@ pub trait FromFields: Sized {
 
 /// Field errors in the order they were found.
 #[derive(Debug, Default)]
-pub(crate) struct FieldErrors(Vec<FieldError>);
+pub(crate) struct FieldErrors {
+    list: Vec<FieldError>,
+    is_muted: bool,
+}
 
 impl FieldErrors {
+    /// Ignores errors, while a reader is described.
+    fn muted() -> Self {
+        Self { list: Vec::new(), is_muted: true }
+    }
+
     fn add(&mut self, path: String, problem: impl Into<String>) {
-        if self.0.len() < FIELD_ERRORS_MAX {
-            self.0.push(FieldError { path, problem: problem.into() });
+        if !self.is_muted && self.list.len() < FIELD_ERRORS_MAX {
+            self.list.push(FieldError { path, problem: problem.into() });
         }
     }
 }
@@ -64,8 +77,9 @@ pub fn read_object_by<T>(
     read: impl FnOnce(&mut Fields<'_>) -> T,
 ) -> Result<T, Vec<FieldError>> {
     let mut errors = FieldErrors::default();
-    let value = read(&mut Fields { map, place: String::new(), errors: &mut errors });
-    if errors.0.is_empty() { Ok(value) } else { Err(errors.0) }
+    let place = String::new();
+    let value = read(&mut Fields { map, place, errors: &mut errors, description: None });
+    if errors.list.is_empty() { Ok(value) } else { Err(errors.list) }
 }
 
 /// An object that says nothing; of a body that may be left out.
@@ -85,6 +99,8 @@ pub struct Fields<'b> {
     /// Where this object is: empty for the body itself, `variants[1]` inside.
     place: String,
     errors: &'b mut FieldErrors,
+    /// Where the reader is described.
+    description: Option<&'b mut Description>,
 }
 
 impl Fields<'_> {
@@ -104,12 +120,21 @@ impl Fields<'_> {
     }
 
     fn field<'f, P: Presence>(&'f mut self, name: &'f str) -> Field<'f, P> {
+        if let Some(description) = &mut self.description {
+            description.begin_field();
+        }
         Field {
             value: self.map.get(name),
             place: FieldPath { object: &self.place, step: Step::Key(name) },
             errors: self.errors,
+            description: self.description.as_deref_mut(),
             presence: std::marker::PhantomData,
         }
+    }
+
+    /// The object as it was sent.
+    pub fn sent(&self) -> &Map<String, Value> {
+        self.map
     }
 
     /// Whether the field was sent, null included.
@@ -141,7 +166,7 @@ impl Fields<'_> {
     pub fn is_refused(&self, name: &str) -> bool {
         let path = FieldPath { object: &self.place, step: Step::Key(name) }.to_string();
         let is_it = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
-        self.errors.0.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
+        self.errors.list.iter().any(|it| it.path.strip_prefix(&*path).is_some_and(is_it))
     }
 
     /// Reports an error of the object itself.
@@ -151,7 +176,7 @@ impl Fields<'_> {
 
     /// Whether nothing was reported so far.
     pub fn is_clean(&self) -> bool {
-        self.errors.0.is_empty()
+        self.errors.list.is_empty()
     }
 }
 
@@ -189,47 +214,101 @@ pub struct Field<'f, P> {
     value: Option<&'f Value>,
     place: FieldPath<'f>,
     errors: &'f mut FieldErrors,
+    /// Where the reader is described.
+    description: Option<&'f mut Description>,
     presence: std::marker::PhantomData<P>,
 }
 
 impl<P: Presence> Field<'_, P> {
+    /// Sets the description of the field in the OpenAPI document.
+    #[must_use]
+    pub fn about(mut self, text: &'static str) -> Self {
+        self.note(|description| description.about(text));
+        self
+    }
+
+    /// Describes the field as required, where its absence is refused elsewhere.
+    #[must_use]
+    pub fn needed(mut self) -> Self {
+        self.note(Description::needed);
+        self
+    }
+
+    /// Describes the field by a schema with a name.
+    #[must_use]
+    pub fn as_type<T: ToSchema>(mut self) -> Self {
+        self.note(Description::refer_to::<T>);
+        self
+    }
+
+    /// Describes the field by a schema, where the rule alone does not say enough.
+    #[must_use]
+    pub fn as_schema(mut self, schema: impl FnOnce() -> RefOr<Schema>) -> Self {
+        self.note(|description| description.schema(schema()));
+        self
+    }
+
+    fn note(&mut self, note: impl FnOnce(&mut Description)) {
+        if let Some(description) = &mut self.description {
+            note(description);
+        }
+    }
+
+    /// Records the rule of the field where the reader is described.
+    fn describe(&mut self, rule: impl FnOnce(&mut Description, Option<&Value>) -> RefOr<Schema>) {
+        if let Some(description) = &mut self.description {
+            let Step::Key(name) = self.place.step else { return };
+            description.add(name, P::REQUIRED, |description| rule(description, self.value));
+        }
+    }
+
     /// A text with a length in characters; NUL is refused.
-    pub fn text(self, chars: RangeInclusive<usize>) -> P::Out<String> {
+    pub fn text(mut self, chars: RangeInclusive<usize>) -> P::Out<String> {
+        self.describe(|_, _| describe::text(&chars));
         self.scalar(String::new, |value| value_of::text(value_of::string(value)?, &chars))
     }
 
-    /// A whole number within `range`.
-    pub fn integer(self, range: RangeInclusive<i64>) -> P::Out<i64> {
+    /// A whole number.
+    pub fn integer(mut self, range: RangeInclusive<i64>) -> P::Out<i64> {
+        self.describe(|_, _| describe::integer(&range));
         self.scalar(i64::default, |value| value_of::integer(value, &range))
     }
 
-    /// A finite number within `range`.
-    pub fn number(self, range: RangeInclusive<f64>) -> P::Out<f64> {
+    /// A number.
+    pub fn number(mut self, range: RangeInclusive<f64>) -> P::Out<f64> {
+        self.describe(|_, _| describe::number(&range));
         self.scalar(f64::default, |value| value_of::number(value, &range))
     }
 
-    /// A JSON boolean; the texts "true" and "false" are errors.
-    pub fn bool(self) -> P::Out<bool> {
+    /// `true` or `false`.
+    pub fn bool(mut self) -> P::Out<bool> {
+        self.describe(|_, _| describe::boolean());
         self.scalar(bool::default, value_of::boolean)
     }
 
     /// One of a closed set of words; the first is the placeholder after an error.
-    pub fn one_of<T: Copy>(self, words: &[(&str, T)]) -> P::Out<T> {
+    pub fn one_of<T: Copy>(mut self, words: &[(&str, T)]) -> P::Out<T> {
+        self.describe(|_, _| describe::words(words));
         let (_, placeholder) = words[0];
         self.scalar(|| placeholder, |value| value_of::word(value_of::string(value)?, words))
     }
 
     /// An ISO 8601 moment; a date alone stands for that edge of its UTC day.
-    pub fn timestamp(self, edge: DayEdge) -> P::Out<Timestamp> {
+    pub fn timestamp(mut self, edge: DayEdge) -> P::Out<Timestamp> {
+        self.describe(|description, _| {
+            description.refer_to::<Moment>();
+            description.take_schema()
+        });
         self.scalar(|| Timestamp::from_millis(0), |value| value_of::timestamp(value, edge))
     }
 
     /// A text read by a rule of the caller, which words its own error (`must be a phone…`).
     pub fn parsed<T>(
-        self,
+        mut self,
         placeholder: T,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> P::Out<T> {
+        self.describe(|_, _| describe::any_text());
         self.scalar(
             || placeholder,
             |value| {
@@ -241,18 +320,23 @@ impl<P: Presence> Field<'_, P> {
     }
 
     /// Any JSON that can be stored.
-    pub fn json(self) -> P::Out<Value> {
+    pub fn json(mut self) -> P::Out<Value> {
+        self.describe(|_, _| describe::anything());
         self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
     }
 
     /// Whatever was sent, NUL characters and all, null where nothing was: for readers that check it
     /// themselves.
-    pub fn unjudged(self) -> Value {
+    pub fn unchecked(mut self) -> Value {
+        if self.description.as_ref().is_some_and(|it| it.has_schema()) {
+            self.describe(|_, _| describe::anything());
+        }
         self.value.cloned().unwrap_or_default()
     }
 
     /// A free-form JSON object that can be stored.
-    pub fn json_object(self) -> P::Out<Map<String, Value>> {
+    pub fn json_object(mut self) -> P::Out<Map<String, Value>> {
+        self.describe(|_, _| describe::free_object());
         self.scalar(Map::default, |value| {
             let map = value_of::object(value)?;
             value_of::storable(value).map(|()| map.clone())
@@ -266,23 +350,28 @@ impl<P: Presence> Field<'_, P> {
 
     /// An object with fields of its own, by a reader that knows more than the object says: what the
     /// channel of a campaign is, while its variants are read.
-    pub fn object_by<T>(self, read: impl Fn(&mut Fields<'_>) -> T) -> P::Out<T> {
+    pub fn object_by<T>(mut self, read: impl Fn(&mut Fields<'_>) -> T) -> P::Out<T> {
+        self.describe(|outer, given| describe::object(outer, given, |fields| drop(read(fields))));
         let placeholder = || {
             let (map, mut muted) = (Map::new(), FieldErrors::default());
-            read(&mut Fields { map: &map, place: String::new(), errors: &mut muted })
+            let place = String::new();
+            read(&mut Fields { map: &map, place, errors: &mut muted, description: None })
         };
         self.read(placeholder, |value, place, errors| {
             let map = value_of::object(value)?;
-            Ok(read(&mut Fields { map, place: place.to_string(), errors }))
+            Ok(read(&mut Fields { map, place: place.to_string(), errors, description: None }))
         })
     }
 
     /// A list with a length, each element read by `item`.
     pub fn list<T>(
-        self,
+        mut self,
         len: RangeInclusive<usize>,
         item: impl Fn(Field<'_, Required>) -> T,
     ) -> P::Out<Vec<T>> {
+        self.describe(|outer, given| {
+            describe::list(&len, describe::item(outer, given, &item)).into()
+        });
         self.read(Vec::new, |value, place, errors| {
             Ok(items(value_of::list(value, &len)?, place, errors, item))
         })
@@ -299,16 +388,19 @@ impl<P: Presence> Field<'_, P> {
 
     /// A list, or a single element without its brackets.
     pub fn one_or_list<T>(
-        self,
+        mut self,
         len: RangeInclusive<usize>,
         item: impl Fn(Field<'_, Required>) -> T,
     ) -> P::Out<Vec<T>> {
+        self.describe(|outer, given| {
+            describe::one_or_list(&len, describe::item(outer, given, &item))
+        });
         self.read(Vec::new, |value, place, errors| {
             if value.is_array() {
                 return Ok(items(value_of::list(value, &len)?, place, errors, item));
             }
             let presence = std::marker::PhantomData;
-            Ok(vec![item(Field { value: Some(value), place, errors, presence })])
+            Ok(vec![item(Field { value: Some(value), place, errors, description: None, presence })])
         })
     }
 
@@ -355,7 +447,7 @@ fn items<T>(
     for (index, value) in values.iter().enumerate() {
         let place = FieldPath { object: &object, step: Step::Index(index) };
         let presence = std::marker::PhantomData;
-        read.push(item(Field { value: Some(value), place, errors, presence }));
+        read.push(item(Field { value: Some(value), place, errors, description: None, presence }));
     }
     read
 }

@@ -9,12 +9,13 @@ use delivery::ops::devices;
 use kernel::{
     Error, FieldError, Result,
     fields::{Fields, FromFields},
+    schema::{described, text_of},
 };
 use providers::model::{Device, NewDevice, Platform};
 use serde::Serialize;
 use url::Url;
-use utoipa::ToSchema;
-use web::http::{ApiResult, Body, Path, Upserted};
+use utoipa::{ToSchema, openapi::ObjectBuilder};
+use web::http::{ApiResult, Body, FromPath, PathOf, Upserted};
 
 use super::person::{AppUser, Person};
 use crate::{
@@ -40,55 +41,78 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A device that takes push notifications: an app by `token`, a browser by `subscription`.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a registration.
+#[derive(Debug)]
 pub(super) struct Registration {
-    /// The caller's own id of the profile, or the internal one.
-    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
-    /// The registration token of FCM or APNs. Either this or `subscription` is required.
-    #[schema(min_length = 1, max_length = 2048, pattern = "^[!-~]+$")]
     token: Option<String>,
     subscription: Option<Subscription>,
-    /// Defaults to `web` with a `subscription`; required with a `token`.
     platform: Option<Platform>,
-    /// The id of the app on the device.
-    #[schema(min_length = 1, max_length = 255)]
     app_id: Option<String>,
 }
 
+described!(
+    /// A device that takes push notifications: an app by `token`, a browser by `subscription`.
+    Registration as "Registration"
+);
+
 /// A push subscription of a browser (Push API, `PushSubscriptionJSON`).
-#[derive(Debug, Default, ToSchema)]
+#[derive(Debug, Default)]
 pub(super) struct Subscription {
-    /// The https address of the push service.
-    #[schema(max_length = 2048)]
     endpoint: String,
-    /// The keys that messages are encrypted with.
     keys: SubscriptionKeys,
 }
 
+described!(
+    /// A push subscription of a browser (Push API, `PushSubscriptionJSON`).
+    Subscription as "Subscription"
+);
+
 /// The keys of a push subscription, base64url.
-#[derive(Debug, Default, ToSchema)]
+#[derive(Debug, Default)]
 pub(super) struct SubscriptionKeys {
-    /// The browser's public key: 65 bytes.
-    #[schema(pattern = "^B[A-Za-z0-9_-]{85}[AEIMQUYcgkosw048]=?$")]
     p256dh: String,
-    /// A secret of 16 bytes.
-    #[schema(pattern = "^[A-Za-z0-9_-]{21}[AQgw](?:==)?$")]
     auth: String,
+}
+
+described!(
+    /// The keys of a push subscription, base64url.
+    SubscriptionKeys as "SubscriptionKeys"
+);
+
+/// Base64url of 65 bytes of which the first is 4.
+const P256DH_PATTERN: &str = "^B[A-Za-z0-9_-]{85}[AEIMQUYcgkosw048]=?$";
+/// Base64url of 16 bytes.
+const AUTH_PATTERN: &str = "^[A-Za-z0-9_-]{21}[AQgw](?:==)?$";
+
+/// A text as [`token`] takes it.
+fn token_schema() -> ObjectBuilder {
+    text_of(1..=TOKEN_CHARS_MAX).pattern(Some("^[!-~]+$"))
 }
 
 impl FromFields for Registration {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let registration = Self {
-            user_id: Person::of_body(body),
-            token: body.optional("token").parsed(String::new(), token),
-            subscription: body.optional("subscription").object(),
-            platform: body.optional("platform").one_of(Platform::NAMED),
-            app_id: body.optional("appId").text(1..=APP_ID_CHARS_MAX),
+            user_id: Person::of_body(
+                body,
+                "The caller's own id of the profile, or the internal one.",
+            ),
+            token: body
+                .optional("token")
+                .about(
+                    "The registration token of FCM or APNs. Either this or `subscription` is required.",
+                )
+                .as_schema(|| token_schema().into())
+                .parsed(String::new(), token),
+            subscription: body.optional("subscription").as_type::<Subscription>().object(),
+            platform: body
+                .optional("platform")
+                .about("Defaults to `web` with a `subscription`; required with a `token`.")
+                .as_type::<Platform>()
+                .one_of(Platform::NAMED),
+            app_id: body.optional("appId").about("The id of the app on the device.").text(1..=APP_ID_CHARS_MAX),
         };
-        let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unjudged().is_null();
+        let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unchecked().is_null();
         let (by_token, by_subscription) = (sent("token", body), sent("subscription", body));
         if by_token == by_subscription {
             body.refuse_body("either token or subscription is required");
@@ -106,8 +130,16 @@ impl FromFields for Registration {
 impl FromFields for Subscription {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            endpoint: body.required("endpoint").parsed(String::new(), endpoint),
-            keys: body.required("keys").object(),
+            endpoint: body
+                .required("endpoint")
+                .about("The https address of the push service.")
+                .as_schema(|| text_of(0..=TOKEN_CHARS_MAX).into())
+                .parsed(String::new(), endpoint),
+            keys: body
+                .required("keys")
+                .about("The keys that messages are encrypted with.")
+                .as_type::<SubscriptionKeys>()
+                .object(),
         }
     }
 }
@@ -121,14 +153,22 @@ impl FromFields for SubscriptionKeys {
         };
         let secret = |text: &str| push_key(text, |bytes| bytes.len() == AUTH_BYTES);
         Self {
-            p256dh: body.required("p256dh").parsed(String::new(), |text| {
-                key(text).ok_or_else(|| {
-                    "must be an uncompressed P-256 key of 65 bytes, base64url".to_owned()
-                })
-            }),
-            auth: body.required("auth").parsed(String::new(), |text| {
-                secret(text).ok_or_else(|| "must be 16 bytes, base64url".to_owned())
-            }),
+            p256dh: body
+                .required("p256dh")
+                .about("The browser's public key: 65 bytes.")
+                .as_schema(|| text_of(0..=PUSH_KEY_CHARS_MAX).pattern(Some(P256DH_PATTERN)).into())
+                .parsed(String::new(), |text| {
+                    key(text).ok_or_else(|| {
+                        "must be an uncompressed P-256 key of 65 bytes, base64url".to_owned()
+                    })
+                }),
+            auth: body
+                .required("auth")
+                .about("A secret of 16 bytes.")
+                .as_schema(|| text_of(0..=PUSH_KEY_CHARS_MAX).pattern(Some(AUTH_PATTERN)).into())
+                .parsed(String::new(), |text| {
+                    secret(text).ok_or_else(|| "must be 16 bytes, base64url".to_owned())
+                }),
         }
     }
 }
@@ -147,7 +187,22 @@ fn token(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// RFC 8030 requires https.
+/// The token of a path.
+#[derive(Debug)]
+pub(super) struct DeviceToken(String);
+
+impl FromPath for DeviceToken {
+    type Parameters = String;
+
+    fn from_path(text: String) -> Result<Self> {
+        match token(&text) {
+            Ok(token) => Ok(Self(token)),
+            Err(problem) => Err(Error::Invalid(vec![FieldError::new("token", problem)])),
+        }
+    }
+}
+
+/// Checks the address of a push service. RFC 8030 requires https.
 fn endpoint(text: &str) -> Result<String, String> {
     let text = token(text)?;
     match Url::parse(&text) {
@@ -257,10 +312,8 @@ pub(super) struct Removed {
 pub(super) async fn remove_device(
     State(app): State<SdkState>,
     caller: AppUser,
-    Path(named): Path<String>,
+    PathOf(DeviceToken(named)): PathOf<DeviceToken>,
 ) -> ApiResult<Json<Removed>> {
-    let named =
-        token(&named).map_err(|problem| Error::Invalid(vec![FieldError::new("token", problem)]))?;
     let workspace = caller.workspace();
     match caller.external_id() {
         Some(external_id) => {

@@ -9,7 +9,7 @@ use delivery::render::scope_of;
 use kernel::{
     CampaignId, DayEdge, FieldError, MessageId, Result, Timestamp,
     fields::{Fields, FromFields},
-    schema::one_or_list,
+    schema::{described, one_or_list, words_schema},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -194,49 +194,14 @@ pub(super) async fn list_in_app_messages(
     Ok(Json(InAppMessages { messages: message.into_iter().map(InAppMessage::from).collect() }))
 }
 
-/// A person's interaction with a message.
-#[derive(Debug, Clone, Copy, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; InAppEventKind is what is read")]
-enum InAppEventType {
-    Impression,
-    Click,
-    Dismiss,
-}
-
-/// An interaction with a message. Identify the message by `messageId` or by `campaignId`.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; InAppEvent reads it")]
-struct InAppEventBody {
-    #[schema(rename = "type")]
-    kind: InAppEventType,
-    message_id: Option<MessageId>,
-    /// The campaign of the message.
-    campaign_id: Option<CampaignId>,
-    /// The variant that was displayed; must be the one that was sent.
-    #[schema(min_length = 1, max_length = 64)]
-    variant_id: Option<String>,
-    #[schema(min_length = 1, max_length = 255)]
-    user_id: String,
-    /// Makes retries safe: an event with the same id is recorded and counted once.
-    #[schema(min_length = 1, max_length = 255)]
-    event_id: Option<String>,
-    /// At most 30 days ago. Defaults to now; later times count as now, since a device's clock may be ahead.
-    #[schema(value_type = Option<kernel::schema::Moment>)]
-    at: Option<String>,
-    /// The button that was clicked. Required where `type` is `click`.
-    #[schema(min_length = 1, max_length = 64)]
-    button_id: Option<String>,
-    /// The platform of the app.
-    platform: Platform,
-    #[schema(min_length = 1, max_length = 255)]
-    app_id: Option<String>,
-}
+words_schema!(
+    /// A person's interaction with a message.
+    InAppEventType = InAppEventKind::NAMED
+);
 
 one_or_list!(
     /// One event, or up to 100.
-    InAppEventsBody = InAppEventBody,
+    InAppEventsBody = InAppEvent,
     EVENTS_MAX
 );
 
@@ -244,22 +209,36 @@ one_or_list!(
 #[derive(Debug)]
 pub(super) struct InAppEvent(Interaction);
 
+described!(
+    /// An interaction with a message. Identify the message by `messageId` or by `campaignId`.
+    InAppEvent as "InAppEventBody"
+);
+
 impl FromFields for InAppEvent {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let kind = body.required("type").one_of(InAppEventKind::NAMED);
+        let kind = body.required("type").as_type::<InAppEventType>().one_of(InAppEventKind::NAMED);
         let unknown_campaign = Uuid::nil();
-        let message = body.optional("messageId").parsed(MessageId::new(unknown_campaign), |text| {
-            text.parse().map_err(|_| "must be a UUID".to_owned())
-        });
-        let campaign =
-            body.optional("campaignId").parsed(CampaignId::new(unknown_campaign), |text| {
+        let message = body
+            .optional("messageId")
+            .as_type::<MessageId>()
+            .parsed(MessageId::new(unknown_campaign), |text| {
                 text.parse().map_err(|_| "must be a UUID".to_owned())
             });
-        let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unjudged().is_null();
+        let campaign = body
+            .optional("campaignId")
+            .about("The campaign of the message.")
+            .as_type::<CampaignId>()
+            .parsed(CampaignId::new(unknown_campaign), |text| {
+                text.parse().map_err(|_| "must be a UUID".to_owned())
+            });
+        let sent = |name: &str, body: &mut Fields<'_>| !body.optional(name).unchecked().is_null();
         if sent("messageId", body) == sent("campaignId", body) {
             body.refuse_body("either messageId or campaignId is required");
         }
-        let button = body.optional("buttonId").text(1..=ID_CHARS_MAX);
+        let button = body
+            .optional("buttonId")
+            .about("The button that was clicked. Required where `type` is `click`.")
+            .text(1..=ID_CHARS_MAX);
         if kind == InAppEventKind::Click && !sent("buttonId", body) {
             body.refuse("buttonId", "is required for a click");
         }
@@ -272,15 +251,29 @@ impl FromFields for InAppEvent {
                 || MessageRef::Campaign(campaign.unwrap_or(CampaignId::new(unknown_campaign))),
                 MessageRef::Message,
             ),
-            variant: body.optional("variantId").text(1..=ID_CHARS_MAX),
-            user: Person::of_body(body).into_name(),
+            variant: body
+                .optional("variantId")
+                .about("The variant that was displayed; must be the one that was sent.")
+                .text(1..=ID_CHARS_MAX),
+            user: Person::of_body(body, "The caller's own id of the profile, or the internal one.").into_name(),
             event_id: body
                 .optional("eventId")
+                .about("Makes retries safe: an event with the same id is recorded and counted once.")
                 .text(1..=EVENT_ID_CHARS_MAX)
                 .unwrap_or_else(|| Uuid::new_v4().to_string()),
-            at: body.optional("at").timestamp(DayEdge::Start),
+            at: body
+                .optional("at")
+                .about(
+                    "At most 30 days ago. Defaults to now; later times count as now, since a device's clock may be ahead.",
+                )
+                .timestamp(DayEdge::Start),
             button,
-            platform: platform_name(body.required("platform").one_of(Platform::NAMED)),
+            platform: platform_name(
+                body.required("platform")
+                    .about("The platform of the app.")
+                    .as_type::<Platform>()
+                    .one_of(Platform::NAMED),
+            ),
             app_id: body.optional("appId").text(1..=APP_ID_CHARS_MAX),
         };
         Self(interaction)

@@ -26,8 +26,9 @@ const USER_ID: &str = "userId";
 pub(super) struct Person(String);
 
 impl Person {
-    pub(super) fn of_body(body: &mut Fields<'_>) -> Self {
-        Self(body.required(USER_ID).text(1..=USER_ID_CHARS_MAX))
+    /// Reads the field `userId` of a body.
+    pub(super) fn of_body(body: &mut Fields<'_>, about: &'static str) -> Self {
+        Self(body.required(USER_ID).about(about).text(1..=USER_ID_CHARS_MAX))
     }
 
     pub(super) fn of_query(query: &mut QueryFields<'_>) -> Self {

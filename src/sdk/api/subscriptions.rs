@@ -12,6 +12,7 @@ use contacts::{
 use kernel::{
     Channel, Error, ListId, Result, Timestamp, UserId,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,27 +29,35 @@ const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
 /// confirmation; and it removes no suppression that an operator or another workspace added.
 const SOURCE: &str = ops::SDK_SOURCE;
 
-/// A person's consent for a channel.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a change of a channel.
+#[derive(Debug)]
 pub(super) struct ChannelWord {
-    /// The caller's own id of the profile, or the internal one.
-    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
     channel: Channel,
     status: ChannelStatus,
-    /// The text the person consented to, stored for compliance.
-    #[schema(max_length = 10_000)]
     consent_text: Option<String>,
 }
+
+described!(
+    /// A status for a channel.
+    ChannelWord as "ChannelWord"
+);
+
+/// The description of `userId`.
+const USER_ID: &str = "The caller's own id of the profile, or the internal one.";
+/// The description of `consentText`.
+const CONSENT_TEXT: &str = "The text the person consented to, stored for compliance.";
 
 impl FromFields for ChannelWord {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            user_id: Person::of_body(body),
-            channel: body.required("channel").one_of(Channel::NAMED),
-            status: body.required("status").one_of(ChannelStatus::NAMED),
-            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
+            user_id: Person::of_body(body, USER_ID),
+            channel: body.required("channel").as_type::<Channel>().one_of(Channel::NAMED),
+            status: body.required("status").as_type::<ChannelStatus>().one_of(ChannelStatus::NAMED),
+            consent_text: body
+                .optional("consentText")
+                .about(CONSENT_TEXT)
+                .text(0..=CONSENT_TEXT_CHARS_MAX),
         }
     }
 }
@@ -150,21 +159,20 @@ fn hide_missing_profile<T>(subject: Subject, done: Result<T>) -> Result<()> {
     }
 }
 
-/// A person's subscription to a list on a channel.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a change of a list.
+#[derive(Debug)]
 pub(super) struct GroupWord {
-    /// The caller's own id of the profile, or the internal one.
-    #[schema(value_type = String, min_length = 1, max_length = 255)]
     user_id: Person,
-    #[schema(min_length = 1, max_length = 64)]
     list_id: String,
     channel: Channel,
     status: MembershipStatus,
-    /// The text the person consented to, stored for compliance.
-    #[schema(max_length = 10_000)]
     consent_text: Option<String>,
 }
+
+described!(
+    /// A status for a list on a channel.
+    GroupWord as "GroupWord"
+);
 
 /// Stands for a person without a profile; no profile has this id.
 const NO_USER: UserId = UserId::from_bytes([0; 12]);
@@ -173,11 +181,17 @@ const LIST_ID_CHARS_MAX: usize = 64;
 impl FromFields for GroupWord {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            user_id: Person::of_body(body),
+            user_id: Person::of_body(body, USER_ID),
             list_id: body.required("listId").text(1..=LIST_ID_CHARS_MAX),
-            channel: body.required("channel").one_of(Channel::NAMED),
-            status: body.required("status").one_of(MembershipStatus::NAMED),
-            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
+            channel: body.required("channel").as_type::<Channel>().one_of(Channel::NAMED),
+            status: body
+                .required("status")
+                .as_type::<MembershipStatus>()
+                .one_of(MembershipStatus::NAMED),
+            consent_text: body
+                .optional("consentText")
+                .about(CONSENT_TEXT)
+                .text(0..=CONSENT_TEXT_CHARS_MAX),
         }
     }
 }

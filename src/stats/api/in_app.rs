@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+    http::{ApiResult, DateRange, FromQuery, OffsetPage, PathOf, Query, QueryFields},
 };
 
-use super::{campaign_id, number::Number};
+use super::number::Number;
 use crate::ops::{self, InAppReport};
 
 /// Default and maximum of `limit`.
@@ -167,9 +167,9 @@ fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
 pub(super) async fn in_app_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<InAppStats>> {
-    let report = ops::in_app_report(&app, caller.workspace(), campaign_id(&id)?).await?;
+    let report = ops::in_app_report(&app, caller.workspace(), id).await?;
     Ok(Json(InAppStats::from(report)))
 }
 
@@ -258,8 +258,8 @@ impl From<ops::NamedShowing> for Impression {
 pub(super) async fn impressions(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(ImpressionsQuery { range, page }): Query<ImpressionsQuery>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Impressions>> {
     let filter = ShowingFilter {
         start_ms: range.start.map(Timestamp::millis),
@@ -267,7 +267,6 @@ pub(super) async fn impressions(
         limit: page.limit,
         offset: page.offset,
     };
-    let id = campaign_id(&id)?;
     let (shown, total) = ops::impressions(&app, caller.workspace(), id, &filter).await?;
     Ok(Json(Impressions {
         data: shown.into_iter().map(Impression::from).collect(),

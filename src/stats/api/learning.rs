@@ -12,10 +12,9 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, Path},
+    http::{ApiResult, DateRange, PathOf},
 };
 
-use super::campaign_id;
 use crate::ops::{self, ArmReward, ReportScope};
 
 /// How a campaign selects among its variants.
@@ -133,9 +132,9 @@ impl RlStats {
 pub(super) async fn rl_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<RlStats>> {
-    let (workspace, id) = (caller.workspace(), campaign_id(&id)?);
+    let (workspace, id) = (caller.workspace(), id);
     let (campaign, learning) = campaigns::ops::learning(&app, workspace, id).await?;
     let scope = ReportScope::new(workspace, campaign, DateRange::default());
     let sent = ops::sent_by_arm(&app, &scope, &learning).await?;

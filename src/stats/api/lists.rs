@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, Path, Query},
+    http::{ApiResult, DateRange, PathOf, Query},
 };
 
-use super::{Range, campaign_id, number::Number};
+use super::{Range, number::Number};
 use crate::ops::{self, ReportScope};
 
 /// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
@@ -92,10 +92,10 @@ fn link_stat(scope: &ReportScope, link: Link, reached: u64) -> LinkStat {
 pub(super) async fn link_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<LinkStats>> {
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let (links, total_clicks, total) = ops::links(&app, &scope).await?;
     Ok(Json(LinkStats {
         campaign_id: scope.campaign.id,
@@ -127,10 +127,10 @@ pub(super) struct FailureStat {
 pub(super) async fn failure_reasons(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Vec<FailureStat>>> {
     let range = DateRange::default();
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let failures = ops::failures(&app, &scope).await?;
     let stat = |it: analytics::messages::Failure| FailureStat {
         code: it.code,
@@ -178,10 +178,10 @@ struct EngageBucket {
 pub(super) async fn time_to_engage(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<EngageStats>> {
     let range = DateRange::default();
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let found = ops::time_to_engage(&app, &scope).await?;
     let bucket = |(place, label): (usize, &'static str)| EngageBucket {
         label,

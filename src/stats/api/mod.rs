@@ -10,8 +10,6 @@ mod stats;
 mod timeline;
 mod variants;
 
-use campaigns::ops::NOT_FOUND;
-use kernel::{CampaignId, Result};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
@@ -32,11 +30,6 @@ pub fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(learning::rl_stats))
         .routes(routes!(in_app::in_app_stats))
         .routes(routes!(in_app::impressions))
-}
-
-/// An invalid id is answered like an unknown campaign.
-fn campaign_id(text: &str) -> Result<CampaignId> {
-    text.parse().map_err(|_| NOT_FOUND)
 }
 
 /// The period in which the messages were sent.

@@ -1,16 +1,16 @@
 //! `GET /campaigns/:campaignId/send-occurrences`.
 
 use axum::{Json, extract::State};
-use kernel::{Timestamp, zone::Zone};
+use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, OffsetPage, Path, Query},
+    http::{ApiResult, DateRange, OffsetPage, PathOf, Query},
 };
 
-use super::{campaign_id, number::Number};
+use super::number::Number;
 use crate::ops::{self, Occurrence, ReportScope};
 
 /// Default and maximum of `limit`.
@@ -70,7 +70,7 @@ impl From<Occurrence> for SendOccurrence {
     path = "/campaigns/{campaignId}/send-occurrences",
     tag = "campaigns",
     params(
-        ("campaignId" = kernel::CampaignId, Path),
+        ("campaignId" = CampaignId, Path),
         ("limit" = Option<u32>, Query, description = "1 to 1000; default 1000"),
         ("offset" = Option<u64>, Query),
     ),
@@ -79,11 +79,11 @@ impl From<Occurrence> for SendOccurrence {
 pub(super) async fn send_occurrences(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(Page { limit, offset }): Query<Page>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<SendOccurrences>> {
     let range = DateRange::default();
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let zone = caller.timezone().parse().unwrap_or(Zone::UTC);
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let all = ops::send_occurrences(&app, &scope, zone, currency.as_deref()).await?;

@@ -2,16 +2,16 @@
 
 use analytics::messages::{RecipientFilter, RecipientStatus};
 use axum::{Json, extract::State};
+use kernel::CampaignId;
 use kernel::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+    http::{ApiResult, DateRange, FromQuery, OffsetPage, PathOf, Query, QueryFields},
 };
 
-use super::campaign_id;
 use crate::ops::{self, NamedRecipient, ReportScope};
 
 /// Default and maximum of `limit`.
@@ -153,7 +153,7 @@ fn row(scope: &ReportScope, person: NamedRecipient) -> RecipientRow {
     path = "/campaigns/{campaignId}/recipients",
     tag = "campaigns",
     params(
-        ("campaignId" = kernel::CampaignId, Path),
+        ("campaignId" = CampaignId, Path),
         ("status" = Option<MessageStatus>, Query, description = "only recipients whose latest message has exactly this status"),
         ("limit" = Option<u32>, Query, description = "1 to 200; default 50"),
         ("offset" = Option<u64>, Query),
@@ -163,11 +163,11 @@ fn row(scope: &ReportScope, person: NamedRecipient) -> RecipientRow {
 pub(super) async fn campaign_recipients(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(RecipientsQuery(filter)): Query<RecipientsQuery>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<Recipients>> {
     let range = DateRange::default();
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let (page, total) = ops::recipients(&app, &scope, filter).await?;
     let RecipientFilter { limit, offset, .. } = filter;
     let has_more = offset.saturating_add(page.len() as u64) < total;

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, Path, Query},
+    http::{ApiResult, PathOf, Query},
 };
 
 use super::{
-    Range, campaign_id,
+    Range,
     number::{Bounds, Number},
 };
 use crate::{
@@ -379,10 +379,10 @@ fn uplift_stats(scope: &ReportScope, report: &Report) -> Option<UpliftStats> {
 pub(super) async fn campaign_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<CampaignStats>> {
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = ops::report(&app, &scope, currency.as_deref()).await?;
     let (campaign, definition) = (&scope.campaign, &scope.campaign.definition);

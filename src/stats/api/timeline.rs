@@ -4,21 +4,36 @@ use std::collections::BTreeMap;
 
 use analytics::messages::{Happening, Recipient};
 use axum::{Json, extract::State};
-use kernel::{CampaignId, Timestamp};
+use kernel::{CampaignId, Result, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, Path},
+    http::{ApiResult, DateRange, FromPath, PathOf},
 };
 
-use super::{campaign_id, recipients::MessageStatus};
+use super::recipients::MessageStatus;
 use crate::{
     model::outcome::{Credit, Goal},
     ops::{self, ReportScope, Timeline},
 };
+
+/// `:campaignId/recipients/:userId`.
+#[derive(Debug)]
+pub(super) struct RecipientPath {
+    campaign: CampaignId,
+    user: String,
+}
+
+impl FromPath for RecipientPath {
+    type Parameters = (String, String);
+
+    fn from_path((campaign, user): Self::Parameters) -> Result<Self> {
+        Ok(Self { campaign: CampaignId::from_path(campaign)?, user })
+    }
+}
 
 /// The history of one person's messages of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
@@ -165,10 +180,10 @@ fn answer(scope: &ReportScope, timeline: &Timeline) -> RecipientTimeline {
 pub(super) async fn recipient_timeline(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path((id, user)): Path<(String, String)>,
+    PathOf(path): PathOf<RecipientPath>,
 ) -> ApiResult<Json<RecipientTimeline>> {
     let range = DateRange::default();
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
-    let timeline = ops::timeline(&app, &scope, &user).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), path.campaign, range).await?;
+    let timeline = ops::timeline(&app, &scope, &path.user).await?;
     Ok(Json(answer(&scope, &timeline)))
 }

@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, Path, Query},
+    http::{ApiResult, PathOf, Query},
 };
 
 use super::{
-    Range, campaign_id,
+    Range,
     number::{Bounds, Number},
 };
 use crate::{
@@ -227,10 +227,10 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
 pub(super) async fn variant_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
-    Path(id): Path<String>,
     Query(Range(range)): Query<Range>,
+    PathOf(id): PathOf<CampaignId>,
 ) -> ApiResult<Json<VariantStats>> {
-    let scope = ReportScope::find(&app, caller.workspace(), campaign_id(&id)?, range).await?;
+    let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
     let report = ops::variant_report(&app, &scope, currency.as_deref()).await?;
     Ok(Json(answer(&scope, &report)))

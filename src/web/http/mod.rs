@@ -31,7 +31,7 @@ pub use self::{
     envelope::{ApiError, ApiResult, HtmlErrorPage},
     front::{Front, front},
     page::{NumberedPage, OffsetPage},
-    path::Path,
+    path::{BodyFor, FromPath, Path, PathOf},
     query::{DateRange, FromQuery, Query, QueryFields},
     request_id::RequestId,
     requester::{Client, PeerKey, Requester, TrustedProxies},

@@ -1,11 +1,13 @@
 //! The API's description, generated from the mounted routes: `GET /openapi.json`, and `GET /docs`, a page to
 //! read it that is compiled into the program.
 
+use std::collections::BTreeMap;
+
 use axum::{Router, response::IntoResponse, routing};
 use http::header::CONTENT_TYPE;
 use kernel::schema::QueryMoment;
 use utoipa::{
-    PartialSchema as _, ToSchema as _,
+    PartialSchema as _, ToSchema,
     openapi::{
         Components, Content, License, OpenApi, PathItem, Ref, RefOr, Response,
         path::{Operation, Parameter, ParameterIn},
@@ -41,6 +43,24 @@ pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Rou
     // The validator's badge would send a request to a server on the internet.
     let page = SwaggerUi::new("/docs").config(Config::from(DESCRIPTION_PATH).validator_url("none"));
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
+}
+
+/// A set of answers that several operations share.
+pub fn responses<const N: usize>(
+    answers: [(&str, Response); N],
+) -> BTreeMap<String, RefOr<Response>> {
+    answers.into_iter().map(|(status, answer)| (status.to_owned(), RefOr::T(answer))).collect()
+}
+
+/// An answer with a body of a type that is described elsewhere, too.
+pub fn answer_with<T: ToSchema>() -> Response {
+    let body = Content::new(Some(Ref::from_schema_name(T::name())));
+    Response::builder().content("application/json", body).build()
+}
+
+/// An answer that a sentence describes.
+pub fn answer(description: &str) -> Response {
+    Response::builder().description(description).build()
 }
 
 const THROTTLED: &str = "Too many requests, or too many of keys that do not exist; `Retry-After` says when to come back";

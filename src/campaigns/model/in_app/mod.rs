@@ -80,6 +80,7 @@ pub struct InAppContent {
     pub style: Option<Style>,
     /// `html` and `drag_drop`: the HTML. Liquid.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 262_144)]
     pub html: Option<String>,
     /// `html` and `drag_drop`: the style sheet.
     #[serde(skip_serializing_if = "Option::is_none")]

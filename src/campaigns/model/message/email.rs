@@ -39,12 +39,14 @@ pub struct EmailMessage {
     pub from_name: Option<String>,
     /// The HTML part; has precedence over a template.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 262_144)]
     pub html: Option<String>,
     /// A template stored at the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub template_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 262_144)]
     pub text: Option<String>,
 }
 
@@ -56,7 +58,10 @@ impl EmailMessage {
         Self {
             subject: words::header(body.optional("subject"), SUBJECT_CHARS_MAX),
             preheader: words::templated(body.optional("preheader"), PREHEADER_CHARS_MAX),
-            from: body.optional("from").parsed(String::new(), sender),
+            from: body
+                .optional("from")
+                .as_schema(|| words::one_line(0..=FROM_CHARS_MAX))
+                .parsed(String::new(), sender),
             from_name: words::header(body.optional("fromName"), FROM_NAME_CHARS_MAX),
             html: words::page(body.optional("html")),
             template_id: words::line(body.optional("templateId"), TEMPLATE_ID_CHARS_MAX),

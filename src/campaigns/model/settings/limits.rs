@@ -98,7 +98,7 @@ impl SendRateLimit {
 
 /// An active limit needs a number.
 fn need_number(body: &mut Fields<'_>, field: &str, enabled: Option<bool>) {
-    if enabled != Some(false) && body.optional(field).unjudged().is_null() {
+    if enabled != Some(false) && body.optional(field).unchecked().is_null() {
         body.refuse(field, "is required unless enabled is false");
     }
 }

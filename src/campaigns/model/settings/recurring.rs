@@ -111,7 +111,7 @@ impl FromFields for RecurringSchedule {
             Frequency::Custom => Some(("cron", "custom")),
         };
         if let Some((field, word)) =
-            needed.filter(|(field, _)| body.optional(field).unjudged().is_null())
+            needed.filter(|(field, _)| body.optional(field).unchecked().is_null())
         {
             body.refuse(field, format!("is required for the frequency {word}"));
         }

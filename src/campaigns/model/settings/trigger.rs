@@ -78,7 +78,7 @@ impl FromFields for TriggerConfig {
             cooldown_hours: whole(body.optional("cooldownHours"), 1..=COOLDOWN_HOURS_MAX),
             delay_minutes: whole(body.optional("delayMinutes"), 0..=DELAY_MINUTES_MAX),
         };
-        let lasting = !body.optional("cooldownHours").unjudged().is_null();
+        let lasting = !body.optional("cooldownHours").unchecked().is_null();
         if config.re_entry == Some(ReEntry::Cooldown) && !lasting {
             body.refuse("cooldownHours", "is required for the reEntry cooldown");
         }
@@ -97,7 +97,7 @@ impl TriggerConfig {
 }
 
 fn re_entry(body: &mut Fields<'_>) -> Option<ReEntry> {
-    match body.optional("reEntry").unjudged() {
+    match body.optional("reEntry").unchecked() {
         Value::Bool(true) => Some(ReEntry::Always),
         Value::Bool(false) => Some(ReEntry::Once),
         _ => body.optional("reEntry").one_of(ReEntry::NAMED),

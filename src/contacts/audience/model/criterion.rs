@@ -161,7 +161,7 @@ impl Criterion {
         let Some(operator) = word::read(body.required("operator"), &words) else {
             return Self::IsTrue;
         };
-        let value = body.optional("value").unjudged();
+        let value = body.optional("value").unchecked();
         Self::of(operator, &value).unwrap_or_else(|wrong| {
             let field = wrong.at.map_or("value".to_owned(), |at| format!("value[{at}]"));
             body.refuse(&field, wrong.problem);

@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{
     Channel,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -29,41 +30,50 @@ const REASON_CHARS_MAX: usize = 1000;
 /// Where a change comes from that does not say it.
 pub(super) const SOURCE_DEFAULT: &str = "api";
 
+/// The description of the consent text.
+pub(super) const CONSENT_TEXT: &str = "The text the person consented to, stored for compliance.";
+/// The description of a reason.
+const REASON: &str = "The reason; stored in the history.";
+
 /// Reads where a change comes from.
-pub(super) fn source(body: &mut Fields<'_>) -> String {
-    let source = body.optional("source").text(1..=SOURCE_CHARS_MAX);
+pub(super) fn source(body: &mut Fields<'_>, about: &'static str) -> String {
+    let source = body.optional("source").about(about).text(1..=SOURCE_CHARS_MAX);
     source.unwrap_or_else(|| SOURCE_DEFAULT.to_owned())
 }
 
-/// A status for a channel.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a change of a channel.
+#[derive(Debug)]
 pub(super) struct ChannelUpdate {
-    /// Must be a channel; the one in the path counts.
-    #[schema(required)]
-    #[expect(dead_code, reason = "required of the caller, but the path's word counts")]
-    channel: Channel,
-    /// What the contact says.
     status: ChannelStatus,
-    /// Where the change comes from; default `api`.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
-    /// The words consented to, kept for compliance.
-    #[schema(max_length = 10_000)]
     consent_text: Option<String>,
-    /// Why; kept in the history.
-    #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
+described!(
+    /// A status for a channel.
+    ChannelUpdate as "ChannelUpdate"
+);
+
 impl FromFields for ChannelUpdate {
     fn from_fields(body: &mut Fields<'_>) -> Self {
+        // Required of the caller; the one in the path counts.
+        body.required("channel")
+            .about("Must be a channel; the one in the path counts.")
+            .as_type::<Channel>()
+            .one_of(Channel::NAMED);
         Self {
-            channel: body.required("channel").one_of(Channel::NAMED),
-            status: body.required("status").one_of(ChannelStatus::NAMED),
-            source: source(body),
-            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
-            reason: body.optional("reason").text(0..=REASON_CHARS_MAX),
+            status: body
+                .required("status")
+                .about("The contact's consent.")
+                .as_type::<ChannelStatus>()
+                .one_of(ChannelStatus::NAMED),
+            source: source(body, "The source of the change; default `api`."),
+            consent_text: body
+                .optional("consentText")
+                .about(CONSENT_TEXT)
+                .text(0..=CONSENT_TEXT_CHARS_MAX),
+            reason: body.optional("reason").about(REASON).text(0..=REASON_CHARS_MAX),
         }
     }
 }
@@ -131,17 +141,20 @@ pub(super) async fn check_channel(
     Ok(Json(ChannelSubscribed { subscribed }))
 }
 
-/// Why bounces are forgotten.
-#[derive(Debug, ToSchema)]
+/// The body of a clearing of bounces.
+#[derive(Debug)]
 pub(super) struct ClearBounce {
-    /// Why; kept in the history.
-    #[schema(max_length = 1000)]
     reason: Option<String>,
 }
 
+described!(
+    /// The reason why bounces are cleared.
+    ClearBounce as "ClearBounce"
+);
+
 impl FromFields for ClearBounce {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self { reason: body.optional("reason").text(0..=REASON_CHARS_MAX) }
+        Self { reason: body.optional("reason").about(REASON).text(0..=REASON_CHARS_MAX) }
     }
 }
 

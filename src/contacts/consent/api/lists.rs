@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{
     Channel, ListId, OrganizationId, Timestamp, UserId, WorkspaceId,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use url::Url;
@@ -17,7 +18,7 @@ use web::{
 };
 
 use super::{
-    channels::{CONSENT_TEXT_CHARS_MAX, Success, source},
+    channels::{CONSENT_TEXT, CONSENT_TEXT_CHARS_MAX, Success, source},
     path::{OfContact, OfList},
 };
 use crate::consent::{
@@ -42,25 +43,31 @@ pub(super) async fn list_lists(
     Ok(Json(lists))
 }
 
-/// A subscription to a list.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+/// The body of a subscription.
+#[derive(Debug)]
 pub(super) struct Subscribe {
     channel: Channel,
-    /// Where it comes from (`form`, `import`, `preference_center`, …); default `api`.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
-    /// The words consented to, kept for compliance.
-    #[schema(max_length = 10_000)]
     consent_text: Option<String>,
 }
+
+described!(
+    /// A subscription to a list.
+    Subscribe as "Subscribe"
+);
 
 impl FromFields for Subscribe {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            channel: body.required("channel").one_of(Channel::NAMED),
-            source: source(body),
-            consent_text: body.optional("consentText").text(0..=CONSENT_TEXT_CHARS_MAX),
+            channel: body.required("channel").as_type::<Channel>().one_of(Channel::NAMED),
+            source: source(
+                body,
+                "The source (`form`, `import`, `preference_center`, …); default `api`.",
+            ),
+            consent_text: body
+                .optional("consentText")
+                .about(CONSENT_TEXT)
+                .text(0..=CONSENT_TEXT_CHARS_MAX),
         }
     }
 }
@@ -154,18 +161,24 @@ pub(super) async fn subscribe(
     }))
 }
 
-/// An opt-out of a list.
-#[derive(Debug, ToSchema)]
+/// The body of an opt-out.
+#[derive(Debug)]
 pub(super) struct Unsubscribe {
     channel: Channel,
-    /// Where it comes from; default `api`.
-    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     source: String,
 }
 
+described!(
+    /// An opt-out of a list.
+    Unsubscribe as "Unsubscribe"
+);
+
 impl FromFields for Unsubscribe {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self { channel: body.required("channel").one_of(Channel::NAMED), source: source(body) }
+        Self {
+            channel: body.required("channel").as_type::<Channel>().one_of(Channel::NAMED),
+            source: source(body, "The source; default `api`."),
+        }
     }
 }
 

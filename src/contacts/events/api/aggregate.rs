@@ -7,10 +7,9 @@ use axum::{Json, extract::State};
 use kernel::{
     DayEdge, Timestamp,
     fields::{Fields, FromFields},
-    schema::Moment,
+    schema::{described, words_schema},
 };
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 use web::{
     Services,
@@ -37,87 +36,64 @@ fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'stat
     names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
 }
 
-/// How long a period is.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; Unit is what is read")]
-enum PeriodUnit {
-    Hour,
-    Day,
-    Week,
-    Month,
-}
+words_schema!(
+    /// The length of a period.
+    PeriodUnit = UNITS
+);
 
-/// What is computed of a period.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; Metric is what is read")]
-enum MetricName {
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-}
-
-/// A question about one event.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; Ask reads it")]
-struct AggregateQuestion {
-    /// The event to count.
-    #[schema(min_length = 1, max_length = 255)]
-    event_name: String,
-    #[schema(value_type = Option<Moment>)]
-    start_date: Option<String>,
-    /// ISO 8601, inclusive; a date alone means its end.
-    #[schema(value_type = Option<Moment>)]
-    end_date: Option<String>,
-    /// `hour`, `day` (default), `week` or `month`.
-    group_by: Option<PeriodUnit>,
-    /// Of `count` (default), `sum`, `avg`, `min`, `max`.
-    #[schema(min_items = 1, max_items = 5)]
-    metrics: Option<Vec<MetricName>>,
-    /// Key in properties to sum; a dot path reaches into objects.
-    #[schema(min_length = 1, max_length = 255)]
-    sum_field: Option<String>,
-    /// Key in properties to average; default `sumField`.
-    #[schema(min_length = 1, max_length = 255)]
-    avg_field: Option<String>,
-    /// Key in properties of the least; default `sumField`, else `avgField`.
-    #[schema(min_length = 1, max_length = 255)]
-    min_field: Option<String>,
-    /// Key in properties of the greatest; default `sumField`, else `avgField`.
-    #[schema(min_length = 1, max_length = 255)]
-    max_field: Option<String>,
-    /// Values that properties must equal; a list means any of its values.
-    #[schema(value_type = Option<Object>)]
-    event_properties: Option<Value>,
-    /// Also answer the periods without events; default false.
-    fill_gaps: Option<bool>,
-}
+words_schema!(
+    /// A figure of a period.
+    MetricName = METRICS
+);
 
 /// The question, read and checked.
 #[derive(Debug)]
 pub(super) struct Ask(Aggregate);
 
+described!(
+    /// An aggregation of one event.
+    Ask as "AggregateQuestion"
+);
+
 impl FromFields for Ask {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let event_name = body.required("eventName").text(1..=NAME_CHARS_MAX);
+        let event_name =
+            body.required("eventName").about("The event to count.").text(1..=NAME_CHARS_MAX);
         let start = body.optional("startDate").timestamp(DayEdge::Start);
-        let end = body.optional("endDate").timestamp(DayEdge::End);
+        let end = body
+            .optional("endDate")
+            .about("ISO 8601, inclusive; a date alone means its end.")
+            .timestamp(DayEdge::End);
         if start.zip(end).is_some_and(|(start, end)| start > end) {
             body.refuse("startDate", "must not be after endDate");
         }
-        let group_by = body.optional("groupBy").one_of(UNITS).unwrap_or(Unit::Day);
+        let group_by = body
+            .optional("groupBy")
+            .about("`hour`, `day` (default), `week` or `month`.")
+            .as_type::<PeriodUnit>()
+            .one_of(UNITS)
+            .unwrap_or(Unit::Day);
         let metrics = body
             .optional("metrics")
-            .list(1..=METRICS.len(), |item| item.one_of(METRICS))
+            .about("Of `count` (default), `sum`, `avg`, `min`, `max`.")
+            .list(1..=METRICS.len(), |item| item.as_type::<MetricName>().one_of(METRICS))
             .unwrap_or_else(|| vec![Metric::Count]);
-        let sum_field = body.optional("sumField").text(1..=NAME_CHARS_MAX);
-        let avg_field = body.optional("avgField").text(1..=NAME_CHARS_MAX);
-        let min_field = body.optional("minField").text(1..=NAME_CHARS_MAX);
-        let max_field = body.optional("maxField").text(1..=NAME_CHARS_MAX);
+        let sum_field = body
+            .optional("sumField")
+            .about("Key in properties to sum; a dot path reaches into objects.")
+            .text(1..=NAME_CHARS_MAX);
+        let avg_field = body
+            .optional("avgField")
+            .about("Key in properties to average; default `sumField`.")
+            .text(1..=NAME_CHARS_MAX);
+        let min_field = body
+            .optional("minField")
+            .about("Key in properties of the least; default `sumField`, else `avgField`.")
+            .text(1..=NAME_CHARS_MAX);
+        let max_field = body
+            .optional("maxField")
+            .about("Key in properties of the greatest; default `sumField`, else `avgField`.")
+            .text(1..=NAME_CHARS_MAX);
         let question = Aggregate {
             event_name,
             start_ms: start.map(Timestamp::millis),
@@ -129,7 +105,11 @@ impl FromFields for Ask {
             min_field,
             max_field,
             property_filters: property_filters(body),
-            fill_gaps: body.optional("fillGaps").bool().unwrap_or(false),
+            fill_gaps: body
+                .optional("fillGaps")
+                .about("Also answer the periods without events; default false.")
+                .bool()
+                .unwrap_or(false),
         };
         refuse_metrics_without_field(body, &question);
         Self(question)
@@ -147,7 +127,11 @@ fn refuse_metrics_without_field(body: &mut Fields<'_>, question: &Aggregate) {
 }
 
 fn property_filters(body: &mut Fields<'_>) -> Vec<PropertyFilter> {
-    let given = body.optional("eventProperties").json_object().unwrap_or_default();
+    let given = body
+        .optional("eventProperties")
+        .about("Values that properties must equal; a list means any of its values.")
+        .json_object()
+        .unwrap_or_default();
     PropertyFilter::from_json(&given).unwrap_or_else(|error| {
         match error {
             FilterError::TooMany | FilterError::NoName => {
@@ -223,7 +207,7 @@ struct AggregatedBucket {
     post,
     path = "/events/aggregate",
     tag = "events",
-    request_body = AggregateQuestion,
+    request_body = Ask,
     responses((status = 200, body = Aggregated))
 )]
 pub(super) async fn aggregate_events(

@@ -4,11 +4,17 @@ use axum::{Json, extract::State};
 use ingest::{
     admit::{Rejected as Refused, Sender},
     intake::Answer,
-    model::limits::EVENTS_PER_REQUEST_MAX,
+    model::limits::{EVENT_NAME_CHARS_MAX, EVENTS_PER_REQUEST_MAX, IDENTIFIER_CHARS_MAX},
 };
-use kernel::schema::{one_or_list, with_any_of};
+use kernel::{
+    fields::{Fields, FromFields},
+    schema::{EventMoment, described, one_or_list, with_any_of},
+};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{ObjectBuilder, Type},
+};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -17,49 +23,67 @@ use web::{
 
 use crate::events::ops;
 
-/// An event as the caller sends it.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-struct TrackedEventFields {
-    /// The caller's id of the user. One of `userId`, `serviceUserId`, `anonymousId`, `userAlias` is required.
-    #[schema(max_length = 255)]
-    user_id: Option<String>,
-    /// Name of the event.
-    #[schema(min_length = 1, max_length = 255)]
-    event_name: String,
-    /// Up to 200 keys, 51,200 bytes, nesting depth 5.
-    #[schema(value_type = Option<Object>)]
-    properties: Option<serde_json::Value>,
-    /// ISO 8601 text or epoch milliseconds; default the server's time.
-    #[schema(value_type = Option<kernel::schema::EventMoment>)]
-    timestamp: Option<String>,
-    /// The internal id of the user, 24-hex.
-    #[schema(pattern = "^(?:[0-9a-fA-F]{24})?$")]
-    service_user_id: Option<String>,
-    #[schema(max_length = 255)]
-    anonymous_id: Option<String>,
-    /// An alias of the user.
-    user_alias: Option<UserAlias>,
-    #[schema(max_length = 255)]
-    session_id: Option<String>,
-    #[schema(max_length = 255)]
-    device_id: Option<String>,
-    /// Becomes the stored event id; a repeat of it is recorded once.
-    #[schema(max_length = 255)]
-    client_event_id: Option<String>,
+/// An event as the caller sends it. The write path reads it; a test holds both together.
+struct TrackedEventFields;
+
+impl FromFields for TrackedEventFields {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        let mut identifier = |name, about: Option<&'static str>| {
+            let field = body.optional(name);
+            let field = match about {
+                Some(about) => field.about(about),
+                None => field,
+            };
+            field.text(0..=IDENTIFIER_CHARS_MAX);
+        };
+        let user = "The caller's id of the user. One of `userId`, `serviceUserId`, `anonymousId`, \
+            `userAlias` is required.";
+        identifier("userId", Some(user));
+        identifier("anonymousId", None);
+        identifier("sessionId", None);
+        identifier("deviceId", None);
+        let event_id = "Becomes the stored event id; a repeat of it is recorded once.";
+        identifier("clientEventId", Some(event_id));
+        body.required("eventName").about("Name of the event.").text(1..=EVENT_NAME_CHARS_MAX);
+        body.optional("properties")
+            .about("Up to 200 keys, 51,200 bytes, nesting depth 5.")
+            .json_object();
+        body.optional("timestamp")
+            .about("ISO 8601 text or epoch milliseconds; default the server's time.")
+            .as_type::<EventMoment>()
+            .json();
+        body.optional("serviceUserId")
+            .about("The internal id of the user, 24-hex.")
+            .as_schema(|| {
+                let text = ObjectBuilder::new().schema_type(Type::String);
+                text.pattern(Some("^(?:[0-9a-fA-F]{24})?$")).into()
+            })
+            .json();
+        body.optional("userAlias").about("An alias of the user.").as_type::<UserAlias>().json();
+        Self
+    }
 }
 
-/// A user by a label and a name under it.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-struct UserAlias {
-    #[schema(min_length = 1, max_length = 255)]
-    alias_label: String,
-    #[schema(min_length = 1, max_length = 255)]
-    alias_name: String,
+described!(
+    /// An event as the caller sends it.
+    TrackedEventFields as "TrackedEventFields"
+);
+
+/// An alias of a user: a label and a name.
+struct UserAlias;
+
+impl FromFields for UserAlias {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        body.required("aliasLabel").text(1..=IDENTIFIER_CHARS_MAX);
+        body.required("aliasName").text(1..=IDENTIFIER_CHARS_MAX);
+        Self
+    }
 }
+
+described!(
+    /// An alias of a user: a label and a name.
+    UserAlias as "UserAlias"
+);
 
 with_any_of!(
     /// An event as the caller sends it.
@@ -84,7 +108,7 @@ pub enum Tracked {
         event_id: String,
         success: bool,
     },
-    /// An array was judged element by element.
+    /// An array was checked element by element.
     Many { processed: usize, accepted: usize, rejected: Vec<Rejected> },
 }
 

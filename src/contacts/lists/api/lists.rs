@@ -3,21 +3,17 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use kernel::{
-    Channel,
+    ListId,
     fields::{Fields, FromFields},
-    schema::Name,
+    schema::described,
 };
-use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, Body, FromQuery, Path, Query, QueryFields},
+    http::{ApiResult, Body, BodyFor, FromQuery, PathOf, Query, QueryFields},
 };
 
-use super::{
-    list_id,
-    wire::{List, Owner},
-};
+use super::wire::{List, Owner};
 use crate::lists::{
     model::{ListPatch, NewList},
     ops,
@@ -27,61 +23,14 @@ fn owner<S>(caller: &Caller<S>) -> Owner {
     (caller.organization(), caller.workspace())
 }
 
-/// What a list is for.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; Kind is what is read")]
-enum ListKind {
-    Marketing,
-    Transactional,
-}
-
-/// A list to make.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; NewList reads it")]
-struct ListFields {
-    /// 1 to 255 characters, unique among the workspace's active lists, case aside.
-    #[schema(value_type = Name)]
-    name: String,
-    /// At most 1000 characters.
-    #[schema(max_length = 1000)]
-    description: Option<String>,
-    /// Of `email`, `sms`, `whatsapp`, `push`, `viber`; default `[email]`.
-    #[schema(min_items = 1, max_items = 100)]
-    channels: Option<Vec<Channel>>,
-    /// Whether the preference page shows it; default true.
-    is_public: Option<bool>,
-    /// `marketing` (default) or `transactional`.
-    r#type: Option<ListKind>,
-    /// Whether a subscription from a form or the preference page waits for a confirmation.
-    require_double_opt_in: Option<bool>,
-}
-
-/// What to change of a list; what is not sent stays.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; ListPatch reads it")]
-struct ListChange {
-    /// 1 to 255 characters, unique among the workspace's active lists, case aside.
-    #[schema(value_type = Option<Name>)]
-    name: Option<String>,
-    /// At most 1000 characters; null clears it.
-    #[schema(max_length = 1000)]
-    description: Option<String>,
-    /// Of `email`, `sms`, `whatsapp`, `push`, `viber`.
-    #[schema(min_items = 1, max_items = 100)]
-    channels: Option<Vec<Channel>>,
-    /// Whether the preference page shows it.
-    is_public: Option<bool>,
-    r#type: Option<ListKind>,
-    /// Whether a subscription from a form or the preference page waits for a confirmation.
-    require_double_opt_in: Option<bool>,
-}
-
 /// The body of a new list.
 #[derive(Debug)]
 pub(super) struct Create(NewList);
+
+described!(
+    /// A list to create.
+    Create as "ListFields"
+);
 
 impl FromFields for Create {
     fn from_fields(body: &mut Fields<'_>) -> Self {
@@ -89,9 +38,14 @@ impl FromFields for Create {
     }
 }
 
-/// The body of a change.
+/// The body of a change of the template.
 #[derive(Debug)]
 pub(super) struct Update(ListPatch);
+
+described!(
+    /// A change to a list; absent fields stay unchanged.
+    Update as "ListChange"
+);
 
 impl FromFields for Update {
     fn from_fields(body: &mut Fields<'_>) -> Self {
@@ -116,7 +70,7 @@ impl FromQuery for Ask {
     post,
     path = "/lists",
     tag = "lists",
-    request_body = ListFields,
+    request_body = Create,
     responses((status = 201, body = List), (status = 409, description = "an active list has the name"))
 )]
 pub(super) async fn create_list(
@@ -150,15 +104,15 @@ pub(super) async fn list_lists(
     get,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
+    params(("listId" = ListId, Path)),
     responses((status = 200, body = List), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn get_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<List>> {
-    let list = ops::get(&app, caller.workspace(), list_id(&id)?).await?;
+    let list = ops::get(&app, caller.workspace(), id).await?;
     Ok(Json(List::of(owner(&caller), list)))
 }
 
@@ -167,8 +121,8 @@ pub(super) async fn get_list(
     put,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
-    request_body = ListChange,
+    params(("listId" = ListId, Path)),
+    request_body = Update,
     responses(
         (status = 200, body = List),
         (status = 404, description = "absent or archived"),
@@ -178,10 +132,9 @@ pub(super) async fn get_list(
 pub(super) async fn update_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
-    Body(Update(patch)): Body<Update>,
+    BodyFor(id, Body(Update(patch))): BodyFor<ListId, Body<Update>>,
 ) -> ApiResult<Json<List>> {
-    let list = ops::update(&app, caller.workspace(), list_id(&id)?, &patch).await?;
+    let list = ops::update(&app, caller.workspace(), id, &patch).await?;
     Ok(Json(List::of(owner(&caller), list)))
 }
 
@@ -190,7 +143,7 @@ pub(super) async fn update_list(
     delete,
     path = "/lists/{listId}",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
+    params(("listId" = ListId, Path)),
     responses(
         (status = 204, description = "archived"),
         (status = 404, description = "absent or archived"),
@@ -200,9 +153,9 @@ pub(super) async fn update_list(
 pub(super) async fn archive_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<ListId>,
 ) -> ApiResult<StatusCode> {
-    ops::archive(&app, caller.workspace(), list_id(&id)?).await?;
+    ops::archive(&app, caller.workspace(), id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -211,7 +164,7 @@ pub(super) async fn archive_list(
     post,
     path = "/lists/{listId}/restore",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
+    params(("listId" = ListId, Path)),
     responses(
         (status = 200, body = List),
         (status = 404, description = "absent"),
@@ -221,8 +174,8 @@ pub(super) async fn archive_list(
 pub(super) async fn restore_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<List>> {
-    let list = ops::restore(&app, caller.workspace(), list_id(&id)?).await?;
+    let list = ops::restore(&app, caller.workspace(), id).await?;
     Ok(Json(List::of(owner(&caller), list)))
 }

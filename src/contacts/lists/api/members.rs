@@ -2,8 +2,9 @@
 
 use axum::{Json, extract::State};
 use kernel::{
-    Channel, Tenant, UserId,
+    Channel, ListId, Tenant, UserId,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -11,10 +12,11 @@ use web::{
     Services,
     audit::Origin,
     auth::{Caller, scope},
-    http::{ApiResult, Body, FromQuery, OffsetPage, Path, Query, QueryFields, Requester},
+    http::{
+        ApiResult, Body, BodyFor, FromQuery, OffsetPage, PathOf, Query, QueryFields, Requester,
+    },
 };
 
-use super::list_id;
 use crate::{
     consent::{
         self,
@@ -58,20 +60,6 @@ pub(super) struct Members {
     total: i64,
 }
 
-/// Contacts to be put on a list, or off it.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; Bulk reads it")]
-struct BulkContacts {
-    /// 1 to 10000 internal contact ids; those that are not there are passed over, repeated ones count once.
-    #[schema(min_items = 1, max_items = 10000)]
-    contact_ids: Vec<String>,
-    channel: Channel,
-    /// Recorded as `optInSource` and in the history; default `api`.
-    #[schema(min_length = 1, max_length = 255)]
-    source: Option<String>,
-}
-
 /// The body of both bulk calls.
 #[derive(Debug)]
 pub(super) struct Bulk {
@@ -80,16 +68,25 @@ pub(super) struct Bulk {
     source: Option<String>,
 }
 
+described!(
+    /// Contacts to add to a list, or to remove from it.
+    Bulk as "BulkContacts"
+);
+
 impl FromFields for Bulk {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let ids = body
             .required("contactIds")
+            .about("Internal contact ids; unknown ones are passed over, repeated ones count once.")
             .list(1..=BULK_CONTACTS_MAX, |item| item.text(0..=usize::MAX));
         Self {
-            // What is no id is nobody's.
+            // An invalid id matches no contact.
             users: ids.iter().filter_map(|id| id.parse().ok()).collect(),
-            channel: body.required("channel").one_of(Channel::NAMED),
-            source: body.optional("source").text(1..=SOURCE_CHARS_MAX),
+            channel: body.required("channel").as_type::<Channel>().one_of(Channel::NAMED),
+            source: body
+                .optional("source")
+                .about("Recorded as `optInSource` and in the history; default `api`.")
+                .text(1..=SOURCE_CHARS_MAX),
         }
     }
 }
@@ -131,7 +128,7 @@ fn tenant<S>(caller: &Caller<S>) -> Tenant {
     path = "/lists/{listId}/members",
     tag = "lists",
     params(
-        ("listId" = kernel::ListId, Path),
+        ("listId" = ListId, Path),
         ("channel" = Option<Channel>, Query),
         ("status" = Option<MembershipStatus>, Query),
         ("limit" = Option<u32>, Query, description = "default 50, at most 200"),
@@ -142,10 +139,10 @@ fn tenant<S>(caller: &Caller<S>) -> Tenant {
 pub(super) async fn list_members(
     State(app): State<Services>,
     caller: Caller<scope::ComplianceRead>,
-    Path(id): Path<String>,
     Query(Ask(filter)): Query<Ask>,
+    PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<Members>> {
-    let (members, total) = ops::members(&app, tenant(&caller), list_id(&id)?, &filter).await?;
+    let (members, total) = ops::members(&app, tenant(&caller), id, &filter).await?;
     Ok(Json(Members { members, total }))
 }
 
@@ -154,20 +151,18 @@ pub(super) async fn list_members(
     post,
     path = "/lists/{listId}/members/bulk",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
-    request_body = BulkContacts,
+    params(("listId" = ListId, Path)),
+    request_body = Bulk,
     responses((status = 200, body = Added), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn add_members(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
     requester: Requester,
-    Body(bulk): Body<Bulk>,
+    BodyFor(id, Body(bulk)): BodyFor<ListId, Body<Bulk>>,
 ) -> ApiResult<Json<Added>> {
     let origin = bulk.origin(&caller, requester);
-    let members =
-        consent::ops::Members { list: list_id(&id)?, channel: bulk.channel, users: &bulk.users };
+    let members = consent::ops::Members { list: id, channel: bulk.channel, users: &bulk.users };
     let added = ops::add_members(&app, tenant(&caller), &origin, members).await?;
     let skipped_unsubscribed = added.skipped_unsubscribed;
     Ok(Json(Added { made: added.added, updated: 0, skipped_unsubscribed }))
@@ -178,20 +173,18 @@ pub(super) async fn add_members(
     delete,
     path = "/lists/{listId}/members/bulk",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
-    request_body = BulkContacts,
+    params(("listId" = ListId, Path)),
+    request_body = Bulk,
     responses((status = 200, body = Removed), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn remove_members(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
-    Path(id): Path<String>,
     requester: Requester,
-    Body(bulk): Body<Bulk>,
+    BodyFor(id, Body(bulk)): BodyFor<ListId, Body<Bulk>>,
 ) -> ApiResult<Json<Removed>> {
     let origin = bulk.origin(&caller, requester);
-    let members =
-        consent::ops::Members { list: list_id(&id)?, channel: bulk.channel, users: &bulk.users };
+    let members = consent::ops::Members { list: id, channel: bulk.channel, users: &bulk.users };
     let removed = ops::remove_members(&app, tenant(&caller), &origin, members).await?;
     Ok(Json(Removed { removed }))
 }

@@ -5,7 +5,6 @@ mod members;
 mod stats;
 mod wire;
 
-use kernel::{Error, ListId, Result};
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::Services;
 
@@ -18,9 +17,4 @@ pub fn routes() -> OpenApiRouter<Services> {
         .routes(routes!(stats::list_stats))
         .routes(routes!(members::list_members))
         .routes(routes!(members::add_members, members::remove_members))
-}
-
-/// The id of a path; what is no id names no list.
-fn list_id(text: &str) -> Result<ListId> {
-    text.parse().map_err(|_| Error::NotFound("List"))
 }

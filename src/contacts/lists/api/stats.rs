@@ -1,15 +1,15 @@
 //! `GET /lists/:listId/stats`: the memberships of a list, counted.
 
 use axum::{Json, extract::State};
+use kernel::ListId;
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, Path},
+    http::{ApiResult, PathOf},
 };
 
-use super::list_id;
 use crate::lists::{model, ops};
 
 /// Memberships of a list. `total` is `subscribed` plus `unsubscribed`.
@@ -52,13 +52,13 @@ impl From<model::Stats> for ListStats {
     get,
     path = "/lists/{listId}/stats",
     tag = "lists",
-    params(("listId" = kernel::ListId, Path)),
+    params(("listId" = ListId, Path)),
     responses((status = 200, body = ListStats), (status = 404, description = "absent or archived"))
 )]
 pub(super) async fn list_stats(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
-    Path(id): Path<String>,
+    PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<ListStats>> {
-    Ok(Json(ops::stats(&app, caller.workspace(), list_id(&id)?).await?.into()))
+    Ok(Json(ops::stats(&app, caller.workspace(), id).await?.into()))
 }

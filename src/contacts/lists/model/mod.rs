@@ -3,12 +3,11 @@
 use kernel::{
     Channel, ListId, Timestamp,
     fields::{Field, Fields, Patch, Presence},
+    schema::{NAME_CHARS_MAX, Name, words_schema},
 };
 
 use crate::consent::model::MembershipStatus;
 
-/// Characters of a name.
-pub const NAME_CHARS_MAX: usize = 255;
 /// Characters of a description.
 pub const DESCRIPTION_CHARS_MAX: usize = 1000;
 /// Most lists in one answer.
@@ -66,6 +65,15 @@ pub struct List {
     pub updated_at: Timestamp,
 }
 
+words_schema!(
+    /// What a list is for.
+    for ListKind as "ListKind", ListKind::NAMED
+);
+
+/// The description of `requireDoubleOptIn`.
+const DOUBLE_OPT_IN: &str =
+    "Whether a subscription from a form or the preference page waits for a confirmation.";
+
 /// A list to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewList {
@@ -113,10 +121,23 @@ impl NewList {
                 .optional("description")
                 .text(0..=DESCRIPTION_CHARS_MAX)
                 .unwrap_or_default(),
-            channels: channels(body).unwrap_or_else(|| vec![Channel::Email]),
-            is_public: body.optional("isPublic").bool().unwrap_or(true),
-            kind: body.optional("type").one_of(ListKind::NAMED).unwrap_or(ListKind::Marketing),
-            require_double_opt_in: body.optional("requireDoubleOptIn").bool().unwrap_or(false),
+            channels: channels(body, "Default `[email]`.").unwrap_or_else(|| vec![Channel::Email]),
+            is_public: body
+                .optional("isPublic")
+                .about("Whether the preference page shows it; default true.")
+                .bool()
+                .unwrap_or(true),
+            kind: body
+                .optional("type")
+                .about("`marketing` (default) or `transactional`.")
+                .as_type::<ListKind>()
+                .one_of(ListKind::NAMED)
+                .unwrap_or(ListKind::Marketing),
+            require_double_opt_in: body
+                .optional("requireDoubleOptIn")
+                .about(DOUBLE_OPT_IN)
+                .bool()
+                .unwrap_or(false),
         }
     }
 }
@@ -126,21 +147,30 @@ impl ListPatch {
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
             name: name(body.optional("name")),
-            description: match body.patch("description").text(0..=DESCRIPTION_CHARS_MAX) {
+            description: match body
+                .patch("description")
+                .about("Null clears it.")
+                .text(0..=DESCRIPTION_CHARS_MAX)
+            {
                 Patch::Absent => None,
                 Patch::Null => Some(String::new()),
                 Patch::Value(text) => Some(text),
             },
-            channels: channels(body),
-            is_public: body.optional("isPublic").bool(),
-            kind: body.optional("type").one_of(ListKind::NAMED),
-            require_double_opt_in: body.optional("requireDoubleOptIn").bool(),
+            channels: channels(body, "Each once."),
+            is_public: body
+                .optional("isPublic")
+                .about("Whether the preference page shows it.")
+                .bool(),
+            kind: body.optional("type").as_type::<ListKind>().one_of(ListKind::NAMED),
+            require_double_opt_in: body.optional("requireDoubleOptIn").about(DOUBLE_OPT_IN).bool(),
         }
     }
 }
 
 /// A name is measured and stored without surrounding spaces.
 fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
+    let field =
+        field.about("Unique among the workspace's active lists, case aside.").as_type::<Name>();
     field.parsed(String::new(), |sent| {
         let name = sent.trim();
         match name.chars().count() {
@@ -152,10 +182,11 @@ fn name<P: Presence>(field: Field<'_, P>) -> P::Out<String> {
 }
 
 /// Each channel once, in the order of first occurrence.
-fn channels(body: &mut Fields<'_>) -> Option<Vec<Channel>> {
+fn channels(body: &mut Fields<'_>, about: &'static str) -> Option<Vec<Channel>> {
     let sent = body
         .optional("channels")
-        .list(1..=CHANNELS_SENT_MAX, |item| item.one_of(Channel::NAMED))?;
+        .about(about)
+        .list(1..=CHANNELS_SENT_MAX, |item| item.as_type::<Channel>().one_of(Channel::NAMED))?;
     let mut channels = Vec::new();
     for channel in sent {
         if !channels.contains(&channel) {

@@ -4,8 +4,9 @@ use axum::extract::State;
 use kernel::{
     Error, ListId,
     fields::{Fields, FromFields},
+    schema::{EMAIL_CHARS_MAX, described, text_of, words_schema},
 };
-use utoipa::ToSchema;
+use utoipa::openapi::{KnownFormat, SchemaFormat};
 use web::{
     Services,
     audit::Origin,
@@ -24,44 +25,43 @@ use crate::suppressions::{
 /// Where rows come from that a caller adds.
 pub(super) const SOURCE: &str = "api";
 
-/// How far a row is to reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(rename_all = "lowercase")]
+/// The scope of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Global,
     Group,
 }
 
-/// Why somebody is not to be written to, as far as callers may say.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes the body for openapi; Reason is what is read")]
-enum GivenReason {
-    Unsubscribe,
-    Manual,
-}
-
 const REACHES: &[(&str, Reach)] = &[("global", Reach::Global), ("group", Reach::Group)];
 
+words_schema!(
+    /// The scope of a row.
+    ReachName as "Reach", REACHES
+);
+
+words_schema!(
+    /// The reason of a suppression that callers may give.
+    GivenReason = Reason::GIVEN
+);
+
 /// A row to be added.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(super) struct NewSuppression {
-    /// The ledger; chooses the scope needed: `email_suppression:write` or `sms_suppression:write`.
     channel: Ledger,
-    /// Email address or phone number.
-    #[schema(value_type = String, min_length = 1)]
     identifier: Identifier,
-    /// `manual` (default) or `unsubscribe`.
-    #[schema(value_type = Option<GivenReason>)]
     reason: Reason,
-    /// `global` (default) or `group`.
-    #[schema(value_type = Option<Reach>)]
     scope: Reach,
-    /// The list; required for a group.
-    #[schema(value_type = Option<ListId>)]
     list_id: Option<String>,
 }
+
+described!(
+    /// A row to be added.
+    NewSuppression as "NewSuppression"
+);
+
+/// The description of a ledger's channel.
+pub(super) const LEDGER: &str = "The ledger; chooses the scope needed: `email_suppression:write` or \
+    `sms_suppression:write`.";
 
 /// Stands in for what was refused.
 fn nobody() -> Identifier {
@@ -70,15 +70,34 @@ fn nobody() -> Identifier {
 
 impl FromFields for NewSuppression {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        // An identifier is judged by its channel's rule; without a channel it cannot be.
-        let channel = body.required("channel").one_of(Ledger::NAMED);
+        // An identifier is checked by the rule of its channel; without a channel it cannot be.
+        let channel =
+            body.required("channel").about(LEDGER).as_type::<Ledger>().one_of(Ledger::NAMED);
         let knows_channel = body.is_clean();
-        let identifier = body.required("identifier").parsed(nobody(), |text| {
-            if knows_channel { Identifier::read(channel, text) } else { Ok(nobody()) }
-        });
-        let reason = body.optional("reason").one_of(Reason::GIVEN).unwrap_or(Reason::Manual);
-        let scope = body.optional("scope").one_of(REACHES).unwrap_or(Reach::Global);
-        let list_id = body.optional("listId").text(0..=usize::MAX);
+        let identifier = body
+            .required("identifier")
+            .about("Email address or phone number.")
+            .as_schema(|| text_of(1..=usize::MAX).into())
+            .parsed(nobody(), |text| {
+                if knows_channel { Identifier::read(channel, text) } else { Ok(nobody()) }
+            });
+        let reason = body
+            .optional("reason")
+            .about("`manual` (default) or `unsubscribe`.")
+            .as_type::<GivenReason>()
+            .one_of(Reason::GIVEN)
+            .unwrap_or(Reason::Manual);
+        let scope = body
+            .optional("scope")
+            .about("`global` (default) or `group`.")
+            .as_type::<ReachName>()
+            .one_of(REACHES)
+            .unwrap_or(Reach::Global);
+        let list_id = body
+            .optional("listId")
+            .about("The list; required for a group.")
+            .as_type::<ListId>()
+            .text(0..=usize::MAX);
         match (scope, &list_id) {
             (Reach::Group, None) if body.is_clean() => {
                 body.refuse("listId", "is required when scope is group");
@@ -129,16 +148,24 @@ pub(super) async fn add_suppression(
     Ok(Upserted { value: row.into(), created })
 }
 
-/// An address that does not exist.
-#[derive(Debug, ToSchema)]
+/// The body of a hard bounce.
+#[derive(Debug)]
 pub(super) struct HardBounce {
-    #[schema(value_type = String, format = Email, max_length = 254)]
     identifier: Identifier,
 }
 
+described!(
+    /// An address that does not exist.
+    HardBounce as "HardBounce"
+);
+
 impl FromFields for HardBounce {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let identifier = body.required("identifier");
+        let identifier = body.required("identifier").as_schema(|| {
+            text_of(0..=EMAIL_CHARS_MAX)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
+                .into()
+        });
         Self { identifier: identifier.parsed(nobody(), |t| Identifier::read(Ledger::Email, t)) }
     }
 }

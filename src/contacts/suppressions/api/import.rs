@@ -3,14 +3,15 @@
 use axum::{Json, extract::State};
 use kernel::{
     Country,
-    fields::{Fields, FromFields},
+    fields::{self, Fields, FromFields, describe::anything},
+    schema::described,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use web::{Services, http::ApiResult};
 
-use super::access::ByBody;
+use super::{access::ByBody, add::LEDGER};
 use crate::suppressions::{
     model::{Identifier, ImportedRow, Ledger, Reason},
     ops::entries::{self, IMPORT},
@@ -20,41 +21,66 @@ use crate::suppressions::{
 const ENTRIES_MAX: usize = 5000;
 
 /// Rows to be imported.
-#[derive(Debug, ToSchema)]
+#[derive(Debug)]
 pub(super) struct Import {
-    /// The ledger; chooses the scope needed: `email_suppression:write` or `sms_suppression:write`.
     channel: Ledger,
-    /// One to 5000 of them; those that cannot be read are skipped.
-    #[schema(value_type = Vec<ImportEntry>, min_items = 1, max_items = 5000)]
     entries: Vec<Value>,
 }
 
-/// One row to be imported.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "describes the body for openapi; entries are read one by one")]
+described!(
+    /// Rows to be imported.
+    Import as "Import"
+);
+
+/// A row that was sent. Its identifier is checked by the channel's rule.
+#[derive(Debug)]
 struct ImportEntry {
-    /// Email address or phone number.
     identifier: String,
-    /// `unsubscribe`; anything else becomes `manual`.
-    #[schema(value_type = Value)]
-    reason: Option<String>,
+    reason: Value,
+}
+
+described!(
+    /// One row to be imported.
+    ImportEntry as "ImportEntry"
+);
+
+impl FromFields for ImportEntry {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Self {
+            identifier: body
+                .required("identifier")
+                .about("Email address or phone number.")
+                .text(0..=usize::MAX),
+            reason: body
+                .optional("reason")
+                .about("`unsubscribe`; anything else becomes `manual`.")
+                .as_schema(anything)
+                .unchecked(),
+        }
+    }
 }
 
 impl FromFields for Import {
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the path is of one lifetime")]
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            channel: body.required("channel").one_of(Ledger::NAMED),
-            entries: body.required("entries").list(1..=ENTRIES_MAX, |entry| entry.unjudged()),
+            channel: body
+                .required("channel")
+                .about(LEDGER)
+                .as_type::<Ledger>()
+                .one_of(Ledger::NAMED),
+            entries: body
+                .required("entries")
+                .about("Those that cannot be read are skipped.")
+                .list(1..=ENTRIES_MAX, |entry| entry.as_type::<ImportEntry>().unchecked()),
         }
     }
 }
 
 /// Reads an entry; nothing for one whose identifier is none.
 fn read(ledger: Ledger, country: Option<Country>, entry: &Value) -> Option<ImportedRow> {
-    let identifier = Identifier::read(ledger, entry.get("identifier")?.as_str()?).ok()?;
-    let identifier = identifier.in_country(ledger, country);
-    let given = entry.get("reason").and_then(Value::as_str);
+    let entry: ImportEntry = fields::read(entry).ok()?;
+    let identifier = Identifier::read(ledger, &entry.identifier).ok()?.in_country(ledger, country);
+    let given = entry.reason.as_str();
     let reason = Reason::GIVEN.iter().find(|(name, _)| Some(*name) == given);
     let reason = reason.map_or(Reason::Manual, |(_, reason)| *reason);
     Some(ImportedRow { identifier, reason })

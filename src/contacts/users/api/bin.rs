@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, FromQuery, Path, Query, QueryFields},
+    http::{ApiResult, FromQuery, PathOf, Query, QueryFields},
 };
 
-use super::read::{Page, QUERY_CHARS_MAX, internal_id};
+use super::read::{Page, QUERY_CHARS_MAX};
 use crate::page::PageWindow;
 use crate::users::{
     model::{DeletedUser, Deletion},
@@ -47,10 +47,10 @@ impl FromQuery for Why {
 pub(super) async fn delete_user(
     State(app): State<Services>,
     caller: Caller<scope::UsersDelete>,
-    Path(user): Path<String>,
     Query(why): Query<Why>,
+    PathOf(user): PathOf<UserId>,
 ) -> ApiResult<StatusCode> {
-    let (id, now) = (internal_id(&user)?, app.clock().now());
+    let (id, now) = (user, app.clock().now());
     let by = caller.actor();
     let deletion = Deletion { by: &by, reason: why.reason.as_deref() };
     ops::delete(app.db(), caller.workspace(), now, id, &deletion).await?;

@@ -1,18 +1,16 @@
 //! `PUT /users/:userId`, `PUT /users/by-user-id/:userId`.
 
 use axum::{Json, extract::State};
-use kernel::{Error, Result, Tenant};
+use kernel::{Error, Result, Tenant, UserId};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiError, ApiResult, CONTROL_BODY_BYTES_MAX, JsonBytes, Path},
+    http::{ApiError, ApiResult, BodyFor, CONTROL_BODY_BYTES_MAX, JsonBytes, Path},
 };
 
 use super::{
-    read::internal_id,
-    sent::{self, Texts},
+    sent::{self, Texts, UserUpdate},
     wire::UserBody,
 };
 use crate::users::{
@@ -24,20 +22,6 @@ use crate::users::{
     },
 };
 
-/// A change to a profile. Absent fields stay; an email or phone of null is cleared.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; `sent` reads it field by field")]
-struct UserUpdate {
-    #[schema(value_type = Option<kernel::schema::EmailOrNone>)]
-    email: Option<String>,
-    #[schema(max_length = 20)]
-    phone: Option<String>,
-    /// Laid over the stored ones key by key; null is stored.
-    #[schema(value_type = Option<Object>)]
-    attributes: Option<serde_json::Value>,
-}
-
 type Sent = JsonBytes<CONTROL_BODY_BYTES_MAX>;
 
 /// Changes a profile found by its internal id.
@@ -45,18 +29,17 @@ type Sent = JsonBytes<CONTROL_BODY_BYTES_MAX>;
     put,
     path = "/users/{userId}",
     tag = "users",
-    params(("userId" = kernel::UserId, Path, description = "internal id, 24-hex")),
+    params(("userId" = UserId, Path, description = "internal id, 24-hex")),
     request_body = UserUpdate,
     responses((status = 200, body = UserBody), (status = 404, description = "no such active profile"))
 )]
 pub(super) async fn update_user(
     State(app): State<Services>,
     caller: Caller<scope::UsersWrite>,
-    Path(user): Path<String>,
-    body: Sent,
+    BodyFor(user, body): BodyFor<Result<UserId>, Sent>,
 ) -> ApiResult<Json<UserBody>> {
     let wanted = read(&body)?;
-    let user = ops::by_id(app.db(), caller.workspace(), internal_id(&user)?).await?;
+    let user = ops::by_id(app.db(), caller.workspace(), user?).await?;
     let tenant = Tenant { organization: caller.organization(), workspace: caller.workspace() };
     changed(&app, tenant, user, &wanted).await.map_err(ApiError)
 }

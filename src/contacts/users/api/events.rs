@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, DateRange, FromQuery, OffsetPage, Path, Query, QueryFields},
+    http::{ApiResult, DateRange, FromQuery, OffsetPage, PathOf, Query, QueryFields},
 };
 
 use crate::events::{
@@ -150,10 +150,9 @@ impl From<Session<'_, UserEvent>> for UserSession {
 pub(super) async fn list_user_events(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
-    Path(user): Path<String>,
     Query(ask): Query<Ask>,
+    PathOf(user): PathOf<UserId>,
 ) -> ApiResult<Json<UserEvents>> {
-    let user: UserId = user.parse().map_err(|_| Error::NotFound("User"))?;
     let filter = EventFilter {
         user_ids: None,
         event_name: ask.event_name,

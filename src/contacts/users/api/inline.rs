@@ -5,9 +5,11 @@
 //! specification says that items never fail the call, and refuses its element of an array, where every
 //! element is validated in full (DECISIONS U10).
 
+use ingest::model::limits::EVENT_NAME_CHARS_MAX;
 use kernel::{
     Channel, FieldError,
-    fields::{Fields, FromFields},
+    fields::{Field, Fields, FromFields, Required},
+    schema::{EventMoment, described},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -29,11 +31,48 @@ pub(super) enum Form {
     Array,
 }
 
+described!(
+    /// A subscription inside of an upsert of its user.
+    Subscription as "InlineSubscription"
+);
+
+/// An event inside of an upsert of its user. The write path reads it.
+struct InlineEvent;
+
+impl FromFields for InlineEvent {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        body.required("name").text(0..=EVENT_NAME_CHARS_MAX);
+        body.optional("properties").about("As `POST /events/track` takes them.").json_object();
+        body.optional("timestamp")
+            .about("ISO 8601 text or epoch milliseconds; default the server's time.")
+            .as_type::<EventMoment>()
+            .json();
+        Self
+    }
+}
+
+described!(
+    /// An event inside of an upsert of its user.
+    InlineEvent as "InlineEvent"
+);
+
+/// Describes the events and subscriptions inside of an upsert.
+pub(super) fn describe(body: &mut Fields<'_>) {
+    Subscriptions::from_fields(body);
+    let read = |item: Field<'_, Required>| drop(item.as_type::<InlineEvent>().json());
+    body.optional("events").list(0..=EVENTS_MAX, read);
+}
+
 impl FromFields for Subscription {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let list = body.optional("listId").text(0..=usize::MAX).filter(|text| !text.is_empty());
-        let channel = body.optional("channel").one_of(Channel::NAMED);
-        let status = body.optional("status").one_of(MembershipStatus::NAMED);
+        let list =
+            body.optional("listId").needed().text(0..=usize::MAX).filter(|text| !text.is_empty());
+        let channel = body.optional("channel").as_type::<Channel>().one_of(Channel::NAMED);
+        let status = body
+            .optional("status")
+            .about("`subscribed` (default) or `unsubscribed`.")
+            .as_type::<MembershipStatus>()
+            .one_of(MembershipStatus::NAMED);
         Self {
             list,
             channel: channel.unwrap_or(Channel::Email),
@@ -46,7 +85,8 @@ struct Subscriptions(Option<Vec<Subscription>>);
 
 impl FromFields for Subscriptions {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self(body.optional("subscriptions").objects(0..=SUBSCRIPTIONS_MAX))
+        let read = |item: Field<'_, Required>| item.as_type::<Subscription>().object();
+        Self(body.optional("subscriptions").list(0..=SUBSCRIPTIONS_MAX, read))
     }
 }
 

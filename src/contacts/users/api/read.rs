@@ -1,11 +1,11 @@
 //! `GET /users`, `GET /users/search`, `GET /users/:userId`, `GET /users/by-user-id/:userId`.
 
 use axum::{Json, extract::State};
-use kernel::{Result, UserId};
+use kernel::UserId;
 use web::{
     Services,
     auth::{Caller, scope},
-    http::{ApiResult, FromQuery, OffsetPage, Path, Query, QueryFields},
+    http::{ApiResult, FromQuery, OffsetPage, Path, PathOf, Query, QueryFields},
 };
 
 use super::wire::{UserBody, UsersPage};
@@ -13,11 +13,6 @@ use crate::{page::PageWindow, users::ops};
 
 /// Profiles on a page where the caller asks for no number, and at most.
 pub(super) type Page = OffsetPage<50, 200>;
-
-/// An internal id in a path; what is none belongs to nobody.
-pub(super) fn internal_id(text: &str) -> Result<UserId> {
-    text.parse().map_err(|_| ops::NO_USER)
-}
 
 /// Reads a profile by its internal id.
 #[utoipa::path(
@@ -30,9 +25,9 @@ pub(super) fn internal_id(text: &str) -> Result<UserId> {
 pub(super) async fn get_user(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
-    Path(user): Path<String>,
+    PathOf(user): PathOf<UserId>,
 ) -> ApiResult<Json<UserBody>> {
-    let user = ops::by_id(app.db(), caller.workspace(), internal_id(&user)?).await?;
+    let user = ops::by_id(app.db(), caller.workspace(), user).await?;
     Ok(Json(user.into()))
 }
 

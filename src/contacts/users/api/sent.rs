@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use kernel::{
     EmailAddress, FieldError, UserId,
     fields::{Fields, FromFields, Patch, read_object},
+    schema::{EmailOrNone, described},
 };
 use serde_json::{Map, Value, value::RawValue};
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
 use super::inline::{self, Form};
 use crate::users::{
@@ -115,17 +117,27 @@ struct Identity {
 impl FromFields for Identity {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let filled = |text: &String| !text.is_empty();
-        let external_id =
-            body.optional("externalId").text(0..=EXTERNAL_ID_CHARS_MAX).filter(filled);
-        let email = body.optional("email").parsed(None, address).flatten();
-        let internal_id = body.optional("userId").parsed(None, |text| {
-            if text.is_empty() {
-                return Ok(None);
-            }
-            text.parse::<UserId>()
-                .map(Some)
-                .map_err(|_| "must be 24 hexadecimal characters".to_owned())
-        });
+        let external_id = body
+            .optional("externalId")
+            .about(
+                "The caller's own id of the user. One of `externalId`, `email` and `userId` is \
+                     required.",
+            )
+            .text(0..=EXTERNAL_ID_CHARS_MAX)
+            .filter(filled);
+        let email = body.optional("email").as_type::<EmailOrNone>().parsed(None, address).flatten();
+        let internal_id = body
+            .optional("userId")
+            .about("Internal id, 24-hex: only updates. Not together with `externalId`.")
+            .as_schema(internal_id_or_none)
+            .parsed(None, |text| {
+                if text.is_empty() {
+                    return Ok(None);
+                }
+                text.parse::<UserId>()
+                    .map(Some)
+                    .map_err(|_| "must be 24 hexadecimal characters".to_owned())
+            });
         let is_clean = body.is_clean();
         let key = match (internal_id.flatten(), external_id, &email) {
             (Some(_), Some(_), _) => {
@@ -146,6 +158,55 @@ impl FromFields for Identity {
         Self { key, email, phone }
     }
 }
+
+/// An internal id, or the empty text, which is none.
+fn internal_id_or_none() -> RefOr<Schema> {
+    let text = ObjectBuilder::new().schema_type(Type::String);
+    text.pattern(Some("^(?:[0-9a-fA-F]{24})?$")).into()
+}
+
+/// Describes attributes, which are read as text.
+fn describe_attributes(body: &mut Fields<'_>, about: &'static str) {
+    body.optional("attributes").about(about).json_object();
+}
+
+/// A profile to create or update, as the API describes it.
+#[derive(Debug)]
+pub(super) struct UserUpsertFields;
+
+impl FromFields for UserUpsertFields {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Identity::from_fields(body);
+        describe_attributes(
+            body,
+            "Merged with the stored ones key by key; null is stored. 200 keys, 51,200 bytes, 5 deep.",
+        );
+        inline::describe(body);
+        Self
+    }
+}
+
+described!(
+    /// A profile as it is sent.
+    UserUpsertFields as "UserUpsertFields"
+);
+
+/// A change to a profile, as the API describes it.
+#[derive(Debug)]
+pub(super) struct UserUpdate;
+
+impl FromFields for UserUpdate {
+    fn from_fields(body: &mut Fields<'_>) -> Self {
+        Contact::from_fields(body);
+        describe_attributes(body, "Merged with the stored ones key by key; null is stored.");
+        Self
+    }
+}
+
+described!(
+    /// A change to a profile. Absent fields stay; an email or phone of null is cleared.
+    UserUpdate as "UserUpdate"
+);
 
 /// A user that broke no rule.
 #[derive(Debug)]
@@ -222,7 +283,7 @@ struct Contact {
 impl FromFields for Contact {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self {
-            email: body.patch("email").parsed(None, address),
+            email: body.patch("email").as_type::<EmailOrNone>().parsed(None, address),
             phone: body.patch("phone").text(0..=PHONE_CHARS_MAX),
         }
     }

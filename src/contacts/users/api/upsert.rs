@@ -8,7 +8,7 @@ use axum::{
 use http::StatusCode;
 use kernel::{
     Error, Result, Tenant,
-    schema::{EmailOrNone, EventMoment, one_or_list, with_any_of},
+    schema::{one_or_list, with_any_of},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -22,71 +22,19 @@ use web::{
 
 use super::{
     inline::{EventCounts, EventsSummary, Form, SubscriptionCounts, SubscriptionsSummary},
-    sent::{Element, SentUser},
+    sent::{Element, SentUser, UserUpsertFields},
     wire::UserBody,
 };
-use crate::{
-    consent::model::MembershipStatus,
-    users::{
-        model::{ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert},
-        ops::{
-            inline::{Owner, UserEvent, UserSubscription, subscribe, track},
-            upsert::{Upserted, WriteContext, upsert},
-        },
+use crate::users::{
+    model::{ELEMENTS_MAX, EVENTS_PER_REQUEST_MAX, SUBSCRIPTIONS_PER_REQUEST_MAX, Upsert},
+    ops::{
+        inline::{Owner, UserEvent, UserSubscription, subscribe, track},
+        upsert::{Upserted, WriteContext, upsert},
     },
 };
 
 /// Where the changes of this endpoint come from, as the audit history names it.
 const SOURCE: &str = "api";
-
-/// A profile as it is sent.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; `sent` reads it field by field")]
-struct UserUpsertFields {
-    /// The caller's own id of the user. One of `externalId`, `email` and `userId` is required.
-    #[schema(max_length = 255)]
-    external_id: Option<String>,
-    #[schema(value_type = Option<EmailOrNone>)]
-    email: Option<String>,
-    /// Internal id, 24-hex: only updates. Not together with `externalId`.
-    #[schema(pattern = "^(?:[0-9a-fA-F]{24})?$")]
-    user_id: Option<String>,
-    #[schema(max_length = 20)]
-    phone: Option<String>,
-    /// Laid over the stored ones key by key; null is stored. 200 keys, 51,200 bytes, 5 deep.
-    #[schema(value_type = Option<Object>)]
-    attributes: Option<serde_json::Value>,
-    #[schema(max_items = 100)]
-    subscriptions: Option<Vec<InlineSubscription>>,
-    #[schema(max_items = 25)]
-    events: Option<Vec<InlineEvent>>,
-}
-
-/// A subscription that comes along with its user.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; `inline` reads it field by field")]
-struct InlineSubscription {
-    list_id: String,
-    channel: Option<kernel::Channel>,
-    /// `subscribed` (default) or `unsubscribed`.
-    status: Option<MembershipStatus>,
-}
-
-/// An event that comes along with its user.
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "describes the body for openapi; the write path parses it")]
-struct InlineEvent {
-    #[schema(max_length = 255)]
-    name: String,
-    /// As `POST /events/track` takes them.
-    #[schema(value_type = Option<Object>)]
-    properties: Option<serde_json::Value>,
-    /// ISO 8601 text or epoch milliseconds; default the server's time.
-    #[schema(value_type = Option<EventMoment>)]
-    timestamp: Option<String>,
-}
 
 with_any_of!(
     /// A profile as it is sent.

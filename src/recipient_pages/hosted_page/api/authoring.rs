@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{
     Timestamp,
     fields::{Fields, FromFields},
+    schema::described,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -52,50 +53,19 @@ impl From<PageTemplate> for Template {
     }
 }
 
-/// How the preference page is made.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "describes the body for openapi; Mode is what is read")]
-enum PageMode {
-    Default,
-    Custom,
-    Dnd,
-    Redirect,
-}
-
-/// A change to the template; absent fields stay unchanged.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body for openapi; TemplatePatch reads it")]
-struct TemplateChange {
-    /// `default`, `custom`, `dnd` or `redirect`.
-    mode: Option<PageMode>,
-    /// At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.
-    #[schema(max_length = 102_400)]
-    html: Option<String>,
-    /// At most 2048 characters, http or https; required in `redirect`.
-    #[schema(max_length = 2048, pattern = "^(?:[Hh][Tt][Tt][Pp][Ss]?://.+)?$")]
-    redirect_url: Option<String>,
-    /// At most 1 MiB; stored in `dnd`, cleared in other modes.
-    #[schema(value_type = Option<Object>)]
-    design_json: Option<Value>,
-}
-
+/// The body of a change of the template.
 #[derive(Debug)]
 pub(super) struct Save(TemplatePatch);
+
+described!(
+    /// A change to the template; absent fields stay unchanged.
+    Save as "TemplateChange"
+);
 
 impl FromFields for Save {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         Self(TemplatePatch::read(body))
     }
-}
-
-#[derive(Debug, ToSchema)]
-#[expect(dead_code, reason = "describes the body for openapi; Try reads it")]
-struct Page {
-    /// At most 102400 bytes.
-    #[schema(max_length = 102_400)]
-    html: String,
 }
 
 /// The rendered preview.
@@ -107,9 +77,14 @@ pub(super) struct PagePreview {
 #[derive(Debug)]
 pub(super) struct Try(String);
 
+described!(
+    /// A page to render.
+    Try as "Page"
+);
+
 impl FromFields for Try {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        Self(html_of(body.required("html")))
+        Self(html_of(body.required("html").about("At most 102400 bytes.")))
     }
 }
 
@@ -132,7 +107,7 @@ pub(super) async fn get_template(
     put,
     path = "/subscriptions/hosted-page/preference-center",
     tag = "hosted page",
-    request_body = TemplateChange,
+    request_body = Save,
     responses((status = 200, body = Template))
 )]
 pub(super) async fn save_template(
@@ -148,7 +123,7 @@ pub(super) async fn save_template(
     post,
     path = "/subscriptions/hosted-page/preview",
     tag = "hosted page",
-    request_body = Page,
+    request_body = Try,
     responses((status = 200, body = PagePreview))
 )]
 pub(super) async fn preview_template(

@@ -4,6 +4,7 @@ use content::template;
 use kernel::{
     FieldError, Timestamp,
     fields::{Fields, Patch},
+    schema::{text_of, words_schema},
 };
 use serde_json::{Map, Value};
 use url::Url;
@@ -51,6 +52,11 @@ impl Mode {
     }
 }
 
+words_schema!(
+    /// How the preference page is made.
+    pub PageMode = Mode::NAMED
+);
+
 /// A workspace's preference page.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PageTemplate {
@@ -76,9 +82,23 @@ pub struct TemplatePatch {
 impl TemplatePatch {
     pub fn read(body: &mut Fields<'_>) -> Self {
         Self {
-            mode: body.optional("mode").one_of(Mode::NAMED),
-            html: html_of(body.patch("html")),
-            redirect_url: body.patch("redirectUrl").parsed(String::new(), redirect_url),
+            mode: body
+                .optional("mode")
+                .about("`default`, `custom`, `dnd` or `redirect`.")
+                .as_type::<PageMode>()
+                .one_of(Mode::NAMED),
+            html: html_of(body.patch("html").about(
+                "At most 102400 bytes; in `custom` and `dnd` with the slot `{{ preferences_form }}`.",
+            )),
+            redirect_url: body
+                .patch("redirectUrl")
+                .about("An http or https address; required in `redirect`.")
+                .as_schema(|| {
+                    text_of(0..=REDIRECT_URL_CHARS_MAX)
+                        .pattern(Some("^(?:[Hh][Tt][Tt][Pp][Ss]?://.+)?$"))
+                        .into()
+                })
+                .parsed(String::new(), redirect_url),
             design_json: design(body),
         }
     }
@@ -93,7 +113,7 @@ impl TemplatePatch {
 
 /// Reads a page's HTML. Its length is checked here; its content once the mode is known.
 pub fn html_of<P: kernel::fields::Presence>(field: kernel::fields::Field<'_, P>) -> P::Out<String> {
-    field.parsed(String::new(), |html| {
+    field.as_schema(|| text_of(0..=HTML_BYTES_MAX).into()).parsed(String::new(), |html| {
         if html.len() > HTML_BYTES_MAX {
             let received = html.len();
             return Err(format!("must be at most {HTML_BYTES_MAX} bytes, received {received}"));
@@ -120,7 +140,10 @@ fn web_address(text: &str) -> Option<Url> {
 }
 
 fn design(body: &mut Fields<'_>) -> Patch<Map<String, Value>> {
-    let design = body.patch("designJson").json_object();
+    let design = body
+        .patch("designJson")
+        .about("At most 1 MiB; stored in `dnd`, cleared in other modes.")
+        .json_object();
     if let Patch::Value(map) = &design {
         let received = serde_json::to_vec(map).map_or(usize::MAX, |bytes| bytes.len());
         if received > DESIGN_BYTES_MAX {

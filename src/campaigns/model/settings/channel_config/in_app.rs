@@ -18,7 +18,7 @@ const DELAY_SECONDS_MAX: u32 = 3600;
 const DISPLAYS_MAX: u32 = 10_000;
 /// Longest time between two displays, in hours: a year.
 const HOURS_BETWEEN_MAX: u32 = 8760;
-const PRIORITY_MAX: u32 = 1000;
+pub(super) const PRIORITY_MAX: u32 = 1000;
 const WEB_APPS_MAX: usize = 50;
 const WEB_APP_CHARS_MAX: usize = 255;
 
@@ -93,7 +93,7 @@ impl FromFields for InAppTrigger {
             conditions: conditions(body),
             delay_seconds: whole(body.optional("delaySeconds"), 0..=DELAY_SECONDS_MAX),
         };
-        let nameless = body.optional("eventName").unjudged().is_null();
+        let nameless = body.optional("eventName").unchecked().is_null();
         if trigger.kind == InAppTriggerKind::Event && nameless {
             body.refuse("eventName", "is required for the type event");
         }

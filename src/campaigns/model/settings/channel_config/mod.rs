@@ -5,10 +5,14 @@
 mod in_app;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{
+    PartialSchema as _, ToSchema,
+    openapi::{KnownFormat, ObjectBuilder, OneOf, Ref, RefOr, Schema, SchemaFormat, Type},
+};
 
 pub use self::in_app::{DisplayFrequency, InAppTrigger, InAppTriggerKind, InAppType, TRIGGERS_MAX};
 use content::template::{Form, Template};
+use in_app::PRIORITY_MAX;
 use kernel::{
     EmailAddress, NotAnEmailAddress, Timestamp,
     fields::{Field, Fields, Optional},
@@ -62,12 +66,34 @@ impl PushPriority {
 }
 
 /// `priority`: an enumeration for push, a number for in-app.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Priority {
     Push(PushPriority),
     /// Messages with a greater number come first.
     InApp(i32),
+}
+
+impl utoipa::PartialSchema for Priority {
+    fn schema() -> RefOr<Schema> {
+        let in_app = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int32)))
+            .minimum(Some(0))
+            .maximum(Some(PRIORITY_MAX))
+            .description(Some("Messages with a greater number come first."));
+        OneOf::builder()
+            .item(Ref::from_schema_name(PushPriority::name()))
+            .item(in_app)
+            .description(Some("`priority`: an enumeration for push, a number for in-app."))
+            .into()
+    }
+}
+
+impl ToSchema for Priority {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((PushPriority::name().into_owned(), PushPriority::schema()));
+    }
 }
 
 /// Settings of a channel. Each field names its channels.

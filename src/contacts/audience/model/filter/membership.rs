@@ -37,7 +37,7 @@ impl SentId {
     /// Reads the id and the operator. `label` is permitted in `field` when the id is in `value`.
     fn read(body: &mut Fields<'_>, label: &str) -> Self {
         let not = word::read(body.required("operator"), OPERATORS).unwrap_or(false);
-        if body.optional("value").unjudged().is_null() {
+        if body.optional("value").unchecked().is_null() {
             let id = body.required("field").text(1..=FIELD_CHARS_MAX);
             return Self { id, sent_in: IdField::Field, not };
         }

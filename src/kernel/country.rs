@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use phonenumber::{Metadata, Mode, country::Id, metadata::DATABASE};
+use phonenumber::{Metadata, Mode, ParseError, PhoneNumber, country::Id, metadata::DATABASE};
 use serde::Deserialize;
 
 /// A country whose phone numbers can be read.
@@ -24,8 +24,24 @@ impl Country {
     /// A number dialled in this country, in the international form (E.164); none where it is no number
     /// of any country.
     pub(super) fn international(self, number: &str) -> Option<String> {
-        let read = phonenumber::parse(Some(self.0), number).ok()?;
-        phonenumber::is_valid(&read).then(|| read.format().mode(Mode::E164).to_string())
+        // The library would take the national prefix of this country off a number of another country.
+        if let Some(rest) = self.without_international_prefix(number) {
+            return valid(phonenumber::parse(None, format!("+{rest}")));
+        }
+        // The library reads a national number that begins like the country's code without those digits.
+        let code = DATABASE.by_id(self.as_str())?.country_code();
+        valid(phonenumber::parse(Some(self.0), number))
+            .or_else(|| valid(phonenumber::parse(None, format!("+{code}{number}"))))
+    }
+
+    /// The digits after `+`, or after what is dialled in this country before numbers of other countries, such as 00.
+    fn without_international_prefix(self, number: &str) -> Option<&str> {
+        if let Some(rest) = number.strip_prefix('+') {
+            return Some(rest);
+        }
+        let prefix = DATABASE.by_id(self.as_str())?.international_prefix()?.find(number)?;
+        let rest = &number[prefix.end()..];
+        (prefix.start() == 0 && !rest.starts_with('0')).then_some(rest)
     }
 
     /// The digits with which a number dialled in this country begins, in the international form.
@@ -41,6 +57,12 @@ impl Country {
         let prefix = DATABASE.by_id(self.as_str()).and_then(Metadata::national_prefix);
         prefix.is_some_and(|prefix| digits.starts_with(prefix))
     }
+}
+
+/// A valid number in the international form.
+fn valid(read: Result<PhoneNumber, ParseError>) -> Option<String> {
+    let read = read.ok()?;
+    phonenumber::is_valid(&read).then(|| read.format().mode(Mode::E164).to_string())
 }
 
 impl FromStr for Country {
@@ -91,6 +113,8 @@ mod tests {
             ("ES", &["612345678", "+34612345678"], "+34612345678"),
             ("US", &["2015550123", "12015550123", "+12015550123"], "+12015550123"),
             ("US", &["0114915123456789", "+4915123456789"], "+4915123456789"),
+            ("DE", &["0012015550123", "+12015550123"], "+12015550123"),
+            ("GB", &["00390612345678", "+390612345678"], "+390612345678"),
             ("IN", &["09123456789", "9123456789", "+919123456789"], "+919123456789"),
             ("JP", &["09012345678", "+819012345678"], "+819012345678"),
             ("BR", &["011961234567", "11961234567", "+5511961234567"], "+5511961234567"),

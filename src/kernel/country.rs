@@ -40,7 +40,7 @@ impl Country {
             return Some(rest);
         }
         let prefix = DATABASE.by_id(self.as_str())?.international_prefix()?.find(number)?;
-        let rest = &number[prefix.end()..];
+        let rest = number.get(prefix.end()..)?;
         (prefix.start() == 0 && !rest.starts_with('0')).then_some(rest)
     }
 

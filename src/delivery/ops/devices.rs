@@ -7,7 +7,7 @@ use web::db;
 
 use crate::store::devices;
 
-pub use crate::store::devices::{forget, of_users};
+pub use crate::store::devices::{delete, of_users};
 
 /// Devices of one user; a further one takes the place of the one that was registered longest ago, of those
 /// without a user token first.

@@ -12,7 +12,11 @@ use campaigns::{
 use kernel::{Result, Timestamp, WorkspaceId};
 use stats::ops::{Verdict, rewards, verdict};
 
-use crate::{DeliveryState, model::plan::is_behind, store::messages};
+use crate::{
+    DeliveryState,
+    model::plan::is_behind,
+    store::{messages, scope::DuePage},
+};
 
 /// Milliseconds of an hour.
 const HOUR_MS: i64 = 3_600_000;
@@ -74,7 +78,8 @@ async fn release(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaig
         return Ok(());
     }
     let now = app.clock().now();
-    while messages::bring_forward(app.db(), workspace, campaign.id, (now, PAGE)).await? > 0 {
+    let page = DuePage { now, limit: PAGE };
+    while messages::bring_forward(app.db(), workspace, campaign.id, page).await? > 0 {
         app.due_signal().notify();
     }
     Ok(())

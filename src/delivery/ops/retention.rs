@@ -5,7 +5,10 @@ use kernel::{Result, Timestamp};
 
 use crate::{
     DeliveryState,
-    store::retention::{self, Task},
+    store::{
+        retention::{self, Task},
+        scope::ExpiredPage,
+    },
 };
 
 /// Rows of one transaction.
@@ -40,7 +43,7 @@ async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
     let now = app.clock().now();
     let ago = |ms: i64| Timestamp::from_millis(now.millis() - ms);
     let every_ms = i64::from(settings.every_minutes) * MINUTE_MS;
-    let page = (ago(i64::from(days) * DAY_MS), PAGE);
+    let page = ExpiredPage { before: ago(i64::from(days) * DAY_MS), limit: PAGE };
     let mut tx = app.db().begin().await?;
     if !retention::take(&mut tx, task, ago(every_ms)).await? {
         return Ok(false);

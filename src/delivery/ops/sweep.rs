@@ -9,7 +9,9 @@ use crate::{
     model::claimed::{Claimed, MessageStatus},
     store::{
         claims::{self, Mark},
-        limits, runs, short_links,
+        limits, runs,
+        scope::{DuePage, ExpiredPage, MessageScope, RunKey},
+        short_links,
     },
 };
 
@@ -32,7 +34,7 @@ pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
-        let lapsed = claims::lapsed(&mut tx, (now, PAGE)).await?;
+        let lapsed = claims::lapsed(&mut tx, DuePage { now, limit: PAGE }).await?;
         if lapsed.is_empty() {
             return Ok(());
         }
@@ -53,7 +55,8 @@ pub(crate) async fn cancel(
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
-        let waiting = claims::waiting(&mut tx, workspace, (campaign, None), PAGE).await?;
+        let scope = MessageScope { workspace, campaign, occurrence: None };
+        let waiting = claims::waiting(&mut tx, scope, PAGE).await?;
         if waiting.is_empty() {
             return Ok(());
         }
@@ -79,13 +82,13 @@ async fn settle(
 /// # Errors
 /// When a store is away.
 pub(crate) async fn complete(app: &DeliveryState) -> Result<()> {
-    for (workspace, campaign, occurrence) in runs::settled(app.db(), RUNS_MAX).await? {
+    for run in runs::settled(app.db(), RUNS_MAX).await? {
+        let RunKey { workspace, campaign, occurrence } = run;
         // Its last messages may have been settled a moment before they could be judged.
         channel_fault::end(app, workspace, campaign).await?;
         // The campaign first: should this process end in between, the run is found again.
         if campaigns::ops::settle(app, workspace, campaign, occurrence).await? {
-            let run = (campaign, occurrence);
-            runs::complete(app.db(), workspace, run, app.clock().now()).await?;
+            runs::complete(app.db(), run, app.clock().now()).await?;
         }
     }
     Ok(())
@@ -99,9 +102,10 @@ pub(crate) async fn forget(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
     let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;
+    let page = |before: Timestamp| ExpiredPage { before, limit: PAGE };
     let of_caps = before(i64::from(config::CAP_HOURS_MAX) + 1);
-    while limits::forget_sends(&mut connection, (of_caps, PAGE)).await? > 0 {}
+    while limits::delete_sends(&mut connection, page(of_caps)).await? > 0 {}
     drop(connection);
-    while short_links::forget(app.db(), (before(SHORT_LINK_HOURS), PAGE)).await? > 0 {}
+    while short_links::delete(app.db(), page(before(SHORT_LINK_HOURS))).await? > 0 {}
     Ok(())
 }

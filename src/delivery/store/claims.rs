@@ -1,4 +1,4 @@
-//! Messages taken into a sender's hands, and put down again.
+//! Claims messages for sending and records their statuses.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,13 @@ use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceI
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::scope::{DuePage, MessageScope, RunKey};
 use crate::model::{
     claimed::{Claimed, MessageStatus},
     message::{Purpose, channel_name, channel_named},
 };
 
-/// A message as PostgreSQL has it.
+/// A row of the table `message`.
 struct Row {
     workspace_id: Uuid,
     id: Uuid,
@@ -52,23 +53,13 @@ fn claimed(rows: Vec<Row>) -> Result<Vec<Claimed>> {
     rows.into_iter().map(Claimed::try_from).collect()
 }
 
-/// Which messages of a campaign are claimed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    pub(crate) campaign: CampaignId,
-    /// Only those of this occurrence.
-    pub(crate) occurrence: Option<i32>,
-    /// Only those on these channels, and those whose channel is not drawn yet.
-    pub(crate) channels: Option<&'a [&'static str]>,
-}
-
-/// Takes hold of messages of a campaign that are due, until the transaction ends. Those that another sender holds
-/// are left to it.
+/// Locks due messages of a campaign until the transaction ends. Messages that another sender has locked are left out.
+/// With `channels`, only messages on these channels, and messages whose channel is not drawn yet.
 pub(crate) async fn of_campaign(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    Wanted { campaign, occurrence, channels }: Wanted<'_>,
-    (now, limit): (Timestamp, i64),
+    MessageScope { workspace, campaign, occurrence }: MessageScope,
+    channels: Option<&[&'static str]>,
+    DuePage { now, limit }: DuePage,
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
         Row,
@@ -93,11 +84,11 @@ pub(crate) async fn of_campaign(
     claimed(rows)
 }
 
-/// Likewise, of whichever workspace, messages on these channels that belong to no campaign.
+/// Locks due messages of any workspace on these channels that belong to no campaign.
 pub(crate) async fn of_outbox(
     connection: &mut PgConnection,
     channels: &[&'static str],
-    (now, limit): (Timestamp, i64),
+    DuePage { now, limit }: DuePage,
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
         Row,
@@ -117,10 +108,10 @@ pub(crate) async fn of_outbox(
     claimed(rows)
 }
 
-/// Likewise, of whichever workspace, messages whose sender is given up.
+/// Locks messages of any workspace whose sender's lease has expired.
 pub(crate) async fn lapsed(
     connection: &mut PgConnection,
-    (now, limit): (Timestamp, i64),
+    DuePage { now, limit }: DuePage,
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
         Row,
@@ -139,11 +130,10 @@ pub(crate) async fn lapsed(
     claimed(rows)
 }
 
-/// Likewise, messages of a campaign that wait, due or not.
+/// Locks queued messages of a campaign, due or not.
 pub(crate) async fn waiting(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, Option<i32>),
+    MessageScope { workspace, campaign, occurrence }: MessageScope,
     limit: i64,
 ) -> Result<Vec<Claimed>> {
     let rows = sqlx::query_as!(
@@ -165,15 +155,15 @@ pub(crate) async fn waiting(
     claimed(rows)
 }
 
-/// A message and where it stands from now on.
+/// A message and its new status.
 #[derive(Debug)]
 pub(crate) struct Mark<'a> {
-    /// The message; its variant is kept with it.
+    /// The message; its variant and channel are stored too.
     pub(crate) message: &'a Claimed,
     pub(crate) status: &'a MessageStatus,
 }
 
-/// Messages turned on their side.
+/// Column arrays for `unnest`.
 #[derive(Debug, Default)]
 struct Columns<'a> {
     workspaces: Vec<Uuid>,
@@ -216,7 +206,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Puts down messages that this transaction holds.
+/// Stores the statuses of messages that this transaction has locked.
 pub(crate) async fn update_statuses(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
@@ -248,16 +238,16 @@ pub(crate) async fn update_statuses(
     Ok(())
 }
 
-/// Keeps what became of messages that were handed over, and gives back what those took of a volume limit that were
-/// not sent. Of one that was given up meanwhile a certain outcome is kept all the same; whether to try it again is
-/// not asked any more. Those that are put back were not tried.
+/// Records the outcomes of messages that were sent to a provider, and returns the volume of those that were not sent.
+/// A message whose lease expired meanwhile is `unknown`: a definite outcome still replaces that, a retry does not.
+/// Released messages were not attempted, so their attempt is not counted.
 pub(crate) async fn record_outcomes(
     connection: &mut PgConnection,
     marks: &[Mark<'_>],
     now: Timestamp,
 ) -> Result<()> {
     let column = Columns::of(marks);
-    let kept = sqlx::query!(
+    let updated = sqlx::query!(
         "update message m
          set status = n.status, due_at = n.due_at, code = n.code, reason = n.reason,
              provider_id = coalesce(n.provider_id, m.provider_id),
@@ -282,10 +272,10 @@ pub(crate) async fn record_outcomes(
     .fetch_all(&mut *connection)
     .await?;
     let mut unsent = BTreeMap::<(WorkspaceId, CampaignId), Vec<i32>>::new();
-    for row in kept.into_iter().filter(|row| !matches!(&*row.status, "sent" | "unknown")) {
+    for row in updated.into_iter().filter(|row| !matches!(&*row.status, "sent" | "unknown")) {
         let Some(campaign) = row.campaign_id.map(CampaignId::new) else { continue };
-        let place = (WorkspaceId::new(row.workspace_id), campaign);
-        unsent.entry(place).or_default().push(row.occurrence);
+        let key = (WorkspaceId::new(row.workspace_id), campaign);
+        unsent.entry(key).or_default().push(row.occurrence);
     }
     for ((workspace, campaign), occurrences) in unsent {
         super::volume::give_back(connection, workspace, campaign, &occurrences).await?;
@@ -293,12 +283,11 @@ pub(crate) async fn record_outcomes(
     Ok(())
 }
 
-/// Has messages that failed at an occurrence tried anew; answers how many.
-pub(crate) async fn try_anew(
+/// Queues failed messages of a run again; returns how many.
+pub(crate) async fn retry_failed(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
-    (now, limit): (Timestamp, i64),
+    RunKey { workspace, campaign, occurrence }: RunKey,
+    DuePage { now, limit }: DuePage,
 ) -> Result<u64> {
     let done = sqlx::query!(
         "update message
@@ -320,12 +309,13 @@ pub(crate) async fn try_anew(
     Ok(done.rows_affected())
 }
 
-/// Who of these was sent a message of a campaign, since then or ever, deleted messages included.
+/// Which of these users were sent a message by another run of the campaign, `since` a time or ever. Deleted messages
+/// count.
 pub(crate) async fn sent_before(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
-    (users, since): (&[UserId], Option<Timestamp>),
+    RunKey { workspace, campaign, occurrence }: RunKey,
+    users: &[UserId],
+    since: Option<Timestamp>,
 ) -> Result<std::collections::HashSet<UserId>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query_scalar!(
@@ -348,23 +338,24 @@ pub(crate) async fn sent_before(
     rows.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// What most of those messages failed with that failed for one thing.
+/// The most frequent failure among messages.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: String,
-    /// In the provider's words.
+    /// The provider's description.
     pub(crate) reason: String,
-    /// How many failed so.
+    /// Messages that failed with this code.
     pub(crate) failed: i64,
     pub(crate) ended: i64,
 }
 
-/// Of the messages of a campaign's last occurrence that came to an end, so many at most: which of these codes
-/// most of them failed with, if any did.
+/// The most frequent of these codes among at most `limit` finished messages of the campaign's last occurrence.
 pub(crate) async fn commonest_fault(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (campaign, codes, limit): (CampaignId, &[&str], i64),
+    campaign: CampaignId,
+    codes: &[&str],
+    limit: i64,
 ) -> Result<Option<Fault>> {
     let found = sqlx::query_as!(
         Fault,

@@ -1,28 +1,30 @@
-//! Subscriptions whose contacts have not been sent the link that confirms them.
+//! Subscriptions whose confirmation link has not been sent yet.
+
+use std::time::Duration;
 
 use contacts::suppressions::model::Ledger;
 use kernel::{Channel, Error, ListId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
-/// Milliseconds within which asking again sends nothing again: somebody who presses a button twice.
-const REST_MS: f64 = 60_000.0;
-/// Counts of past days forgotten in one transaction.
-const COUNTS_FORGOTTEN_AT_ONCE: i64 = 1000;
+/// A subscription requested again within this time, such as by a double click, sends no second confirmation.
+const REST: Duration = Duration::from_mins(1);
+/// Counts of past days deleted in one transaction.
+const COUNTS_DELETED_AT_ONCE: i64 = 1000;
 
-/// A subscription that waits for its contact's word.
+/// A subscription that waits for its confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unasked {
     pub(crate) workspace: WorkspaceId,
     pub(crate) user: UserId,
-    /// What they are asked about.
+    /// What is to be confirmed.
     pub(crate) about: About,
     /// The channel they would be subscribed on.
     pub(crate) channel: Channel,
-    /// Where the wish came from.
+    /// The source of the request.
     pub(crate) source: String,
 }
 
-/// What a contact is asked to confirm.
+/// What a contact is to confirm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum About {
     /// A list, by its name.
@@ -31,8 +33,8 @@ pub(crate) enum About {
     Channel(String),
 }
 
-/// Takes some of those that wait on these channels, the oldest first, and notes that they were asked; for
-/// good when the transaction is.
+/// Takes list subscriptions that wait on these channels, the oldest first, and marks them as sent within the
+/// transaction.
 pub(crate) async fn take(
     connection: &mut PgConnection,
     channels: &[&str],
@@ -59,7 +61,7 @@ pub(crate) async fn take(
         now.utc(),
         channels as _,
         limit,
-        REST_MS,
+        REST.as_secs_f64() * 1000.0,
     )
     .fetch_all(connection)
     .await?;
@@ -77,7 +79,7 @@ pub(crate) async fn take(
         .collect()
 }
 
-/// Likewise of those whose opt-in to a whole channel waits.
+/// Takes opt-ins to a whole channel in the same way.
 pub(crate) async fn take_channels(
     connection: &mut PgConnection,
     channels: &[&str],
@@ -103,7 +105,7 @@ pub(crate) async fn take_channels(
         now.utc(),
         channels as _,
         limit,
-        REST_MS,
+        REST.as_secs_f64() * 1000.0,
     )
     .fetch_all(connection)
     .await?;
@@ -121,7 +123,7 @@ pub(crate) async fn take_channels(
         .collect()
 }
 
-/// The address that a contact is asked at, in the spelling of the ledgers; none where they have none.
+/// The address of a contact, as the suppression ledgers spell it.
 pub(crate) async fn address(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -139,11 +141,19 @@ pub(crate) async fn address(
     Ok(row.and_then(|row| if ledger == Ledger::Email { row.email } else { row.phone_normal }))
 }
 
-/// Whether an address is suppressed for what its holder would be asked about; an opt-out by its holder counts
-/// where `with_opt_outs`.
+/// An address in a suppression ledger of a workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LedgerAddress<'a> {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) ledger: Ledger,
+    pub(crate) address: &'a str,
+}
+
+/// Whether an address is suppressed, globally or for this list. An opt-out by its holder counts only with
+/// `with_opt_outs`.
 pub(crate) async fn is_suppressed(
     connection: &mut PgConnection,
-    (workspace, ledger, address): (WorkspaceId, Ledger, &str),
+    LedgerAddress { workspace, ledger, address }: LedgerAddress<'_>,
     list: Option<ListId>,
     with_opt_outs: bool,
 ) -> Result<bool> {
@@ -164,10 +174,10 @@ pub(crate) async fn is_suppressed(
     Ok(found)
 }
 
-/// Counts a confirmation to an address on the day of `now`; false where it had `most` on that day already.
+/// Counts a confirmation to an address on the day of `now`; false if it already had `most` on that day.
 pub(crate) async fn count(
     connection: &mut PgConnection,
-    (workspace, ledger, address): (WorkspaceId, Ledger, &str),
+    LedgerAddress { workspace, ledger, address }: LedgerAddress<'_>,
     now: Timestamp,
     most: i32,
 ) -> Result<bool> {
@@ -188,7 +198,7 @@ pub(crate) async fn count(
     Ok(counted.is_some())
 }
 
-/// Forgets the counts of the days before that of `now`, some at a time.
+/// Deletes some of the counts of days before that of `now`.
 pub(crate) async fn forget_counts(connection: &mut PgConnection, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "delete from confirmation_count c
@@ -197,7 +207,7 @@ pub(crate) async fn forget_counts(connection: &mut PgConnection, now: Timestamp)
          where c.workspace_id = old.workspace_id and c.channel = old.channel
              and c.identifier = old.identifier and c.day = old.day",
         now.utc().date_naive(),
-        COUNTS_FORGOTTEN_AT_ONCE,
+        COUNTS_DELETED_AT_ONCE,
     )
     .execute(connection)
     .await?;

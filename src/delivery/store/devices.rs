@@ -1,4 +1,4 @@
-//! Devices that take push notifications. A token is somebody's who registered it last.
+//! Devices for push notifications. A token belongs to the profile that registered it last.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use providers::model::{Device, NewDevice, Platform};
 use sqlx::PgConnection;
 
-/// The devices of these users, of each the one that was registered last first. Who has none is absent.
+/// The devices of these users, the last registered first. Users without devices are absent.
 ///
 /// # Errors
 /// When the store fails.
@@ -37,30 +37,29 @@ pub async fn of_users(
     Ok(devices)
 }
 
-/// Forgets devices of which a provider said that they are no more. One that was registered again since
-/// the message was handed over, at `handed_over_at`, is another one by the same name, and stays.
+/// Deletes devices that a provider reported as gone. A device that was registered again after `sent_at`, when the message
+/// was sent, is not deleted: the report is about its earlier registration.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn forget(
+pub async fn delete(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     tokens: &[String],
-    handed_over_at: Timestamp,
+    sent_at: Timestamp,
 ) -> Result<u64> {
     let done = sqlx::query!(
         "delete from device where workspace_id = $1 and token = any($2) and updated_at <= $3",
         workspace.uuid(),
         tokens,
-        handed_over_at.utc(),
+        sent_at.utc(),
     )
     .execute(connection)
     .await?;
     Ok(done.rows_affected())
 }
 
-/// Keeps everybody else from giving this user devices until the transaction ends; false for a profile
-/// that is not there or not active.
+/// Locks a user against other registrations until the transaction ends; false for an unknown or deleted profile.
 pub(crate) async fn lock_user(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -79,8 +78,8 @@ pub(crate) async fn lock_user(
     Ok(row.is_some())
 }
 
-/// Gives a device to a user, whoever had it before, unless that was proven and this is not; says whether it was
-/// not known.
+/// Assigns a device to a user, and takes it from another one, unless the earlier registration was proven and this one is
+/// not. Returns whether the device is new.
 pub(crate) async fn put(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -114,7 +113,8 @@ pub(crate) async fn put(
     Ok(is_new.unwrap_or(false))
 }
 
-/// Leaves a user so many devices, proven ones first, of each kind those registered last; gives how many went.
+/// Deletes the devices of a user beyond `devices_max`; keeps proven ones first, then the last registered. Returns how
+/// many were deleted.
 pub(crate) async fn trim(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -138,7 +138,7 @@ pub(crate) async fn trim(
     Ok(done.rows_affected())
 }
 
-/// Forgets a device of a user; false where none of theirs has that token.
+/// Deletes a device of a user; false if the user has no device with this token.
 pub(crate) async fn remove_of(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -156,7 +156,7 @@ pub(crate) async fn remove_of(
     Ok(done.rows_affected() > 0)
 }
 
-/// Forgets a device that was registered without a user token; false where no such one has that token.
+/// Deletes a device that was registered without a user token; false if none has this token.
 pub(crate) async fn remove_unproven(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -172,7 +172,7 @@ pub(crate) async fn remove_unproven(
     Ok(done.rows_affected() > 0)
 }
 
-/// Whether any device has that token.
+/// Whether a device has this token.
 pub(crate) async fn exists(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

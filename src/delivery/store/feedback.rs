@@ -1,4 +1,4 @@
-//! Messages that something was heard of, and what of it was acted on before.
+//! Messages that feedback refers to, and the feedback that was applied before.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,20 @@ use providers::model::Reference;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-/// What is known of a message that something was heard of.
+/// The message that feedback refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Subject {
     pub(crate) tenant: Tenant,
     pub(crate) message: MessageId,
     /// The campaign; none for a transactional message.
     pub(crate) campaign: Option<CampaignId>,
-    /// Which sending of the campaign.
+    /// The run of the campaign.
     pub(crate) occurrence: i32,
-    /// Whom it was for; none where a test went to a bare address.
+    /// Its recipient; none if a test was sent to a bare address.
     pub(crate) user: Option<UserId>,
     pub(crate) channel: String,
     pub(crate) variant: Option<String>,
-    /// Whether it was a test, which is in no report.
+    /// Whether it is a test, which no report counts.
     pub(crate) is_test: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn find(
         .collect()
 }
 
-/// The messages that a channel's provider knows by these ids of its own.
+/// The messages of a channel to which a provider gave these ids.
 pub(crate) async fn named_by_provider(
     db: &PgPool,
     channel: &str,
@@ -89,7 +89,7 @@ pub(crate) async fn named_by_provider(
         .collect())
 }
 
-/// Notes that something is acted on, within the transaction that does; false when it was before.
+/// Records that feedback is applied, in the transaction that applies it; false if it was applied before.
 pub(crate) async fn is_new(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -108,8 +108,8 @@ pub(crate) async fn is_new(
     Ok(done.rows_affected() == 1)
 }
 
-/// Forgets what was acted on before a time, so many at once; answers how many were forgotten.
-pub(crate) async fn forget(db: &PgPool, before: Timestamp, limit: u32) -> Result<u64> {
+/// Deletes up to `limit` records of feedback that was applied before a time; returns how many.
+pub(crate) async fn delete(db: &PgPool, before: Timestamp, limit: u32) -> Result<u64> {
     let done = sqlx::query!(
         "delete from feedback_heard h
          using (select workspace_id, key from feedback_heard where heard_at < $1

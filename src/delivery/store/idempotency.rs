@@ -1,4 +1,4 @@
-//! Answers kept under their callers' keys.
+//! Answers stored under the idempotency keys of callers.
 
 use std::time::Duration;
 
@@ -6,31 +6,30 @@ use kernel::{Result, Timestamp, WorkspaceId};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 
-/// Rows that are forgotten when one is added.
-const FORGOTTEN_AT_ONCE: i64 = 20;
-/// PostgreSQL's code for a lock that was not had in time.
+/// Expired rows deleted whenever one is added.
+const DELETED_AT_ONCE: i64 = 20;
+/// PostgreSQL's code for a lock timeout.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// An answer, and what was asked for.
+/// An answer and the fingerprint of its request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Kept {
-    /// Of what was asked for.
     pub(crate) fingerprint: Vec<u8>,
     pub(crate) answer: Value,
 }
 
-/// What became of taking a key.
+/// The result of taking a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It is the caller's, until its transaction ends.
+    /// The caller has it.
     Now,
-    /// Somebody else has it, and has answered.
+    /// Another request has it, and its answer is stored.
     Before,
-    /// Somebody else has it, and did not answer in time.
+    /// Another request has it, and did not finish in time.
     Busy,
 }
 
-/// What was answered under a key, not before that moment.
+/// The answer stored under a key at or after `since`.
 pub(crate) async fn find(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -49,13 +48,21 @@ pub(crate) async fn find(
     Ok(row.map(|row| Kept { fingerprint: row.fingerprint, answer: row.answer }))
 }
 
-/// Takes a key with the answer it will have: waits for whoever is about to. What is older than `since` is
-/// as if it were not there.
+/// A key to be taken, with the answer to be stored under it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewKey<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) kept: &'a Kept,
+    pub(crate) now: Timestamp,
+    /// A key stored before this has expired.
+    pub(crate) since: Timestamp,
+}
+
+/// Takes a key and stores its answer; waits at most `wait` for another request that is taking it.
 pub(crate) async fn take(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (key, kept): (&str, &Kept),
-    (now, since): (Timestamp, Timestamp),
+    NewKey { key, kept, now, since }: NewKey<'_>,
     wait: Duration,
 ) -> Result<Taken> {
     let wait = format!("{}ms", wait.as_millis());
@@ -94,7 +101,7 @@ pub(crate) async fn take(
              select ctid from idempotency_key where created_at < $1
              order by created_at limit $2 for update skip locked)",
         since.utc(),
-        FORGOTTEN_AT_ONCE,
+        DELETED_AT_ONCE,
     )
     .execute(connection)
     .await?;

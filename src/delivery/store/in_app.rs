@@ -1,31 +1,31 @@
-//! In-app messages that are only to be looked at.
+//! Test messages for apps.
+
+use std::time::Duration;
 
 use campaigns::model::in_app::InAppContent;
 use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
 use serde_json::Value;
 use sqlx::{PgConnection, PgExecutor};
 
-/// How long a test waits in the app: 24 hours, in milliseconds.
-const TEST_LIFE_MS: i64 = 24 * 3_600_000;
-/// Tests one person has waiting; the oldest go first.
+/// How long a test can be displayed.
+const TEST_LIFE: Duration = Duration::from_hours(24);
+/// Tests stored for one profile; the oldest are deleted first.
 const TESTS_PER_USER_MAX: i64 = 10;
 
-/// A test for the app of one person.
+/// A test for the app of one profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InAppTest {
     pub id: MessageId,
-    /// Whose app shows it.
+    /// The profile whose app displays it.
     pub user: UserId,
-    /// The campaign it is of.
     pub campaign: CampaignId,
-    /// The variant it shows.
     pub variant: String,
-    /// What it says, rendered.
+    /// The rendered content.
     pub content: InAppContent,
 }
 
-/// Hands over a test: it is what `GET /v1/in-app/messages` answers for this person first, until it was
-/// seen or 24 hours are over.
+/// Stores a test. `GET /v1/in-app/messages` returns it first for this profile, until it is displayed or 24 hours have
+/// passed.
 ///
 /// # Errors
 /// When the store fails.
@@ -48,7 +48,7 @@ pub async fn put_test(
         test.variant,
         content,
         now.utc(),
-        Timestamp::from_millis(now.millis() + TEST_LIFE_MS).utc(),
+        now.after(TEST_LIFE).utc(),
     )
     .execute(&mut *connection)
     .await?;
@@ -70,7 +70,7 @@ pub async fn put_test(
     Ok(())
 }
 
-/// The tests that wait for a person, the newest first.
+/// The tests that a profile has not seen yet, the newest first.
 ///
 /// # Errors
 /// When the store fails.
@@ -106,14 +106,15 @@ pub async fn tests_of(
         .collect()
 }
 
-/// A test by the id that an app tells of.
+/// The campaign and variant of a test, by the message id that an app reported.
 ///
 /// # Errors
 /// When the store fails.
 pub async fn find_test(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
-    (user, message): (UserId, MessageId),
+    user: UserId,
+    message: MessageId,
 ) -> Result<Option<(CampaignId, String)>> {
     let row = sqlx::query!(
         "select campaign_id, variant_id
@@ -128,7 +129,7 @@ pub async fn find_test(
     Ok(row.map(|row| (CampaignId::new(row.campaign_id), row.variant_id)))
 }
 
-/// A test was seen.
+/// Records that a test was displayed.
 ///
 /// # Errors
 /// When the store fails.

@@ -4,7 +4,7 @@ use contacts::suppressions::model::Identifier;
 use kernel::{Channel, OrganizationId, Result};
 use sqlx::PgPool;
 
-/// The organization that last sent a message on a channel to somebody with this number, in any of its spellings.
+/// The organization that last sent a message on a channel to a profile with this number, in any of its spellings.
 pub(crate) async fn find(
     db: &PgPool,
     channel: Channel,

@@ -1,17 +1,29 @@
-//! What campaigns and recipients have used up of their limits: rates, frequency caps, volumes.
+//! Use of rate limits and frequency caps.
 
 use std::collections::{BTreeSet, HashSet};
 
 use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{Connection as _, PgConnection};
 
-/// Takes as much of a campaign's rate as there is, up to `wanted` messages, and holds on to it until the
-/// transaction ends. A bucket holds what may leave in a second, and one message at least.
+use super::scope::ExpiredPage;
+
+/// A request for part of a campaign's rate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PaceRequest {
+    pub(crate) campaign: CampaignId,
+    /// The rate limit.
+    pub(crate) per_minute: u32,
+    pub(crate) now: Timestamp,
+    /// Messages wanted at most.
+    pub(crate) wanted: i64,
+}
+
+/// Takes up to `wanted` messages from the token bucket of a campaign's rate, and locks it until the transaction ends.
+/// The bucket holds the messages of one second, at least one.
 pub(crate) async fn take_pace(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (campaign, per_minute): (CampaignId, u32),
-    (now, wanted): (Timestamp, i64),
+    PaceRequest { campaign, per_minute, now, wanted }: PaceRequest,
 ) -> Result<Pace> {
     let per_second = f64::from(per_minute) / 60.0;
     let burst = per_second.max(1.0);
@@ -36,45 +48,46 @@ pub(crate) async fn take_pace(
     .fetch_one(&mut *connection)
     .await?;
     let as_of = Timestamp::from(row.as_of);
-    #[expect(clippy::cast_precision_loss, reason = "milliseconds between two looks")]
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds between two batches")]
     let elapsed = (now.millis() - as_of.millis()).max(0) as f64 / 1000.0;
-    let there = (row.tokens + elapsed * per_second).min(burst);
+    let available = (row.tokens + elapsed * per_second).min(burst);
     #[expect(clippy::cast_possible_truncation, reason = "at most a burst")]
-    let taken = (there.floor() as i64).min(wanted);
-    // Of a clock that was set back nothing is made up twice.
-    Ok(Pace { there, taken, per_second, as_of: now.max(as_of) })
+    let taken = (available.floor() as i64).min(wanted);
+    // A clock that was set back must not fill the bucket twice.
+    Ok(Pace { available, taken, per_second, as_of: now.max(as_of) })
 }
 
 /// What a campaign may send now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// What was in the bucket.
-    there: f64,
-    /// Messages taken out of it.
+    /// Tokens in the bucket before.
+    available: f64,
+    /// Messages taken out of the bucket.
     pub(crate) taken: i64,
     per_second: f64,
     as_of: Timestamp,
 }
 
 impl Pace {
-    /// When there is a message's worth in the bucket again.
+    /// When the bucket has a token for a message again.
     pub(crate) fn next(&self, now: Timestamp) -> Timestamp {
-        let seconds = ((1.0 - self.there).max(0.0) / self.per_second).min(3600.0);
+        let seconds = ((1.0 - self.available).max(0.0) / self.per_second).min(3600.0);
         #[expect(clippy::cast_possible_truncation, reason = "at most an hour")]
         let ms = (seconds * 1000.0).ceil() as i64;
         Timestamp::from_millis(now.millis().saturating_add(ms.max(1)))
     }
 }
 
-/// Writes down what was used of the rate.
+/// Stores the use of a campaign's rate.
 pub(crate) async fn use_pace(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    (pace, used): (Pace, usize),
+    pace: Pace,
+    used: usize,
 ) -> Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "a batch")]
-    let left = pace.there - used as f64;
+    let left = pace.available - used as f64;
     sqlx::query!(
         "update campaign_pace set tokens = $3, as_of = $4
          where workspace_id = $1 and campaign_id = $2",
@@ -88,20 +101,19 @@ pub(crate) async fn use_pace(
     Ok(())
 }
 
-/// A cap on what one recipient gets.
+/// A frequency cap of one recipient.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
-    /// The channel it counts, or `any`.
+    /// The counted channel, or `any`.
     pub(crate) channel: String,
     pub(crate) max: u32,
-    /// In so many hours.
+    /// The window's length.
     pub(crate) hours: u32,
 }
 
-/// Locks what was counted for people on channels until the transaction ends: one lock for each person and
-/// channel, whatever the hour. Whoever counts or uncounts takes all locks it needs by one call of this, before
-/// anything else of these tables: they are taken in one order, so that two senders never wait for each other in a
-/// circle.
+/// Locks the counts of users on channels until the transaction ends: one lock per user and channel. Each caller that
+/// counts or uncounts takes all its locks by one call, before it touches these tables. All callers lock in the same
+/// order, so that no deadlock is possible.
 pub(crate) async fn lock_tallies(
     connection: &mut PgConnection,
     tallies: &BTreeSet<(WorkspaceId, String, UserId)>,
@@ -139,20 +151,21 @@ pub(crate) async fn lock_tallies(
         )
         .fetch_all(&mut *connection)
         .await?;
-        // One that was deleted in between, since nothing was counted by it any more, is made again.
+        // A lock that was deleted in between, because nothing was counted under it, is created again.
         if locked.len() >= tallies.len() {
             return Ok(());
         }
     }
 }
 
-/// Counts a message more for each of these people, and answers who had their fill before: for them
-/// nothing is counted. The caller holds their locks ([`lock_tallies`]). Hours are counted whole: the window is
-/// never shorter than it should be.
+/// Counts one more message for each user; returns the users who had reached the cap, for whom nothing is counted. The
+/// caller holds their locks ([`lock_tallies`]). Counts are kept by the whole hour, so that the window is never shorter
+/// than the setting.
 pub(crate) async fn count_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (users, cap): (&[UserId], &Counted),
+    users: &[UserId],
+    cap: &Counted,
     now: Timestamp,
 ) -> Result<HashSet<UserId>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
@@ -196,11 +209,12 @@ pub(crate) async fn count_sends(
     full.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// Who of these people has had their fill, a message more being one too many.
-pub(crate) async fn full_up(
+/// Which of these users have reached the cap.
+pub(crate) async fn capped(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (users, cap): (&[UserId], &Counted),
+    users: &[UserId],
+    cap: &Counted,
     at: Timestamp,
 ) -> Result<HashSet<UserId>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
@@ -223,11 +237,12 @@ pub(crate) async fn full_up(
     full.iter().map(|id| super::runs::user_id(id)).collect()
 }
 
-/// Takes back what was last counted for people who get nothing after all.
+/// Takes back the last counted message of users to whom none was sent.
 pub(crate) async fn uncount_sends(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (users, channel): (&[UserId], &str),
+    users: &[UserId],
+    channel: &str,
 ) -> Result<()> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     sqlx::query!(
@@ -249,11 +264,11 @@ pub(crate) async fn uncount_sends(
     Ok(())
 }
 
-/// Forgets what is too long ago for any cap, and the locks of people of whom nothing is left; so many at most.
-/// Answers how much it was.
-pub(crate) async fn forget_sends(
+/// Deletes a page of counts that no cap covers any more, and the locks of users without counts. Returns how many
+/// counts were deleted.
+pub(crate) async fn delete_sends(
     connection: &mut PgConnection,
-    (before, limit): (Timestamp, i64),
+    ExpiredPage { before, limit }: ExpiredPage,
 ) -> Result<u64> {
     let mut tx = connection.begin().await?;
     let old = sqlx::query!(

@@ -1,14 +1,16 @@
-//! Messages written down, many at a time.
+//! Inserts messages in batches.
 
 use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 
+use super::scope::DuePage;
 use crate::model::message::{NewMessage, Start, channel_name};
 
-/// Keeps messages; answers how many are new. One that is there already, by its id or as the message of a
-/// campaign to that recipient at that occurrence, stays as it is.
+/// Inserts messages; returns how many are new. A message that exists already, by its id or by campaign, recipient and
+/// occurrence, is left as it is.
 ///
-/// Whoever keeps messages tells of them first: `queued`, and `skipped` or `control` where they begin so.
+/// Each caller publishes the first events of the messages before: `queued`, and `skipped` or `control` of those that
+/// start with this status.
 ///
 /// # Errors
 /// When the store fails.
@@ -52,13 +54,12 @@ pub async fn insert(
     Ok(done.rows_affected())
 }
 
-/// Makes messages of a campaign due at once that have no variant yet, so many at most; answers how many there
-/// were.
+/// Makes queued messages of a campaign due now that have no variant yet; returns how many.
 pub(crate) async fn bring_forward(
     db: &PgPool,
     workspace: WorkspaceId,
     campaign: CampaignId,
-    (now, limit): (Timestamp, i64),
+    DuePage { now, limit }: DuePage,
 ) -> Result<u64> {
     let done = sqlx::query!(
         "update message set due_at = $3
@@ -78,7 +79,7 @@ pub(crate) async fn bring_forward(
     Ok(done.rows_affected())
 }
 
-/// Messages turned on their side.
+/// Column arrays for `unnest`.
 #[derive(Debug, Default)]
 struct Columns<'a> {
     ids: Vec<uuid::Uuid>,

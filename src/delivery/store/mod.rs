@@ -13,5 +13,6 @@ pub(crate) mod queues;
 pub(crate) mod recipients;
 pub(crate) mod retention;
 pub(crate) mod runs;
+pub(crate) mod scope;
 pub mod short_links;
 pub(crate) mod volume;

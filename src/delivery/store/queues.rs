@@ -1,5 +1,5 @@
-//! What there is to do, told by the index of what is due alone: a step for each campaign, however many
-//! messages it has.
+//! The queues with work, read from the index of due messages alone: one step per campaign, however many messages it
+//! has.
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgExecutor;
@@ -7,18 +7,17 @@ use sqlx::PgExecutor;
 /// A campaign that has messages which are not settled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unsettled {
-    /// The wall around it.
     pub(crate) workspace: WorkspaceId,
     pub(crate) campaign: CampaignId,
-    /// Whether it was called off.
+    /// Whether it was cancelled.
     pub(crate) is_cancelled: bool,
     /// When the first of them is due.
     pub(crate) due: Timestamp,
-    /// Whether all of them are kept in reserve behind a volume limit.
+    /// Whether all of them are in the reserve of a volume limit.
     pub(crate) are_reserved: bool,
 }
 
-/// Campaigns that send, or were called off, with messages that are not settled.
+/// Sending or cancelled campaigns with messages that are not settled.
 pub(crate) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Vec<Unsettled>> {
     let rows = sqlx::query!(
         r#"with recursive lane as (
@@ -63,7 +62,7 @@ pub(crate) async fn unsettled(db: impl PgExecutor<'_>) -> Result<Vec<Unsettled>>
     Ok(unsettled.collect())
 }
 
-/// When the first message is due that belongs to no campaign.
+/// When the first message of no campaign is due.
 pub(crate) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<Option<Timestamp>> {
     let due = sqlx::query_scalar!(
         "select due_at from message
@@ -76,7 +75,7 @@ pub(crate) async fn outbox_due(db: impl PgExecutor<'_>) -> Result<Option<Timesta
     Ok(due.flatten().map(Timestamp::from))
 }
 
-/// How many messages wait, roughly, and since when the oldest is due: what an operator watches.
+/// How many messages are due, counted up to `limit`, and since when the oldest is due: the backlog metrics.
 pub(crate) async fn depth(
     db: impl PgExecutor<'_>,
     now: Timestamp,

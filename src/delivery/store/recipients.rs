@@ -1,4 +1,4 @@
-//! What the gate asks of recipients, of all of a batch at once.
+//! Facts about the recipients of a batch.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,12 @@ use sqlx::{PgConnection, types::Json};
 
 use crate::model::{Recipient, eligibility::Facts, message::channel_name};
 
-/// What is known of these people as far as a channel and a list go. Who is not there at all is absent.
+/// The facts about these users for a channel and a list. Unknown users are absent.
 pub(crate) async fn facts(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    (channel, list): (MessageChannel, Option<ListId>),
+    channel: MessageChannel,
+    list: Option<ListId>,
     users: &[UserId],
 ) -> Result<HashMap<UserId, Facts>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
@@ -74,7 +75,7 @@ pub(crate) async fn facts(
         .collect()
 }
 
-/// The reasons for which an address is suppressed for everything.
+/// The reasons for which an address is suppressed globally.
 pub(crate) async fn suppressed(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -93,7 +94,7 @@ pub(crate) async fn suppressed(
     Ok(reasons.iter().filter_map(|name| Reason::named(name)).collect())
 }
 
-/// The zone of a workspace's times, an IANA name.
+/// The time zone of a workspace, an IANA name.
 pub(crate) async fn workspace_zone(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -105,7 +106,7 @@ pub(crate) async fn workspace_zone(
     Ok(zone)
 }
 
-/// By whose clocks these people live, as audiences tell it.
+/// The time zones and countries of these users, in the form that audiences use.
 pub(crate) async fn clocks(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -135,7 +136,7 @@ pub(crate) async fn clocks(
         .collect()
 }
 
-/// The variants these people were first given of a campaign.
+/// The variants that these users were first assigned in a campaign.
 pub(crate) async fn exposures(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -155,15 +156,22 @@ pub(crate) async fn exposures(
     rows.into_iter().map(|row| Ok((super::runs::user_id(&row.user_id)?, row.variant_id))).collect()
 }
 
-/// Keeps which variants people were given, where they had none before.
+/// The variant assigned to a user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exposure<'a> {
+    pub(crate) user: UserId,
+    pub(crate) variant: &'a str,
+}
+
+/// Stores the variants of users who had none in the campaign.
 pub(crate) async fn expose(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: kernel::CampaignId,
-    given: &[(UserId, &str)],
+    given: &[Exposure<'_>],
 ) -> Result<()> {
-    let ids: Vec<&[u8]> = given.iter().map(|(user, _)| user.bytes().as_slice()).collect();
-    let variants: Vec<&str> = given.iter().map(|(_, variant)| *variant).collect();
+    let ids: Vec<&[u8]> = given.iter().map(|it| it.user.bytes().as_slice()).collect();
+    let variants: Vec<&str> = given.iter().map(|it| it.variant).collect();
     sqlx::query!(
         "insert into campaign_exposure (workspace_id, campaign_id, user_id, variant_id)
          select $1, $2, g.user_id, g.variant_id
@@ -180,7 +188,7 @@ pub(crate) async fn expose(
     Ok(())
 }
 
-/// Notes that a campaign sent something, to the minute.
+/// Records when a campaign last sent a message, to the minute.
 pub(crate) async fn sent_at(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

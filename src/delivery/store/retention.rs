@@ -1,8 +1,10 @@
-//! What is deleted after a time, page by page.
+//! Deletes expired rows, page by page.
 
 use kernel::{Result, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
+
+use super::scope::ExpiredPage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
@@ -16,7 +18,7 @@ impl Task {
     pub(crate) const ALL: [Self; 3] =
         [Self::Messages, Self::CampaignEntries, Self::CampaignHistory];
 
-    /// The task as the store and metrics name it.
+    /// The name in the table and in metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -26,8 +28,7 @@ impl Task {
     }
 }
 
-/// Takes hold of a task until the transaction ends, unless another process has it, or everything was gone through
-/// after that time.
+/// Locks a task until the transaction ends; false if another process has it, or if it was completed after `not_after`.
 pub(crate) async fn take(
     connection: &mut PgConnection,
     task: Task,
@@ -45,7 +46,7 @@ pub(crate) async fn take(
     Ok(taken.is_some())
 }
 
-/// Notes that everything was gone through; the next time it begins anew.
+/// Records that a task is complete; the next time it starts from the beginning.
 pub(crate) async fn end(connection: &mut PgConnection, task: Task, now: Timestamp) -> Result<()> {
     sqlx::query!(
         "update retention_task
@@ -59,11 +60,11 @@ pub(crate) async fn end(connection: &mut PgConnection, task: Task, now: Timestam
     Ok(())
 }
 
-/// Deletes settled messages from before a time, so many at most; answers how many. What rules still ask of them is
-/// kept: to whom a campaign was sent, and how many messages it sent. Messages of a run that is not over stay.
+/// Deletes a page of old settled messages; returns how many. The facts that rules still need are stored elsewhere: the
+/// recipients of a campaign, and how many messages it sent. Messages of an unfinished run are not deleted.
 pub(crate) async fn delete_messages(
     connection: &mut PgConnection,
-    (before, limit): (Timestamp, i64),
+    ExpiredPage { before, limit }: ExpiredPage,
 ) -> Result<u64> {
     let deleted = sqlx::query_scalar!(
         r#"with old as (
@@ -110,23 +111,22 @@ pub(crate) async fn delete_messages(
     Ok(deleted.unsigned_abs())
 }
 
-/// What became of a page of entries.
+/// The result of a page of entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
-    /// How many were deleted.
     pub(crate) deleted: u64,
-    /// Whether there are more to look at.
+    /// Whether entries remain to be read.
     pub(crate) has_more: bool,
 }
 
-/// Looks at the next entries of triggered campaigns, so many at most, and deletes those from before a time that
-/// the same person followed with another entry. The last entry of each person stays: it says whether they may enter again.
-/// Of campaigns that were cancelled before that time all go.
+/// Reads the next page of entries into triggered campaigns, and deletes old entries that the same profile followed with
+/// another one. The last entry of each profile stays, because it decides whether the profile may enter again. All
+/// entries of campaigns cancelled before that time are deleted.
 pub(crate) async fn delete_entries(
     connection: &mut PgConnection,
-    (before, limit): (Timestamp, i64),
+    ExpiredPage { before, limit }: ExpiredPage,
 ) -> Result<Page> {
-    // Asked for first: with it as a constant the page is read from where it begins in the primary key.
+    // Read first: with the position as a constant, PostgreSQL starts the page there in the primary key.
     let reached = sqlx::query!(
         "select workspace_id, campaign_id, user_id, entry
          from retention_task
@@ -166,7 +166,7 @@ pub(crate) async fn delete_entries(
     });
     let gone: Vec<&Listed> = gone.map(|(_, entry)| entry).collect();
     let deleted = delete_listed(connection, &gone).await?;
-    // The last of a page is the first of the next: only then it is known whether another follows it.
+    // The last entry of a page is the first of the next, because only then its successor is known.
     let last = entries.last().filter(|_| entries.len() as u64 >= limit.unsigned_abs());
     if let Some(last) = last {
         sqlx::query!(
@@ -194,7 +194,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Whether both are entries of one person into one campaign.
+    /// Whether both are entries of one profile into one campaign.
     fn is_of_same(&self, other: &Self) -> bool {
         self.workspace == other.workspace
             && self.campaign == other.campaign
@@ -225,7 +225,7 @@ async fn cancelled(
     Ok(found)
 }
 
-/// Deletes entries of which was told that their message is queued; answers how many.
+/// Deletes entries whose `queued` event is published; returns how many.
 async fn delete_listed(connection: &mut PgConnection, entries: &[&Listed]) -> Result<u64> {
     let workspaces: Vec<Uuid> = entries.iter().map(|entry| entry.workspace).collect();
     let campaigns: Vec<Uuid> = entries.iter().map(|entry| entry.campaign).collect();
@@ -247,10 +247,10 @@ async fn delete_listed(connection: &mut PgConnection, entries: &[&Listed]) -> Re
     Ok(done.rows_affected())
 }
 
-/// Deletes what is in histories of campaigns from before a time, so many lines at most; answers how many.
+/// Deletes a page of old lines from histories of campaigns; returns how many.
 pub(crate) async fn delete_history(
     connection: &mut PgConnection,
-    (before, limit): (Timestamp, i64),
+    ExpiredPage { before, limit }: ExpiredPage,
 ) -> Result<u64> {
     let done = sqlx::query!(
         "delete from campaign_history h

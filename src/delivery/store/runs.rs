@@ -1,35 +1,41 @@
-//! Times campaigns go out, while their audiences are written down and until they are settled.
+//! Runs of campaigns, from the materialisation of their audiences until their messages are settled.
 
 use kernel::{CampaignId, Error, Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
-/// A time a campaign goes out, held by one writer.
+use super::scope::RunKey;
+
+/// A run of a campaign, claimed by one writer.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
-    /// The wall around it.
     pub(crate) workspace: WorkspaceId,
     pub(crate) campaign: CampaignId,
     pub(crate) occurrence: i32,
-    /// When it was taken up.
     pub(crate) started: Timestamp,
-    /// Everyone up to this id has a message.
+    /// Each profile up to this id has a message.
     pub(crate) after: Option<UserId>,
     pub(crate) is_written: bool,
-    /// Whether what failed is to be tried anew.
+    /// Whether failed messages are to be queued again.
     pub(crate) is_retried: bool,
 }
 
-/// Who holds a run, until when.
+impl Run {
+    pub(crate) const fn key(&self) -> RunKey {
+        RunKey { workspace: self.workspace, campaign: self.campaign, occurrence: self.occurrence }
+    }
+}
+
+/// The claim of a writer on a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hold {
     pub(crate) by: Uuid,
-    /// The end of its hold, which every page renews.
+    /// The end of the claim; every page renews it.
     pub(crate) until: Timestamp,
 }
 
-/// Takes hold of the oldest run that has to be written down and that nobody holds. What failed is not tried
-/// anew while messages are in flight that may yet fail.
+/// Claims the oldest unclaimed run whose audience is to be materialised. Failed messages are not queued again while
+/// messages are in flight that may still fail.
 pub(crate) async fn take(
     db: impl PgExecutor<'_>,
     hold: Hold,
@@ -77,14 +83,14 @@ pub(crate) async fn take(
     .transpose()
 }
 
-/// An id read from the store.
+/// A user id read from the store.
 pub(super) fn user_id(bytes: &[u8]) -> Result<UserId> {
     let bytes = bytes.try_into().map_err(|_| Error::internal("a user id of another length"))?;
     Ok(UserId::from_bytes(bytes))
 }
 
-/// Notes how far a run is written down, and renews the hold; false where it is lost, or the campaign was
-/// halted, so that nothing of the transaction may stay.
+/// Stores the progress of a run and renews its claim; false if the claim is lost or the campaign was halted, so that the
+/// transaction must be rolled back.
 pub(crate) async fn advance(
     connection: &mut PgConnection,
     run: &Run,
@@ -110,11 +116,12 @@ pub(crate) async fn advance(
     Ok(done.rows_affected() > 0)
 }
 
-/// Notes that everyone has a message, and lets go.
+/// Records that the audience is materialised, and releases the claim.
 pub(crate) async fn written(
     connection: &mut PgConnection,
     run: &Run,
-    (by, now): (Uuid, Timestamp),
+    by: Uuid,
+    now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(
         "update campaign_run
@@ -132,8 +139,8 @@ pub(crate) async fn written(
     Ok(())
 }
 
-/// Lets go of a run that is not written down yet.
-pub(crate) async fn let_go(
+/// Releases a run that is not materialised yet; with `until`, it can be claimed again only then.
+pub(crate) async fn release(
     db: impl PgExecutor<'_>,
     run: &Run,
     by: Uuid,
@@ -153,7 +160,7 @@ pub(crate) async fn let_go(
     Ok(())
 }
 
-/// Whether an audience of a campaign is still being written down.
+/// Whether an audience of a campaign is still being materialised.
 pub(crate) async fn is_being_written(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -172,7 +179,7 @@ pub(crate) async fn is_being_written(
     Ok(found)
 }
 
-/// Whether what failed of a campaign has yet to be put in line again.
+/// Whether failed messages of a campaign have yet to be queued again.
 pub(crate) async fn is_retried(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
@@ -191,11 +198,8 @@ pub(crate) async fn is_retried(
     Ok(found)
 }
 
-/// Runs in which nobody waits for anything any more; so many at most.
-pub(crate) async fn settled(
-    db: impl PgExecutor<'_>,
-    limit: i64,
-) -> Result<Vec<(WorkspaceId, CampaignId, i32)>> {
+/// Unfinished runs whose messages are all settled.
+pub(crate) async fn settled(db: impl PgExecutor<'_>, limit: i64) -> Result<Vec<RunKey>> {
     let rows = sqlx::query!(
         "select r.workspace_id, r.campaign_id, r.occurrence
          from campaign_run r
@@ -214,17 +218,17 @@ pub(crate) async fn settled(
     )
     .fetch_all(db)
     .await?;
-    let run = |id: (Uuid, Uuid, i32)| (WorkspaceId::new(id.0), CampaignId::new(id.1), id.2);
-    Ok(rows
-        .into_iter()
-        .map(|row| run((row.workspace_id, row.campaign_id, row.occurrence)))
-        .collect())
+    let keys = rows.into_iter().map(|row| RunKey {
+        workspace: WorkspaceId::new(row.workspace_id),
+        campaign: CampaignId::new(row.campaign_id),
+        occurrence: row.occurrence,
+    });
+    Ok(keys.collect())
 }
 
 pub(crate) async fn complete(
     db: impl PgExecutor<'_>,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
+    RunKey { workspace, campaign, occurrence }: RunKey,
     now: Timestamp,
 ) -> Result<()> {
     sqlx::query!(
@@ -240,7 +244,7 @@ pub(crate) async fn complete(
     Ok(())
 }
 
-/// When a campaign last began to go out: what its rules are reckoned from.
+/// When the last run of a campaign began; its rules are computed from that time.
 pub(crate) async fn begun(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

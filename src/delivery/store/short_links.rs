@@ -1,27 +1,35 @@
-//! Where short links lead.
+//! Short links and their targets.
 
 use kernel::{Error, MessageId, Result, Timestamp, WorkspaceId};
 use providers::model::Reference;
 use sqlx::{PgConnection, PgPool};
 
+use super::scope::ExpiredPage;
 use crate::render::ShortLink;
 
-/// Keeps the short links of messages, before those leave. Links that are kept already stay.
+/// A short link in a message.
+#[derive(Debug)]
+pub struct MessageLink {
+    pub message: MessageId,
+    pub link: ShortLink,
+}
+
+/// Stores the short links of messages before these are sent. Existing links are left as they are.
 ///
 /// # Errors
-/// When the store fails, or a code is another link's: then this one would lead elsewhere.
+/// When the store fails, or another link has the same code: then this link would lead to the wrong target.
 pub async fn save(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
-    links: &[(MessageId, ShortLink)],
+    links: &[MessageLink],
     now: Timestamp,
 ) -> Result<()> {
     if links.is_empty() {
         return Ok(());
     }
-    let codes: Vec<&str> = links.iter().map(|(_, link)| link.code.as_str()).collect();
-    let messages: Vec<uuid::Uuid> = links.iter().map(|(message, _)| message.uuid()).collect();
-    let targets: Vec<&str> = links.iter().map(|(_, link)| link.target.as_str()).collect();
+    let codes: Vec<&str> = links.iter().map(|it| it.link.code.as_str()).collect();
+    let messages: Vec<uuid::Uuid> = links.iter().map(|it| it.message.uuid()).collect();
+    let targets: Vec<&str> = links.iter().map(|it| it.link.target.as_str()).collect();
     let done = sqlx::query!(
         "insert into short_link (code, workspace_id, message_id, target, created_at)
          select k.code, $1, k.message_id, k.target, $5
@@ -44,8 +52,8 @@ pub async fn save(
     Ok(())
 }
 
-/// Forgets links that were made before that, so many at most; answers how many there were.
-pub(crate) async fn forget(db: &PgPool, (before, limit): (Timestamp, i64)) -> Result<u64> {
+/// Deletes a page of old links; returns how many.
+pub(crate) async fn delete(db: &PgPool, ExpiredPage { before, limit }: ExpiredPage) -> Result<u64> {
     let done = sqlx::query!(
         "delete from short_link where code in (
              select code from short_link where created_at < $1
@@ -58,7 +66,7 @@ pub(crate) async fn forget(db: &PgPool, (before, limit): (Timestamp, i64)) -> Re
     Ok(done.rows_affected())
 }
 
-/// The message that a short link is in, and where it leads.
+/// The message of a short link, and the link's target.
 pub(crate) async fn find(db: &PgPool, code: &str) -> Result<Option<(Reference, String)>> {
     let row = sqlx::query!(
         "select workspace_id, message_id, target from short_link where code = $1",

@@ -1,35 +1,28 @@
-//! Volume limits: how much of one is used, and the messages kept in reserve for recipients that the gate
-//! refuses.
+//! Use of volume limits, and the reserve: messages that replace those which are skipped or fail.
 //!
-//! A message uses the limit while it is `sending`, `sent` or `unknown`. A sender under a limit locks the
-//! counter first, so that several processes never exceed it together.
+//! A message counts while it is `sending`, `sent` or `unknown`. A sender locks the counter of the limit first, so that
+//! several processes never exceed it together.
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 use sqlx::PgConnection;
 
-/// What a limit counts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Scope {
-    /// The wall around it.
-    pub(crate) workspace: WorkspaceId,
-    pub(crate) campaign: CampaignId,
-    /// Which occurrence; none counts all of them.
-    pub(crate) occurrence: Option<i32>,
-}
+use super::scope::{MessageScope, RunKey};
 
-/// The first message of a scope that waits.
+/// The queued message of a scope that is due first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct First {
     pub(crate) occurrence: i32,
-    /// When it is due.
     pub(crate) due: Timestamp,
-    /// Whether it is kept in reserve; then no message of the scope waits that is not.
+    /// Whether it is in the reserve; then all queued messages of the scope are.
     pub(crate) is_reserved: bool,
 }
 
-/// Locks the counter of a limit until the transaction ends, and reads how much is used. None where there is no
-/// counter yet and messages are in flight: they have to land before they can be counted.
-pub(crate) async fn lock(connection: &mut PgConnection, scope: Scope) -> Result<Option<i64>> {
+/// Locks the counter of a limit until the transaction ends, and reads it. None if there is no counter yet while messages
+/// are in flight: they can be counted only when they are settled.
+pub(crate) async fn lock(
+    connection: &mut PgConnection,
+    scope: MessageScope,
+) -> Result<Option<i64>> {
     if let Some(used) = locked(connection, scope).await? {
         return Ok(Some(used));
     }
@@ -50,7 +43,7 @@ pub(crate) async fn lock(connection: &mut PgConnection, scope: Scope) -> Result<
     locked(connection, scope).await
 }
 
-async fn locked(connection: &mut PgConnection, scope: Scope) -> Result<Option<i64>> {
+async fn locked(connection: &mut PgConnection, scope: MessageScope) -> Result<Option<i64>> {
     let used = sqlx::query_scalar!(
         "select used from campaign_volume
          where workspace_id = $1 and campaign_id = $2 and occurrence = coalesce($3, -1)
@@ -64,7 +57,7 @@ async fn locked(connection: &mut PgConnection, scope: Scope) -> Result<Option<i6
     Ok(used)
 }
 
-/// Locks the counters of a campaign that has no limit any more; answers whether there are any.
+/// Locks the counters of a campaign that no longer has a limit; returns whether there are any.
 pub(crate) async fn lock_kept(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -83,8 +76,8 @@ pub(crate) async fn lock_kept(
     Ok(!kept.is_empty())
 }
 
-/// How much of a limit is used, without a lock.
-pub(crate) async fn used(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
+/// Reads the counter of a limit without a lock.
+pub(crate) async fn used(connection: &mut PgConnection, scope: MessageScope) -> Result<i64> {
     let kept = sqlx::query_scalar!(
         "select used from campaign_volume
          where workspace_id = $1 and campaign_id = $2 and occurrence = coalesce($3, -1)",
@@ -100,7 +93,7 @@ pub(crate) async fn used(connection: &mut PgConnection, scope: Scope) -> Result<
     }
 }
 
-async fn count(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
+async fn count(connection: &mut PgConnection, scope: MessageScope) -> Result<i64> {
     let used = sqlx::query_scalar!(
         r#"select (
                select count(*) from message
@@ -120,37 +113,38 @@ async fn count(connection: &mut PgConnection, scope: Scope) -> Result<i64> {
     Ok(used)
 }
 
-/// Counts messages that are about to be sent, by their occurrences, in every counter that the campaign has.
+/// Counts messages that are about to be sent, by their occurrences, in every counter of the campaign.
 pub(crate) async fn reserve(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
     occurrences: &[i32],
 ) -> Result<()> {
-    add(connection, (workspace, campaign), occurrences, 1).await
+    add(connection, workspace, campaign, occurrences, 1).await
 }
 
-/// Takes messages off the counters again that were not sent.
+/// Takes messages that were not sent off the counters.
 pub(crate) async fn give_back(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
     campaign: CampaignId,
     occurrences: &[i32],
 ) -> Result<()> {
-    add(connection, (workspace, campaign), occurrences, -1).await
+    add(connection, workspace, campaign, occurrences, -1).await
 }
 
 async fn add(
     connection: &mut PgConnection,
-    (workspace, campaign): (WorkspaceId, CampaignId),
+    workspace: WorkspaceId,
+    campaign: CampaignId,
     occurrences: &[i32],
     each: i32,
 ) -> Result<()> {
     if occurrences.is_empty() {
         return Ok(());
     }
-    // Nothing is joined here: where this waits for another transaction, the row is looked at again with what that
-    // made of it, and of other tables nothing would be read anew.
+    // Without a join: after waiting for another transaction, PostgreSQL reads the updated row again, but not the rows of
+    // joined tables.
     sqlx::query!(
         "update campaign_volume
          set used = used + $4 * case occurrence
@@ -169,7 +163,10 @@ async fn add(
 }
 
 /// Whether messages of a scope are being sent.
-pub(crate) async fn is_in_flight(connection: &mut PgConnection, scope: Scope) -> Result<bool> {
+pub(crate) async fn is_in_flight(
+    connection: &mut PgConnection,
+    scope: MessageScope,
+) -> Result<bool> {
     let found = sqlx::query_scalar!(
         r#"select exists (
                select from message
@@ -184,8 +181,11 @@ pub(crate) async fn is_in_flight(connection: &mut PgConnection, scope: Scope) ->
     Ok(found)
 }
 
-/// The message of a scope that is due first.
-pub(crate) async fn first(connection: &mut PgConnection, scope: Scope) -> Result<Option<First>> {
+/// The queued message of a scope that is due first.
+pub(crate) async fn first(
+    connection: &mut PgConnection,
+    scope: MessageScope,
+) -> Result<Option<First>> {
     let row = sqlx::query!(
         r#"select occurrence, due_at as "due_at!", reserved_from is not null as "is_reserved!"
            from message
@@ -206,12 +206,10 @@ pub(crate) async fn first(connection: &mut PgConnection, scope: Scope) -> Result
     }))
 }
 
-/// The first message of an occurrence beyond so many, of those that wait, in the order of their ids: an order of
-/// chance.
+/// The first queued message of a run beyond `room` others, in the order of ids, which is random.
 pub(crate) async fn first_beyond(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
+    RunKey { workspace, campaign, occurrence }: RunKey,
     room: i64,
 ) -> Result<Option<uuid::Uuid>> {
     let id = sqlx::query_scalar!(
@@ -231,13 +229,12 @@ pub(crate) async fn first_beyond(
     Ok(id)
 }
 
-/// Keeps messages of an occurrence in reserve from this one on, in the order of their ids; so many at most. Answers
-/// how many it were.
-pub(crate) async fn keep_in_reserve(
+/// Moves up to `limit` queued messages of a run to the reserve, from `first` on in the order of ids; returns how many.
+pub(crate) async fn move_to_reserve(
     connection: &mut PgConnection,
-    workspace: WorkspaceId,
-    (campaign, occurrence): (CampaignId, i32),
-    (first, limit): (uuid::Uuid, i64),
+    RunKey { workspace, campaign, occurrence }: RunKey,
+    first: uuid::Uuid,
+    limit: i64,
 ) -> Result<u64> {
     let done = sqlx::query!(
         "update message m
@@ -261,10 +258,10 @@ pub(crate) async fn keep_in_reserve(
     Ok(done.rows_affected())
 }
 
-/// Takes messages of a scope out of the reserve, so many at most.
+/// Takes up to `limit` messages of a scope out of the reserve.
 pub(crate) async fn use_reserve(
     connection: &mut PgConnection,
-    scope: Scope,
+    scope: MessageScope,
     limit: i64,
 ) -> Result<u64> {
     let done = sqlx::query!(

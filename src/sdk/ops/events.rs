@@ -195,7 +195,7 @@ async fn target_of(
         // Tests are displayed to a proven person only.
         return Ok(Err(MESSAGE_NOT_FOUND));
     }
-    let test = find_test(tx, from.workspace, (user, message)).await?;
+    let test = find_test(tx, from.workspace, user, message).await?;
     Ok(test
         .map(|(campaign, variant)| Target { user, message, campaign, variant, is_test: true })
         .ok_or(MESSAGE_NOT_FOUND))

@@ -30,9 +30,11 @@ use crate::{
         send::campaign_context::{channel_of, keeps_exposures},
     },
     store::{
-        claims, messages, recipients,
+        claims, messages,
+        recipients::{self, Exposure},
         runs::{self, Hold, Run},
-        volume::{self, Scope},
+        scope::{DuePage, MessageScope},
+        volume,
     },
 };
 
@@ -59,7 +61,7 @@ pub(crate) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Resul
         Ok(()) => Ok(true),
         Err(error) => {
             let until = Timestamp::from_millis(app.clock().now().millis() + AGAIN_MS);
-            runs::let_go(app.db(), &writer.run, by, Some(until)).await?;
+            runs::release(app.db(), &writer.run, by, Some(until)).await?;
             writer.failed(error).await.map(|()| true)
         }
     }
@@ -98,7 +100,7 @@ impl Writer<'_> {
         }
         self.cut_to_volume(&campaign).await?;
         let mut connection = app.db().acquire().await?;
-        runs::written(&mut connection, run, (self.by, app.clock().now())).await?;
+        runs::written(&mut connection, run, self.by, app.clock().now()).await?;
         app.due_signal().notify();
         Ok(())
     }
@@ -109,9 +111,8 @@ impl Writer<'_> {
         loop {
             let now = app.clock().now();
             let mut tx = app.db().begin().await?;
-            let place = (run.campaign, run.occurrence);
-            let limit = (now, i64::from(PAGE));
-            let anew = claims::try_anew(&mut tx, run.workspace, place, limit).await?;
+            let page = DuePage { now, limit: i64::from(PAGE) };
+            let anew = claims::retry_failed(&mut tx, run.key(), page).await?;
             if !runs::advance(&mut tx, run, None, hold(self.by, now)).await? {
                 return Ok(false);
             }
@@ -177,7 +178,7 @@ impl Writer<'_> {
         lifecycle::publish(app, &events, now).await?;
         messages::insert(&mut tx, run.workspace, &placed, now).await?;
         if known.keeps_exposures {
-            let given: Vec<(UserId, &str)> = placed.iter().filter_map(given).collect();
+            let given: Vec<Exposure<'_>> = placed.iter().filter_map(given).collect();
             recipients::expose(&mut tx, run.workspace, run.campaign, &given).await?;
         }
         let last = users.last().copied();
@@ -196,24 +197,23 @@ impl Writer<'_> {
         let Some((limit, max)) = limit.and_then(|limit| Some((limit, limit.max_sends()?))) else {
             return Ok(());
         };
-        let place = (run.campaign, run.occurrence);
         let mut connection = app.db().acquire().await?;
-        let scope = Scope {
+        let scope = MessageScope {
             workspace: run.workspace,
             campaign: run.campaign,
             occurrence: (limit.cadence() == Cadence::PerSend).then_some(run.occurrence),
         };
         let room = i64::from(max) - volume::used(&mut connection, scope).await?;
-        let first = volume::first_beyond(&mut connection, run.workspace, place, room).await?;
+        let first = volume::first_beyond(&mut connection, run.key(), room).await?;
         let Some(first) = first else { return Ok(()) };
-        let page = (first, i64::from(PAGE));
-        while volume::keep_in_reserve(&mut connection, run.workspace, place, page).await? > 0 {}
+        let limit = i64::from(PAGE);
+        while volume::move_to_reserve(&mut connection, run.key(), first, limit).await? > 0 {}
         Ok(())
     }
 }
 
-fn given(message: &NewMessage) -> Option<(UserId, &str)> {
-    Some((message.user?, message.variant.as_deref()?))
+fn given(message: &NewMessage) -> Option<Exposure<'_>> {
+    Some(Exposure { user: message.user?, variant: message.variant.as_deref()? })
 }
 
 /// What everyone in an audience is placed by.
@@ -259,9 +259,7 @@ impl Known {
             known.clocks = recipients::clocks(&mut *tx, workspace, users).await?;
         }
         if let LeftOut::SentSince(since) = placing.plan.left_out() {
-            let place = (run.campaign, run.occurrence);
-            known.received =
-                claims::sent_before(&mut *tx, workspace, place, (users, since)).await?;
+            known.received = claims::sent_before(&mut *tx, run.key(), users, since).await?;
         }
         Ok(known)
     }
@@ -291,8 +289,8 @@ impl Known {
                 .unwrap_or_default(),
             bypass_unsubscribe: false,
         };
-        let asked = (channel, definition.subscription_category_id);
-        let facts = recipients::facts(tx, run.workspace, asked, &left_out).await?;
+        let list = definition.subscription_category_id;
+        let facts = recipients::facts(tx, run.workspace, channel, list, &left_out).await?;
         let refused = facts.into_iter().filter_map(|(user, facts)| {
             eligibility::admit(&facts, rules).err().map(|skip| (user, skip))
         });

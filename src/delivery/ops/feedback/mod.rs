@@ -278,7 +278,7 @@ pub async fn watch(app: DeliveryState, heartbeat: Heartbeat) {
         let before = before(&app, REMEMBERED_MAX);
         loop {
             heartbeat.beat();
-            match feedback::forget(app.db(), before, FORGET_ROWS_MAX).await {
+            match feedback::delete(app.db(), before, FORGET_ROWS_MAX).await {
                 Ok(rows) if rows == u64::from(FORGET_ROWS_MAX) => {}
                 Ok(_) => break,
                 Err(error) => {

@@ -35,7 +35,9 @@ use crate::{
     store::{
         claims,
         limits::{self, Counted},
-        recipients, volume,
+        recipients,
+        scope::{MessageScope, RunKey},
+        volume,
     },
 };
 
@@ -184,7 +186,7 @@ impl<'a> Launch<'a> {
             Cadence::Lifetime => {
                 let mut connection = self.app.db().acquire().await?;
                 let (workspace, campaign) = (self.workspace, self.campaign.id);
-                let scope = volume::Scope { workspace, campaign, occurrence: None };
+                let scope = MessageScope { workspace, campaign, occurrence: None };
                 volume::used(&mut connection, scope).await?
             }
         };
@@ -241,14 +243,15 @@ impl<'a> Launch<'a> {
     ) -> Result<(HashSet<UserId>, HashSet<UserId>)> {
         let (mut received, mut full) = (HashSet::new(), HashSet::new());
         if let LeftOut::SentSince(since) = self.plan.left_out() {
-            let next = (self.campaign.id, self.campaign.state.occurrence.saturating_add(1));
-            received =
-                claims::sent_before(connection, self.workspace, next, (users, since)).await?;
+            let next = RunKey {
+                workspace: self.workspace,
+                campaign: self.campaign.id,
+                occurrence: self.campaign.state.occurrence.saturating_add(1),
+            };
+            received = claims::sent_before(connection, next, users, since).await?;
         }
         for cap in &self.caps {
-            full.extend(
-                limits::full_up(connection, self.workspace, (users, cap), self.begins).await?,
-            );
+            full.extend(limits::capped(connection, self.workspace, users, cap, self.begins).await?);
         }
         Ok((received, full))
     }

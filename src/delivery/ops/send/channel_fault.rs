@@ -36,10 +36,10 @@ pub(crate) async fn end(app: &DeliveryState, workspace: WorkspaceId, id: Campaig
         // That it failed before is why it is tried again.
         return Ok(());
     }
-    let asked = (id, CODES.as_slice(), JUDGED_FROM);
-    let Some(found) = claims::commonest_fault(&mut connection, workspace, asked).await? else {
-        return Ok(());
-    };
+    let found =
+        claims::commonest_fault(&mut connection, workspace, id, CODES.as_slice(), JUDGED_FROM)
+            .await?;
+    let Some(found) = found else { return Ok(()) };
     drop(connection);
     if found.ended < JUDGED_FROM || found.failed * 2 <= found.ended {
         return Ok(());

@@ -34,8 +34,10 @@ use crate::{
     },
     store::{
         self,
-        claims::{self, Mark, Wanted},
-        limits, runs,
+        claims::{self, Mark},
+        limits::{self, PaceRequest},
+        runs,
+        scope::{DuePage, MessageScope},
     },
 };
 
@@ -82,10 +84,10 @@ impl Prepared {
 async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
     let now = app.clock().now();
     let signer = app.links().signer(now).await?;
-    let limit = (now, i64::try_from(size).unwrap_or(i64::MAX));
+    let page = DuePage { now, limit: i64::try_from(size).unwrap_or(i64::MAX) };
     let channels = channels::of_outbox(app).await?;
     let mut tx = app.db().begin().await?;
-    let claimed = claims::of_outbox(&mut tx, &channels, limit).await?;
+    let claimed = claims::of_outbox(&mut tx, &channels, page).await?;
     let count = claimed.len();
     let mut by_workspace = BTreeMap::<WorkspaceId, Vec<Claimed>>::new();
     for message in claimed {
@@ -184,16 +186,17 @@ async fn prepare(
         };
     let mut pace = None;
     if let Some(per_minute) = campaign_context.rate {
-        let asked = (id, per_minute);
-        let taken = limits::take_pace(&mut tx, workspace, asked, (now, limit)).await?;
+        let request = PaceRequest { campaign: id, per_minute, now, wanted: limit };
+        let taken = limits::take_pace(&mut tx, workspace, request).await?;
         if taken.taken < 1 {
             return Ok(Prepared::nothing(Some(taken.next(now))));
         }
         limit = taken.taken;
         pace = Some(taken);
     }
-    let wanted = Wanted { campaign: id, occurrence, channels };
-    let claimed = claims::of_campaign(&mut tx, workspace, wanted, (now, limit)).await?;
+    let scope = MessageScope { workspace, campaign: id, occurrence };
+    let page = DuePage { now, limit };
+    let claimed = claims::of_campaign(&mut tx, scope, channels, page).await?;
     if !may_send(&mut tx, (workspace, id)).await? {
         return Ok(Prepared::nothing(None));
     }
@@ -220,7 +223,7 @@ async fn prepare(
     }
     update_statuses(app, &mut tx, (&ready, &settled), now).await?;
     if let Some(pace) = pace {
-        limits::use_pace(&mut tx, workspace, id, (pace, ready.len())).await?;
+        limits::use_pace(&mut tx, workspace, id, pace, ready.len()).await?;
     }
     tx.commit().await?;
     // While others are moved along, those who wait need no asking.

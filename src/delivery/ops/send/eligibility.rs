@@ -28,7 +28,8 @@ use crate::{
     render::{Around, Prepared, RenderFault, Rendered},
     store::{
         limits::{self, Counted},
-        recipients, short_links,
+        recipients::{self, Exposure},
+        short_links::{self, MessageLink},
     },
 };
 
@@ -79,8 +80,8 @@ impl Eligibility<'_> {
             let (admitted, counted) = self.cap(channel, admitted, &mut checked).await?;
             let unsaid = self.render(admitted, &mut checked).await?;
             for cap in counted {
-                let left = (unsaid.as_slice(), cap.channel.as_str());
-                limits::uncount_sends(self.connection, self.workspace, left).await?;
+                let channel = cap.channel.as_str();
+                limits::uncount_sends(self.connection, self.workspace, &unsaid, channel).await?;
             }
         }
         Ok(checked)
@@ -135,7 +136,7 @@ impl Eligibility<'_> {
                 Some(Draw::Variant(variant)) => {
                     message.variant = Some(variant.id.clone());
                     message.channel = channel_of(&campaign_context.campaign, Some(variant));
-                    given.push((user, variant.id.as_str()));
+                    given.push(Exposure { user, variant: variant.id.as_str() });
                     left.push(message);
                 }
                 Some(Draw::Control(variant)) => {
@@ -179,8 +180,8 @@ impl Eligibility<'_> {
         let users: Vec<UserId> = messages.iter().filter_map(|message| message.user).collect();
         let list =
             self.campaign_context.and_then(|it| it.campaign.definition.subscription_category_id);
-        let asked = (channel, list);
-        let mut facts = recipients::facts(self.connection, self.workspace, asked, &users).await?;
+        let mut facts =
+            recipients::facts(self.connection, self.workspace, channel, list, &users).await?;
         if channel == MessageChannel::Push {
             for (user, devices) in
                 devices::of_users(self.connection, self.workspace, &users).await?
@@ -285,9 +286,8 @@ impl Eligibility<'_> {
                 .filter(|it| it.message.attempts == 0)
                 .filter_map(|it| it.message.user)
                 .collect();
-            let asked = (users.as_slice(), &cap);
-            let full =
-                limits::count_sends(self.connection, self.workspace, asked, self.now).await?;
+            let full = limits::count_sends(self.connection, self.workspace, &users, &cap, self.now)
+                .await?;
             let (out, left): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|it| {
                 let user = it.message.user;
                 it.message.attempts == 0 && user.is_some_and(|user| full.contains(&user))
@@ -296,8 +296,8 @@ impl Eligibility<'_> {
             let (max, hours) = (cap.max, cap.hours);
             let refused: Vec<UserId> = out.iter().filter_map(|it| it.message.user).collect();
             for earlier in &counted {
-                let back = (refused.as_slice(), earlier.channel.as_str());
-                limits::uncount_sends(self.connection, self.workspace, back).await?;
+                let channel = earlier.channel.as_str();
+                limits::uncount_sends(self.connection, self.workspace, &refused, channel).await?;
             }
             for it in out {
                 let detail = format!("{max} messages in {hours} hours ({})", cap.channel);
@@ -337,7 +337,7 @@ impl Eligibility<'_> {
                         continue;
                     }
                     let short = rendered.short_links.into_iter();
-                    links.extend(short.map(|link| (message.id, link)));
+                    links.extend(short.map(|link| MessageLink { message: message.id, link }));
                     let outgoing = outgoing(&message, (facts, to), rendered.content);
                     checked.ready.push((message, outgoing));
                 }

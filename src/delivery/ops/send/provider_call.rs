@@ -292,7 +292,7 @@ async fn keep_once(
         gone.entry(it.message.workspace).or_default().extend(tokens);
     }
     for (workspace, tokens) in gone.into_iter().filter(|(_, tokens)| !tokens.is_empty()) {
-        devices::forget(&mut tx, workspace, &tokens, handed_over_at).await?;
+        devices::delete(&mut tx, workspace, &tokens, handed_over_at).await?;
     }
     tx.commit().await?;
     Ok(())
@@ -319,7 +319,7 @@ async fn uncount(
     }
     for ((workspace, _), (channel, users)) in unsent {
         for cap in caps(app, channel) {
-            limits::uncount_sends(tx, workspace, (&users, &cap.channel)).await?;
+            limits::uncount_sends(tx, workspace, &users, &cap.channel).await?;
         }
     }
     Ok(())

@@ -41,8 +41,8 @@ pub(crate) async fn refused(
     let mut connection = app.db().acquire().await?;
     for (workspace, messages) in by_workspace {
         let users: Vec<UserId> = messages.iter().map(|(_, _, user)| *user).collect();
-        let asked = (channel, terms.list());
-        let facts = recipients::facts(&mut connection, workspace, asked, &users).await?;
+        let facts =
+            recipients::facts(&mut connection, workspace, channel, terms.list(), &users).await?;
         for (message, outgoing, user) in messages {
             let gone = || eligibility::Facts { is_deleted: true, ..eligibility::Facts::default() };
             // Somebody may have several messages in one part.

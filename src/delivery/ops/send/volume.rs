@@ -20,9 +20,9 @@ use crate::{
         skip::{Skip, SkipReason},
     },
     store::{
-        claims::{self, Wanted},
-        runs,
-        volume::{self, Scope},
+        claims, runs,
+        scope::{DuePage, MessageScope},
+        volume,
     },
 };
 
@@ -75,7 +75,7 @@ pub(crate) async fn turn(
         // Which messages are kept in reserve is known when the whole audience is enqueued.
         return Ok(Turn::Wait);
     }
-    let mut scope = Scope { workspace, campaign, occurrence: None };
+    let mut scope = MessageScope { workspace, campaign, occurrence: None };
     if cadence == Cadence::PerSend {
         let Some(first) = volume::first(connection, scope).await? else { return Ok(Turn::Wait) };
         scope.occurrence = Some(first.occurrence);
@@ -104,14 +104,14 @@ pub(crate) async fn turn(
 /// higher limit.
 async fn skipped(
     connection: &mut PgConnection,
-    Scope { workspace, campaign, occurrence }: Scope,
+    scope: MessageScope,
     (campaign_context, now): (&CampaignContext, Timestamp),
 ) -> Result<Vec<Claimed>> {
     if campaign_context.campaign.definition.kind() == CampaignKind::Triggered {
-        let wanted = Wanted { campaign, occurrence, channels: None };
-        return claims::of_campaign(connection, workspace, wanted, (now, PAGE)).await;
+        let page = DuePage { now, limit: PAGE };
+        return claims::of_campaign(connection, scope, None, page).await;
     }
-    claims::waiting(connection, workspace, (campaign, occurrence), PAGE).await
+    claims::waiting(connection, scope, PAGE).await
 }
 
 /// Where a message stands that a limit leaves out.
@@ -129,6 +129,7 @@ pub(crate) async fn release(
     if limit_of(campaign_context).is_some() {
         return Ok(false);
     }
-    let scope = Scope { workspace, campaign: campaign_context.campaign.id, occurrence: None };
+    let scope =
+        MessageScope { workspace, campaign: campaign_context.campaign.id, occurrence: None };
     Ok(volume::use_reserve(connection, scope, PAGE).await? > 0)
 }

@@ -18,7 +18,7 @@ use crate::{
     },
     ops::lifecycle,
     store::{
-        confirmations::{self, About, Unasked},
+        confirmations::{self, About, LedgerAddress, Unasked},
         messages,
     },
 };
@@ -95,7 +95,7 @@ async fn withheld(
     };
     // An app's word proves nothing, and who opted out is not to be written to because of it.
     let with_opt_outs = unasked.source == SDK_SOURCE;
-    let at = (workspace, ledger, address.as_str());
+    let at = LedgerAddress { workspace, ledger, address: &address };
     if confirmations::is_suppressed(tx, at, list, with_opt_outs).await? {
         return Ok(Some("suppressed"));
     }

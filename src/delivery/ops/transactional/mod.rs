@@ -25,7 +25,7 @@ use crate::{
     ops::{channels, devices, lifecycle},
     render::Prepared,
     store::{
-        idempotency::{self, Kept, Taken},
+        idempotency::{self, Kept, NewKey, Taken},
         messages, recipients,
     },
 };
@@ -181,9 +181,9 @@ async fn keep(
 ) -> Result<Taken> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
-    if let Some(key) = key {
-        let times = (now, since(now));
-        let taken = idempotency::take(&mut tx, workspace, key, times, WAIT_MAX).await?;
+    if let Some((key, kept)) = key {
+        let new = NewKey { key, kept, now, since: since(now) };
+        let taken = idempotency::take(&mut tx, workspace, new, WAIT_MAX).await?;
         if taken != Taken::Now {
             return Ok(taken);
         }
@@ -273,8 +273,7 @@ pub(crate) async fn facts_of(
     (user, channel): (UserId, MessageChannel),
 ) -> Result<Facts> {
     let mut connection = app.db().acquire().await?;
-    let asked = (channel, None);
-    let mut known = recipients::facts(&mut connection, workspace, asked, &[user]).await?;
+    let mut known = recipients::facts(&mut connection, workspace, channel, None, &[user]).await?;
     let mut facts = known.remove(&user).ok_or(NO_USER)?;
     if channel == MessageChannel::Push {
         let mut devices = devices::of_users(&mut connection, workspace, &[user]).await?;

@@ -1,5 +1,5 @@
-//! Delivery: what leaves. A campaign's occurrence becomes recipients, each of them a message; a message
-//! is claimed, judged at the gate, rendered, handed to the channel's provider, and its outcome kept.
+//! Delivery: sends messages. A run of a campaign creates a message for each recipient; a message is claimed, checked for
+//! eligibility, rendered and sent to the channel's provider, and its outcome is recorded.
 
 pub mod api;
 pub mod model;

@@ -1,4 +1,4 @@
-//! The HTTP side of delivery: messages sent one by one, tests of campaigns, launches thought through.
+//! The HTTP API of delivery: transactional messages, tests of campaigns, previews of launches.
 
 mod preview_launch;
 mod test_send;
@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::DeliveryState;
 
-/// Largest body of a request, decompressed, in bytes (DECISIONS G7).
+/// Bytes of a request body after decompression, which also stops compression bombs.
 const BODY_BYTES_MAX: usize = 8 << 20;
 /// Characters of a user's id, internal or the caller's own.
 const USER_ID_CHARS_MAX: usize = 255;
@@ -29,7 +29,7 @@ pub fn tests() -> OpenApiRouter<DeliveryState> {
         .routes(routes!(test_send::send_test_in_app))
 }
 
-/// Free JSON of at most so many bytes, written compactly.
+/// A JSON object of at most `bytes_max` bytes, written compactly.
 fn bounded_object(
     body: &mut kernel::fields::Fields<'_>,
     name: &str,

@@ -23,7 +23,7 @@ use web::{
 use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
 use crate::{
     DeliveryState,
-    model::{Segments, segments},
+    model::{Segments, message::channel_name, segments},
     ops::test_send::{self, Tested, Wish},
 };
 
@@ -71,8 +71,8 @@ impl FromFields for Wish {
                 TRIGGER_BYTES_MAX,
             ),
         };
-        let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let wish = Self { user: said(wish.user), to: said(wish.to), ..wish };
+        let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let wish = Self { user: non_blank(wish.user), to: non_blank(wish.to), ..wish };
         if wish.user.is_none() && wish.to.is_none() && body.is_clean() {
             body.refuse("userId", "or to is required");
         }
@@ -138,16 +138,23 @@ impl IntoResponses for TestRefusals {
 type Sender = Caller<scope::CampaignsSend>;
 type WishBody = Body<Wish, BODY_BYTES_MAX>;
 
+/// Who sends a test, and the quota it counts against.
+struct TestCall<'a> {
+    app: &'a DeliveryState,
+    caller: &'a Sender,
+    quota: &'a Quota,
+}
+
 async fn send(
-    (app, caller, quota): (&DeliveryState, &Sender, &Quota),
+    TestCall { app, caller, quota }: TestCall<'_>,
     id: Result<CampaignId>,
-    (channel, name): (MessageChannel, &'static str),
+    channel: MessageChannel,
     wish: Wish,
 ) -> Result<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
     let about = (id?, channel);
     let tested = test_send::send(app, caller.workspace(), about, wish).await;
-    TestAnswer::of(tested?, name)
+    TestAnswer::of(tested?, channel_name(channel))
 }
 
 /// A test of an email.
@@ -169,7 +176,7 @@ pub(super) async fn send_test_email(
     quota: Quota,
     BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), id, (MessageChannel::Email, "email"), wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Email, wish)
         .await
         .map_err(ApiError)
 }
@@ -193,7 +200,9 @@ pub(super) async fn send_test_sms(
     quota: Quota,
     BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), id, (MessageChannel::Sms, "sms"), wish).await.map_err(ApiError)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Sms, wish)
+        .await
+        .map_err(ApiError)
 }
 
 /// A test of a push notification.
@@ -215,7 +224,9 @@ pub(super) async fn send_test_push(
     quota: Quota,
     BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), id, (MessageChannel::Push, "push"), wish).await.map_err(ApiError)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Push, wish)
+        .await
+        .map_err(ApiError)
 }
 
 /// A test of a WhatsApp message.
@@ -237,7 +248,7 @@ pub(super) async fn send_test_whatsapp(
     quota: Quota,
     BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send((&app, &caller, &quota), id, (MessageChannel::Whatsapp, "whatsapp"), wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Whatsapp, wish)
         .await
         .map_err(ApiError)
 }

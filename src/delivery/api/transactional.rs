@@ -30,7 +30,7 @@ use crate::{
     ops::transactional::{self, Answer, Done, Wish},
 };
 
-/// Characters of `idempotencyKey` (DECISIONS T2).
+/// Characters of `idempotencyKey`.
 const KEY_CHARS_MAX: usize = 255;
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 /// Bytes of `variables`, written compactly.
@@ -132,9 +132,9 @@ fn content(body: &mut Fields<'_>, channel: Option<MessageChannel>) -> Map<String
         Content::Email(email) => {
             let plain = body.optional("body").parsed(String::new(), plain_text);
             email.text = plain.or(email.text.take());
-            // A template of the provider's would bring both; a send by itself says what it says.
+            // A provider's template has its own subject and body; a transactional message has to contain them.
             email.template_id = None;
-            // What is wrong in itself has been told of already.
+            // An invalid subject is reported already.
             if is_blank(email.subject.as_ref()) && !body.is_refused("subject") {
                 body.refuse("subject", "is required for an email");
             }

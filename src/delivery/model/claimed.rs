@@ -1,4 +1,4 @@
-//! A message in a sender's hands, and what becomes of it.
+//! Claimed messages and their statuses.
 
 use campaigns::model::message::MessageChannel;
 use kernel::{CampaignId, MessageId, Timestamp, UserId, WorkspaceId};
@@ -6,69 +6,64 @@ use serde_json::Value;
 
 use super::{message::Purpose, skip::Skip};
 
-/// A message that one sender holds.
+/// A message that one sender has claimed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claimed {
-    /// The wall around it.
     pub workspace: WorkspaceId,
     pub id: MessageId,
-    /// What it is for.
     pub purpose: Purpose,
     pub campaign: Option<CampaignId>,
-    /// Which time the campaign goes out, or which entry of the recipient it is.
+    /// The run of the campaign, or the number of the recipient's entry.
     pub occurrence: i32,
-    /// Whom it is for.
     pub user: Option<UserId>,
-    /// What it goes out on.
     pub channel: MessageChannel,
-    /// Which variant, once that is known.
+    /// The variant, once it is drawn.
     pub variant: Option<String>,
-    /// What rendering needs beside the campaign and the profile.
+    /// The context of rendering ([`super::Context`]).
     pub context: Option<Value>,
     pub expires: Option<Timestamp>,
-    /// How often a provider was asked to take it.
+    /// How often it was sent to a provider.
     pub attempts: i16,
 }
 
-/// Where a message stands from now on.
+/// The new status of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageStatus {
-    /// In its sender's hands until then.
+    /// Claimed by a sender.
     Sending {
         /// The end of the lease.
         until: Timestamp,
     },
-    /// Claimed and not tried: it is due as before.
+    /// Claimed but not sent: it is due as before.
     Released {
         due: Timestamp,
     },
-    /// A rule does not let it leave yet; it is checked again then.
+    /// A rule defers it; it is checked again at `until`.
     Held {
         until: Timestamp,
         skip: Skip,
     },
-    /// The provider did not take it; it is tried again then.
+    /// The provider did not accept it; it is sent again at `until`.
     Deferred {
         until: Timestamp,
-        /// The provider's code.
         code: String,
         reason: String,
     },
     Sent {
-        /// The provider's own id of it.
+        /// The id that the provider gave it.
         provider_id: Option<String>,
     },
     /// Not sent, because of a rule.
     Skipped(Skip),
-    /// Not sent, to measure others by.
+    /// Not sent, because the recipient is in the control group.
     Control,
-    /// Not taken, or not renderable.
+    /// Not accepted by the provider, or not rendered.
     Failed {
-        /// The provider's code, or ours.
+        /// The provider's code, or one of this program.
         code: String,
         reason: String,
     },
-    /// Nobody knows whether it was taken.
+    /// It is not known whether the provider accepted it.
     Unknown {
         reason: String,
     },
@@ -76,7 +71,7 @@ pub enum MessageStatus {
 }
 
 impl MessageStatus {
-    /// The status as the store writes it.
+    /// The name of the status in the database.
     pub const fn status(&self) -> &'static str {
         match self {
             Self::Sending { .. } => "sending",
@@ -90,7 +85,7 @@ impl MessageStatus {
         }
     }
 
-    /// When it has to be looked at again; never where it is settled.
+    /// When it is processed again; none if it is settled.
     pub const fn due(&self) -> Option<Timestamp> {
         match self {
             Self::Sending { until } | Self::Held { until, .. } | Self::Deferred { until, .. } => {
@@ -101,7 +96,7 @@ impl MessageStatus {
         }
     }
 
-    /// The rule or the code, and the words.
+    /// The code of the rule or the provider, and its description.
     pub fn why(&self) -> (Option<&str>, Option<&str>) {
         match self {
             Self::Held { skip, .. } | Self::Skipped(skip) => {
@@ -116,5 +111,5 @@ impl MessageStatus {
     }
 }
 
-/// The code of a message of which nobody knows whether it was taken.
+/// The code of a message with an unknown outcome.
 pub const UNKNOWN: &str = "unknown";

@@ -1,7 +1,7 @@
 //! What rendering a message needs beside the campaign and the profile: the column `message.context`.
 //!
-//! A message of a campaign may have none, or the event that set it off. One of no campaign brings
-//! everything it says ([`Said`]), so that what was asked for is what leaves, whatever is edited meanwhile.
+//! A message of a campaign may have none, or the event that triggered it. A message of no campaign has its whole
+//! content ([`StoredContent`]), so that later edits do not change it.
 
 use campaigns::model::{
     message::MessageChannel,
@@ -11,11 +11,11 @@ use kernel::{CampaignId, ListId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a message brings along. Fields of others beside these are left alone.
+/// The context of a message. Unknown fields are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Context {
-    /// The event that set it off: `name`, `properties`, `timestamp`.
+    /// The triggering event: `name`, `properties`, `timestamp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<Value>,
     /// The `triggerData` of a transactional send.
@@ -24,26 +24,26 @@ pub struct Context {
     /// The `variables` of a Viber message of no campaign.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Map<String, Value>>,
-    /// The address a test goes to, where it is not the profile's.
+    /// The address of a test, where it is not the profile's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// What it says, where no campaign says it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub said: Option<Box<Said>>,
+    /// The content of a message of no running campaign. The field in the database has an older name.
+    #[serde(rename = "said", default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Box<StoredContent>>,
 }
 
-/// What a message says that belongs to no running campaign.
+/// The content of a message that belongs to no running campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
-    /// What it goes out on.
+pub struct StoredContent {
+    /// The channel it is sent on.
     pub channel: MessageChannel,
     /// The message, in the shape of a variant's on that channel.
     pub message: Value,
-    /// What the channel needs to know.
+    /// The settings of the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Box<ChannelConfig>>,
-    /// How links are tagged.
+    /// The tags of its links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utm: Option<Box<UtmSettings>>,
     /// The campaign that a test is of.
@@ -55,7 +55,7 @@ pub struct Said {
     /// The list that a test's campaign is sent under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<ListId>,
-    /// Whether it is news or offers, which nobody has to take.
+    /// Whether it is marketing, which needs a way to unsubscribe.
     #[serde(default)]
     pub is_marketing: bool,
 }

@@ -1,7 +1,7 @@
-//! The gate: whether a message may leave to its recipient now. Pure rules over what the stores said a
-//! moment ago; every skip names its rule and what made it hold.
+//! Eligibility: whether a message may be sent to its recipient now. Pure rules over facts from the stores; every skip
+//! names its rule and the fact that caused it.
 //!
-//! What is asked of a kind of message (DECISIONS T1, T3):
+//! The rules by the purpose of a message. Only campaigns need consent; no message is sent to an address that hard-bounced:
 //!
 //! | | deleted, address | consent, list | suppressions | quiet hours, caps, rate |
 //! | --- | --- | --- | --- | --- |
@@ -9,6 +9,8 @@
 //! | transactional | yes | no | global | no |
 //! | confirmation | yes | no | global, unless only unsubscribed | no |
 //! | test | yes | no | a hard bounce | no |
+
+use std::time::Duration;
 
 use campaigns::model::message::MessageChannel;
 use contacts::{
@@ -28,48 +30,46 @@ use super::{
     skip::{Skip, SkipReason},
 };
 
-/// Longest a message waits beyond the end of quiet hours, so that not all leave at once: five minutes.
-const AFTER_QUIET_MS: u64 = 5 * 60_000;
+/// Messages are spread over this time after the end of quiet hours, so that not all are sent at once.
+const AFTER_QUIET: Duration = Duration::from_mins(5);
 
-/// What the stores say of a recipient, and of what a message to them would go to.
+/// The stored facts about a recipient and their addresses.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     pub recipient: Recipient,
-    /// Their phone number as providers take it; none where it is no number.
+    /// The phone number as providers accept it; none if it is invalid.
     pub phone_normal: Option<String>,
     /// Whether the profile was deleted.
     pub is_deleted: bool,
-    /// What they said of the channel.
+    /// The recorded consent to the channel.
     pub consent: Option<ChannelStatus>,
     /// Whether a hard bounce marked the address.
     pub is_invalid: bool,
     /// Whether they left the list.
     pub has_left_list: bool,
-    /// The reasons for which the address is suppressed for everything.
+    /// The reasons for which the address is suppressed globally.
     pub suppressed: Vec<Reason>,
     /// The reason for which it is suppressed for the list.
     pub suppressed_for_list: Option<Reason>,
-    /// Their devices, for push.
+    /// Devices for push notifications.
     pub devices: Vec<Device>,
 }
 
-/// What is asked of recipients.
+/// The rules of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// What the message is for.
     pub purpose: Purpose,
-    /// What it goes out on.
     pub channel: MessageChannel,
-    /// What somebody must have said.
+    /// The consent that a campaign requires.
     pub preference: SubscriptionPreference,
     /// Whether transactional email and push reach those who only unsubscribed.
     pub bypass_unsubscribe: bool,
 }
 
-/// Where a message goes that may leave; empty where the message itself says it.
+/// The address of a message that may be sent; empty if the message itself has it.
 ///
 /// # Errors
-/// The first rule that forbids it, in the order in which audiences count.
+/// The first rule that forbids it, in the order in which audiences count exclusions.
 pub fn admit(facts: &Facts, rules: Rules) -> Result<String, Skip> {
     if facts.is_deleted {
         return Err(Skip::new(SkipReason::Deleted, "the profile was deleted"));
@@ -105,13 +105,13 @@ fn passes_unsubscribe(rules: Rules) -> bool {
             let may = matches!(rules.channel, MessageChannel::Email | MessageChannel::Push);
             may && rules.bypass_unsubscribe
         }
-        // Who asks to subscribe again has changed their mind; the confirmation is how they prove it.
+        // A new subscription may follow an opt-out; the confirmation proves it.
         Purpose::Confirmation | Purpose::Test => true,
         Purpose::Campaign => false,
     }
 }
 
-/// Where a message on a channel goes.
+/// The address of a message on a channel.
 fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Skip> {
     let recipient = &facts.recipient;
     let absent =
@@ -125,7 +125,7 @@ fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Skip> {
             let wrong = || Skip::new(SkipReason::InvalidAddress, "the phone number is none");
             facts.phone_normal.clone().ok_or_else(wrong)
         }
-        // The gateway is given the caller's own id; others take the devices.
+        // A gateway gets the caller's id; other providers use the devices.
         MessageChannel::Push => match &recipient.external_id {
             Some(id) => Ok(id.clone()),
             None if facts.devices.is_empty() => Err(absent("device and no externalId")),
@@ -135,12 +135,12 @@ fn address(facts: &Facts, channel: MessageChannel) -> Result<String, Skip> {
     }
 }
 
-/// What a campaign asks of consent.
+/// Checks the consent that a campaign requires.
 fn consented(facts: &Facts, rules: Rules) -> Result<(), Skip> {
     if rules.channel == MessageChannel::Webhook {
         return Ok(());
     }
-    let said = facts.consent.map_or("nothing", ChannelStatus::as_str);
+    let recorded = facts.consent.map_or("nothing", ChannelStatus::as_str);
     let is_refused = match rules.preference {
         SubscriptionPreference::SubscribedOrOptedIn => {
             facts.consent == Some(ChannelStatus::Unsubscribed)
@@ -151,7 +151,7 @@ fn consented(facts: &Facts, rules: Rules) -> Result<(), Skip> {
     if is_refused {
         return Err(Skip::new(
             SkipReason::ChannelConsent,
-            format!("consent to the channel: {said}"),
+            format!("consent to the channel: {recorded}"),
         ));
     }
     if facts.has_left_list {
@@ -186,21 +186,31 @@ fn suppressed(facts: &Facts, rules: Rules) -> Result<(), Skip> {
     }
 }
 
-/// What quiet hours make of a message that could leave now.
+/// The effect of quiet hours on a message that could be sent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Quiet {
     Loud,
-    /// It waits until then.
+    /// Deferred until this time.
     Until(Timestamp, Skip),
-    /// It does not go out.
+    /// The message is skipped.
     Never(Skip),
 }
 
-/// What quiet hours make of a message to somebody with these clocks.
+/// What a recipient's time zone is derived from.
+#[derive(Debug, Clone, Copy)]
+pub struct RecipientClock<'a> {
+    pub timezone: Option<&'a str>,
+    pub country: Option<&'a str>,
+    /// Used where neither of them gives a zone.
+    pub workspace_zone: Zone,
+}
+
+/// The effect of quiet hours on a message to a recipient with this clock.
 pub fn quiet(
     hours: &QuietTimeOverride,
-    (timezone, country, workspace_zone): (Option<&str>, Option<&str>, Zone),
-    (message, now): (MessageId, Timestamp),
+    RecipientClock { timezone, country, workspace_zone }: RecipientClock<'_>,
+    message: MessageId,
+    now: Timestamp,
 ) -> Quiet {
     let zone = match hours.zone() {
         QuietZone::Fixed(zone) => zone,
@@ -213,8 +223,8 @@ pub fn quiet(
         QuietBehavior::Skip => Quiet::Never(skip),
         QuietBehavior::Defer => {
             let (_, low) = message.uuid().as_u64_pair();
-            let later = i64::try_from(low % AFTER_QUIET_MS).unwrap_or(0);
-            Quiet::Until(Timestamp::from_millis(ends.millis().saturating_add(later)), skip)
+            let window = u64::try_from(AFTER_QUIET.as_millis()).unwrap_or(u64::MAX);
+            Quiet::Until(ends.after(Duration::from_millis(low % window)), skip)
         }
     }
 }
@@ -285,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn preferences_ask_for_what_was_said() {
+    fn preferences_check_the_recorded_consent() {
         use ChannelStatus::{OptedIn, Subscribed, Unsubscribed};
         use SubscriptionPreference::{All, OptedInOnly, SubscribedOrOptedIn};
         let table = [
@@ -295,8 +305,8 @@ mod tests {
         ];
         for (preference, expected) in table {
             let rules = Rules { preference, ..rules(Purpose::Campaign, MessageChannel::Push) };
-            let said = [None, Some(OptedIn), Some(Subscribed), Some(Unsubscribed)];
-            let found = said.map(|consent| admit(&Facts { consent, ..facts() }, rules).is_ok());
+            let recorded = [None, Some(OptedIn), Some(Subscribed), Some(Unsubscribed)];
+            let found = recorded.map(|consent| admit(&Facts { consent, ..facts() }, rules).is_ok());
             assert_eq!(found, expected, "{preference:?}");
         }
     }
@@ -355,8 +365,14 @@ mod tests {
         let now = Timestamp::parse("2026-01-10T22:30:00Z").unwrap();
         let message = MessageId::new(uuid::Uuid::from_u128(7));
         let berlin: Zone = "Europe/Berlin".parse().unwrap();
-        let of =
-            |behavior, timezone| quiet(&hours(behavior), (timezone, None, berlin), (message, now));
+        let of = |behavior, timezone| {
+            quiet(
+                &hours(behavior),
+                RecipientClock { timezone, country: None, workspace_zone: berlin },
+                message,
+                now,
+            )
+        };
         // 23:30 in Berlin, 17:30 in New York.
         assert_eq!(of(None, Some("America/New_York")), Quiet::Loud);
         for timezone in [None, Some("nowhere"), Some("Europe/Berlin")] {

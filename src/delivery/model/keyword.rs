@@ -1,6 +1,6 @@
-//! Words by which people who get texts say what they want, as carriers want them to be heard.
+//! Keywords in replies to text messages, which carriers require senders to obey.
 
-/// What a text asks for.
+/// The request of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keyword {
     Stop,
@@ -8,7 +8,7 @@ pub enum Keyword {
     Help,
 }
 
-/// The words: those of the CTIA's handbook and of the FCC's rule of 2025 (47 CFR 64.1200(a)(10)).
+/// The keywords of the CTIA's handbook and of the FCC's rule of 2025 (47 CFR 64.1200(a)(10)).
 const WORDS: &[(&str, Keyword)] = &[
     ("stop", Keyword::Stop),
     ("stopall", Keyword::Stop),
@@ -27,11 +27,11 @@ const WORDS: &[(&str, Keyword)] = &[
     ("help", Keyword::Help),
     ("info", Keyword::Help),
 ];
-/// Bytes of a text that may be such a word, with what surrounds it.
+/// Bytes of a text that may be a keyword, including punctuation.
 const TEXT_BYTES_MAX: usize = 64;
 
 impl Keyword {
-    /// Reads a text. Only a text that is nothing but the word means it: "please stop by" does not.
+    /// Reads a text. Only a text that consists of the keyword alone matches: "please stop by" does not.
     pub fn read(text: &str) -> Option<Self> {
         if text.len() > TEXT_BYTES_MAX {
             return None;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_alone_is_heard_however_it_is_written() {
+    fn a_keyword_alone_matches_in_any_spelling() {
         for (text, keyword) in [
             ("STOP", Keyword::Stop),
             (" stop.\n", Keyword::Stop),

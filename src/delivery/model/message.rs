@@ -1,4 +1,4 @@
-//! A message as it is kept: what it is for, how it begins, and the id that only it can have.
+//! Stored messages: their purposes, initial statuses and ids.
 
 use campaigns::model::message::MessageChannel;
 use kernel::{CampaignId, MessageId, Timestamp, UserId};
@@ -8,16 +8,14 @@ use uuid::Uuid;
 
 use super::skip::Skip;
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// One of a campaign's.
     Campaign,
-    /// Asked for by itself.
     Transactional,
-    /// To look at a campaign; counted nowhere.
+    /// A test of a campaign, which no report counts.
     Test,
-    /// Asks whether somebody really wants to subscribe.
+    /// The confirmation of a subscription (double opt-in).
     Confirmation,
 }
 
@@ -25,7 +23,7 @@ impl Purpose {
     pub const ALL: [Self; 4] =
         [Self::Campaign, Self::Transactional, Self::Test, Self::Confirmation];
 
-    /// The purpose as the store writes it.
+    /// The name of the purpose in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Campaign => "campaign",
@@ -50,7 +48,7 @@ pub const CHANNELS: [MessageChannel; 6] = [
     MessageChannel::Webhook,
 ];
 
-/// The channel of a message as the stores write it.
+/// The name of a message's channel in the databases.
 pub const fn channel_name(channel: MessageChannel) -> &'static str {
     match channel {
         MessageChannel::Email => "email",
@@ -66,45 +64,42 @@ pub fn channel_named(name: &str) -> Option<MessageChannel> {
     CHANNELS.into_iter().find(|channel| channel_name(*channel) == name)
 }
 
-/// How a message begins.
+/// The initial status of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
     Queued {
         due: Timestamp,
-        /// Not after this; held back for longer it is dropped.
+        /// A message deferred beyond this is skipped.
         expires: Option<Timestamp>,
     },
-    /// Not sent, and settled thereby.
+    /// Not sent, because of a rule.
     Skipped(Skip),
-    /// Not sent, to measure the others by.
+    /// Not sent, because the recipient is in the control group.
     Control,
 }
 
-/// A message to be kept.
+/// A message to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// Of a campaign's message [`message_id`], else minted.
+    /// [`message_id`] for a message of a campaign, else random.
     pub id: MessageId,
-    /// What it is for.
     pub purpose: Purpose,
-    /// Whose message it is, if a campaign's or a test of one.
+    /// The campaign of the message or of the test.
     pub campaign: Option<CampaignId>,
-    /// Which time the campaign goes out; of a triggered one which entry of the recipient it is.
+    /// The run of the campaign; for a triggered campaign, the number of the recipient's entry.
     pub occurrence: i32,
-    /// Whom it is for; nobody where a test goes to a bare address.
+    /// Its recipient; none if a test is sent to a bare address.
     pub user: Option<UserId>,
-    /// What it goes out on.
     pub channel: MessageChannel,
-    /// Which variant; none where that is drawn when it leaves.
+    /// The variant; none if it is drawn when the message is sent.
     pub variant: Option<String>,
-    /// What rendering needs beside the campaign and the profile.
+    /// The context of rendering ([`super::Context`]).
     pub context: Option<Value>,
     pub start: Start,
 }
 
-/// The id of a campaign's message to a recipient: the same however often it is worked out (UUIDv8 of a
-/// SHA-256), so that what is written down or told twice is once there. In their order messages are
-/// strewn by chance, which is what decides whom a volume limit leaves out.
+/// The id of a campaign's message to a recipient: a UUIDv8 of a SHA-256, so that a message that is stored or published
+/// twice exists once. The order of ids is random; it decides which recipients a volume limit leaves out.
 pub fn message_id(campaign: CampaignId, occurrence: i32, user: &UserId) -> MessageId {
     let digest = Sha256::new()
         .chain_update(campaign.uuid().as_bytes())

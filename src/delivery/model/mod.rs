@@ -12,7 +12,7 @@ mod segments;
 pub mod skip;
 
 pub use self::{
-    context::{Context, Named, Said},
+    context::{Context, Named, StoredContent},
     keyword::Keyword,
     recipient::Recipient,
     segments::{Alphabet, Segments, segments},

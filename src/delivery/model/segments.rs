@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_counted_as_carriers_count_them() {
+    fn parts_are_counted_as_billed() {
         use Alphabet::{Gsm7, Ucs2};
         for (text, alphabet, units, parts) in [
             (String::new(), Gsm7, 0, 0),

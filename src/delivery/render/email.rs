@@ -14,7 +14,7 @@ use super::{
     Around, Frame, RenderFault,
     globals::WaysOut,
     instrumentation,
-    text::{Words, said},
+    text::{Words, render_optional},
 };
 
 /// Bytes that the HTML part may become before its links are written.
@@ -43,13 +43,13 @@ pub(super) struct Email {
     track_opens: bool,
     track_clicks: bool,
     list_unsubscribe: bool,
-    /// Whether its author wrote a way out into it.
+    /// Whether the author's content has a link to unsubscribe.
     leads_out: bool,
 }
 
-/// What an email is rendered in.
+/// The context in which an email is rendered.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct EmailContext<'a> {
     pub(super) frame: &'a Frame,
     pub(super) around: &'a Around<'a>,
     pub(super) outs: &'a WaysOut,
@@ -82,40 +82,40 @@ impl Email {
         })
     }
 
-    pub(super) fn render(&self, scene: &Scene<'_>) -> Result<EmailContent, RenderFault> {
-        let globals = scene.globals;
-        let subject = said(self.subject.as_ref(), globals)?.unwrap_or_default();
+    pub(super) fn render(&self, context: &EmailContext<'_>) -> Result<EmailContent, RenderFault> {
+        let globals = context.globals;
+        let subject = render_optional(self.subject.as_ref(), globals)?.unwrap_or_default();
         if subject.chars().count() > SUBJECT_CHARS_MAX {
             let problem = format!("is longer than {SUBJECT_CHARS_MAX} characters");
             return Err(RenderFault::of("subject", problem));
         }
         let html = self.html.as_ref().map(|html| html.render(globals)).transpose()?;
-        let mut text = said(self.text.as_ref(), globals)?;
+        let mut text = render_optional(self.text.as_ref(), globals)?;
         if html.is_none() && text.is_none() && self.template_id.is_none() {
             return Err(RenderFault::of("text", "is empty, and there is no HTML"));
         }
-        // Nobody can be sent news without a way out: where the author wrote none, one is added.
-        let footer = (scene.frame.is_marketing && !self.leads_out)
-            .then_some(scene.outs.unsubscribe.as_str())
+        // Marketing needs a link to unsubscribe: one is added if the author wrote none.
+        let footer = (context.frame.is_marketing && !self.leads_out)
+            .then_some(context.outs.unsubscribe.as_str())
             .filter(|url| !url.is_empty());
         if let (Some(text), Some(url)) = (&mut text, footer) {
             text.push_str("\n\n");
             text.push_str(&instrumentation::footer_text(url));
         }
-        let preheader = said(self.preheader.as_ref(), globals)?;
-        let dressed = html.map(|html| {
-            let dress = instrumentation::Dress {
-                around: scene.around,
-                tags: scene.frame.utm.tags(globals)?,
+        let preheader = render_optional(self.preheader.as_ref(), globals)?;
+        let instrumented = html.map(|html| {
+            let instrumentation = instrumentation::Instrumentation {
+                around: context.around,
+                tags: context.frame.utm.tags(globals)?,
                 preheader: preheader.as_deref(),
                 footer,
                 track_opens: self.track_opens,
                 track_clicks: self.track_clicks,
             };
-            Ok(dress.on(&html, text.is_none()))
+            Ok(instrumentation.apply(&html, text.is_none()))
         });
-        let dressed = dressed.transpose()?;
-        let (html, made) = dressed.map_or((None, None), |it| (Some(it.html), it.text));
+        let instrumented = instrumented.transpose()?;
+        let (html, made) = instrumented.map_or((None, None), |it| (Some(it.html), it.text));
         let (from, from_name) = self.sender(globals)?;
         Ok(EmailContent {
             from,
@@ -127,14 +127,17 @@ impl Email {
             subject,
             html,
             text: text.or(made),
-            headers: self.headers(scene),
+            headers: self.headers(context),
         })
     }
 
-    /// The sender and, where only that is said, the sender's name.
+    /// The sender's address; without one, only the sender's name.
     fn sender(&self, globals: &Object) -> Result<(Option<String>, Option<String>), RenderFault> {
-        let name = said(self.from_name.as_ref(), globals)?.map(|name| name.trim().to_owned());
-        let Some(from) = said(self.from.as_ref(), globals)? else { return Ok((None, name)) };
+        let name =
+            render_optional(self.from_name.as_ref(), globals)?.map(|name| name.trim().to_owned());
+        let Some(from) = render_optional(self.from.as_ref(), globals)? else {
+            return Ok((None, name));
+        };
         let Some(address) = address_of(&from) else {
             return Err(RenderFault::of("from", "is no email address"));
         };
@@ -146,17 +149,17 @@ impl Email {
     }
 
     fn reply_to(&self, globals: &Object) -> Result<Option<String>, RenderFault> {
-        let Some(text) = said(self.reply_to.as_ref(), globals)? else { return Ok(None) };
+        let Some(text) = render_optional(self.reply_to.as_ref(), globals)? else { return Ok(None) };
         match address_of(&text) {
             Some(_) => Ok(Some(text.trim().to_owned())),
             None => Err(RenderFault::of("replyTo", "is no email address")),
         }
     }
 
-    /// Headers by which mail programs and mailbox providers know what it is: RFC 2369, RFC 8058,
-    /// RFC 2919, RFC 3834. `Feedback-ID` is the mail's writer's.
-    fn headers(&self, scene: &Scene<'_>) -> Vec<(String, String)> {
-        let Scene { frame, around, outs, .. } = scene;
+    /// Headers that classify the email for mail clients and mailbox providers: RFC 2369, RFC 8058,
+    /// RFC 2919, RFC 3834. The SMTP provider adds `Feedback-ID`.
+    fn headers(&self, context: &EmailContext<'_>) -> Vec<(String, String)> {
+        let EmailContext { frame, around, outs, .. } = context;
         let mut headers = Vec::new();
         let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
         if frame.campaign.is_none() {

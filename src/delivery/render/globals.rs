@@ -1,4 +1,4 @@
-//! What templates see (DECISIONS F16), the same in every channel.
+//! The variables of templates, the same in every channel.
 
 use campaigns::model::message::MessageChannel;
 use content::template::{Object, Value};
@@ -9,12 +9,12 @@ use web::links::{Link, Preferences, Unsubscribe};
 use super::Around;
 use crate::model::{Named, Recipient};
 
-/// The links by which a recipient gets out.
+/// The links to unsubscribe and to the preference page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WaysOut {
-    /// Out of the list, or of the channel where the message is under no list. Empty for nobody.
+    /// Unsubscribes from the list, or from the channel if the message has no list. Empty without a profile.
     pub unsubscribe: String,
-    /// To the preference page. Empty for nobody.
+    /// Opens the preference page. Empty without a profile.
     pub preferences: String,
 }
 
@@ -26,7 +26,7 @@ impl WaysOut {
         list: Option<ListId>,
         channel: MessageChannel,
     ) -> Self {
-        // A test at an address that is named: whoever reads it may not opt somebody else out.
+        // A test to another address: its reader must not unsubscribe the profile.
         if around.context.to.is_some() {
             return Self {
                 unsubscribe: around.signer.idle_url("u"),
@@ -62,9 +62,9 @@ fn consented(channel: MessageChannel) -> Option<Channel> {
     }
 }
 
-/// The variables of one message. Attributes are under their bare names, in `user` and in
-/// `user.attributes`; what the profile itself has (`id`, `email`, …) goes before an attribute of that name,
-/// and the names of this function before an attribute under its bare name.
+/// The variables of one message. Attributes have their bare names, and are in `user` and `user.attributes`. A profile's own
+/// field (`id`, `email`, …) takes precedence over an attribute of that name, and the names of this function over a bare
+/// attribute.
 pub fn globals(
     recipient: &Recipient,
     around: &Around<'_>,
@@ -84,7 +84,7 @@ pub fn globals(
         user.insert(name.into(), value);
     }
     user.insert("attributes".into(), Value::Object(attributes));
-    // Either name finds what set the message off, whichever way it was.
+    // Both names refer to the trigger of the message, whichever kind it has.
     let event = context.event.as_ref().or(context.trigger.as_ref()).map_or(Value::Nil, value);
     let trigger = context.trigger.as_ref().or(context.event.as_ref()).map_or(Value::Nil, value);
     let campaign = campaign.map_or(Value::Nil, |campaign| {
@@ -106,7 +106,7 @@ pub fn globals(
     globals
 }
 
-/// What the profile has besides attributes; absent where it is not known.
+/// The known fields of a profile besides its attributes.
 fn profile(recipient: &Recipient) -> impl Iterator<Item = (&'static str, Value)> {
     let known = [
         ("id", recipient.user.map(|user| user.to_string())),
@@ -123,7 +123,7 @@ fn object(map: &Map<String, Json>) -> Object {
     map.iter().map(|(key, json)| (key.as_str().to_owned().into(), value(json))).collect()
 }
 
-/// JSON as templates see it.
+/// JSON as a value of templates.
 fn value(json: &Json) -> Value {
     match json {
         Json::Null => Value::Nil,

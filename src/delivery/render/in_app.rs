@@ -1,5 +1,5 @@
-//! What an in-app message says to one person. Native texts go out as they are, since apps show them as
-//! text; HTML is escaped where values stand in it; the style sheet of a native message is kept to it.
+//! In-app messages. Native texts are not escaped, since apps display them as text; values in HTML are escaped; the style
+//! sheet of a native message is scoped to it.
 
 use campaigns::model::in_app::{Action, Button, InAppContent, Mode, Style};
 use content::{
@@ -10,14 +10,14 @@ use kernel::MessageId;
 
 use super::{
     RenderFault,
-    text::{Words, said},
+    text::{Words, render_optional},
 };
 
 /// Bytes of a headline, a text, a button's text or an address.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of the markup.
 const HTML_BYTES_MAX: usize = 1 << 20;
-/// Schemes that make an app run what an address says.
+/// Schemes that make an app execute code.
 const RUNNING: &[&str] = &["javascript", "vbscript", "data", "file", "blob"];
 
 /// The in-app content of a variant, ready to be rendered as often as needed.
@@ -70,10 +70,10 @@ impl InApp {
         })
     }
 
-    /// What it says with these variables, as the message of this id.
+    /// Renders the content with these variables, as the message of this id.
     ///
     /// # Errors
-    /// A template that cannot be rendered, or what comes out of it and is no address.
+    /// A template that cannot be rendered, or a rendered address that is invalid.
     pub fn render(
         &self,
         globals: &Object,
@@ -81,17 +81,17 @@ impl InApp {
     ) -> Result<InAppContent, RenderFault> {
         let buttons: Vec<Button> =
             self.buttons.iter().map(|it| it.render(globals)).collect::<Result<_, _>>()?;
-        let image_url = said(self.image_url.as_ref(), globals)?;
+        let image_url = render_optional(self.image_url.as_ref(), globals)?;
         if image_url.as_deref().is_some_and(|url| !is_of_the_web(url)) {
             return Err(RenderFault::of("imageUrl", "is no http or https address"));
         }
         Ok(InAppContent {
-            title: said(self.title.as_ref(), globals)?,
-            body: said(self.body.as_ref(), globals)?,
+            title: render_optional(self.title.as_ref(), globals)?,
+            body: render_optional(self.body.as_ref(), globals)?,
             image_url,
             buttons: (!buttons.is_empty()).then_some(buttons),
             style: self.frame.style.clone().map(|style| of_message(style, message)),
-            html: said(self.html.as_ref(), globals)?,
+            html: render_optional(self.html.as_ref(), globals)?,
             ..self.frame.clone()
         })
     }
@@ -99,18 +99,17 @@ impl InApp {
 
 impl ReadyButton {
     fn read(button: &Button) -> Result<Self, RenderFault> {
-        let text = ("buttons.text", button.text.as_str());
         let url = button.url.as_ref().filter(|_| button.action != Action::Dismiss);
         Ok(Self {
             id: button.id.clone(),
             action: button.action,
-            text: Words::read(text, Form::Text, TEXT_BYTES_MAX)?,
+            text: Words::read("buttons.text", &button.text, Form::Text, TEXT_BYTES_MAX)?,
             url: Words::optional("buttons.url", url, Form::Text, TEXT_BYTES_MAX)?,
         })
     }
 
     fn render(&self, globals: &Object) -> Result<Button, RenderFault> {
-        let url = said(self.url.as_ref(), globals)?.map(|url| url.trim().to_owned());
+        let url = render_optional(self.url.as_ref(), globals)?.map(|url| url.trim().to_owned());
         let leads = match self.action {
             Action::Dismiss => true,
             Action::Url => url.as_deref().is_some_and(is_of_the_web),

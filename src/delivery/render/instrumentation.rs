@@ -19,38 +19,55 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 const PREHEADER_PADDING: &str = "&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;\
      &#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;";
 
-/// What an email's HTML gets.
-pub(super) struct Dress<'a> {
+/// Additions to an email's HTML.
+pub(super) struct Instrumentation<'a> {
     pub(super) around: &'a Around<'a>,
     pub(super) tags: Tags,
     pub(super) preheader: Option<&'a str>,
-    /// The address of the way out that its author forgot.
+    /// The link to unsubscribe, where the author's content has none.
     pub(super) footer: Option<&'a str>,
     pub(super) track_opens: bool,
     pub(super) track_clicks: bool,
 }
 
-pub(super) struct Dressed {
+pub(super) struct InstrumentedEmail {
     pub(super) html: String,
     pub(super) text: Option<String>,
 }
 
-/// The way out in a text.
+/// A part of the document and the text that replaces it.
+struct Replacement<'a> {
+    range: Range<usize>,
+    text: Cow<'a, str>,
+}
+
+/// The address of a link, and its position in the plain text.
+struct TextLink<'a> {
+    at: usize,
+    url: Cow<'a, str>,
+}
+
+impl TextLink<'_> {
+    fn into_owned<'o>(self) -> TextLink<'o> {
+        TextLink { at: self.at, url: Cow::Owned(self.url.into_owned()) }
+    }
+}
+
+/// The link to unsubscribe in a plain text.
 pub(super) fn footer_text(url: &str) -> String {
     format!("Unsubscribe: {url}")
 }
 
-impl Dress<'_> {
-    /// Dresses a document, and makes its text where that is wanted.
-    pub(super) fn on(&self, html: &str, wants_text: bool) -> Dressed {
+impl Instrumentation<'_> {
+    /// Rewrites a document, and derives its plain text with `wants_text`.
+    pub(super) fn apply(&self, html: &str, wants_text: bool) -> InstrumentedEmail {
         let outline = HtmlOutline::read(html);
-        let mut changes: Vec<(Range<usize>, Cow<'_, str>)> = Vec::new();
+        let mut changes: Vec<Replacement<'_>> = Vec::new();
         if let Some(preheader) = self.preheader {
             let at = outline.body_starts;
-            changes.push((at..at, hidden(preheader).into()));
+            changes.push(Replacement { range: at..at, text: hidden(preheader).into() });
         }
-        // Where links are, in the text and in the document.
-        let mut shown: Vec<(usize, Cow<'_, str>)> = Vec::new();
+        let mut shown: Vec<TextLink<'_>> = Vec::new();
         let mut tracked = 0;
         for anchor in &outline.anchors {
             let Some(target) = self.target(anchor) else {
@@ -58,24 +75,25 @@ impl Dress<'_> {
                 continue;
             };
             if let Some(written) = self.written(anchor, &target, &mut tracked) {
-                changes.push((anchor.value.clone(), written));
+                changes.push(Replacement { range: anchor.value.clone(), text: written });
             }
             if wants_text {
-                shown.extend(
-                    in_text(anchor, &target).map(|(at, url)| (at, url.into_owned().into())),
-                );
+                shown.extend(in_text(anchor, &target).map(TextLink::into_owned));
             }
         }
         let end = outline.body_ends;
-        changes.push((end..end, self.ending().into()));
-        // The body may end before a link that somebody wrote behind it.
-        changes.sort_by_key(|(place, _)| place.start);
+        changes.push(Replacement { range: end..end, text: self.ending().into() });
+        // A link may follow the end of the body.
+        changes.sort_by_key(|change| change.range.start);
         let text = wants_text.then(|| self.text(&outline.text, &shown));
-        Dressed { html: spliced(html, &changes), text: text.filter(|text| !text.is_empty()) }
+        InstrumentedEmail {
+            html: spliced(html, &changes),
+            text: text.filter(|text| !text.is_empty()),
+        }
     }
 
-    /// Where a link leads once it is tagged; nothing for those that are left as they are: of mail
-    /// programs and telephones, within the document, and the service's own.
+    /// The tagged target of a link; none for links that stay unchanged: `mailto:` and `tel:`, within the document, and the
+    /// service's own.
     fn target<'t>(&self, anchor: &'t Anchor<'_>) -> Option<Cow<'t, str>> {
         let href = anchor.href.trim();
         let scheme = href.split_once("://").map(|(scheme, _)| scheme)?;
@@ -135,10 +153,10 @@ impl Dress<'_> {
     }
 
     /// The document's text with each link's address behind it.
-    fn text(&self, text: &str, shown: &[(usize, Cow<'_, str>)]) -> String {
+    fn text(&self, text: &str, shown: &[TextLink<'_>]) -> String {
         let mut made = String::with_capacity(text.len() + 512);
         let mut copied = 0;
-        for (at, url) in shown {
+        for TextLink { at, url } in shown {
             made.push_str(text.get(copied..*at).unwrap_or_default());
             let _ = write!(made, " ({url})");
             copied = (*at).max(copied);
@@ -157,14 +175,15 @@ impl Dress<'_> {
     }
 }
 
-/// The address behind a link's text, unless the text says it already, or it leads nowhere by itself.
-fn in_text<'t>(anchor: &Anchor<'_>, target: &'t str) -> Option<(usize, Cow<'t, str>)> {
+/// The address of a link in the plain text, unless the link's text is the address already, or the address is relative.
+fn in_text<'t>(anchor: &Anchor<'_>, target: &'t str) -> Option<TextLink<'t>> {
     let at = anchor.text_end?;
     let target = target.trim();
     let address = target.strip_prefix("mailto:").or_else(|| target.strip_prefix("tel:"));
     let leads = address.is_some() || target.contains("://");
-    let said = anchor.label == target || Some(anchor.label.as_str()) == address;
-    (leads && !said && !anchor.label.is_empty()).then_some((at, Cow::Borrowed(target)))
+    let is_shown = anchor.label == target || Some(anchor.label.as_str()) == address;
+    (leads && !is_shown && !anchor.label.is_empty())
+        .then_some(TextLink { at, url: Cow::Borrowed(target) })
 }
 
 fn hidden(preheader: &str) -> String {
@@ -175,15 +194,15 @@ fn hidden(preheader: &str) -> String {
     )
 }
 
-/// The document with these places replaced: in order, none over another.
-fn spliced(html: &str, changes: &[(Range<usize>, Cow<'_, str>)]) -> String {
-    let more: usize = changes.iter().map(|(_, text)| text.len()).sum();
+/// The document with these ranges replaced, which are in order and do not overlap.
+fn spliced(html: &str, changes: &[Replacement<'_>]) -> String {
+    let more: usize = changes.iter().map(|change| change.text.len()).sum();
     let mut made = String::with_capacity(html.len() + more);
     let mut copied = 0;
-    for (place, text) in changes {
-        made.push_str(html.get(copied..place.start).unwrap_or_default());
+    for Replacement { range, text } in changes {
+        made.push_str(html.get(copied..range.start).unwrap_or_default());
         made.push_str(text);
-        copied = place.end;
+        copied = range.end;
     }
     made.push_str(html.get(copied..).unwrap_or_default());
     made

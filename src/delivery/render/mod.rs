@@ -1,9 +1,9 @@
-//! What a message says to one recipient: the templates of a variant, read once, rendered for each.
+//! Renders messages: the templates of a variant are parsed once and rendered for each recipient.
 //!
-//! Pure and without waiting: keys for links are at hand ([`Signer`]), so a batch of recipients is rendered
-//! on one blocking thread. What it costs is Liquid and, for email, one pass over the HTML that came out.
+//! Pure and without I/O: the keys for links are in memory ([`Signer`]), so a batch of recipients is rendered
+//! on one blocking thread. The cost is Liquid and, for email, one pass over the rendered HTML.
 //!
-//! Reading order: [`text`] (a text that may be a template), [`globals`] (what templates see), [`email`]
+//! Reading order: [`text`] (a text that may be a template), [`globals`] (the variables of templates), [`email`]
 //! with [`instrumentation`] (links, pixel, preheader, footer), [`short`] (the other channels), [`webhook`].
 
 mod email;
@@ -28,18 +28,23 @@ use kernel::{CampaignId, ListId, MessageId, Timestamp, WorkspaceId};
 use providers::model::Content;
 use web::links::Signer;
 
-use self::{email::Email, short::Short, utm::Utm, webhook::Webhook};
+use self::{
+    email::{Email, EmailContext},
+    short::Short,
+    utm::Utm,
+    webhook::Webhook,
+};
 pub use self::{
     globals::{WaysOut, globals},
     in_app::{InApp, scope_of},
 };
-use super::model::{Context, Named, Recipient, Said};
+use super::model::{Context, Named, Recipient, StoredContent};
 
-/// Why a message cannot be rendered for a recipient; it will not be by trying again.
+/// Why a message cannot be rendered for a recipient. A retry would fail as well.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct RenderFault {
-    /// What is wrong, and in which field. Never what a recipient's data says.
+    /// The problem and its field. Never contains data of a recipient.
     pub reason: String,
 }
 
@@ -52,7 +57,7 @@ impl RenderFault {
     }
 }
 
-/// What surrounds a message.
+/// A message and the environment it is rendered in.
 #[derive(Debug, Clone, Copy)]
 pub struct Around<'a> {
     pub workspace: WorkspaceId,
@@ -60,7 +65,6 @@ pub struct Around<'a> {
     /// The time it is rendered at.
     pub now: Timestamp,
     pub signer: &'a Signer,
-    /// What it brings along.
     pub context: &'a Context,
 }
 
@@ -68,7 +72,7 @@ pub struct Around<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rendered {
     pub content: Content,
-    /// Short links in it, to be kept before it leaves.
+    /// Its short links, to be stored before it is sent.
     pub short_links: Vec<ShortLink>,
 }
 
@@ -79,11 +83,11 @@ pub struct ShortLink {
     pub target: String,
 }
 
-/// What a variant says, ready to be rendered as often as needed.
+/// The parsed templates of a message.
 #[derive(Debug)]
 pub struct Prepared {
     frame: Frame,
-    says: Says,
+    templates: Templates,
 }
 
 /// What all messages of a variant have in common.
@@ -96,13 +100,13 @@ struct Frame {
 }
 
 #[derive(Debug)]
-enum Says {
+enum Templates {
     Email(Box<Email>),
     Short(Box<Short>),
     Webhook(Box<Webhook>),
 }
 
-/// What goes into preparing a message besides the message.
+/// Settings for the preparation of a message.
 struct Settings<'a> {
     config: &'a ChannelConfig,
     utm: Option<&'a UtmSettings>,
@@ -113,7 +117,7 @@ impl Prepared {
     /// transactional one.
     ///
     /// # Errors
-    /// A variant that says nothing, or whose templates cannot be read.
+    /// A variant without a message, or with invalid templates.
     pub fn of_variant(
         campaign: CampaignId,
         definition: &Definition,
@@ -136,40 +140,42 @@ impl Prepared {
                 list: definition.subscription_category_id,
                 is_marketing,
             },
-            says: Says::read(&message.content, &settings)?,
+            templates: Templates::read(&message.content, &settings)?,
         })
     }
 
-    /// Reads the templates of what a message brings along itself.
+    /// Reads the templates of stored content.
     ///
     /// # Errors
     /// As [`Self::of_variant`].
-    pub fn of_said(said: &Said) -> Result<Self, RenderFault> {
+    pub fn of_stored(stored: &StoredContent) -> Result<Self, RenderFault> {
         let none = ChannelConfig::default();
-        let settings =
-            Settings { config: said.config.as_deref().unwrap_or(&none), utm: said.utm.as_deref() };
-        let content = content_of(said)?;
+        let settings = Settings {
+            config: stored.config.as_deref().unwrap_or(&none),
+            utm: stored.utm.as_deref(),
+        };
+        let content = content_of(stored)?;
         Ok(Self {
             frame: Frame {
-                utm: Utm::read(settings.utm, said.channel, said.campaign.as_ref())?,
-                campaign: said.campaign.clone(),
-                list: said.list,
-                is_marketing: said.is_marketing,
+                utm: Utm::read(settings.utm, stored.channel, stored.campaign.as_ref())?,
+                campaign: stored.campaign.clone(),
+                list: stored.list,
+                is_marketing: stored.is_marketing,
             },
-            says: Says::read(&content, &settings)?,
+            templates: Templates::read(&content, &settings)?,
         })
     }
 
-    /// What it goes out on.
+    /// The channel it is sent on.
     pub fn channel(&self) -> MessageChannel {
-        match &self.says {
-            Says::Email(_) => MessageChannel::Email,
-            Says::Short(short) => short.channel(),
-            Says::Webhook(_) => MessageChannel::Webhook,
+        match &self.templates {
+            Templates::Email(_) => MessageChannel::Email,
+            Templates::Short(short) => short.channel(),
+            Templates::Webhook(_) => MessageChannel::Webhook,
         }
     }
 
-    /// What it says to one recipient. Blocks the thread while templates run, which is bounded
+    /// Renders the message for one recipient. Blocks the thread while templates run, which is bounded
     /// ([`content::template::RENDER_MAX`] each).
     ///
     /// # Errors
@@ -183,38 +189,38 @@ impl Prepared {
         let outs = WaysOut::of(recipient, around, frame.list, self.channel());
         let globals: Object = globals(recipient, around, frame.campaign.as_ref(), &outs);
         let mut short_links = Vec::new();
-        let content = match &self.says {
-            Says::Email(email) => {
-                let scene = email::Scene { frame, around, outs: &outs, globals: &globals };
-                Content::Email(email.render(&scene)?)
+        let content = match &self.templates {
+            Templates::Email(email) => {
+                let context = EmailContext { frame, around, outs: &outs, globals: &globals };
+                Content::Email(email.render(&context)?)
             }
-            Says::Short(short) => {
+            Templates::Short(short) => {
                 let tags = frame.utm.tags(&globals)?;
                 short.render(&globals, around, &tags, &mut short_links)?
             }
-            Says::Webhook(webhook) => Content::Webhook(webhook.render(&globals)?),
+            Templates::Webhook(webhook) => Content::Webhook(webhook.render(&globals)?),
         };
         Ok(Rendered { content, short_links })
     }
 }
 
 /// The message in the shape of its channel.
-fn content_of(said: &Said) -> Result<message::Content, RenderFault> {
-    fn read<T: serde::de::DeserializeOwned>(said: &Said) -> Result<T, RenderFault> {
-        serde_json::from_value(said.message.clone())
+fn content_of(stored: &StoredContent) -> Result<message::Content, RenderFault> {
+    fn read<T: serde::de::DeserializeOwned>(stored: &StoredContent) -> Result<T, RenderFault> {
+        serde_json::from_value(stored.message.clone())
             .map_err(|_| RenderFault::of("message", "is not in the shape of its channel"))
     }
-    Ok(match said.channel {
-        MessageChannel::Email => message::Content::Email(read::<EmailMessage>(said)?),
-        MessageChannel::Sms => message::Content::Sms(read(said)?),
-        MessageChannel::Viber => message::Content::Viber(read(said)?),
-        MessageChannel::Push => message::Content::Push(read(said)?),
-        MessageChannel::Whatsapp => message::Content::Whatsapp(read(said)?),
-        MessageChannel::Webhook => message::Content::Webhook(read(said)?),
+    Ok(match stored.channel {
+        MessageChannel::Email => message::Content::Email(read::<EmailMessage>(stored)?),
+        MessageChannel::Sms => message::Content::Sms(read(stored)?),
+        MessageChannel::Viber => message::Content::Viber(read(stored)?),
+        MessageChannel::Push => message::Content::Push(read(stored)?),
+        MessageChannel::Whatsapp => message::Content::Whatsapp(read(stored)?),
+        MessageChannel::Webhook => message::Content::Webhook(read(stored)?),
     })
 }
 
-impl Says {
+impl Templates {
     fn read(content: &message::Content, settings: &Settings<'_>) -> Result<Self, RenderFault> {
         Ok(match content {
             message::Content::Email(email) => {

@@ -10,11 +10,11 @@ use web::links::TARGET_BYTES_MAX;
 
 use super::{
     Around, RenderFault, ShortLink,
-    text::{Trees, Words, said},
+    text::{Trees, Words, render_optional},
     utm::{self, Tags},
 };
 
-/// Bytes of a text that a person reads: more than any gateway takes in one message.
+/// Bytes of a displayed text: more than any gateway accepts in one message.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a name or an address.
 const LINE_BYTES_MAX: usize = 4 << 10;
@@ -84,7 +84,7 @@ fn address(field: &'static str, source: Option<&String>) -> Result<Option<Words>
     Words::optional(field, source, Form::Url, LINE_BYTES_MAX)
 }
 
-/// What a message cannot do without.
+/// A required part of a message.
 fn needed<T>(field: &'static str, value: Option<T>) -> Result<T, RenderFault> {
     value.ok_or_else(|| RenderFault::of(field, "is empty"))
 }
@@ -150,10 +150,10 @@ impl Sms {
         tagging: &Tagging<'_>,
         short_links: &mut Vec<ShortLink>,
     ) -> Result<SmsContent, RenderFault> {
-        let body = needed("body", said(self.body.as_ref(), globals)?)?;
+        let body = needed("body", render_optional(self.body.as_ref(), globals)?)?;
         let body = with_addresses(&body, |target| {
             let target = tagging.tagged(target);
-            // One that is too long to be kept goes out as it is.
+            // A target too long to be stored is not shortened.
             if !self.shortens || target.len() > TARGET_BYTES_MAX {
                 return target;
             }
@@ -167,7 +167,7 @@ impl Sms {
         });
         Ok(SmsContent {
             body,
-            from: said(self.from.as_ref(), globals)?,
+            from: render_optional(self.from.as_ref(), globals)?,
             ttl_seconds: self.ttl_seconds,
         })
     }
@@ -180,7 +180,7 @@ struct Tagging<'a> {
 }
 
 impl Tagging<'_> {
-    /// Links of this service lead to pages of its own, where nobody counts visitors.
+    /// Tags an address. Links of this service are not tagged, since its pages count no visitors.
     fn tagged(&self, target: &str) -> String {
         if target.starts_with(self.around.signer.base()) {
             return target.to_owned();
@@ -234,7 +234,7 @@ impl Viber {
     }
 
     fn render(&self, globals: &Object, tagging: &Tagging<'_>) -> Result<ViberContent, RenderFault> {
-        let body = said(self.body.as_ref(), globals)?;
+        let body = render_optional(self.body.as_ref(), globals)?;
         if self.template_id.is_none() && body.is_none() {
             return Err(RenderFault::of("body", "is empty, and there is no template"));
         }
@@ -266,11 +266,11 @@ impl Push {
 
     fn render(&self, globals: &Object) -> Result<PushContent, RenderFault> {
         Ok(PushContent {
-            title: said(self.title.as_ref(), globals)?,
-            body: needed("body", said(self.body.as_ref(), globals)?)?,
-            icon: said(self.icon.as_ref(), globals)?,
-            image: said(self.image.as_ref(), globals)?,
-            deep_link: said(self.deep_link.as_ref(), globals)?,
+            title: render_optional(self.title.as_ref(), globals)?,
+            body: needed("body", render_optional(self.body.as_ref(), globals)?)?,
+            icon: render_optional(self.icon.as_ref(), globals)?,
+            image: render_optional(self.image.as_ref(), globals)?,
+            deep_link: render_optional(self.deep_link.as_ref(), globals)?,
             data: self.data.render(globals)?,
             ttl_seconds: self.ttl_seconds,
             high_priority: self.high_priority,
@@ -297,7 +297,7 @@ impl Whatsapp {
     }
 
     fn render(&self, globals: &Object) -> Result<WhatsappContent, RenderFault> {
-        let reply_text = said(self.reply_text.as_ref(), globals)?;
+        let reply_text = render_optional(self.reply_text.as_ref(), globals)?;
         if self.template_id.is_none() && reply_text.is_none() {
             return Err(RenderFault::of("replyText", "is empty, and there is no template"));
         }

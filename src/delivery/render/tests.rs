@@ -1,4 +1,4 @@
-//! What messages say.
+//! Tests of rendered messages.
 
 use kernel::UserId;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn ann() -> Recipient {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "values a test has written itself")]
-fn said(channel: &str, message: Value) -> Said {
+fn stored(channel: &str, message: Value) -> StoredContent {
     serde_json::from_value(json!({
         "channel": channel,
         "message": message,
@@ -52,19 +52,19 @@ fn around<'a>(signer: &'a Signer, context: &'a Context) -> Around<'a> {
     }
 }
 
-fn render(said: &Said, context: &Context) -> Result<Rendered, RenderFault> {
-    Prepared::of_said(said)?.render(&ann(), &around(&signer(), context))
+fn render(stored: &StoredContent, context: &Context) -> Result<Rendered, RenderFault> {
+    Prepared::of_stored(stored)?.render(&ann(), &around(&signer(), context))
 }
 
-fn email(said: &Said) -> EmailContent {
-    match render(said, &Context::default()).unwrap().content {
+fn email(stored: &StoredContent) -> EmailContent {
+    match render(stored, &Context::default()).unwrap().content {
         Content::Email(email) => email,
         other => panic!("{other:?}"),
     }
 }
 
 fn html(source: &str) -> String {
-    email(&said("email", json!({"subject": "s", "html": source}))).html.unwrap()
+    email(&stored("email", json!({"subject": "s", "html": source}))).html.unwrap()
 }
 
 /// The addresses in a document, in order.
@@ -106,7 +106,7 @@ fn every_dialect_of_variables_finds_the_recipient() {
         ("[{{ user.nope }}{{ nope.deeper }}{{ none }}]", "[]"),
         ("{{ user.nope | default: 'there' }}", "there"),
     ] {
-        let sms = said("sms", json!({"body": template}));
+        let sms = stored("sms", json!({"body": template}));
         let Content::Sms(sms) = render(&sms, &context).unwrap().content else { panic!() };
         assert_eq!(sms.body, text, "{template}");
     }
@@ -120,7 +120,7 @@ fn values_are_escaped_by_where_they_stand() {
     assert!(made.contains("<p title=\"Ann &amp; &lt;Co&gt;\">Ann &amp; &lt;Co&gt;</p>"), "{made}");
     assert!(made.contains("https://x.test/?n=Ann%20%26%20%3CCo%3E"), "{made}");
     let email =
-        email(&said("email", json!({"subject": "{{ firstName }}", "text": "{{ firstName }}"})));
+        email(&stored("email", json!({"subject": "{{ firstName }}", "text": "{{ firstName }}"})));
     assert_eq!(email.subject, "Ann & <Co>");
     assert!(email.text.unwrap().starts_with("Ann & <Co>"));
 }
@@ -178,9 +178,9 @@ fn tags_never_take_the_place_of_tags() {
     let utm = json!({"source": "news", "campaign": "{{ campaign.name }}", "term": ""});
     let tagged = |href: &str| {
         let message = json!({"subject": "s", "html": format!("<a href=\"{href}\">a</a>")});
-        let mut said = said("email", message);
-        said.utm = serde_json::from_value(utm.clone()).unwrap();
-        target(&hrefs(&email(&said).html.unwrap())[0])
+        let mut stored = stored("email", message);
+        stored.utm = serde_json::from_value(utm.clone()).unwrap();
+        target(&hrefs(&email(&stored).html.unwrap())[0])
     };
     let tags = "utm_source=news&utm_campaign=Spring%20%26%20Sale";
     for (href, expected) in [
@@ -211,16 +211,16 @@ fn tags_never_take_the_place_of_tags() {
         ),
     ] {
         let message = json!({"subject": "s", "html": "<a href=\"https://x.test/\">a</a>"});
-        let mut said = said("email", message);
-        said.utm = Some(Box::new(settings));
-        assert_eq!(target(&hrefs(&email(&said).html.unwrap())[0]), expected);
+        let mut stored = stored("email", message);
+        stored.utm = Some(Box::new(settings));
+        assert_eq!(target(&hrefs(&email(&stored).html.unwrap())[0]), expected);
     }
 }
 
 #[test]
 fn untracked_mail_keeps_its_links_and_has_no_pixel() {
     let message = json!({"subject": "s", "html": "<a href=https://x.test/?a=1>a</a> unsubscribe"});
-    let mut quiet = said("email", message);
+    let mut quiet = stored("email", message);
     let config = json!({"trackOpens": false, "trackClicks": false, "listUnsubscribe": false});
     quiet.config = serde_json::from_value(config).unwrap();
     let plain = email(&quiet);
@@ -237,7 +237,7 @@ fn untracked_mail_keeps_its_links_and_has_no_pixel() {
 fn the_preheader_goes_first_and_the_pixel_last() {
     let message = json!({"subject": "s", "preheader": "Hi {{ firstName }}",
         "html": "<!doctype html><html><head><title>t</title></head><body class='a>b'><p>x</p>unsubscribe</body></html>"});
-    let made = email(&said("email", message)).html.unwrap();
+    let made = email(&stored("email", message)).html.unwrap();
     let body = made.split_once("<body class='a>b'>").unwrap().1;
     assert!(body.starts_with("<div style=\"display:none;"), "{made}");
     assert!(body.contains(">Hi Ann &amp; &lt;Co&gt;&#847;"), "{made}");
@@ -246,7 +246,7 @@ fn the_preheader_goes_first_and_the_pixel_last() {
     let open = signer().opened(pixel.split('"').next().unwrap());
     assert!(matches!(open, Some(Link::Open(_))));
     // Without a body they go behind the head, and to the end.
-    let bare = email(&said(
+    let bare = email(&stored(
         "email",
         json!({"subject": "s", "preheader": "P", "html": "<p>unsubscribe</p>"}),
     ));
@@ -257,9 +257,9 @@ fn the_preheader_goes_first_and_the_pixel_last() {
 #[test]
 fn news_without_a_way_out_get_one() {
     let with = |message: Value, is_marketing: bool| {
-        let mut said = said("email", message);
-        said.is_marketing = is_marketing;
-        email(&said)
+        let mut stored = stored("email", message);
+        stored.is_marketing = is_marketing;
+        email(&stored)
     };
     let added = with(json!({"subject": "s", "html": "<body><p>Hi</p></body>"}), true);
     let out = hrefs(added.html.as_ref().unwrap()).pop().unwrap();
@@ -285,21 +285,21 @@ fn the_text_part_is_made_of_the_html() {
          <table><tr><td>x</td><td>y</td></tr></table><a href=\"https://x.test/a?b=1&amp;c=2\">Go</a> \
          <a href=\"https://x.test/\">https://x.test/</a><img src=x alt=\"A dog\"><script>no()</script>\
          <p>unsubscribe</p></body></html>"});
-    let text = email(&said("email", message)).text.unwrap();
+    let text = email(&stored("email", message)).text.unwrap();
     assert_eq!(
         text,
         "Hi\u{a0}Ann & <Co>\n\nOne\ntwo three\n\n- a\n- b\n\nx y\n\n\
          Go (https://x.test/a?b=1&c=2) https://x.test/A dog\n\nunsubscribe"
     );
     let own = json!({"subject": "s", "html": "<p>unsubscribe</p>", "text": "Mine {{ plan }}"});
-    assert_eq!(email(&said("email", own)).text.unwrap(), "Mine pro");
+    assert_eq!(email(&stored("email", own)).text.unwrap(), "Mine pro");
 }
 
 #[test]
-fn heads_say_what_the_message_is() {
-    let mut news = said("email", json!({"subject": "s", "text": "unsubscribe"}));
-    let headers = |said: &Said| -> Map<String, Value> {
-        email(said).headers.into_iter().map(|(name, value)| (name, value.into())).collect()
+fn headers_classify_the_message() {
+    let mut news = stored("email", json!({"subject": "s", "text": "unsubscribe"}));
+    let headers = |stored: &StoredContent| -> Map<String, Value> {
+        email(stored).headers.into_iter().map(|(name, value)| (name, value.into())).collect()
     };
     let of_news = headers(&news);
     let out = of_news["List-Unsubscribe"].as_str().unwrap();
@@ -316,7 +316,7 @@ fn heads_say_what_the_message_is() {
         panic!()
     };
     assert_eq!((link.list, link.message), (news.list, Some(Uuid::from_u128(2))));
-    let mut alone = said("email", json!({"subject": "s", "text": "t"}));
+    let mut alone = stored("email", json!({"subject": "s", "text": "t"}));
     (alone.campaign, alone.is_marketing) = (None, false);
     assert_eq!(json!(headers(&alone)), json!({"Auto-Submitted": "auto-generated"}));
 }
@@ -331,7 +331,7 @@ fn no_value_gets_out_of_its_header() {
             message[field] = value.into();
             let mut recipient = ann();
             recipient.attributes.insert("evil".to_owned(), evil.into());
-            let prepared = Prepared::of_said(&said("email", message)).unwrap();
+            let prepared = Prepared::of_stored(&stored("email", message)).unwrap();
             let (signer, context) = (signer(), Context::default());
             let refused = prepared.render(&recipient, &around(&signer, &context)).unwrap_err();
             assert!(refused.reason.contains("line end"), "{refused}");
@@ -345,7 +345,7 @@ fn senders_are_put_together() {
     let sender = |message: Value| {
         let mut whole = json!({"subject": "s", "text": "unsubscribe"});
         whole.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
-        let email = email(&said("email", whole));
+        let email = email(&stored("email", whole));
         (email.from, email.from_name)
     };
     let text = |text: &str| Some(text.to_owned());
@@ -363,14 +363,15 @@ fn senders_are_put_together() {
         assert_eq!(sender(message.clone()), (from, name), "{message}");
     }
     let message = json!({"subject": "s", "text": "t", "from": "{{ plan }}"});
-    let refused = render(&said("email", message), &Context::default()).unwrap_err();
+    let refused = render(&stored("email", message), &Context::default()).unwrap_err();
     assert_eq!(refused.reason, "from: is no email address");
 }
 
 #[test]
 fn what_comes_out_empty_or_too_large_is_a_fault() {
-    let reason =
-        |channel, message| render(&said(channel, message), &Context::default()).unwrap_err().reason;
+    let reason = |channel, message| {
+        render(&stored(channel, message), &Context::default()).unwrap_err().reason
+    };
     assert_eq!(reason("sms", json!({"body": " {{ nope }} "})), "body: is empty");
     assert_eq!(reason("push", json!({"title": "t"})), "body: is empty");
     assert!(reason("viber", json!({})).contains("no template"));
@@ -385,7 +386,7 @@ fn what_comes_out_empty_or_too_large_is_a_fault() {
 #[test]
 fn text_messages_have_their_links_tagged_and_shortened() {
     let body = "Hi: https://x.test/a?b=1. (https://x.test/a?b=1) see http://y.test/ö, {{ unsubscribe_url }}";
-    let mut sms = said("sms", json!({"body": body, "from": "Shop"}));
+    let mut sms = stored("sms", json!({"body": body, "from": "Shop"}));
     sms.utm = serde_json::from_value(json!({"source": "n"})).unwrap();
     let plain = render(&sms, &Context::default()).unwrap();
     let Content::Sms(content) = &plain.content else { panic!() };
@@ -417,7 +418,7 @@ fn text_messages_have_their_links_tagged_and_shortened() {
 
 #[test]
 fn push_and_the_messengers_carry_their_fields() {
-    let mut push = said(
+    let mut push = stored(
         "push",
         json!({"title": "{{ plan }}", "body": "B", "image": "https://i.test/{{ firstName }}.png",
         "data": {"a": ["{{ plan }}", 1], "b": {"c": "{{ nope }}"}}}),
@@ -433,7 +434,7 @@ fn push_and_the_messengers_carry_their_fields() {
             "ttlSeconds": 60, "highPriority": false, "collapseKey": "k",
         })
     );
-    let viber = said("viber", json!({"templateId": "t1", "variables": {"n": "{{ firstName }}"}}));
+    let viber = stored("viber", json!({"templateId": "t1", "variables": {"n": "{{ firstName }}"}}));
     assert_eq!(
         json!(render(&viber, &Context::default()).unwrap().content),
         json!({
@@ -442,14 +443,14 @@ fn push_and_the_messengers_carry_their_fields() {
     );
     let template = json!({"messageType": "template", "templateId": "hello", "variableMapping": {"1": "{{ plan }}"}, "replyText": "no"});
     assert_eq!(
-        json!(render(&said("whatsapp", template), &Context::default()).unwrap().content),
+        json!(render(&stored("whatsapp", template), &Context::default()).unwrap().content),
         json!({
             "templateId": "hello", "variables": {"1": "pro"},
         })
     );
     let reply = json!({"messageType": "reply", "templateId": "no", "replyText": "Hi {{ plan }}"});
     assert_eq!(
-        json!(render(&said("whatsapp", reply), &Context::default()).unwrap().content),
+        json!(render(&stored("whatsapp", reply), &Context::default()).unwrap().content),
         json!({"replyText": "Hi pro"})
     );
 }
@@ -457,7 +458,7 @@ fn push_and_the_messengers_carry_their_fields() {
 #[test]
 fn webhooks_escape_by_what_their_body_is() {
     let webhook = |message: Value| -> Result<WebhookContent, RenderFault> {
-        match render(&said("webhook", message), &Context::default())?.content {
+        match render(&stored("webhook", message), &Context::default())?.content {
             Content::Webhook(webhook) => Ok(webhook),
             other => panic!("{other:?}"),
         }
@@ -484,7 +485,7 @@ fn webhooks_escape_by_what_their_body_is() {
         ("text", json!("a={{ quoted }}"), "a=say \"hi\"\n"),
     ] {
         let message = json!({"url": "https://h.test/", "bodyType": kind, "body": body});
-        let prepared = Prepared::of_said(&said("webhook", message)).unwrap();
+        let prepared = Prepared::of_stored(&stored("webhook", message)).unwrap();
         let mut recipient = ann();
         recipient.attributes.insert("quoted".to_owned(), "say \"hi\"\n".into());
         let (signer, context) = (signer(), Context::default());
@@ -502,7 +503,7 @@ fn webhooks_escape_by_what_their_body_is() {
 fn credentials_go_to_the_server_that_the_url_names_before_any_liquid() {
     let message = |url: &str, secret: bool| {
         let header = if secret { "X-Api-Key" } else { "X-Plan" };
-        let sent = said("webhook", json!({"url": url, "headers": {header: "k"}}));
+        let sent = stored("webhook", json!({"url": url, "headers": {header: "k"}}));
         render(&sent, &Context::default()).map(drop).map_err(|fault| fault.reason)
     };
     assert_eq!(message("https://h.test/{{ first_name }}", true), Ok(()));
@@ -512,9 +513,9 @@ fn credentials_go_to_the_server_that_the_url_names_before_any_liquid() {
 }
 
 #[test]
-fn somebody_unknown_gets_what_is_for_everybody() {
+fn a_recipient_without_a_profile_gets_defaults() {
     let message = json!({"subject": "Hi {{ user.firstName | default: 'you' }}", "html": "<p>[{{ unsubscribe_url }}]</p>"});
-    let prepared = Prepared::of_said(&said("email", message)).unwrap();
+    let prepared = Prepared::of_stored(&stored("email", message)).unwrap();
     let (signer, context) = (signer(), Context::default());
     let rendered = prepared.render(&Recipient::default(), &around(&signer, &context)).unwrap();
     let Content::Email(email) = rendered.content else { panic!() };
@@ -537,7 +538,7 @@ proptest! {
         let mut recipient = ann();
         recipient.attributes.insert("evil".to_owned(), value.into());
         let source = "<p class=\"{{ evil }}\">{{ evil }}</p><a href=\"https://x.test/{{ evil }}?q={{ evil }}\">{{ evil }}</a>";
-        let prepared = Prepared::of_said(&said("email", json!({"subject": "s", "html": source}))).unwrap();
+        let prepared = Prepared::of_stored(&stored("email", json!({"subject": "s", "html": source}))).unwrap();
         let (signer, context) = (signer(), Context::default());
         let rendered = prepared.render(&recipient, &around(&signer, &context)).unwrap();
         let Content::Email(email) = rendered.content else { panic!() };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::RenderFault;
 
-/// Depth of JSON whose strings are templates; what is kept was read within less.
+/// Depth of JSON whose strings are templates. Stored JSON has passed a lower limit.
 const JSON_DEPTH_MAX: usize = 16;
 
 /// A text: as it is, or a template.
@@ -25,9 +25,10 @@ enum Source {
 }
 
 impl Words {
-    /// Reads a text that makes at most so many bytes.
+    /// Parses a text whose rendered form has at most `bytes_max` bytes.
     pub(super) fn read(
-        (field, text): (&'static str, &str),
+        field: &'static str,
+        text: &str,
         form: Form,
         bytes_max: usize,
     ) -> Result<Self, RenderFault> {
@@ -50,10 +51,10 @@ impl Words {
         form: Form,
         bytes_max: usize,
     ) -> Result<Option<Self>, RenderFault> {
-        text.map(|text| Self::read((field, text), form, bytes_max)).transpose()
+        text.map(|text| Self::read(field, text, form, bytes_max)).transpose()
     }
 
-    /// What it says with these variables.
+    /// Renders the text with these variables.
     pub(super) fn render(&self, globals: &Object) -> Result<Cow<'_, str>, RenderFault> {
         match &self.source {
             Source::Plain(text) if text.len() > self.bytes_max => Err(RenderFault::of(
@@ -68,16 +69,19 @@ impl Words {
         }
     }
 
-    /// What it says, unless that is nothing but space.
-    pub(super) fn says(&self, globals: &Object) -> Result<Option<String>, RenderFault> {
+    /// Renders the text; none if the result is blank.
+    pub(super) fn render_non_blank(&self, globals: &Object) -> Result<Option<String>, RenderFault> {
         let text = self.render(globals)?;
         Ok((!text.trim().is_empty()).then(|| text.into_owned()))
     }
 }
 
-/// What an optional text says, unless that is nothing but space.
-pub(super) fn said(words: Option<&Words>, globals: &Object) -> Result<Option<String>, RenderFault> {
-    words.map_or(Ok(None), |words| words.says(globals))
+/// Renders an optional text; none if the result is blank.
+pub(super) fn render_optional(
+    words: Option<&Words>,
+    globals: &Object,
+) -> Result<Option<String>, RenderFault> {
+    words.map_or(Ok(None), |words| words.render_non_blank(globals))
 }
 
 /// JSON whose strings are texts.
@@ -90,34 +94,35 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// Reads a value each of whose strings makes at most so many bytes.
+    /// Parses a value whose rendered strings have at most `bytes_max` bytes each.
     pub(super) fn read(
         field: &'static str,
         value: &Value,
         bytes_max: usize,
     ) -> Result<Self, RenderFault> {
-        Self::read_to((field, bytes_max), value, JSON_DEPTH_MAX)
+        Self::read_to(field, bytes_max, value, JSON_DEPTH_MAX)
     }
 
     fn read_to(
-        limits: (&'static str, usize),
+        field: &'static str,
+        bytes_max: usize,
         value: &Value,
         depth: usize,
     ) -> Result<Self, RenderFault> {
-        let (field, bytes_max) = limits;
         let Some(deeper) = depth.checked_sub(1) else {
             return Err(RenderFault::of(field, "is nested too deep"));
         };
         Ok(match value {
-            Value::String(text) => Self::Words(Words::read((field, text), Form::Text, bytes_max)?),
+            Value::String(text) => Self::Words(Words::read(field, text, Form::Text, bytes_max)?),
             Value::Array(values) => {
-                let read = values.iter().map(|value| Self::read_to(limits, value, deeper));
+                let read =
+                    values.iter().map(|value| Self::read_to(field, bytes_max, value, deeper));
                 Self::List(read.collect::<Result<_, _>>()?)
             }
             Value::Object(map) => {
-                let read = map
-                    .iter()
-                    .map(|(key, value)| Ok((key.clone(), Self::read_to(limits, value, deeper)?)));
+                let read = map.iter().map(|(key, value)| {
+                    Ok((key.clone(), Self::read_to(field, bytes_max, value, deeper)?))
+                });
                 Self::Map(read.collect::<Result<_, RenderFault>>()?)
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => Self::Leaf(value.clone()),

@@ -1,4 +1,4 @@
-//! Tags on links, by which a site's statistics know where visitors come from (DECISIONS F10).
+//! UTM tags on links, which web analytics use to attribute visits.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -10,7 +10,7 @@ use crate::model::Named;
 
 /// Bytes that one tag may become.
 const TAG_BYTES_MAX: usize = 1 << 10;
-/// The source where links are to be tagged and nothing says how.
+/// The default source.
 const SOURCE: &str = "millrace";
 
 /// The tags of a campaign's links.
@@ -21,8 +21,8 @@ pub(super) struct Utm(Vec<(&'static str, Words)>);
 pub(super) type Tags = Vec<(&'static str, String)>;
 
 impl Utm {
-    /// Reads a campaign's settings. Tags that it does not name are left out; where it names none but
-    /// wants links tagged, they are those everybody uses.
+    /// Reads a campaign's settings. Tags that it does not name are left out; if it names none, the usual tags are
+    /// used.
     pub(super) fn read(
         settings: Option<&UtmSettings>,
         channel: MessageChannel,
@@ -39,7 +39,7 @@ impl Utm {
             ("utm_content", settings.content.as_deref()),
         ];
         let read = |tag: &'static str, text: &str| {
-            Ok((tag, Words::read((tag, text), Form::Text, TAG_BYTES_MAX)?))
+            Ok((tag, Words::read(tag, text, Form::Text, TAG_BYTES_MAX)?))
         };
         if named.iter().all(|(_, text)| text.is_none()) {
             let mut tags = vec![read("utm_source", SOURCE)?, read("utm_medium", medium(channel))?];

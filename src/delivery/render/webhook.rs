@@ -1,4 +1,4 @@
-//! A call of somebody's own endpoint.
+//! A call of a customer's endpoint.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(super) struct Webhook {
     body: Option<Body>,
     body_type: BodyType,
     auth: Auth,
-    /// Where its credentials may go, where it carries any.
+    /// The only origin its credentials may be sent to.
     bound_to: Option<Origin>,
     timeout_ms: u32,
 }
@@ -58,7 +58,7 @@ impl Webhook {
         }
         let body_type = webhook.body_type.unwrap_or_default();
         let headers = webhook.headers.iter().flatten().map(|(name, text)| {
-            let words = Words::read(("headers", text), Form::Header, HEADER_BYTES_MAX)?;
+            let words = Words::read("headers", text, Form::Header, HEADER_BYTES_MAX)?;
             Ok((name.clone(), words))
         });
         let body = match &webhook.body {
@@ -69,12 +69,12 @@ impl Webhook {
                     BodyType::Form => Form::Query,
                     BodyType::Text => Form::Text,
                 };
-                Some(Body::Text(Words::read(("body", text), form, BODY_BYTES_MAX)?))
+                Some(Body::Text(Words::read("body", text, form, BODY_BYTES_MAX)?))
             }
             Some(value) => Some(Body::Json(Tree::read("body", value, BODY_BYTES_MAX)?)),
         };
         Ok(Self {
-            url: Words::read(("url", url), Form::Url, URL_BYTES_MAX)?,
+            url: Words::read("url", url, Form::Url, URL_BYTES_MAX)?,
             method: webhook.method.unwrap_or_default(),
             headers: headers.collect::<Result<_, RenderFault>>()?,
             body,

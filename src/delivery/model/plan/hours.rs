@@ -1,15 +1,15 @@
-//! The moment of each recipient: the hour of their own day at which they look (DELIVERY, "STO").
+//! Send-time optimisation: each recipient gets the message at their local hour of most engagement.
 
 use campaigns::model::settings::sto::{StoConfig, StoFallback};
 use chrono::{Days, NaiveTime, Timelike as _};
 use kernel::{CampaignId, Timestamp, zone::Zone};
 
 use super::{
-    Candidate, HOUR_MS,
+    Candidate, HOUR,
     split::{BUCKETS, salted},
 };
 
-/// Those who get theirs at a random hour of the window, so that what optimising earns can be measured.
+/// The share of recipients with a random hour of the window, to measure the gain of the optimisation.
 pub const HOLDOUT_PERCENT: u64 = 10;
 /// Minutes between two moments within an hour.
 const STEP_MINUTES: u64 = 5;
@@ -17,14 +17,14 @@ const STEP_MINUTES: u64 = 5;
 const STEPS: u64 = 60 / STEP_MINUTES;
 /// Hours of a day.
 const HOURS: u64 = 24;
-/// The salts of who is held out, of their hour, and of everybody's minute.
+/// The salts of the holdout, of its hours, and of the minutes.
 const SALTS: [&str; 3] = ["sto", "sto-hour", "sto-minute"];
 
 #[derive(Debug, Clone)]
 pub struct Hours {
     campaign: CampaignId,
     config: StoConfig,
-    /// The hour at which most look, where it is known.
+    /// The hour of most engagement in the workspace, where it is known.
     pub(super) popular: Option<u8>,
 }
 
@@ -38,7 +38,7 @@ impl Hours {
         self.campaign
     }
 
-    /// The moment of somebody, not before `begins`.
+    /// The send time of a recipient, not before `begins`.
     pub(super) fn moment(&self, who: &Candidate<'_>, begins: Timestamp) -> Timestamp {
         let [held_out, hour_salt, minute_salt] =
             SALTS.map(|salt| salted(self.campaign, who.user, salt));
@@ -62,21 +62,21 @@ impl Hours {
         self.at(who.zone, begins, clock(hour, minute))
     }
 
-    /// The first moment from `begins` on at which the clocks show a time. One that went by less than an hour
-    /// ago is now, and what would lie beyond the window is at its end.
+    /// The first time from `begins` on at which the local time is `time`. A time less than an hour before `begins` counts as
+    /// `begins`; a time beyond the window becomes its end.
     fn at(&self, zone: Zone, begins: Timestamp, time: NaiveTime) -> Timestamp {
         let day = zone.clock_at(begins).date();
         let today = zone.moments_of(day.and_time(time)).chosen();
-        let ends = begins.millis() + i64::from(self.config.window_hours()) * HOUR_MS;
+        let ends = begins.after(HOUR.saturating_mul(self.config.window_hours()));
         let at = if today >= begins {
             today
-        } else if begins.millis() - today.millis() < HOUR_MS {
+        } else if begins.duration_since(today) < HOUR {
             begins
         } else {
             let tomorrow = day.checked_add_days(Days::new(1)).unwrap_or(day);
             zone.moments_of(tomorrow.and_time(time)).chosen()
         };
-        Timestamp::from_millis(at.millis().clamp(begins.millis(), ends))
+        at.clamp(begins, ends)
     }
 }
 

@@ -1,5 +1,7 @@
-//! Thompson sampling in batches: a variant is drawn for each message by what was known when its epoch began
-//! (Chapelle & Li, NIPS 2011; DELIVERY, "Bandit").
+//! Thompson sampling in batches: the variant of a message is drawn with the rates at the beginning of its epoch
+//! (Chapelle & Li, NIPS 2011).
+
+use std::time::Duration;
 
 use campaigns::model::{
     CampaignKind,
@@ -11,22 +13,20 @@ use statistics::beta::Beta;
 
 use super::split::{BUCKETS, hashed, salted};
 
-/// Shares of a one-time audience, in percent, each of them an epoch after the one before: were all sent at
-/// once, nothing learnt of the first could serve the last.
+/// Shares of a one-time audience in percent, sent an epoch apart, so that later waves use the results of earlier ones.
 pub const WAVES: [u64; 4] = [10, 20, 30, 40];
-/// The salt that says in which wave somebody is.
+/// The salt of a profile's wave.
 const WAVE_SALT: &str = "wave";
-/// How long what is known stays the same, in milliseconds.
+/// Milliseconds between two updates of the rates.
 const EPOCH_MS: i64 = 15 * 60_000;
 
-/// How long messages of an epoch wait for what the one before it taught, in milliseconds; should it not be
-/// known by then, they leave without.
+/// Milliseconds that messages of an epoch wait for the results of the previous one; after that they are sent without.
 const PATIENCE_MS: i64 = 60_000;
-/// How long until they ask again, in milliseconds.
-const ASK_AGAIN_MS: i64 = 1_000;
+/// Waiting messages are checked again after this time.
+const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// Whether an epoch of a campaign that learns is over, and not yet taken in. Epochs are counted from the
-/// beginning of its learning, however long it takes to take one in.
+/// Whether an epoch has ended whose results are not included yet. Epochs are counted from the beginning of the learning,
+/// however long an update takes.
 pub fn is_behind(learning: &Learning, now: Timestamp) -> bool {
     let epoch = |at: Timestamp| (at.millis() - learning.started_at.millis()).div_euclid(EPOCH_MS);
     epoch(now) > epoch(learning.last_updated_at)
@@ -41,13 +41,13 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// By what a campaign has learnt.
+    /// Draws with the learnt rates of a campaign.
     pub fn of(campaign: CampaignId, learning: Learning, kind: CampaignKind) -> Self {
         let rates = learning.arms.iter().map(Arm::rate).collect();
         Self { campaign, learning, rates, has_waves: kind == CampaignKind::OneTime }
     }
 
-    /// When somebody's message is to leave.
+    /// The send time of a profile's message.
     pub(super) fn wave(&self, user: UserId, begins: Timestamp) -> Timestamp {
         if !self.has_waves {
             return begins;
@@ -62,15 +62,15 @@ impl Learner {
         Timestamp::from_millis(begins.millis().saturating_add(epochs * EPOCH_MS))
     }
 
-    /// When to ask again, where what the last wave taught is about to be known.
+    /// When to check again, if the results of the last wave are still to come.
     pub(super) fn waits(&self, now: Timestamp) -> Option<Timestamp> {
         let since = (now.millis() - self.learning.started_at.millis()).rem_euclid(EPOCH_MS);
         let is_worth_it = self.has_waves && since < PATIENCE_MS && is_behind(&self.learning, now);
-        is_worth_it.then(|| Timestamp::from_millis(now.millis() + ASK_AGAIN_MS))
+        is_worth_it.then(|| now.after(RECHECK_AFTER))
     }
 
-    /// The variant of somebody's message that leaves now, by its id. The same for the same campaign, person
-    /// and epoch, so that a draw can be followed afterwards.
+    /// The id of the variant of a profile's message that is sent now. It is the same for the same campaign, profile and
+    /// epoch, so that a draw can be reproduced.
     pub(super) fn draw(&self, user: UserId, now: Timestamp) -> &str {
         let epoch = now.millis().div_euclid(EPOCH_MS);
         let seed = hashed(&format!("{}:{user}:{epoch}", self.campaign));
@@ -87,8 +87,8 @@ impl Learner {
         arms.get(at).map_or("", |arm| arm.variant_id.as_str())
     }
 
-    /// Whether this message is for exploring: each variant keeps its share. Where everything is known and
-    /// nothing comes after, there is nothing to explore for.
+    /// Whether this message explores: each variant has its minimum share. The converged waves of a one-time campaign do not
+    /// explore, because no later message would use the result.
     fn explores(&self, random: &mut StdRng, is_settled: bool) -> bool {
         if is_settled && self.has_waves {
             return false;
@@ -98,7 +98,7 @@ impl Learner {
         random.random::<f64>() < kept
     }
 
-    /// A variant of which little is known while there is one, else any.
+    /// A variant with few sends while there is one, else any.
     fn explored(&self, random: &mut StdRng) -> usize {
         let arms = &self.learning.arms;
         let unknown: Vec<usize> =

@@ -1,9 +1,9 @@
-//! Who of an audience gets which variant, and when: what a run places its recipients by.
+//! The plan of a run: which recipient gets which variant, and when.
 //!
-//! A plain campaign gives everyone a variant at once, by a hash that never changes. A trial of variants does
-//! so for those who are in it and lets the others wait for its winner; learning draws a variant when the
-//! message leaves, by what is known then; optimised times are each recipient's own. Whoever was once given
-//! a variant keeps it on later occurrences, unless it is gone or a winner was found.
+//! A plain campaign assigns each recipient a variant at once, by a stable hash. An A/B test does so for the recipients in
+//! the test, while the others wait for the winner. A bandit draws a variant when the message is sent. Send-time
+//! optimisation gives each recipient a time. Each profile keeps its first variant in later runs, unless the variant was
+//! deleted or a winner was found.
 
 mod hours;
 mod learner;
@@ -17,6 +17,8 @@ pub use self::{
     learner::{Learner, WAVES, is_behind},
     split::{BUCKETS, Split, bucket, hashed, salted},
 };
+use std::time::Duration;
+
 use campaigns::model::{
     Campaign, CampaignKind, SendType,
     learning::Learning,
@@ -28,62 +30,59 @@ use kernel::{CampaignId, Timestamp, UserId, zone::Zone};
 
 use crate::model::skip::SkipReason;
 
-/// Milliseconds of an hour.
-const HOUR_MS: i64 = 3_600_000;
-/// Milliseconds of a day.
-const DAY_MS: i64 = 24 * HOUR_MS;
-/// How long somebody waits before it is asked again whether a trial has ended.
-const ASK_AGAIN_MS: i64 = 15_000;
+const HOUR: Duration = Duration::from_hours(1);
+/// A message that waits for the end of a trial is checked again after this time.
+const RECHECK_AFTER: Duration = Duration::from_secs(15);
 /// Buckets of one percent.
 const BUCKETS_PER_PERCENT: f64 = 100.0;
-/// The salt that says who is in a trial.
+/// The salt of the sample of a trial.
 const TRIAL_SALT: &str = "test";
 
-/// One of an audience, as far as a plan asks.
+/// A recipient, as the plan needs it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     pub user: UserId,
-    /// The variant they were first given.
+    /// The first variant that was assigned.
     pub exposure: Option<&'a str>,
-    /// Their clocks; the workspace's where they named none. Asked for by [`Plan::wants_hours`] alone.
+    /// The time zone; by default the workspace's. Used only with [`Plan::wants_hours`].
     pub zone: Zone,
-    /// The hour of their day at which they look, where it is known. Likewise.
+    /// The local hour of most engagement, where it is known. Used only with [`Plan::wants_hours`].
     pub best_hour: Option<u8>,
 }
 
-/// What becomes of one of an audience when it is written down.
+/// The plan for one recipient when the audience is materialised.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Placement<'p> {
-    /// Nothing is sent to them, to measure the others by.
+    /// Nothing is sent: the recipient is in the control group.
     Control(&'p Variant),
-    /// A message of this variant at this moment; without one it is drawn when it leaves.
+    /// A message of this variant at this time; without a variant, it is drawn when the message is sent.
     Send(Option<&'p Variant>, Timestamp),
-    /// Nothing is sent to them, by this rule.
+    /// Nothing is sent, because of this rule.
     Skip(SkipReason),
 }
 
-/// What a message without a variant turns out to be when its moment has come.
+/// The draw for a message without a variant when it is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Draw<'p> {
     Variant(&'p Variant),
-    /// Nothing, to measure the others by.
+    /// Nothing is sent: the recipient is in the control group.
     Control(&'p Variant),
-    /// It has to be asked again then.
+    /// The draw is repeated at this time.
     Wait(Timestamp),
-    /// Nothing, by this rule.
+    /// Nothing is sent, because of this rule.
     Skip(SkipReason),
 }
 
-/// Whom a campaign that is sent again leaves out.
+/// Which profiles a further run of a campaign leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    Nobody,
-    /// Those to whom a message of it was sent since then; ever, without a moment.
+    NoProfile,
+    /// Profiles to whom a message of the campaign was sent since this time, or ever.
     SentSince(Option<Timestamp>),
 }
 
-/// How a campaign, or an occurrence of it, is divided. Cheap enough to be made for every batch, which is
-/// how a winner, new weights and what was learnt take hold.
+/// How an audience is divided. Cheap enough to be built for every batch, so that a winner, new weights and learnt rates
+/// take effect at once.
 #[derive(Debug, Clone)]
 pub struct Plan {
     campaign: CampaignId,
@@ -96,19 +95,19 @@ pub struct Plan {
     left_out: LeftOut,
 }
 
-/// A trial, as far as a recipient is concerned.
+/// The state of an A/B test, as recipients see it.
 #[derive(Debug, Clone, PartialEq)]
 enum RunningTrial {
-    /// Some try the variants, until then at least; the others wait.
+    /// The sample gets its variants; the others wait at least until `ends`.
     Testing { buckets: f64, ends: Timestamp },
-    /// This one goes to all.
+    /// All recipients get this variant.
     Won(String),
-    /// Nobody else gets anything.
+    /// No further recipient gets a message.
     Stopped,
 }
 
 impl Plan {
-    /// How a campaign is divided whose occurrence began then.
+    /// The plan of a run that began at `begins`.
     pub fn of(campaign: &Campaign, begins: Timestamp) -> Self {
         let definition = &campaign.definition;
         Self {
@@ -125,19 +124,19 @@ impl Plan {
         }
     }
 
-    /// Whether [`Candidate::zone`] and [`Candidate::best_hour`] matter.
+    /// Whether [`Candidate::zone`] and [`Candidate::best_hour`] are used.
     pub const fn wants_hours(&self) -> bool {
         self.hours.is_some()
     }
 
-    /// The hour at which most look, where it is known.
+    /// Sets the hour of most engagement in the workspace, where it is known.
     pub fn set_popular_hour(&mut self, hour: Option<u8>) {
         if let Some(hours) = &mut self.hours {
             hours.popular = hour;
         }
     }
 
-    /// Whom an occurrence leaves out because they had an earlier one.
+    /// Which profiles the run leaves out because of an earlier one.
     pub const fn left_out(&self) -> LeftOut {
         self.left_out
     }
@@ -147,7 +146,7 @@ impl Plan {
         self.variants.iter().find(|variant| variant.id == id)
     }
 
-    /// What becomes of one of the audience.
+    /// Places one recipient of the audience.
     pub fn place(&self, who: &Candidate<'_>) -> Placement<'_> {
         let Some(own) = self.own(who.user, who.exposure) else {
             return Placement::Send(None, self.begins);
@@ -178,7 +177,7 @@ impl Plan {
         }
     }
 
-    /// What a message without a variant turns out to be; none where the campaign has no variants.
+    /// Draws the variant of a message; none if the campaign has no variants.
     pub fn draw(&self, user: UserId, exposure: Option<&str>, now: Timestamp) -> Option<Draw<'_>> {
         let own = self.own(user, exposure)?;
         if own.is_control() {
@@ -196,20 +195,18 @@ impl Plan {
             Some(RunningTrial::Testing { buckets, .. }) if self.is_in_trial(user, *buckets) => {
                 Draw::Variant(self.split_of(user).unwrap_or(own))
             }
-            Some(RunningTrial::Testing { .. }) => {
-                Draw::Wait(Timestamp::from_millis(now.millis().saturating_add(ASK_AGAIN_MS)))
-            }
+            Some(RunningTrial::Testing { .. }) => Draw::Wait(now.after(RECHECK_AFTER)),
             Some(RunningTrial::Won(winner)) => Draw::Variant(self.variant(winner).unwrap_or(own)),
             Some(RunningTrial::Stopped) => Draw::Skip(SkipReason::AbInconclusive),
         })
     }
 
-    /// The variant that is somebody's by lot, whatever trials and learning make of it.
+    /// A profile's variant without regard to trials and learning.
     pub fn lot(&self, user: UserId, exposure: Option<&str>) -> Option<&Variant> {
         self.own(user, exposure)
     }
 
-    /// The variant somebody was first given, while it is there; else the one of their bucket.
+    /// A profile's first variant while it exists; else the variant of its bucket.
     fn own(&self, user: UserId, exposure: Option<&str>) -> Option<&Variant> {
         exposure.and_then(|id| self.variant(id)).or_else(|| self.split_of(user))
     }
@@ -235,28 +232,26 @@ impl RunningTrial {
         if trial.phase == Phase::Inconclusive {
             return Some(Self::Stopped);
         }
-        let began = trial.began_at.unwrap_or(begins).millis();
-        let ends = began.saturating_add(i64::from(config.test_duration_hours()) * HOUR_MS);
+        let began = trial.began_at.unwrap_or(begins);
         Some(Self::Testing {
             buckets: config.test_percentage() * BUCKETS_PER_PERCENT,
-            ends: Timestamp::from_millis(ends),
+            ends: began.after(HOUR.saturating_mul(config.test_duration_hours())),
         })
     }
 }
 
-/// By `resendPolicy`, which is about one-time campaigns that are sent again. The other kinds send again
-/// by their own rules.
+/// By `resendPolicy`, which applies to further runs of one-time campaigns. Other kinds have rules of their own.
 fn left_out(campaign: &Campaign, begins: Timestamp) -> LeftOut {
     let definition = &campaign.definition;
     if definition.kind() != CampaignKind::OneTime || campaign.state.occurrence <= 1 {
-        return LeftOut::Nobody;
+        return LeftOut::NoProfile;
     }
     match definition.resend_policy {
-        ResendPolicy::Everyone => LeftOut::Nobody,
+        ResendPolicy::Everyone => LeftOut::NoProfile,
         ResendPolicy::OnlyNew => LeftOut::SentSince(None),
         ResendPolicy::Cooldown => {
-            let days = i64::from(definition.resend_cooldown_days.unwrap_or(0));
-            LeftOut::SentSince(Some(Timestamp::from_millis(begins.millis() - days * DAY_MS)))
+            let hours = definition.resend_cooldown_days.unwrap_or(0).saturating_mul(24);
+            LeftOut::SentSince(Some(begins.before(HOUR.saturating_mul(hours))))
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Which part of an audience somebody belongs to: the same on every try and every server, and for ever
-//! (DELIVERY, "Variant assignment").
+//! Assigns profiles to buckets, and buckets to variants: by a hash, so that retries, servers and later runs agree.
 
 use campaigns::model::variant::Variant;
 use kernel::{CampaignId, UserId};
@@ -8,13 +7,13 @@ use sha2::{Digest as _, Sha256};
 /// Buckets an audience is divided into.
 pub const BUCKETS: u64 = 10_000;
 
-/// The bucket of somebody in a campaign: the first eight bytes of SHA-256 of `campaign:user`, big-endian,
+/// The bucket of a profile in a campaign: the first eight bytes of SHA-256 of `campaign:user`, big-endian,
 /// modulo [`BUCKETS`].
 pub fn bucket(campaign: CampaignId, user: UserId) -> u64 {
     hashed(&format!("{campaign}:{user}")) % BUCKETS
 }
 
-/// A bucket that tells nothing of [`bucket`], one for each salt.
+/// A bucket independent of [`bucket`], one for each salt.
 pub fn salted(campaign: CampaignId, user: UserId, salt: &str) -> u64 {
     hashed(&format!("{campaign}:{user}:{salt}")) % BUCKETS
 }

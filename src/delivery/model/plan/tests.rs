@@ -239,9 +239,9 @@ fn without_habits_the_fallback_holds() {
 #[test]
 fn a_campaign_that_is_sent_again_leaves_out_whom_its_policy_says() {
     for (occurrence, more, expected) in [
-        (1, json!({}), LeftOut::Nobody),
+        (1, json!({}), LeftOut::NoProfile),
         (2, json!({}), LeftOut::SentSince(None)),
-        (2, json!({"resendPolicy": "everyone"}), LeftOut::Nobody),
+        (2, json!({"resendPolicy": "everyone"}), LeftOut::NoProfile),
         (
             3,
             json!({"resendPolicy": "cooldown", "resendCooldownDays": 2}),
@@ -250,7 +250,7 @@ fn a_campaign_that_is_sent_again_leaves_out_whom_its_policy_says() {
         (
             3,
             json!({"sendType": "recurring", "recurringSchedule": {"frequency": "daily"}}),
-            LeftOut::Nobody,
+            LeftOut::NoProfile,
         ),
     ] {
         let mut sent = campaign(&more);

@@ -137,7 +137,7 @@ impl<'a> Launch<'a> {
         self.campaign.definition.variants.len() > 1
             || self.quiet.is_some()
             || !self.caps.is_empty()
-            || self.plan.left_out() != LeftOut::Nobody
+            || self.plan.left_out() != LeftOut::NoProfile
     }
 
     async fn place(mut self) -> Result<(Measured, Placed)> {

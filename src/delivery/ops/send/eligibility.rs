@@ -19,7 +19,7 @@ use crate::{
     model::{
         Context, Recipient,
         claimed::{Claimed, MessageStatus},
-        eligibility::{self, Facts, Quiet, Rules},
+        eligibility::{self, Facts, Quiet, RecipientClock, Rules},
         message::{Purpose, channel_name},
         plan::Draw,
         skip::{Skip, SkipReason},
@@ -247,8 +247,12 @@ impl Eligibility<'_> {
         let Some(hours) = &campaign_context.quiet else { return Quiet::Loud };
         let recipient = &facts.recipient;
         let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
-        let clocks = (recipient.timezone.as_deref(), country, campaign_context.zone);
-        eligibility::quiet(hours, clocks, (message.id, self.now))
+        let clock = RecipientClock {
+            timezone: recipient.timezone.as_deref(),
+            country,
+            workspace_zone: campaign_context.zone,
+        };
+        eligibility::quiet(hours, clock, message.id, self.now)
     }
 
     /// Locks what is counted for the people of a batch, of all its channels at once.
@@ -367,8 +371,8 @@ impl Eligibility<'_> {
             signer: self.signer,
             context: &context,
         };
-        if let Some(said) = &context.said {
-            return Prepared::of_said(said)?.render(recipient, &around);
+        if let Some(content) = &context.content {
+            return Prepared::of_stored(content)?.render(recipient, &around);
         }
         let variant = message.variant.as_deref();
         match self

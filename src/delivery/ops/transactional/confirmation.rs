@@ -13,7 +13,7 @@ use web::links::{ConfirmChannel, ConfirmSubscription, Link, Signer};
 use crate::{
     DeliveryState,
     model::{
-        Context, Said,
+        Context, StoredContent,
         message::{NewMessage, Purpose, Start},
     },
     ops::lifecycle,
@@ -122,7 +122,7 @@ fn message(unasked: &Unasked, signer: &Signer) -> Result<NewMessage> {
     };
     let context = Context {
         variables: json!({"list": name, "confirm_url": url}).as_object().cloned(),
-        said: Some(Box::new(Said {
+        content: Some(Box::new(StoredContent {
             channel,
             message: says,
             config: Some(Box::new(ChannelConfig {

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     DeliveryState,
     model::{
-        Context, Said,
+        Context, StoredContent,
         eligibility::{self, Facts, Rules},
         message::{NewMessage, Purpose, Start, channel_name},
         skip::{Skip, SkipReason},
@@ -105,7 +105,7 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
     if wish.channel == MessageChannel::Email {
         refuse_unknown_sender(app, workspace, &wish.message).await?;
     }
-    let said = Said {
+    let said = StoredContent {
         channel: wish.channel,
         message: Value::Object(wish.message),
         config: None,
@@ -125,7 +125,7 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
     let context = Context {
         trigger: wish.trigger.map(Value::Object),
         variables: wish.variables,
-        said: Some(Box::new(said)),
+        content: Some(Box::new(said)),
         ..Context::default()
     };
     let message = NewMessage {
@@ -237,8 +237,8 @@ async fn refuse_unknown_sender(
 }
 
 /// Gives back what can be rendered.
-pub(crate) async fn readable(said: Said) -> Result<Said> {
-    let read = move || Prepared::of_said(&said).map(|_| said);
+pub(crate) async fn readable(said: StoredContent) -> Result<StoredContent> {
+    let read = move || Prepared::of_stored(&said).map(|_| said);
     let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
     read.map_err(|fault| Error::bad_request(format!("message.{fault}")))
 }

@@ -16,7 +16,7 @@ use super::{facts_of, find_user, is_about_the_address, must_have_provider, reada
 use crate::{
     DeliveryState,
     model::{
-        Context, Named, Recipient, Said,
+        Context, Named, Recipient, StoredContent,
         eligibility::{self, Facts, Rules},
         message::{NewMessage, Purpose, Start},
         skip::Skip,
@@ -56,7 +56,7 @@ pub struct Tested<C> {
 struct Draft {
     user: Option<UserId>,
     facts: Facts,
-    said: Said,
+    said: StoredContent,
     message: MessageId,
 }
 
@@ -82,7 +82,7 @@ pub async fn send(
     let context = Context {
         trigger: wish.trigger.map(Value::Object),
         to: wish.to,
-        said: Some(Box::new(draft.said.clone())),
+        content: Some(Box::new(draft.said.clone())),
         ..Context::default()
     };
     let rules = Rules {
@@ -167,7 +167,7 @@ async fn said(
     workspace: WorkspaceId,
     (id, definition, channel): (CampaignId, &Definition, MessageChannel),
     wish: &Wish,
-) -> Result<Said> {
+) -> Result<StoredContent> {
     let of_channel = |variant: &Variant| {
         variant.message.as_ref().is_some_and(|message| message.content.channel() == channel)
     };
@@ -182,7 +182,7 @@ async fn said(
             Err(error) => return Err(error),
         },
     };
-    Ok(Said {
+    Ok(StoredContent {
         channel,
         message: serde_json::to_value(message).map_err(anyhow::Error::from)?,
         config: definition.channel_config.clone(),
@@ -256,8 +256,8 @@ async fn preview(
     let (context, now) = (context.clone(), signer.now());
     let rendered = tokio::task::spawn_blocking(move || {
         let around = Around { workspace, message, now, signer: &signer, context: &context };
-        let said = context.said.as_deref();
-        said.map(|said| Prepared::of_said(said)?.render(&recipient, &around)).transpose()
+        let said = context.content.as_deref();
+        said.map(|said| Prepared::of_stored(said)?.render(&recipient, &around)).transpose()
     });
     let rendered = rendered.await.map_err(Error::internal)?;
     let rendered = rendered.map_err(|fault| Error::bad_request(format!("message.{fault}")))?;

@@ -34,7 +34,7 @@ pub(super) async fn receive(
             Signal::Report(report) => reports.push(report),
             Signal::TextBack(text) => {
                 if let Some(keyword) = Keyword::read(&text.text) {
-                    keywords::obey(&app, channel, GATEWAY, &text, keyword).await?;
+                    keywords::apply_keyword(&app, channel, GATEWAY, &text, keyword).await?;
                 }
             }
         }

@@ -70,7 +70,7 @@ async fn receive(app: &CallbackState, source: Source, arrived: Arrived) -> ApiRe
         })
         .await?;
     for text in &received.texts {
-        obey(app, source, text).await?;
+        apply_keyword(app, source, text).await?;
     }
     ops::take(app, name, entry.channel.as_str(), received.reports).await?;
     Ok(match entry.answer {
@@ -115,9 +115,9 @@ impl CallBody {
 }
 
 /// Acts on a keyword in a text from a recipient.
-async fn obey(app: &CallbackState, source: Source, text: &ReceivedText) -> ApiResult<()> {
+async fn apply_keyword(app: &CallbackState, source: Source, text: &ReceivedText) -> ApiResult<()> {
     let Some(keyword) = Keyword::read(text.keyword_text()) else { return Ok(()) };
-    keywords::obey(app, source.entry.channel, source.name, &text.inbound, keyword).await?;
+    keywords::apply_keyword(app, source.entry.channel, source.name, &text.inbound, keyword).await?;
     ops::count(source.name, "keyword", 1);
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(super) async fn preview_launch(
     caller: Caller<scope::CampaignsRead>,
     BodyFor(id, _): BodyFor<CampaignId, Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>>,
 ) -> ApiResult<Json<LaunchPreview>> {
-    ops::preview_launch(&app, (caller.workspace(), caller.timezone()), id)
+    ops::preview_launch(&app, caller.workspace(), caller.timezone(), id)
         .await
         .map(Json)
         .map_err(ApiError)

@@ -24,7 +24,7 @@ use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object
 use crate::{
     DeliveryState,
     model::{Segments, message::channel_name, segments},
-    ops::test_send::{self, Tested, Wish},
+    ops::test_send::{self, Tested, TestSendRequest},
 };
 
 /// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
@@ -33,18 +33,18 @@ const VARIANT_ID_CHARS_MAX: usize = 64;
 
 with_any_of!(
     /// The recipient of a test message, and the data it is rendered with.
-    pub(super) TestSend = Wish,
+    pub(super) TestSend = TestSendRequest,
     ["userId", "to"]
 );
 
 described!(
     /// The recipient of a test message, and the data it is rendered with.
-    Wish as "TestSendFields"
+    TestSendRequest as "TestSendFields"
 );
 
-impl FromFields for Wish {
+impl FromFields for TestSendRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
-        let wish = Self {
+        let request = Self {
             user: body
                 .optional("userId")
                 .about(
@@ -72,11 +72,11 @@ impl FromFields for Wish {
             ),
         };
         let non_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
-        let wish = Self { user: non_blank(wish.user), to: non_blank(wish.to), ..wish };
-        if wish.user.is_none() && wish.to.is_none() && body.is_clean() {
+        let request = Self { user: non_blank(request.user), to: non_blank(request.to), ..request };
+        if request.user.is_none() && request.to.is_none() && body.is_clean() {
             body.refuse("userId", "or to is required");
         }
-        wish
+        request
     }
 }
 
@@ -136,7 +136,7 @@ impl IntoResponses for TestRefusals {
 }
 
 type Sender = Caller<scope::CampaignsSend>;
-type WishBody = Body<Wish, BODY_BYTES_MAX>;
+type TestSendBody = Body<TestSendRequest, BODY_BYTES_MAX>;
 
 /// Who sends a test, and the quota it counts against.
 struct TestCall<'a> {
@@ -149,11 +149,10 @@ async fn send(
     TestCall { app, caller, quota }: TestCall<'_>,
     id: Result<CampaignId>,
     channel: MessageChannel,
-    wish: Wish,
+    request: TestSendRequest,
 ) -> Result<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
-    let about = (id?, channel);
-    let tested = test_send::send(app, caller.workspace(), about, wish).await;
+    let tested = test_send::send(app, caller.workspace(), id?, channel, request).await;
     TestAnswer::of(tested?, channel_name(channel))
 }
 
@@ -174,9 +173,9 @@ pub(super) async fn send_test_email(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
+    BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Email, wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Email, request)
         .await
         .map_err(ApiError)
 }
@@ -198,9 +197,9 @@ pub(super) async fn send_test_sms(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
+    BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Sms, wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Sms, request)
         .await
         .map_err(ApiError)
 }
@@ -222,9 +221,9 @@ pub(super) async fn send_test_push(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
+    BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Push, wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Push, request)
         .await
         .map_err(ApiError)
 }
@@ -246,9 +245,9 @@ pub(super) async fn send_test_whatsapp(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
+    BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Whatsapp, wish)
+    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Whatsapp, request)
         .await
         .map_err(ApiError)
 }
@@ -270,12 +269,12 @@ pub(super) async fn send_test_in_app(
     State(app): State<DeliveryState>,
     caller: Sender,
     quota: Quota,
-    BodyFor(id, Body(wish)): BodyFor<Result<CampaignId>, WishBody>,
+    BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
     quota.take(caller.workspace(), app.clock().now())?;
-    if wish.user.is_none() {
+    if request.user.is_none() {
         return Err(Error::invalid("userId", "is required").into());
     }
-    TestAnswer::of(test_send::show(&app, caller.workspace(), id?, wish).await?, "in_app")
+    TestAnswer::of(test_send::show(&app, caller.workspace(), id?, request).await?, "in_app")
         .map_err(ApiError)
 }

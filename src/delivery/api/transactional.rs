@@ -27,7 +27,7 @@ use web::{
 use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object};
 use crate::{
     DeliveryState,
-    ops::transactional::{self, Answer, Done, Wish},
+    ops::transactional::{self, Answer, Done, TransactionalRequest},
 };
 
 /// Characters of `idempotencyKey`.
@@ -53,10 +53,10 @@ words_schema!(
 
 described!(
     /// A message to one person.
-    Wish as "TransactionalSend"
+    TransactionalRequest as "TransactionalSend"
 );
 
-impl FromFields for Wish {
+impl FromFields for TransactionalRequest {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let channel = body
             .required("channel")
@@ -211,7 +211,7 @@ impl TransactionalAnswer {
     post,
     path = "/campaigns/transactional/send",
     tag = "campaigns",
-    request_body = Wish,
+    request_body = TransactionalRequest,
     responses(
         (status = 200, body = TransactionalAnswer),
         (status = 400, description = "what it lacks: content, an address, a provider for the channel"),
@@ -222,9 +222,9 @@ impl TransactionalAnswer {
 pub(super) async fn send_transactional(
     State(app): State<DeliveryState>,
     caller: Caller<scope::CampaignsSend>,
-    Body(wish): Body<Wish, BODY_BYTES_MAX>,
+    Body(request): Body<TransactionalRequest, BODY_BYTES_MAX>,
 ) -> ApiResult<Response> {
-    Ok(match transactional::send(&app, caller.workspace(), wish).await? {
+    Ok(match transactional::send(&app, caller.workspace(), request).await? {
         Done::Sent(answer) => Json(TransactionalAnswer::of(answer, false)).into_response(),
         Done::Before(answer) => {
             let replayed = [(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"))];

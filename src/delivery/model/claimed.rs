@@ -2,6 +2,7 @@
 
 use campaigns::model::message::MessageChannel;
 use kernel::{CampaignId, MessageId, Timestamp, UserId, WorkspaceId};
+use providers::model::Outgoing;
 use serde_json::Value;
 
 use super::{message::Purpose, skip::Skip};
@@ -27,6 +28,20 @@ pub struct Claimed {
 }
 
 /// The new status of a message.
+/// A message that is ready to send.
+#[derive(Debug, Clone)]
+pub struct ReadyMessage {
+    pub message: Claimed,
+    pub outgoing: Outgoing,
+}
+
+/// A message with a status that was decided without a provider.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettledMessage {
+    pub message: Claimed,
+    pub status: MessageStatus,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageStatus {
     /// Claimed by a sender.

@@ -1,5 +1,7 @@
-//! Which channels this process carries, and which are carried by others. A process takes up only what it has a
-//! provider for.
+//! The channels for which this process has a provider, and those of other processes. A process only claims messages
+//! of its own channels.
+
+use std::time::Duration;
 
 use campaigns::{
     model::message::MessageChannel,
@@ -12,75 +14,75 @@ use crate::{
     model::message::{CHANNELS, channel_name},
 };
 
-/// Milliseconds between two notes of a process that it carries its channels.
-const NOTE_EVERY_MS: i64 = 60_000;
+/// How often a process announces its channels.
+const ANNOUNCE_EVERY: Duration = Duration::from_mins(1);
 
-/// Tells other processes which channels this one carries.
+/// Announces this process' channels to the other processes.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelAnnouncements(Option<Timestamp>);
 
 impl ChannelAnnouncements {
-    /// Tells them if it is time.
+    /// Announces them, if the interval is over.
     pub(crate) async fn announce_if_due(&mut self, app: &DeliveryState) -> Result<()> {
         let now = app.clock().now();
-        if self.0.is_some_and(|at| (0..NOTE_EVERY_MS).contains(&(now.millis() - at.millis()))) {
+        if self.0.is_some_and(|at| at <= now && now < at.after(ANNOUNCE_EVERY)) {
             return Ok(());
         }
-        record_enabled_channels(app, &here(app), self.0.is_none()).await?;
+        record_enabled_channels(app, &own(app), self.0.is_none()).await?;
         self.0 = Some(now);
         Ok(())
     }
 }
 
-/// The channels that this process carries.
-fn here(app: &DeliveryState) -> Vec<&'static str> {
-    let carried = CHANNELS.into_iter().filter(|channel| app.providers().has(*channel));
-    carried.map(channel_name).collect()
+/// The channels of this process.
+fn own(app: &DeliveryState) -> Vec<&'static str> {
+    let enabled = CHANNELS.into_iter().filter(|channel| app.providers().has(*channel));
+    enabled.map(channel_name).collect()
 }
 
-/// Who carries the channels of a campaign.
-pub(crate) enum Carried {
-    /// This process, all of them.
+/// The processes that have the channels of a campaign.
+pub(crate) enum ChannelAvailability {
+    /// All are in this process.
     Here,
-    /// This process only these; other processes the others.
+    /// These are in this process, the others in other processes.
     Partly(Vec<&'static str>),
-    /// Other processes, all of them.
+    /// All are in other processes.
     Elsewhere,
-    /// No process carries one of them, for this reason.
+    /// One is in no process, for this reason.
     Nowhere(String),
 }
 
-/// Who carries these channels.
-pub(crate) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<Carried> {
-    let names = |carried: bool| {
-        let found = channels.iter().filter(|channel| app.providers().has(**channel) == carried);
+/// The processes that have these channels.
+pub(crate) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<ChannelAvailability> {
+    let names = |enabled: bool| {
+        let found = channels.iter().filter(|channel| app.providers().has(**channel) == enabled);
         found.map(|channel| channel_name(*channel)).collect::<Vec<_>>()
     };
     let lacking = names(false);
     if lacking.is_empty() {
-        return Ok(Carried::Here);
+        return Ok(ChannelAvailability::Here);
     }
-    let carried = EnabledChannels::read(app).await?;
-    if let Some(fault) = lacking.iter().find_map(|channel| carried.fault(channel)) {
-        return Ok(Carried::Nowhere(fault));
+    let enabled = EnabledChannels::read(app).await?;
+    if let Some(fault) = lacking.iter().find_map(|channel| enabled.fault(channel)) {
+        return Ok(ChannelAvailability::Nowhere(fault));
     }
     let mine = names(true);
-    Ok(if mine.is_empty() { Carried::Elsewhere } else { Carried::Partly(mine) })
+    Ok(if mine.is_empty() { ChannelAvailability::Elsewhere } else { ChannelAvailability::Partly(mine) })
 }
 
-/// The channels of which this process takes up messages that belong to no campaign: those it carries, and those that
-/// no process carries, whose messages fail.
+/// The channels of which this process claims messages of no campaign: its own, and those that no process has, whose
+/// messages fail.
 pub(crate) async fn of_outbox(app: &DeliveryState) -> Result<Vec<&'static str>> {
-    let here = here(app);
-    if here.len() == CHANNELS.len() {
-        return Ok(here);
+    let own = own(app);
+    if own.len() == CHANNELS.len() {
+        return Ok(own);
     }
-    let carried = EnabledChannels::read(app).await?;
+    let enabled = EnabledChannels::read(app).await?;
     let names = CHANNELS.into_iter().map(channel_name);
-    Ok(names.filter(|name| here.contains(name) || !carried.has(name)).collect())
+    Ok(names.filter(|name| own.contains(name) || !enabled.has(name)).collect())
 }
 
-/// Whether this process carries a channel, or another does.
-pub(crate) async fn is_carried(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
+/// Whether any process has the channel.
+pub(crate) async fn is_enabled(app: &DeliveryState, channel: MessageChannel) -> Result<bool> {
     Ok(app.providers().has(channel) || EnabledChannels::read(app).await?.has(channel_name(channel)))
 }

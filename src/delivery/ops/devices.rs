@@ -1,4 +1,4 @@
-//! Devices come with an app and go with it.
+//! Devices that receive push notifications.
 
 use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
 use providers::model::NewDevice;
@@ -9,17 +9,17 @@ use crate::store::devices;
 
 pub use crate::store::devices::{delete, of_users};
 
-/// Devices of one user; a further one takes the place of the one that was registered longest ago, of those
-/// without a user token first.
+/// Devices of one user. A further device replaces the one that was registered first; devices without a user token
+/// are replaced before the others.
 pub const DEVICES_PER_USER_MAX: i64 = 20;
-/// Whoever is to forget a device is not whose it is.
+/// The answer to the removal of another user's device.
 const ANOTHER_PERSON: Error = Error::Denied("the device is another person's");
 
-/// Registers a device, or again: it is this user's from now on, whoever had it before, unless that was proven
-/// and this is not. Says whether it was not known.
+/// Registers a device, also one that is registered already: it becomes this user's device, unless it was registered
+/// with a user token and this call has none. Returns whether the token was unknown.
 ///
 /// # Errors
-/// Not found for a profile that is not there.
+/// Not found without such a profile.
 pub async fn register(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -45,10 +45,10 @@ async fn register_once(
     Ok(is_new)
 }
 
-/// Forgets a device of this user; of nobody where there is no profile.
+/// Removes a device of this user. Without a profile the device belongs to another user, or does not exist.
 ///
 /// # Errors
-/// Denied where the device is another user's, not found where none has that token.
+/// Denied for another user's device, not found for an unknown token.
 pub async fn remove(
     db: &PgPool,
     workspace: WorkspaceId,
@@ -68,10 +68,10 @@ pub async fn remove(
     }
 }
 
-/// Forgets a device that was registered without a user token.
+/// Removes a device that was registered without a user token.
 ///
 /// # Errors
-/// Not found where no such device has that token.
+/// Not found without such a device.
 pub async fn remove_unproven(db: &PgPool, workspace: WorkspaceId, token: &str) -> Result<()> {
     let mut connection = db.acquire().await?;
     if devices::remove_unproven(&mut connection, workspace, token).await? {

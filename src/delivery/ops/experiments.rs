@@ -1,4 +1,6 @@
-//! Ends trials of variants whose time is over, and takes in what campaigns learn.
+//! Ends A/B tests whose time is over, and updates learning campaigns.
+
+use std::time::Duration;
 
 use campaigns::{
     model::{
@@ -18,16 +20,14 @@ use crate::{
     store::{messages, scope::DuePage},
 };
 
-/// Milliseconds of an hour.
-const HOUR_MS: i64 = 3_600_000;
-/// Messages let go in one statement.
+/// Messages brought forward in one statement.
 const PAGE: i64 = 5_000;
 
-/// Looks at every trial: ends those whose time is over, and lets go of who waited for those that ended. One
-/// that cannot be judged does not keep the others waiting.
+/// Ends the A/B tests whose time is over, and brings forward the messages that waited for ended ones. An error of one
+/// test does not delay the others.
 ///
 /// # Errors
-/// When the store of campaigns is away.
+/// When the store of campaigns is unavailable.
 pub(crate) async fn end_trials(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::trials(app).await? {
         let looked = match Trial::of(&campaign).map(|trial| trial.phase) {
@@ -38,7 +38,7 @@ pub(crate) async fn end_trials(app: &DeliveryState) -> Result<()> {
             Some(Phase::None) | None => Ok(()),
         };
         if let Err(error) = looked {
-            tracing::warn!(campaign = %campaign.id, %error, "a trial cannot be judged yet");
+            tracing::warn!(campaign = %campaign.id, %error, "an A/B test cannot be evaluated yet");
         }
     }
     Ok(())
@@ -51,8 +51,7 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     };
     let now = app.clock().now();
     let is_over = |began: Timestamp| {
-        let ends = began.millis().saturating_add(i64::from(config.test_duration_hours()) * HOUR_MS);
-        ends <= now.millis()
+        began.after(Duration::from_hours(u64::from(config.test_duration_hours()))) <= now
     };
     if trial.began_at.is_some_and(|began| !is_over(began)) {
         return Ok(());
@@ -71,8 +70,8 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     Ok(())
 }
 
-/// Lets go of those who wait for the end of a trial that a person ended before its time; who has an hour of
-/// their own waits for that.
+/// Brings forward the messages that wait for the end of a test that was ended early. Messages with an individual send
+/// time keep it.
 async fn release(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaign) -> Result<()> {
     if campaign.definition.send_type == SendType::Intelligent || Learning::of(campaign).is_some() {
         return Ok(());
@@ -85,7 +84,7 @@ async fn release(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campaig
     Ok(())
 }
 
-/// How a trial ends whose time is over.
+/// The end of a test whose time is over.
 fn ending(config: &AbTestConfig, verdict: &Verdict) -> Ending {
     if let Some(winner) = &verdict.winner {
         return Ending::Won(winner.clone());
@@ -97,14 +96,14 @@ fn ending(config: &AbTestConfig, verdict: &Verdict) -> Ending {
     }
 }
 
-/// Has every campaign that learns take in what its messages earned, once an epoch.
+/// Updates every learning campaign with the rewards of its messages, once an epoch.
 ///
 /// # Errors
-/// When the store of campaigns is away.
+/// When the store of campaigns is unavailable.
 pub(crate) async fn learn(app: &DeliveryState) -> Result<()> {
     for (workspace, campaign) in campaigns::ops::learners(app).await? {
         if let Err(error) = learn_of(app, workspace, &campaign).await {
-            tracing::warn!(campaign = %campaign.id, %error, "a campaign could not learn this time");
+            tracing::warn!(campaign = %campaign.id, %error, "a learning campaign could not be updated");
         }
     }
     Ok(())
@@ -120,7 +119,7 @@ async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campai
     let observed: Vec<Observed> =
         earned.iter().map(|arm| Observed { sends: arm.sends, rewards: arm.rewards }).collect();
     learning.learn(&observed, campaign.id, now);
-    // Where the campaign changed meanwhile, the next look takes it in.
+    // If the campaign changed meanwhile, the next pass updates it.
     campaigns::ops::store_learning(app, workspace, campaign, &learning).await.map(drop)
 }
 
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trial_ends_by_what_is_sure_and_else_as_was_wished() {
+    fn a_test_ends_by_its_winner_or_else_by_its_setting() {
         let tried =
             |id: &str| TrialVariant { variant_id: id.to_owned(), recipients: 100, value: 0.1 };
         let of = |winner: Option<&str>, best: Option<&str>| Verdict {

@@ -1,5 +1,6 @@
-//! What has to be done about messages besides sending them: those whose sender died, those that were
-//! called off, runs that are over.
+//! Periodic work on messages besides sending: expired leases, cancelled messages, completed runs, retention.
+
+use std::time::Duration;
 
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
@@ -17,17 +18,15 @@ use crate::{
 
 /// Messages of one transaction.
 const PAGE: i64 = 2_000;
-/// Runs ended in one look.
+/// Runs completed in one pass.
 const RUNS_MAX: i64 = 100;
-/// Milliseconds of an hour.
-const HOUR_MS: i64 = 3_600_000;
-/// Hours a short link leads somewhere: a year, and the month in which people still look.
-const SHORT_LINK_HOURS: i64 = 400 * 24;
+/// How long a short link works: a year and a month.
+const SHORT_LINK_MAX: Duration = Duration::from_hours(400 * 24);
 
-/// Settles messages whose sender did not come back: they may have left, so they are not sent again.
+/// Settles messages whose lease expired during the send: they may have been sent, so they are not sent again.
 ///
 /// # Errors
-/// When a store is away.
+/// When a store is unavailable.
 pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
     let reason = "the sender stopped while it handed the message over".to_owned();
     let status = MessageStatus::Unknown { reason };
@@ -43,10 +42,10 @@ pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
     }
 }
 
-/// Settles the messages of a campaign that was called off.
+/// Settles the messages of a cancelled campaign.
 ///
 /// # Errors
-/// When a store is away.
+/// When a store is unavailable.
 pub(crate) async fn cancel(
     app: &DeliveryState,
     workspace: WorkspaceId,
@@ -77,16 +76,16 @@ async fn settle(
     Ok(tx.commit().await?)
 }
 
-/// Ends runs in which everyone is settled, and the campaigns that have no other.
+/// Completes runs whose messages are all settled, and campaigns without another run.
 ///
 /// # Errors
-/// When a store is away.
+/// When a store is unavailable.
 pub(crate) async fn complete(app: &DeliveryState) -> Result<()> {
     for run in runs::settled(app.db(), RUNS_MAX).await? {
         let RunKey { workspace, campaign, occurrence } = run;
-        // Its last messages may have been settled a moment before they could be judged.
+        // Its last messages may have been settled after the last check of the campaign's failures.
         channel_fault::end(app, workspace, campaign).await?;
-        // The campaign first: should this process end in between, the run is found again.
+        // The campaign first: if this process ends in between, the run is found again.
         if campaigns::ops::settle(app, workspace, campaign, occurrence).await? {
             runs::complete(app.db(), run, app.clock().now()).await?;
         }
@@ -94,18 +93,17 @@ pub(crate) async fn complete(app: &DeliveryState) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what no frequency cap looks back to, and short links that nobody follows any more.
+/// Deletes the counts that are older than every frequency cap, and expired short links.
 ///
 /// # Errors
-/// When the store is away.
+/// When the store is unavailable.
 pub(crate) async fn forget(app: &DeliveryState) -> Result<()> {
     let now = app.clock().now();
-    let before = |hours: i64| Timestamp::from_millis(now.millis() - hours * HOUR_MS);
     let mut connection = app.db().acquire().await?;
     let page = |before: Timestamp| ExpiredPage { before, limit: PAGE };
-    let of_caps = before(i64::from(config::CAP_HOURS_MAX) + 1);
+    let of_caps = now.before(Duration::from_hours(u64::from(config::CAP_HOURS_MAX) + 1));
     while limits::delete_sends(&mut connection, page(of_caps)).await? > 0 {}
     drop(connection);
-    while short_links::delete(app.db(), page(before(SHORT_LINK_HOURS))).await? > 0 {}
+    while short_links::delete(app.db(), page(now.before(SHORT_LINK_MAX))).await? > 0 {}
     Ok(())
 }

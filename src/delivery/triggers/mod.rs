@@ -1,20 +1,20 @@
-//! Triggers: what comes in makes messages of the campaigns that wait for it.
+//! Triggers: incoming events create messages of triggered campaigns.
 //!
 //! ```text
-//! spool ─▶ feed (a consumer of its own, a thread of its own) ─▶ catalogue (who waits for which event)
-//!       ─▶ entering (profile, audience, re-entry) ─▶ campaign_entry and message, in one transaction ─▶ cursor
+//! spool ─▶ consumer (its own cursor and thread) ─▶ catalogue (live triggers by event name)
+//!       ─▶ entries (profile, re-entry, audience) ─▶ campaign_entry and message, in one transaction ─▶ cursor
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! 1. An event makes at most one message of a campaign: its entry is unique, and kept with the message.
-//! 2. None is forgotten: the cursor moves past an event only when all it enters is kept. What is read again
-//!    after a crash finds its entries there.
-//! 3. Events that come in after a campaign's launch was answered find it, however soon: who waits is looked
-//!    up after the events were taken from the spool, not before.
-//! 4. Every process that takes events in judges them, whatever its roles; sending is anybody's work.
-//! 5. A PostgreSQL that is slow or away is waited for, within a budget of the spool (see `ops::feed`); the way into
-//!    ClickHouse is another consumer's, and the spool keeps what either has yet to see.
+//! 1. An event creates at most one message of a campaign: its entry is unique, and stored with the message.
+//! 2. No event is lost: the cursor moves past an event only when its entries are stored. Events that are read again
+//!    after a crash find their entries.
+//! 3. An event that is received after the answer to a launch finds the campaign: live triggers are looked up after
+//!    the events are taken from the spool, not before.
+//! 4. Every process that ingests events matches them, whatever its roles; any process with the role `delivery` sends.
+//! 5. While PostgreSQL is slow or unavailable, events wait within a budget of the spool (see `ops::consumer`).
+//!    ClickHouse is written by another consumer; the spool keeps what either has not processed yet.
 
 mod model;
 mod ops;

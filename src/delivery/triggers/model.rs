@@ -1,6 +1,9 @@
-//! Who waits for what, and when an event of somebody enters them into a campaign. Pure.
+//! Triggered campaigns, the events they match, and the rules of entry. Without I/O.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use campaigns::model::{
     CampaignChannel, TriggeredCampaign,
@@ -12,37 +15,35 @@ use ingest::record::{BatchHeader, EventView};
 use kernel::{CampaignId, ListId, Timestamp, UserId, WorkspaceId};
 use serde_json::{Map, Value, json};
 
-/// Milliseconds of a minute.
-const MINUTE_MS: i64 = 60_000;
-/// Milliseconds of an hour.
-const HOUR_MS: i64 = 60 * MINUTE_MS;
-/// How long before its campaign became active an event may say it happened: clocks differ, and some
-/// producers cut to seconds.
-const EARLY_MS_MAX: i64 = MINUTE_MS;
-/// How old an event may be when it comes in: what happened longer ago is history that is being brought in.
-const AGE_MS_MAX: i64 = 72 * HOUR_MS;
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+/// An event may have happened this long before its campaign became active: clocks differ, and some producers
+/// round to seconds.
+const EARLY_MAX: Duration = MINUTE;
+/// The maximum age of an event at ingestion. Older events are imports of history.
+const AGE_MAX: Duration = Duration::from_hours(72);
 
-/// An active campaign that waits for an event.
+/// An active triggered campaign.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct LiveTrigger {
     pub(super) workspace: WorkspaceId,
     pub(super) id: CampaignId,
     pub(super) config: TriggerConfig,
     pub(super) targeting: Option<Targeting>,
-    /// What a message begins on; where a variant chooses, until one is drawn.
+    /// The initial channel of a message. Where variants have channels, the drawn variant replaces it.
     pub(super) channel: MessageChannel,
     sent_on: CampaignChannel,
     list: Option<ListId>,
     since: Timestamp,
 }
 
-impl Waiting {
-    /// What a campaign waits for; none where it says nothing of that, or sends nothing.
+impl LiveTrigger {
+    /// The trigger of a campaign; none without `triggerConfig` or without a message.
     pub(super) fn of(campaign: TriggeredCampaign) -> Option<Self> {
         let TriggeredCampaign { workspace, id, definition, since, .. } = campaign;
-        let said = definition.variants.iter().find_map(|variant| variant.message.as_ref());
+        let first_message = definition.variants.iter().find_map(|variant| variant.message.as_ref());
         let channel = match definition.channel {
-            CampaignChannel::AiOptimized => said.map(|message| message.content.channel()),
+            CampaignChannel::AiOptimized => first_message.map(|message| message.content.channel()),
             channel => MessageChannel::of(channel),
         };
         Some(Self {
@@ -57,7 +58,7 @@ impl Waiting {
         })
     }
 
-    /// What is asked of its audience.
+    /// The query for its audience.
     pub(super) fn query(&self) -> AudienceQuery<'_> {
         AudienceQuery {
             targeting: self.targeting.as_ref(),
@@ -66,45 +67,44 @@ impl Waiting {
         }
     }
 
-    /// Whether an event came in while it was active, and tells of that time.
+    /// Whether an event was received while the campaign was active, and happened in that time.
     pub(super) fn was_active(&self, received: Timestamp, happened: Timestamp) -> bool {
         received >= self.since
-            && happened.millis() >= self.since.millis() - EARLY_MS_MAX
-            && happened.millis() >= received.millis() - AGE_MS_MAX
+            && happened >= self.since.before(EARLY_MAX)
+            && happened >= received.before(AGE_MAX)
     }
 
-    /// Whether its conditions hold of an event.
-    pub(super) fn holds_of(&self, event: &Occurred) -> bool {
+    /// Whether an event meets the conditions.
+    pub(super) fn matches(&self, event: &TriggerEvent) -> bool {
         let conditions = self.config.conditions.as_deref().unwrap_or_default();
         conditions
             .iter()
             .all(|condition: &Condition| condition.holds(&event.properties, event.received))
     }
 
-    /// Whether somebody who last entered then may enter again.
-    fn readmits(&self, last: Option<Timestamp>, at: Timestamp) -> bool {
+    /// Whether a profile that last entered at `last` may enter again.
+    fn allows_entry(&self, last: Option<Timestamp>, at: Timestamp) -> bool {
         let Some(last) = last else { return true };
         match self.config.re_entry() {
             ReEntry::Once => false,
             ReEntry::Always => true,
             ReEntry::Cooldown => {
-                let hours = i64::from(self.config.cooldown_hours.unwrap_or(0));
-                at.millis() >= last.millis() + hours * HOUR_MS
+                let hours = self.config.cooldown_hours.unwrap_or(0);
+                at >= last.after(HOUR * hours)
             }
         }
     }
 
     /// When the message of an event is due.
-    pub(super) fn due(&self, event: &Occurred) -> Timestamp {
-        let delay_ms = i64::from(self.config.delay_minutes()) * MINUTE_MS;
-        Timestamp::from_millis(event.received.millis() + delay_ms)
+    pub(super) fn due(&self, event: &TriggerEvent) -> Timestamp {
+        event.received.after(MINUTE * self.config.delay_minutes())
     }
 }
 
-/// An event that somebody waits for.
+/// An event that may trigger a campaign.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Occurred {
-    /// The id that repeats of it share.
+pub(super) struct TriggerEvent {
+    /// The event id, shared by repeats.
     pub(super) id: String,
     /// As tracked in `serviceUserId`.
     pub(super) service_user: Option<UserId>,
@@ -116,11 +116,11 @@ pub(super) struct Occurred {
     pub(super) received: Timestamp,
 }
 
-impl Occurred {
-    /// An event as it was recorded.
+impl TriggerEvent {
+    /// Reads a recorded event.
     ///
     /// # Errors
-    /// Where the properties cannot be read.
+    /// Invalid properties.
     pub(super) fn of(header: &BatchHeader, event: &EventView<'_>) -> serde_json::Result<Self> {
         Ok(Self {
             id: event.event_id.to_owned(),
@@ -133,13 +133,13 @@ impl Occurred {
         })
     }
 
-    /// The internal id that `userId` may be, written as one is: in lower case.
+    /// `userId` as an internal id: 24 hexadecimal digits in lower case.
     pub(super) fn user_as_id(&self) -> Option<UserId> {
-        let is_written_so = self.user.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if is_written_so { self.user.parse().ok() } else { None }
+        let is_lower_hex = self.user.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if is_lower_hex { self.user.parse().ok() } else { None }
     }
 
-    /// What the message of it is rendered with.
+    /// The rendering context of its message.
     pub(super) fn context(&self) -> Value {
         json!({
             "event": {
@@ -152,14 +152,14 @@ impl Occurred {
     }
 }
 
-/// Profiles by what events name them by.
+/// Profiles by the ids that events have.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownProfiles {
     by_id: HashMap<UserId, Option<String>>,
     by_external_id: HashMap<String, UserId>,
 }
 
-impl Known {
+impl KnownProfiles {
     pub(super) fn add(&mut self, person: Person) {
         let Person { user, external_id } = person;
         if let Some(external_id) = &external_id {
@@ -168,9 +168,9 @@ impl Known {
         self.by_id.insert(user, external_id);
     }
 
-    /// Whose event it is: named by the service's own id, else by the caller's, else by the service's in the
-    /// caller's place. None where no profile is known by any; aliases and anonymous ids are of no profile.
-    pub(super) fn whose(&self, event: &Occurred) -> Option<Person> {
+    /// The profile of an event: by `serviceUserId`, else by the external id in `userId`, else by an internal id in
+    /// `userId`. None without a match; aliases and anonymous ids match no profile.
+    pub(super) fn profile_of(&self, event: &TriggerEvent) -> Option<Person> {
         let named = |id: UserId| self.by_id.contains_key(&id).then_some(id);
         let user = event
             .service_user
@@ -181,52 +181,59 @@ impl Known {
     }
 }
 
-/// How somebody stands with a campaign.
+/// The last entry of a profile into a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Last {
-    /// How often they entered.
+pub(super) struct LastEntry {
+    /// The number of entries.
     pub(super) entry: i32,
-    /// When they last did.
+    /// The time of the last one.
     pub(super) at: Timestamp,
 }
 
-/// What is known of a campaign's entries, as far as some events go.
+/// Entries of a campaign that are relevant to some events.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
-    /// Those of these events that entered somebody.
+pub(super) struct PreviousEntries {
+    /// The events that caused an entry already.
     pub(super) events: HashSet<String>,
-    /// How those whose events they are stand.
-    pub(super) last: HashMap<UserId, Last>,
+    /// The last entries of the events' profiles.
+    pub(super) last: HashMap<UserId, LastEntry>,
 }
 
-/// Somebody who enters a campaign.
+/// An entry of a profile into a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry<'e> {
-    pub(super) event: &'e Occurred,
+    pub(super) event: &'e TriggerEvent,
     pub(super) user: UserId,
     pub(super) number: i32,
 }
 
-/// Who enters by these events, in their order: each event once, each person as often as the campaign lets
-/// them.
+/// An event and its profile.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ProfileEvent<'e> {
+    pub(super) event: &'e TriggerEvent,
+    pub(super) person: Person,
+}
+
+/// The entries by these events, in their order: each event once, each profile as often as the campaign allows.
 pub(super) fn admit<'e>(
-    waiting: &Waiting,
-    events: &[(&'e Occurred, UserId)],
-    mut known: Entries,
+    trigger: &LiveTrigger,
+    events: &[ProfileEvent<'e>],
+    mut known: PreviousEntries,
 ) -> Vec<Entry<'e>> {
     let mut entering = Vec::new();
-    for (event, user) in events {
-        let last = known.last.get(user).copied();
+    for ProfileEvent { event, person } in events {
+        let user = person.user;
+        let last = known.last.get(&user).copied();
         if known.events.contains(&event.id)
-            || !waiting.readmits(last.map(|last| last.at), event.received)
+            || !trigger.allows_entry(last.map(|last| last.at), event.received)
         {
             continue;
         }
         let number = last.map_or(0, |last| last.entry) + 1;
         let at = last.map_or(event.received, |last| last.at.max(event.received));
         known.events.insert(event.id.clone());
-        known.last.insert(*user, Last { entry: number, at });
-        entering.push(Entry { event, user: *user, number });
+        known.last.insert(user, LastEntry { entry: number, at });
+        entering.push(Entry { event, user, number });
     }
     entering
 }
@@ -235,12 +242,16 @@ pub(super) fn admit<'e>(
 mod tests {
     use super::*;
 
+    const HOUR_MS: i64 = 3_600_000;
+    const EARLY_MAX_MS: i64 = 60_000;
+    const AGE_MAX_MS: i64 = 72 * HOUR_MS;
+
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millis(ms)
     }
 
-    fn waiting(config: Value) -> Waiting {
-        Waiting {
+    fn trigger(config: Value) -> LiveTrigger {
+        LiveTrigger {
             workspace: WorkspaceId::new(uuid::Uuid::nil()),
             id: CampaignId::new(uuid::Uuid::nil()),
             config: serde_json::from_value(config).expect("a trigger"),
@@ -252,8 +263,8 @@ mod tests {
         }
     }
 
-    fn event(id: &str, received_ms: i64) -> Occurred {
-        Occurred {
+    fn event(id: &str, received_ms: i64) -> TriggerEvent {
+        TriggerEvent {
             id: id.to_owned(),
             service_user: None,
             user: "ann".to_owned(),
@@ -264,19 +275,23 @@ mod tests {
         }
     }
 
-    /// Which of events of one person, by id and hour, enter them.
+    fn of(event: &TriggerEvent, user: UserId) -> ProfileEvent<'_> {
+        ProfileEvent { event, person: Person { user, external_id: None } }
+    }
+
+    /// The events of one profile, by id and hour, that cause an entry.
     fn entering(config: Value, events: &[(&str, i64)]) -> Vec<(String, i32)> {
         let ann = UserId::from_bytes([1; 12]);
         let events: Vec<_> = events.iter().map(|(id, ms)| event(id, *ms)).collect();
-        let named: Vec<_> = events.iter().map(|event| (event, ann)).collect();
-        admit(&waiting(config), &named, Entries::default())
+        let named: Vec<_> = events.iter().map(|event| of(event, ann)).collect();
+        admit(&trigger(config), &named, PreviousEntries::default())
             .into_iter()
             .map(|entry| (entry.event.id.clone(), entry.number))
             .collect()
     }
 
     #[test]
-    fn re_entry_says_who_enters_again() {
+    fn re_entry_limits_repeated_entries() {
         let events =
             [("a", 0), ("a", 1), ("b", 2 * HOUR_MS - 1), ("c", 2 * HOUR_MS), ("d", 3 * HOUR_MS)];
         for (config, expected) in [
@@ -297,16 +312,16 @@ mod tests {
     }
 
     #[test]
-    fn what_entered_before_counts() {
+    fn previous_entries_count() {
         let ann = UserId::from_bytes([1; 12]);
         let events = [event("a", 5 * HOUR_MS), event("b", 5 * HOUR_MS)];
-        let named: Vec<_> = events.iter().map(|event| (event, ann)).collect();
-        let known = || Entries {
+        let named: Vec<_> = events.iter().map(|event| of(event, ann)).collect();
+        let known = || PreviousEntries {
             events: HashSet::from(["a".to_owned()]),
-            last: HashMap::from([(ann, Last { entry: 7, at: at(4 * HOUR_MS) })]),
+            last: HashMap::from([(ann, LastEntry { entry: 7, at: at(4 * HOUR_MS) })]),
         };
         let ids = |config| {
-            let entering = admit(&waiting(config), &named, known());
+            let entering = admit(&trigger(config), &named, known());
             entering.iter().map(|it| (it.event.id.clone(), it.number)).collect::<Vec<_>>()
         };
         assert_eq!(ids(json!({"eventName": "x"})), []);
@@ -318,17 +333,17 @@ mod tests {
     }
 
     #[test]
-    fn only_events_of_the_time_in_which_it_was_active_count() {
-        let campaign = waiting(json!({"eventName": "x"}));
+    fn only_events_of_the_active_period_count() {
+        let campaign = trigger(json!({"eventName": "x"}));
         let since = campaign.since.millis();
         for (received, happened, expected) in [
             (since, since, true),
             (since - 1, since, false),
-            (since, since - EARLY_MS_MAX, true),
-            (since, since - EARLY_MS_MAX - 1, false),
-            (since + 2 * AGE_MS_MAX, since + AGE_MS_MAX, true),
-            (since + 2 * AGE_MS_MAX, since + AGE_MS_MAX - 1, false),
-            (since, since + AGE_MS_MAX, true),
+            (since, since - EARLY_MAX_MS, true),
+            (since, since - EARLY_MAX_MS - 1, false),
+            (since + 2 * AGE_MAX_MS, since + AGE_MAX_MS, true),
+            (since + 2 * AGE_MAX_MS, since + AGE_MAX_MS - 1, false),
+            (since, since + AGE_MAX_MS, true),
         ] {
             assert_eq!(
                 campaign.was_active(at(received), at(happened)),
@@ -341,7 +356,7 @@ mod tests {
     #[test]
     fn an_event_is_of_the_profile_it_names_first() {
         let (ann, bob) = (UserId::from_bytes([1; 12]), UserId::from_bytes([0xab; 12]));
-        let mut known = Known::default();
+        let mut known = KnownProfiles::default();
         known.add(Person { user: ann, external_id: Some("ann".to_owned()) });
         known.add(Person { user: bob, external_id: None });
         let stranger = UserId::from_bytes([3; 12]);
@@ -354,8 +369,8 @@ mod tests {
             (None, "bob".to_owned(), None),
             (Some(stranger), String::new(), None),
         ] {
-            let event = Occurred { service_user, user, ..event("a", 0) };
-            assert_eq!(known.whose(&event).map(|person| person.user), expected, "{event:?}");
+            let event = TriggerEvent { service_user, user, ..event("a", 0) };
+            assert_eq!(known.profile_of(&event).map(|person| person.user), expected, "{event:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use kernel::{CampaignId, Result, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::model::{Entries, Entry, Known, Last};
+use super::model::{Entry, KnownProfiles, LastEntry, LiveTrigger, PreviousEntries};
 
 /// The active profiles with any of these ids.
 pub(super) async fn profiles(
@@ -15,7 +15,7 @@ pub(super) async fn profiles(
     workspace: WorkspaceId,
     external_ids: &[String],
     ids: &[Vec<u8>],
-) -> Result<Known> {
+) -> Result<KnownProfiles> {
     let rows = sqlx::query!(
         "select id, external_id
          from users
@@ -26,7 +26,7 @@ pub(super) async fn profiles(
     )
     .fetch_all(db)
     .await?;
-    let mut known = Known::default();
+    let mut known = KnownProfiles::default();
     for row in rows {
         known.add(Person { user: user_id(&row.id)?, external_id: row.external_id });
     }
@@ -37,7 +37,7 @@ fn user_id(bytes: &[u8]) -> Result<UserId> {
     Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
 }
 
-/// Lets nobody else enter people into the campaign until the transaction ends.
+/// Takes the lock for entries into the campaign, until the transaction ends.
 pub(super) async fn lock(tx: &mut PgConnection, campaign: CampaignId) -> Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('campaign_entry:' || $1::text, 0))",
@@ -48,13 +48,14 @@ pub(super) async fn lock(tx: &mut PgConnection, campaign: CampaignId) -> Result<
     Ok(())
 }
 
-/// Which of these events entered somebody, and how these people stand.
+/// The events that caused an entry already, and the last entries of these profiles.
 pub(super) async fn entries(
     tx: &mut PgConnection,
-    workspace: WorkspaceId,
-    campaign: CampaignId,
-    (events, users): (&[String], &[Vec<u8>]),
-) -> Result<Entries> {
+    trigger: &LiveTrigger,
+    events: &[String],
+    users: &[Vec<u8>],
+) -> Result<PreviousEntries> {
+    let LiveTrigger { workspace, id: campaign, .. } = trigger;
     let known = sqlx::query_scalar!(
         "select event_id
          from campaign_entry
@@ -78,9 +79,9 @@ pub(super) async fn entries(
     .await?;
     let mut last = HashMap::with_capacity(rows.len());
     for row in rows {
-        last.insert(user_id(&row.user_id)?, Last { entry: row.entry, at: row.at.into() });
+        last.insert(user_id(&row.user_id)?, LastEntry { entry: row.entry, at: row.at.into() });
     }
-    Ok(Entries { events: HashSet::from_iter(known), last })
+    Ok(PreviousEntries { events: HashSet::from_iter(known), last })
 }
 
 pub(super) async fn insert(
@@ -152,7 +153,7 @@ pub(super) async fn unpublished(db: &PgPool, limit: i64) -> Result<Vec<Unpublish
         .collect()
 }
 
-/// Notes that these were told of.
+/// Marks the `queued` events of these entries as published. The column is named `told`.
 pub(super) async fn mark_published(
     db: &PgPool,
     workspace: WorkspaceId,

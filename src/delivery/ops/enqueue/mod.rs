@@ -1,5 +1,5 @@
-//! Writes an audience down: every recipient of a run gets a message, page by page, those who are left out
-//! as well. How far it came is kept with the page, so that whoever takes over goes on from there.
+//! Materialises the audience of a run: a message for every recipient, page by page, also for excluded ones. The
+//! position is stored with the page, so that another process can go on from there.
 
 pub(crate) mod recipient_clocks;
 
@@ -40,17 +40,17 @@ use crate::{
 
 /// Recipients of one page: of one transaction, and one call of the spool.
 const PAGE: u32 = 5_000;
-/// Milliseconds a writer holds a run without a sign of life.
+/// Milliseconds of the lease of a run, without a renewal.
 const HOLD_MS: i64 = 60_000;
-/// Milliseconds after which a run that could not be written down is tried again.
+/// Milliseconds until a failed run is tried again.
 const AGAIN_MS: i64 = 10_000;
-/// Milliseconds a message may be held back.
+/// Milliseconds that quiet hours and caps may hold a message back.
 const HELD_MAX_MS: i64 = 72 * 3_600_000;
 
-/// Writes down one run, where there is one to be written down; answers whether there was.
+/// Materialises one run, if one is due; returns whether one was.
 ///
 /// # Errors
-/// When a store is away; the run is let go.
+/// When a store is unavailable; the run is released.
 pub(crate) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Result<bool> {
     let now = app.clock().now();
     let by = Uuid::now_v7();
@@ -71,7 +71,20 @@ fn hold(by: Uuid, now: Timestamp) -> Hold {
     Hold { by, until: Timestamp::from_millis(now.millis() + HOLD_MS) }
 }
 
-/// A run in its writer's hands.
+/// Stores messages whose `queued` events are published.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) async fn insert(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    queued: &[NewMessage],
+    now: Timestamp,
+) -> Result<()> {
+    messages::insert(connection, workspace, queued, now).await
+}
+
+/// A run under materialisation.
 struct Writer<'a> {
     app: &'a DeliveryState,
     by: Uuid,
@@ -79,7 +92,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// What no later try would mend ends the campaign.
+    /// Ends the campaign after an error that a retry cannot solve.
     async fn failed(&self, error: Error) -> Result<()> {
         let (app, run) = (self.app, &self.run);
         if matches!(error, Error::BadRequest { .. } | Error::Invalid(_)) {
@@ -105,7 +118,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Has what failed tried anew; false where the run was lost meanwhile.
+    /// Queues the failed messages again; false if the lease was lost meanwhile.
     async fn try_anew(&self) -> Result<bool> {
         let (app, run) = (self.app, &self.run);
         loop {
@@ -123,7 +136,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the audience down; false where the run was lost, or the campaign halted, meanwhile.
+    /// Materialises the audience; false if the lease was lost, or the campaign halted, meanwhile.
     async fn write_audience(&self, campaign: &Campaign) -> Result<bool> {
         let (app, run) = (self.app, &self.run);
         let definition = &campaign.definition;
@@ -138,8 +151,8 @@ impl Writer<'_> {
             let zone = recipients::workspace_zone(&mut connection, run.workspace).await?;
             drop(connection);
             let zone = zone.and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
-            let clocks = Clocks::of(app, run.workspace, (campaign, zone), run.started).await?;
-            clocks.tell(&mut plan);
+            let clocks = Clocks::of(app, run.workspace, campaign, zone, run.started).await?;
+            clocks.apply_to(&mut plan);
             Some(clocks)
         } else {
             None
@@ -190,7 +203,7 @@ impl Writer<'_> {
         Ok(true)
     }
 
-    /// Keeps those in reserve who are beyond the volume limit.
+    /// Puts the messages beyond the volume limit into the reserve.
     async fn cut_to_volume(&self, campaign: &Campaign) -> Result<()> {
         let (app, run) = (self.app, &self.run);
         let limit = campaign.definition.send_volume_limit.as_ref();
@@ -216,16 +229,16 @@ fn given(message: &NewMessage) -> Option<Exposure<'_>> {
     Some(Exposure { user: message.user?, variant: message.variant.as_deref()? })
 }
 
-/// What everyone in an audience is placed by.
+/// The settings that place all recipients of an audience.
 #[derive(Clone, Copy)]
 struct Placing<'a> {
     campaign: &'a Campaign,
     plan: &'a Plan,
-    /// Where each gets theirs at their own hour.
+    /// For individual send times.
     clocks: Option<&'a Clocks>,
 }
 
-/// What has to be known of the people of a page to place them.
+/// The data that places the recipients of a page.
 struct Known {
     exposures: HashMap<UserId, String>,
     keeps_exposures: bool,
@@ -264,7 +277,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Has the gate say by which rule, and for what, the audience leaves people out.
+    /// The rules by which the audience excludes recipients, with the details.
     async fn refuse(
         &mut self,
         tx: &mut sqlx::PgConnection,
@@ -298,7 +311,7 @@ impl Known {
         Ok(())
     }
 
-    /// The message of one of the audience.
+    /// The message of one recipient.
     fn place(
         &self,
         run: &Run,
@@ -344,7 +357,7 @@ impl Known {
     }
 }
 
-/// Why an audience excludes a recipient.
+/// The reason why an audience excludes a recipient.
 fn exclusion(excluded: Exclusion) -> Skip {
     let (reason, detail) = match excluded {
         Exclusion::NoAddress => {

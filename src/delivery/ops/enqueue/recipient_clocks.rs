@@ -1,4 +1,4 @@
-//! By whose clocks recipients live, and at which of their hours they look.
+//! The time zones of recipients, and their hours of engagement.
 
 use campaigns::{
     model::{Campaign, SendType},
@@ -12,25 +12,26 @@ use crate::{
     model::plan::{Candidate, Plan},
 };
 
-/// What is known of the clocks of an audience.
+/// The time zones and engagement hours of an audience.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    /// The zone of those who named neither one nor a country.
+    /// The zone of recipients without a time zone and a country.
     workspace_zone: Zone,
     begins: Timestamp,
-    /// When they look; gathered where a campaign goes by it.
+    /// Their engagement hours, for campaigns that use them.
     timetable: Option<Timetable>,
 }
 
 impl Clocks {
-    /// Of the audience of a campaign whose occurrence begins then.
+    /// Reads the clocks of a campaign's audience for an occurrence that begins at `begins`.
     ///
     /// # Errors
-    /// When a store is away; a bad request where there are more visits than can be held.
+    /// When a store is unavailable; a bad request for more visits than can be held.
     pub(crate) async fn of(
         app: &DeliveryState,
         workspace: WorkspaceId,
-        (campaign, workspace_zone): (&Campaign, Zone),
+        campaign: &Campaign,
+        workspace_zone: Zone,
         begins: Timestamp,
     ) -> Result<Self> {
         let definition = &campaign.definition;
@@ -43,17 +44,17 @@ impl Clocks {
         Ok(Self { workspace_zone, begins, timetable })
     }
 
-    /// Tells a plan what holds for those of whom too little is known.
-    pub(crate) fn tell(&self, plan: &mut Plan) {
+    /// Sets the popular hour of a plan, for recipients without enough history.
+    pub(crate) fn apply_to(&self, plan: &mut Plan) {
         plan.set_popular_hour(self.timetable.as_ref().and_then(Timetable::popular_hour));
     }
 
-    /// The clocks of a recipient.
+    /// The time zone of a recipient.
     pub(crate) fn zone_of(&self, who: &Recipient) -> Zone {
         Zone::of_person(who.timezone.as_deref(), who.country.as_deref(), self.workspace_zone)
     }
 
-    /// A recipient as a plan asks for them.
+    /// A recipient as the plan's candidate.
     pub(crate) fn candidate<'c>(
         &self,
         who: &Recipient,

@@ -1,4 +1,4 @@
-//! What recipients do with the links and the pixel of a message, told in the reports.
+//! Opens and clicks of recipients, as message events.
 
 use ingest::record::MessageKind;
 use kernel::{Result, Timestamp};
@@ -11,7 +11,7 @@ use crate::{
     store::{feedback, short_links},
 };
 
-/// What a recipient did, or a machine on their behalf.
+/// An open or a click, by a recipient or a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engaged {
     /// The pixel was fetched.
@@ -20,7 +20,7 @@ pub enum Engaged {
     Clicked { target: String, label: String },
 }
 
-/// One thing a recipient did.
+/// An engagement of a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engagement {
     pub message: Reference,
@@ -30,10 +30,10 @@ pub struct Engagement {
     pub is_bot: bool,
 }
 
-/// Tells of it, durably. Nothing is told of a message that is not there.
+/// Publishes it durably. Nothing is published for an unknown message.
 ///
 /// # Errors
-/// When it cannot be told.
+/// When it cannot be published.
 pub async fn publish(app: &DeliveryState, done: &Engagement) -> Result<()> {
     let found = feedback::find(app.db(), &[done.message]).await?;
     let Some(subject) = found.get(&done.message) else { return Ok(()) };

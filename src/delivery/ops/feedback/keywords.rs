@@ -1,4 +1,4 @@
-//! What people who got a text write back: an opt-out or an opt-in of their number, wherever it is known.
+//! Keywords in replies to text messages: opt-outs and opt-ins of a phone number, wherever it is known.
 
 use contacts::{
     consent::{
@@ -22,22 +22,21 @@ use crate::{
     store::{feedback, last_sender},
 };
 
-/// The source of what is said by a keyword.
+/// The source of consent by keyword.
 const KEYWORD: &str = "keyword";
-/// Who acts, in the history.
+/// The actor in the history.
 const RECIPIENT: &str = "recipient";
-/// Contacts with one number that are looked at together.
+/// Contacts with one number in one page.
 const PAGE: u32 = 500;
 
-/// Does what a keyword says to everyone who has the number it came from. An opt-out holds in every organization
-/// that knows the number: the number written to is the service's, and what is said to it is said to all who
-/// write from it. An opt-in holds only in the organization that last wrote to the number on the channel: it answers
-/// that message, and no other organization may take it for its own; where none wrote, nothing happens.
-/// Gives the number of contacts that changed. A text that is told again changes nothing.
+/// Applies a keyword to all contacts with the number it came from. An opt-out applies in every organization with the
+/// number: the receiving number belongs to the service, and all organizations send from it. An opt-in applies only in
+/// the organization that last sent to the number on the channel: it answers that message; if none sent, nothing
+/// happens. Returns the number of changed contacts. A repeated text changes nothing.
 ///
 /// # Errors
-/// When the store fails; then it may be done again as it is.
-pub async fn obey(
+/// When the store fails; then the call may be repeated.
+pub async fn apply_keyword(
     app: &DeliveryState,
     channel: Channel,
     source: &'static str,
@@ -67,7 +66,7 @@ pub async fn obey(
                 if only_in.is_some_and(|organization| organization != holder.tenant.organization) {
                     continue;
                 }
-                // A yes to those who never said no says nothing: it may answer something else.
+                // An opt-in without an earlier opt-out changes nothing: it may answer something else.
                 if status.is_opt_in() && !holder.is_opted_out {
                     continue;
                 }
@@ -78,7 +77,9 @@ pub async fn obey(
                     consent_text: status.is_opt_in().then(|| inbound.text.clone()),
                     reason: None,
                 };
-                changed += u64::from(turn(app, holder, &key, &change).await?);
+                let key = format!("{key}:{}", holder.user);
+                let change = HolderChange { holder, key: &key, change: &change };
+                changed += u64::from(apply(app, &change).await?);
             }
             after = page.last().copied();
             if page.len() < PAGE as usize {
@@ -89,36 +90,36 @@ pub async fn obey(
     Ok(changed)
 }
 
-/// As callers may have written it down: with its plus, or without.
+/// The spellings of a number in profiles: with its plus, or without.
 fn spellings(number: &PhoneNumber) -> [Identifier; 2] {
     let digits = number.as_str().trim_start_matches('+');
     [format!("+{digits}"), digits.to_owned()].map(Identifier::of_stored)
 }
 
-async fn turn(
-    app: &DeliveryState,
-    holder: &NumberHolder,
-    key: &str,
-    change: &ChannelChange,
-) -> Result<bool> {
+/// A change of consent of a contact with the number, once by its key.
+struct HolderChange<'c> {
+    holder: &'c NumberHolder,
+    key: &'c str,
+    change: &'c ChannelChange,
+}
+
+async fn apply(app: &DeliveryState, change: &HolderChange<'_>) -> Result<bool> {
     let now = app.clock().now();
     let origin = Origin {
         source: KEYWORD.to_owned(),
         actor: RECIPIENT.to_owned(),
         requester: Requester::default(),
     };
-    let key = format!("{key}:{}", holder.user);
-    let entry = db::retried(|| turn_once(app, now, &origin, (holder, &key), change)).await?;
+    let entry = db::retried(|| apply_once(app, now, &origin, change)).await?;
     audit::count(entry.as_slice());
     Ok(entry.is_some())
 }
 
-async fn turn_once(
+async fn apply_once(
     app: &DeliveryState,
     now: Timestamp,
     origin: &Origin,
-    (holder, key): (&NumberHolder, &str),
-    change: &ChannelChange,
+    HolderChange { holder, key, change }: &HolderChange<'_>,
 ) -> Result<Option<Entry>> {
     let mut tx = app.db().begin().await?;
     if !feedback::is_new(&mut tx, holder.tenant.workspace, key, now).await? {

@@ -86,7 +86,7 @@ pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> 
 ///
 /// # Errors
 /// When it cannot be told.
-pub async fn tell_unsubscribed(
+pub async fn publish_unsubscribed(
     app: &DeliveryState,
     message: Reference,
     source: &'static str,

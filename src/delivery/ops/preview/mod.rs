@@ -1,4 +1,4 @@
-//! Telling what a launch would do, by the very code a launch places its recipients by.
+//! The preview of a launch, by the same code that places the recipients of a launch.
 
 use std::collections::HashSet;
 
@@ -41,24 +41,25 @@ use crate::{
     },
 };
 
-/// Recipients of one page, about 200 bytes each: a page costs a judgement of the whole audience's consent.
+/// Recipients of one page, about 200 bytes each. Each page evaluates the consent of the whole audience.
 const PAGE: u32 = 100_000;
 
-/// What launching a campaign now would do, its times being those of this zone where they name none. Of a live
-/// one with pending edits, what is live.
+/// Previews a launch at this moment; times without a zone are in the workspace's. For a live campaign with pending
+/// edits, the live definition counts.
 ///
 /// # Errors
-/// Not found; whatever the audience cannot be asked.
+/// Not found; errors of the audience query.
 pub async fn preview_launch(
     app: &DeliveryState,
-    (workspace, zone): (WorkspaceId, &str),
+    workspace: WorkspaceId,
+    zone: &str,
     id: CampaignId,
 ) -> Result<LaunchPreview> {
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = &campaign.definition;
     let (now, zone) = (app.clock().now(), zone.parse().unwrap_or(Zone::UTC));
     let first = first_send_at(definition, zone, now);
-    let launch = Launch::of(app, workspace, (&campaign, zone), first.unwrap_or(now));
+    let launch = Launch::of(app, workspace, &campaign, zone, first.unwrap_or(now));
     let (measured, placed) = launch.place().await?;
     let audience = divide(definition, &measured, &placed);
     let mut checks = tokio::task::block_in_place(|| checks::of(definition, zone, now));
@@ -89,14 +90,14 @@ fn can_launch(campaign: &Campaign, checks: &[Check], now: Timestamp) -> bool {
     is_sound && launches().is_ok()
 }
 
-/// A launch that is only thought of.
+/// A launch that is not executed.
 struct Launch<'a> {
     app: &'a DeliveryState,
     workspace: WorkspaceId,
     campaign: &'a Campaign,
     plan: Plan,
     begins: Timestamp,
-    /// The zone of those who named none.
+    /// The zone of recipients without one.
     zone: Zone,
     quiet: Option<QuietTimeOverride>,
     caps: Vec<Counted>,
@@ -106,14 +107,15 @@ impl<'a> Launch<'a> {
     fn of(
         app: &'a DeliveryState,
         workspace: WorkspaceId,
-        (campaign, zone): (&'a Campaign, Zone),
+        campaign: &'a Campaign,
+        zone: Zone,
         begins: Timestamp,
     ) -> Self {
         let definition = &campaign.definition;
-        // An in-app message waits until its reader comes, at whatever hour and however often.
+        // An in-app message waits until its recipient opens the app; quiet hours and caps do not apply.
         let is_sent = definition.channel != CampaignChannel::InApp;
         let mut next = campaign.clone();
-        // Sent again, it would be another occurrence, which the resend policy is about.
+        // A second launch would be another occurrence, to which the resend policy applies.
         next.state.occurrence = next.state.occurrence.saturating_add(1);
         let caps = if is_sent && !definition.ignore_touching_rules {
             caps(app, channel_of(campaign, None))
@@ -132,7 +134,7 @@ impl<'a> Launch<'a> {
         }
     }
 
-    /// Whether it matters who the recipients are, and not only how many.
+    /// Whether single recipients matter, and not only their number.
     fn asks_who(&self) -> bool {
         self.campaign.definition.variants.len() > 1
             || self.quiet.is_some()
@@ -158,9 +160,9 @@ impl<'a> Launch<'a> {
             audience.close().await?;
             return Ok((measured, placed));
         }
-        let clocks = Clocks::of(self.app, self.workspace, (self.campaign, self.zone), self.begins);
+        let clocks = Clocks::of(self.app, self.workspace, self.campaign, self.zone, self.begins);
         let clocks = clocks.await?;
-        clocks.tell(&mut self.plan);
+        clocks.apply_to(&mut self.plan);
         let mut after = None;
         loop {
             let page = audience.reachable_page(after, PAGE).await?;
@@ -175,7 +177,7 @@ impl<'a> Launch<'a> {
         Ok((measured, placed))
     }
 
-    /// How many messages the volume limit leaves.
+    /// The number of messages that the volume limit allows.
     async fn volume(&self) -> Result<Option<u64>> {
         let limit = self.campaign.definition.send_volume_limit.as_ref();
         let Some((limit, max)) = limit.and_then(|it| Some((it, it.max_sends()?))) else {
@@ -216,7 +218,7 @@ impl<'a> Launch<'a> {
                     placed.control += 1;
                     continue;
                 }
-                // Who waits for a winner is counted with the variant they would have without a trial.
+                // A recipient who waits for a winner counts for the variant they would have without a test.
                 Placement::Send(variant, at) => {
                     (variant.or_else(|| self.plan.lot(recipient.user, exposure)), at)
                 }
@@ -235,7 +237,7 @@ impl<'a> Launch<'a> {
         Ok(())
     }
 
-    /// Those of a page who had it before, and those who have had their fill.
+    /// The recipients of a page who had it before, and those at their frequency cap.
     async fn held_back(
         &self,
         connection: &mut PgConnection,

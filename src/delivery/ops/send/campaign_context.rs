@@ -1,5 +1,5 @@
-//! What all messages of a campaign have in common while they are sent: its templates read once, its plan,
-//! its rules. Made anew when the campaign changes.
+//! The parsed templates, the plan and the rules that all messages of a campaign share while they are sent. Renewed when
+//! the campaign changes.
 
 use std::{
     collections::HashMap,
@@ -8,14 +8,14 @@ use std::{
 };
 
 use campaigns::model::{
-    Campaign, CampaignChannel, CampaignKind, Definition, message::MessageChannel,
+    Campaign, CampaignChannel, CampaignKey, CampaignKind, Definition, message::MessageChannel,
     settings::limits::SendRateLimit,
 };
 use contacts::{
     audience::model::{SubscriptionPreference, Targeting},
     lists,
 };
-use kernel::{CampaignId, Error, Result, WorkspaceId, quiet::QuietTimeOverride, zone::Zone};
+use kernel::{Error, Result, WorkspaceId, quiet::QuietTimeOverride, zone::Zone};
 use parking_lot::Mutex;
 
 use crate::{
@@ -25,28 +25,34 @@ use crate::{
     store::{recipients, runs},
 };
 
-/// Campaigns whose templates are kept ready.
-const SCENES_MAX: usize = 64;
-/// How long what is kept elsewhere than in the campaign is believed: its list, the workspace's zone.
+/// Campaigns whose contexts are cached.
+const CONTEXTS_MAX: usize = 64;
+/// How long a context is used without reading the list and the workspace's zone again.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// What all messages of a campaign have in common.
+/// The data that all messages of a campaign share.
 #[derive(Debug)]
 pub(crate) struct CampaignContext {
+    workspace: WorkspaceId,
     pub(crate) campaign: Campaign,
     pub(crate) plan: Plan,
     pub(crate) quiet: Option<QuietTimeOverride>,
-    /// The zone of those who named none.
+    /// The zone of recipients without one.
     pub(crate) zone: Zone,
     pub(crate) preference: SubscriptionPreference,
     pub(crate) rate: Option<u32>,
-    /// How often a provider is asked.
+    /// Attempts at the provider.
     pub(crate) attempts_max: i16,
     prepared: HashMap<String, Result<Prepared, RenderFault>>,
     made: Instant,
 }
 
 impl CampaignContext {
+    /// The workspace and id of the campaign.
+    pub(crate) fn key(&self) -> CampaignKey {
+        CampaignKey { workspace: self.workspace, id: self.campaign.id }
+    }
+
     async fn of(app: &DeliveryState, workspace: WorkspaceId, campaign: Campaign) -> Result<Self> {
         let definition = &campaign.definition;
         let is_marketing = match definition.subscription_category_id {
@@ -82,6 +88,7 @@ impl CampaignContext {
             _ => ATTEMPTS_MAX,
         };
         Ok(Self {
+            workspace,
             plan: Plan::of(&campaign, begins.unwrap_or_else(|| app.clock().now())),
             quiet: quiet_hours(app, definition),
             zone: zone.and_then(|name| name.parse().ok()).unwrap_or(Zone::UTC),
@@ -149,12 +156,12 @@ pub(crate) fn channel_of(
     variant: Option<&campaigns::model::Variant>,
 ) -> MessageChannel {
     let definition = &campaign.definition;
-    let said = |variant: &campaigns::model::Variant| {
+    let content = |variant: &campaigns::model::Variant| {
         variant.message.as_ref().map(|message| message.content.channel())
     };
     MessageChannel::of(definition.channel)
-        .or_else(|| variant.and_then(said))
-        .or_else(|| definition.variants.iter().find_map(said))
+        .or_else(|| variant.and_then(content))
+        .or_else(|| definition.variants.iter().find_map(content))
         .unwrap_or(MessageChannel::Email)
 }
 
@@ -167,19 +174,20 @@ pub(crate) fn channels_of(campaign: &Campaign) -> Vec<MessageChannel> {
     variants.map(|variant| channel_of(campaign, Some(variant))).collect()
 }
 
-/// Scenes that are kept ready.
+/// The cached contexts of campaigns.
 #[derive(Debug, Default)]
-pub(crate) struct CampaignContexts(Mutex<HashMap<(WorkspaceId, CampaignId), Arc<CampaignContext>>>);
+pub(crate) struct CampaignContexts(Mutex<HashMap<CampaignKey, Arc<CampaignContext>>>);
 
 impl CampaignContexts {
-    /// That of a campaign at this revision, or a later one.
+    /// The context of a campaign at this revision, or a later one.
     pub(crate) async fn of(
         &self,
         app: &DeliveryState,
-        (workspace, id): (WorkspaceId, CampaignId),
+        key: CampaignKey,
         revision: i64,
     ) -> Result<Arc<CampaignContext>> {
-        let kept = self.0.lock().get(&(workspace, id)).cloned();
+        let CampaignKey { workspace, id } = key;
+        let kept = self.0.lock().get(&key).cloned();
         if let Some(campaign_context) =
             kept.filter(|kept| kept.campaign.revision >= revision && kept.made.elapsed() < FRESH)
         {
@@ -188,11 +196,11 @@ impl CampaignContexts {
         let campaign = campaigns::ops::find(app, workspace, id).await?;
         let campaign_context = Arc::new(CampaignContext::of(app, workspace, campaign).await?);
         let mut contexts = self.0.lock();
-        if contexts.len() >= SCENES_MAX {
+        if contexts.len() >= CONTEXTS_MAX {
             contexts.retain(|_, kept| kept.made.elapsed() < FRESH);
         }
-        if contexts.len() < SCENES_MAX {
-            contexts.insert((workspace, id), Arc::clone(&campaign_context));
+        if contexts.len() < CONTEXTS_MAX {
+            contexts.insert(key, Arc::clone(&campaign_context));
         }
         Ok(campaign_context)
     }

@@ -1,5 +1,4 @@
-//! Campaigns that fail for what is wrong with their channel: no recipient is to blame, and the others would
-//! fare no better.
+//! Ends campaigns whose messages fail because of the channel's settings, not because of their recipients.
 
 use std::sync::LazyLock;
 
@@ -12,8 +11,8 @@ use crate::{
     store::{claims, runs},
 };
 
-/// Outcomes of an occurrence before it is judged by them, and how many are looked at.
-const JUDGED_FROM: i64 = 200;
+/// The outcomes of an occurrence that are evaluated; with fewer the campaign goes on.
+const OUTCOMES_MIN: i64 = 200;
 /// Codes that are due to the channel's settings, not to the recipient: those of the providers, no provider, templates
 /// that cannot be rendered, a sender that is not the workspace's.
 static CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
@@ -21,30 +20,30 @@ static CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     providers::registry::channel_fault_codes().chain(own).collect()
 });
 
-/// Whether what became of a message says that something is wrong with its channel.
+/// Whether a status is a fault of the channel.
 pub(crate) fn is_shown_by(status: &MessageStatus) -> bool {
     matches!(status, MessageStatus::Failed { code, .. } if CODES.contains(&code.as_str()))
 }
 
-/// Ends a campaign of whose messages more than half failed for its channel, of the occurrence that goes out.
+/// Ends a campaign if more than half of the messages of the current occurrence failed because of the channel.
 ///
 /// # Errors
-/// When a store is away.
+/// When a store is unavailable.
 pub(crate) async fn end(app: &DeliveryState, workspace: WorkspaceId, id: CampaignId) -> Result<()> {
     let mut connection = app.db().acquire().await?;
     if runs::is_retried(&mut *connection, workspace, id).await? {
-        // That it failed before is why it is tried again.
+        // A retry follows such failures; they are no reason to end it.
         return Ok(());
     }
     let found =
-        claims::commonest_fault(&mut connection, workspace, id, CODES.as_slice(), JUDGED_FROM)
+        claims::commonest_fault(&mut connection, workspace, id, CODES.as_slice(), OUTCOMES_MIN)
             .await?;
     let Some(found) = found else { return Ok(()) };
     drop(connection);
-    if found.ended < JUDGED_FROM || found.failed * 2 <= found.ended {
+    if found.ended < OUTCOMES_MIN || found.failed * 2 <= found.ended {
         return Ok(());
     }
     let claims::Fault { code, reason, failed, ended } = found;
-    let words = format!("{failed} of {ended} messages failed with {code}: {reason}");
-    campaigns::ops::give_up(app, workspace, id, &words).await
+    let text = format!("{failed} of {ended} messages failed with {code}: {reason}");
+    campaigns::ops::give_up(app, workspace, id, &text).await
 }

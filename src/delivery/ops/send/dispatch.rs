@@ -1,17 +1,17 @@
-//! One batch of one lane, from the claim to the provider's answer.
+//! One batch of one send queue, from the claim to the provider's answer.
 //!
 //! ```text
-//! transaction: claim ─▶ eligibility, caps, rate ─▶ render ─▶ tell what stays behind ─▶ mark `sending`
-//! then: provider ─▶ tell ─▶ keep the outcome
+//! transaction: claim ─▶ eligibility, caps, rate ─▶ render ─▶ publish settled messages ─▶ mark `sending`
+//! then: provider ─▶ publish ─▶ record the outcome
 //! ```
 //!
-//! A crash before the commit leaves nothing behind. After it, what was marked lapses and is unknown: it is
-//! never handed over a second time.
+//! A crash before the commit has no effect. After it, the leases of marked messages expire and their outcome is
+//! unknown: they are never sent a second time.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
+use campaigns::model::CampaignKey;
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
-use providers::model::Outgoing;
 use web::links::Signer;
 
 use super::{
@@ -19,16 +19,16 @@ use super::{
     channel_fault,
     eligibility::{CheckedBatch, Eligibility},
     provider_call::{self, Terms},
-    volume::{self, Turn},
+    volume::{self, VolumeDecision},
 };
 use crate::{
     DeliveryState,
     model::{
-        claimed::{Claimed, MessageStatus},
+        claimed::{Claimed, MessageStatus, ReadyMessage, SettledMessage},
         skip::SkipReason,
     },
     ops::{
-        channels::{self, Carried},
+        channels::{self, ChannelAvailability},
         lifecycle,
         queues::{BatchReport, SendQueue},
     },
@@ -41,10 +41,10 @@ use crate::{
     },
 };
 
-/// Sends one batch of a lane, of so many messages at most.
+/// Sends one batch of a queue, of at most `size` messages.
 ///
 /// # Errors
-/// When a store is away.
+/// When a store is unavailable.
 pub(crate) async fn send_next(
     app: &DeliveryState,
     contexts: &CampaignContexts,
@@ -52,30 +52,25 @@ pub(crate) async fn send_next(
     size: usize,
 ) -> Result<BatchReport> {
     let began = std::time::Instant::now();
-    let mut round = match queue {
+    let mut report = match queue {
         SendQueue::Outbox => outbox(app, size).await?,
         SendQueue::Campaign(workspace, campaign) => {
-            campaign_batch(app, contexts, (workspace, campaign), size).await?
+            campaign_batch(app, contexts, CampaignKey { workspace, id: campaign }, size).await?
         }
     };
-    round.took = began.elapsed();
-    Ok(round)
+    report.took = began.elapsed();
+    Ok(report)
 }
 
-/// Messages to be handed over.
-type Ready = Vec<(Claimed, Outgoing)>;
-/// Messages that are not, or not now.
-type Settled = Vec<(Claimed, MessageStatus)>;
-
-/// What a transaction made of a batch.
+/// The outcome of the transaction of a batch.
 struct Prepared {
-    ready: Vec<(Claimed, Outgoing)>,
+    ready: Vec<ReadyMessage>,
     claimed: usize,
     waits: Option<Timestamp>,
 }
 
 impl Prepared {
-    /// Nothing is to be sent now, and not before this time where there is one.
+    /// Nothing is to be sent now, or before this time.
     const fn nothing(waits: Option<Timestamp>) -> Self {
         Self { ready: Vec::new(), claimed: 0, waits }
     }
@@ -101,7 +96,7 @@ async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
         ready.extend(checked.ready);
         settled.extend(checked.settled);
     }
-    update_statuses(app, &mut tx, (&ready, &settled), now).await?;
+    update_statuses(app, &mut tx, &ready, &settled, now).await?;
     tx.commit().await?;
     let terms = Terms::of_outbox();
     provider_call::send_batch(app, ready, terms).await?;
@@ -111,18 +106,19 @@ async fn outbox(app: &DeliveryState, size: usize) -> Result<BatchReport> {
 async fn campaign_batch(
     app: &DeliveryState,
     contexts: &CampaignContexts,
-    (workspace, id): (WorkspaceId, CampaignId),
+    key: CampaignKey,
     size: usize,
 ) -> Result<BatchReport> {
+    let CampaignKey { workspace, id } = key;
     let Some(revision) = sending(app, workspace, id).await? else {
         return Ok(BatchReport::default());
     };
-    let campaign_context = contexts.of(app, (workspace, id), revision).await?;
+    let campaign_context = contexts.of(app, key, revision).await?;
     let channels = match channels::of(app, &channels_of(&campaign_context.campaign)).await? {
-        Carried::Here => None,
-        Carried::Partly(channels) => Some(channels),
-        Carried::Elsewhere => return Ok(BatchReport::default()),
-        Carried::Nowhere(fault) => {
+        ChannelAvailability::Here => None,
+        ChannelAvailability::Partly(channels) => Some(channels),
+        ChannelAvailability::Elsewhere => return Ok(BatchReport::default()),
+        ChannelAvailability::Nowhere(fault) => {
             campaigns::ops::give_up(app, workspace, id, &fault).await?;
             return Ok(BatchReport::default());
         }
@@ -132,9 +128,8 @@ async fn campaign_batch(
         return Ok(BatchReport::default());
     }
     let signer = app.links().signer(app.clock().now()).await?;
-    let batch = (channels.as_deref(), size);
-    let prepared = prepare(app, (workspace, &campaign_context), &signer, batch).await?;
-    let round = BatchReport {
+    let prepared = prepare(app, &campaign_context, &signer, channels.as_deref(), size).await?;
+    let report = BatchReport {
         claimed: prepared.claimed,
         asked: size,
         wait_until: prepared.waits,
@@ -147,7 +142,7 @@ async fn campaign_batch(
             channel_fault::end(app, workspace, id).await?;
         }
     }
-    Ok(round)
+    Ok(report)
 }
 
 /// The revision of a campaign that sends.
@@ -162,26 +157,27 @@ async fn sending(
 
 async fn prepare(
     app: &DeliveryState,
-    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
+    campaign_context: &CampaignContext,
     signer: &Signer,
-    (channels, size): (Option<&[&'static str]>, usize),
+    channels: Option<&[&'static str]>,
+    size: usize,
 ) -> Result<Prepared> {
     let now = app.clock().now();
-    let id = campaign_context.campaign.id;
+    let CampaignKey { workspace, id } = campaign_context.key();
     let size = i64::try_from(size).unwrap_or(i64::MAX);
     let mut tx = app.db().begin().await?;
     let (occurrence, mut limit, is_counted) =
-        match volume::turn(&mut tx, (workspace, campaign_context), (now, size)).await? {
-            Turn::Send { occurrence, max, is_counted } => (occurrence, max, is_counted),
-            Turn::Wait => return Ok(Prepared::nothing(None)),
-            Turn::Refilled => {
-                if may_send(&mut tx, (workspace, id)).await? {
+        match volume::decide(&mut tx, campaign_context, now, size).await? {
+            VolumeDecision::Send { occurrence, max, is_counted } => (occurrence, max, is_counted),
+            VolumeDecision::Wait => return Ok(Prepared::nothing(None)),
+            VolumeDecision::Refilled => {
+                if may_send(&mut tx, campaign_context).await? {
                     tx.commit().await?;
                 }
                 return Ok(Prepared::nothing(None));
             }
-            Turn::UsedUp(beyond) => {
-                return leave_out(app, tx, (workspace, campaign_context), (beyond, now)).await;
+            VolumeDecision::UsedUp(beyond) => {
+                return skip_beyond_limit(app, tx, campaign_context, beyond).await;
             }
         };
     let mut pace = None;
@@ -197,11 +193,11 @@ async fn prepare(
     let scope = MessageScope { workspace, campaign: id, occurrence };
     let page = DuePage { now, limit };
     let claimed = claims::of_campaign(&mut tx, scope, channels, page).await?;
-    if !may_send(&mut tx, (workspace, id)).await? {
+    if !may_send(&mut tx, campaign_context).await? {
         return Ok(Prepared::nothing(None));
     }
     if claimed.is_empty() {
-        if volume::release(&mut tx, (workspace, campaign_context)).await? {
+        if volume::release(&mut tx, campaign_context).await? {
             tx.commit().await?;
         }
         return Ok(Prepared::nothing(None));
@@ -218,65 +214,71 @@ async fn prepare(
     };
     let CheckedBatch { ready, settled, waits } = check.check(claimed).await?;
     if is_counted {
-        let sent: Vec<i32> = ready.iter().map(|(message, _)| message.occurrence).collect();
+        let sent: Vec<i32> = ready.iter().map(|it| it.message.occurrence).collect();
         store::volume::reserve(&mut tx, workspace, id, &sent).await?;
     }
-    update_statuses(app, &mut tx, (&ready, &settled), now).await?;
+    update_statuses(app, &mut tx, &ready, &settled, now).await?;
     if let Some(pace) = pace {
         limits::use_pace(&mut tx, workspace, id, pace, ready.len()).await?;
     }
     tx.commit().await?;
-    // While others are moved along, those who wait need no asking.
+    // Waiting messages are not claimed while others are released.
     let waits = waits.filter(|_| ready.is_empty() && settled.is_empty());
     Ok(Prepared { ready, claimed: count, waits })
 }
 
-/// Asked once more behind the claim, so that who halted the campaign before this is heeded. Of one that is tried
-/// again, what failed is put in line first, when nothing is in flight any more.
+/// Reads the campaign again after the claim, so that an earlier halt takes effect. In a retry, failed messages are
+/// queued again first, when no message is in flight any more.
 async fn may_send(
     tx: &mut sqlx::PgConnection,
-    (workspace, id): (WorkspaceId, CampaignId),
+    campaign_context: &CampaignContext,
 ) -> Result<bool> {
+    let CampaignKey { workspace, id } = campaign_context.key();
     Ok(campaigns::ops::sending(tx, workspace, id).await?.is_some()
         && !runs::is_retried(&mut *tx, workspace, id).await?)
 }
 
 /// Skips messages beyond the volume limit.
-async fn leave_out(
+async fn skip_beyond_limit(
     app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    (workspace, campaign_context): (WorkspaceId, &CampaignContext),
-    (beyond, now): (Vec<Claimed>, Timestamp),
+    campaign_context: &CampaignContext,
+    beyond: Vec<Claimed>,
 ) -> Result<Prepared> {
-    if beyond.is_empty() || !may_send(&mut tx, (workspace, campaign_context.campaign.id)).await? {
+    if beyond.is_empty() || !may_send(&mut tx, campaign_context).await? {
         return Ok(Prepared::nothing(None));
     }
     let claimed = beyond.len();
-    let settled =
-        beyond.into_iter().map(|message| (message, volume::beyond(campaign_context))).collect();
-    update_statuses(app, &mut tx, (&Vec::new(), &settled), now).await?;
+    let status = volume::beyond(campaign_context);
+    let settled: Vec<SettledMessage> = beyond
+        .into_iter()
+        .map(|message| SettledMessage { message, status: status.clone() })
+        .collect();
+    update_statuses(app, &mut tx, &[], &settled, app.clock().now()).await?;
     tx.commit().await?;
     Ok(Prepared { ready: Vec::new(), claimed, waits: None })
 }
 
-/// Marks a batch: what stays behind is told of first, the rest is in its sender's hands from the commit on.
+/// Marks a batch: settled messages are published first, the others belong to their sender from the commit on. Waits
+/// for an fsync of the spool while the claimed rows are locked.
 async fn update_statuses(
     app: &DeliveryState,
     tx: &mut sqlx::PgConnection,
-    (ready, settled): (&Ready, &Settled),
+    ready: &[ReadyMessage],
+    settled: &[SettledMessage],
     now: Timestamp,
 ) -> Result<()> {
     let events =
-        settled.iter().filter_map(|(message, status)| lifecycle::of_status(message, status));
+        settled.iter().filter_map(|it| lifecycle::of_status(&it.message, &it.status));
     lifecycle::publish(app, &events.collect::<Vec<_>>(), now).await?;
-    let lease = i64::from(app.delivery().lease_seconds) * 1000;
-    let sending = MessageStatus::Sending { until: Timestamp::from_millis(now.millis() + lease) };
-    let in_hand = ready.iter().map(|(message, _)| Mark { message, status: &sending });
-    let behind = settled.iter().map(|(message, status)| Mark { message, status });
-    let marks: Vec<Mark<'_>> = in_hand.chain(behind).collect();
+    let lease = Duration::from_secs(u64::from(app.delivery().lease_seconds));
+    let sending = MessageStatus::Sending { until: now.after(lease) };
+    let to_send = ready.iter().map(|it| Mark { message: &it.message, status: &sending });
+    let others = settled.iter().map(|it| Mark { message: &it.message, status: &it.status });
+    let marks: Vec<Mark<'_>> = to_send.chain(others).collect();
     claims::update_statuses(tx, &marks).await?;
-    for (_, status) in settled {
-        if let MessageStatus::Skipped(skip) | MessageStatus::Held { skip, .. } = status {
+    for it in settled {
+        if let MessageStatus::Skipped(skip) | MessageStatus::Held { skip, .. } = &it.status {
             count_skip(skip.reason);
         }
     }

@@ -1,4 +1,4 @@
-//! Judges a batch: who of those whose turn it is may have a message now, and what it says to each.
+//! Checks a batch of due messages: eligibility, frequency caps, and rendering.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::{
     DeliveryState,
     model::{
         Context, Recipient,
-        claimed::{Claimed, MessageStatus},
+        claimed::{Claimed, MessageStatus, ReadyMessage, SettledMessage},
         eligibility::{self, Facts, Quiet, RecipientClock, Rules},
         message::{Purpose, channel_name},
         plan::Draw,
@@ -33,18 +33,16 @@ use crate::{
     },
 };
 
-/// What became of a batch.
+/// A batch after the checks.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedBatch {
-    /// To be handed over.
-    pub(crate) ready: Vec<(Claimed, Outgoing)>,
-    /// Not now, or never.
-    pub(crate) settled: Vec<(Claimed, MessageStatus)>,
-    /// When those have to be asked again that wait for a trial to end; they stay as they are.
+    pub(crate) ready: Vec<ReadyMessage>,
+    pub(crate) settled: Vec<SettledMessage>,
+    /// When to check the messages again that wait for the end of an A/B test; they are unchanged.
     pub(crate) waits: Option<Timestamp>,
 }
 
-/// A batch under judgement: messages of one workspace, and of one campaign or none.
+/// The context of the checks: messages of one workspace, and of one campaign or none.
 pub(crate) struct Eligibility<'a> {
     pub(crate) app: &'a DeliveryState,
     pub(crate) connection: &'a mut PgConnection,
@@ -54,11 +52,17 @@ pub(crate) struct Eligibility<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Who passed the eligibility, and where their message goes.
+/// A message that passed the eligibility rules, and its address.
 struct Admitted {
     message: Claimed,
     facts: Facts,
     to: String,
+}
+
+impl CheckedBatch {
+    fn settle(&mut self, message: Claimed, status: MessageStatus) {
+        self.settled.push(SettledMessage { message, status });
+    }
 }
 
 impl Eligibility<'_> {
@@ -66,7 +70,8 @@ impl Eligibility<'_> {
         let mut checked = CheckedBatch::default();
         let batch = self.in_time(batch, &mut checked);
         let batch = self.draw(batch, &mut checked).await?;
-        let batch = self.carried(batch, &mut checked);
+        let batch = self.enabled(batch, &mut checked);
+        self.lock_tallies(&batch).await?;
         let mut by_channel = Vec::<(MessageChannel, Vec<Claimed>)>::new();
         for message in batch {
             match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
@@ -74,20 +79,19 @@ impl Eligibility<'_> {
                 None => by_channel.push((message.channel, vec![message])),
             }
         }
-        self.lock_tallies(&by_channel).await?;
         for (channel, messages) in by_channel {
             let admitted = self.admit(channel, messages, &mut checked).await?;
             let (admitted, counted) = self.cap(channel, admitted, &mut checked).await?;
-            let unsaid = self.render(admitted, &mut checked).await?;
+            let not_rendered = self.render(admitted, &mut checked).await?;
             for cap in counted {
                 let channel = cap.channel.as_str();
-                limits::uncount_sends(self.connection, self.workspace, &unsaid, channel).await?;
+                limits::uncount_sends(self.connection, self.workspace, &not_rendered, channel).await?;
             }
         }
         Ok(checked)
     }
 
-    /// Leaves out what was held back for too long.
+    /// Skips messages that were held back for too long.
     fn in_time(&self, batch: Vec<Claimed>, checked: &mut CheckedBatch) -> Vec<Claimed> {
         let mut left = Vec::with_capacity(batch.len());
         for message in batch {
@@ -96,14 +100,14 @@ impl Eligibility<'_> {
                 Some(expires) => {
                     let reason = format!("it was to leave by {expires}");
                     let skip = Skip::new(SkipReason::Expired, reason);
-                    checked.settled.push((message, MessageStatus::Skipped(skip)));
+                    checked.settle(message, MessageStatus::Skipped(skip));
                 }
             }
         }
         left
     }
 
-    /// Gives a variant to those who have none yet.
+    /// Draws the variants of messages without one.
     async fn draw(
         &mut self,
         batch: Vec<Claimed>,
@@ -141,15 +145,15 @@ impl Eligibility<'_> {
                 }
                 Some(Draw::Control(variant)) => {
                     message.variant = Some(variant.id.clone());
-                    checked.settled.push((message, MessageStatus::Control));
+                    checked.settle(message, MessageStatus::Control);
                 }
                 Some(Draw::Wait(until)) => {
                     checked.waits = Some(checked.waits.map_or(until, |waits| waits.min(until)));
                 }
                 Some(Draw::Skip(reason)) => {
-                    checked.settled.push((message, MessageStatus::Skipped(Skip::plain(reason))));
+                    checked.settle(message, MessageStatus::Skipped(Skip::plain(reason)));
                 }
-                None => checked.settled.push((message, no_variant())),
+                None => checked.settle(message, no_variant()),
             }
         }
         if campaign_context.keeps_exposures() {
@@ -158,19 +162,20 @@ impl Eligibility<'_> {
         Ok(left)
     }
 
-    /// Leaves those to other processes whose variant is on a channel that this one does not carry.
-    fn carried(&self, batch: Vec<Claimed>, checked: &mut CheckedBatch) -> Vec<Claimed> {
+    /// Releases messages to other processes whose variant is on a channel without a provider here.
+    fn enabled(&self, batch: Vec<Claimed>, checked: &mut CheckedBatch) -> Vec<Claimed> {
         if self.campaign_context.is_none() {
             return batch;
         }
         let (here, elsewhere): (Vec<Claimed>, Vec<Claimed>) =
             batch.into_iter().partition(|message| self.app.providers().has(message.channel));
-        let released = |message| (message, MessageStatus::Released { due: self.now });
-        checked.settled.extend(elsewhere.into_iter().map(released));
+        for message in elsewhere {
+            checked.settle(message, MessageStatus::Released { due: self.now });
+        }
         here
     }
 
-    /// Asks the gate of each.
+    /// Applies the eligibility rules and the quiet hours to each message.
     async fn admit(
         &mut self,
         channel: MessageChannel,
@@ -199,13 +204,13 @@ impl Eligibility<'_> {
                 None => Facts::default(),
             };
             self.redirect(&message, &mut known).await?;
-            let verdict = eligibility::admit(&known, self.rules(&message));
-            match verdict.map(|to| (to, self.quiet(&message, &known))) {
+            let address = eligibility::admit(&known, self.rules(&message));
+            match address.map(|to| (to, self.quiet(&message, &known))) {
                 Err(skip) | Ok((_, Quiet::Never(skip))) => {
-                    checked.settled.push((message, MessageStatus::Skipped(skip)));
+                    checked.settle(message, MessageStatus::Skipped(skip));
                 }
                 Ok((_, Quiet::Until(until, skip))) => {
-                    checked.settled.push((message, MessageStatus::Held { until, skip }));
+                    checked.settle(message, MessageStatus::Held { until, skip });
                 }
                 Ok((to, Quiet::Loud)) => admitted.push(Admitted { message, facts: known, to }),
             }
@@ -213,7 +218,7 @@ impl Eligibility<'_> {
         Ok(admitted)
     }
 
-    /// A test may go to another address than the profile's.
+    /// A test may be sent to another address than the profile's.
     async fn redirect(&mut self, message: &Claimed, facts: &mut Facts) -> Result<()> {
         let to = message.context.as_ref().and_then(|context| context.get("to")?.as_str());
         let (Purpose::Test, Some(to)) = (message.purpose, to) else { return Ok(()) };
@@ -255,16 +260,15 @@ impl Eligibility<'_> {
         eligibility::quiet(hours, clock, message.id, self.now)
     }
 
-    /// Locks what is counted for the people of a batch, of all its channels at once.
-    async fn lock_tallies(&mut self, by_channel: &[(MessageChannel, Vec<Claimed>)]) -> Result<()> {
+    /// Locks the counts of the recipients of a batch, of all its channels at once.
+    async fn lock_tallies(&mut self, batch: &[Claimed]) -> Result<()> {
         if !self.campaign_context.is_some_and(CampaignContext::is_capped) {
             return Ok(());
         }
-        let messages = by_channel.iter().flat_map(|(_, messages)| messages);
-        limits::lock_tallies(self.connection, &tallies(self.app, messages)).await
+        limits::lock_tallies(self.connection, &tallies(self.app, batch)).await
     }
 
-    /// Counts against the frequency caps, and leaves out who has had their fill.
+    /// Counts messages against the frequency caps, and skips those beyond a cap.
     async fn cap(
         &mut self,
         channel: MessageChannel,
@@ -278,13 +282,12 @@ impl Eligibility<'_> {
         }
         let caps = caps(self.app, channel);
         if !caps.is_empty() {
-            // Of several messages to somebody the first is counted before the next is judged, in
-            // another batch.
+            // Of several messages to one profile, the first is counted before the next is checked, in another batch.
             let mut seen = HashSet::new();
             admitted.retain(|it| it.message.user.is_none_or(|user| seen.insert(user)));
         }
         for cap in caps {
-            // One that is tried again was counted the first time.
+            // A retried message was counted at its first attempt.
             let users: Vec<UserId> = admitted
                 .iter()
                 .filter(|it| it.message.attempts == 0)
@@ -306,14 +309,14 @@ impl Eligibility<'_> {
             for it in out {
                 let detail = format!("{max} messages in {hours} hours ({})", cap.channel);
                 let skip = Skip::new(SkipReason::FrequencyCap, detail);
-                checked.settled.push((it.message, MessageStatus::Skipped(skip)));
+                checked.settle(it.message, MessageStatus::Skipped(skip));
             }
             counted.push(cap);
         }
         Ok((admitted, counted))
     }
 
-    /// Renders for each; answers for whom there is nothing to send after all.
+    /// Renders the messages; returns the profiles whose message failed.
     async fn render(
         &mut self,
         admitted: Vec<Admitted>,
@@ -322,42 +325,43 @@ impl Eligibility<'_> {
         let rendered: Vec<(Admitted, Result<Rendered, RenderFault>)> =
             tokio::task::block_in_place(|| {
                 let each = admitted.into_iter().map(|it| {
-                    let rendered = self.say(&it.message, &it.facts.recipient);
+                    let rendered = self.render_one(&it.message, &it.facts.recipient);
                     (it, rendered)
                 });
                 each.collect()
             });
-        let (mut unsaid, mut links) = (Vec::new(), Vec::new());
+        let (mut not_rendered, mut links) = (Vec::new(), Vec::new());
         let mut senders = Senders::default();
         for (Admitted { message, facts, to }, rendered) in rendered {
             match rendered {
                 Ok(mut rendered) => {
-                    let stores = (self.app, &mut *self.connection);
-                    let content = &mut rendered.content;
-                    if let Some(problem) = senders.check(stores, self.workspace, content).await? {
-                        unsaid.extend(message.user);
+                    let problem = senders
+                        .check(self.app, self.connection, self.workspace, &mut rendered.content)
+                        .await?;
+                    if let Some(problem) = problem {
+                        not_rendered.extend(message.user);
                         let (code, reason) = (NOT_VERIFIED.to_owned(), format!("from {problem}"));
-                        checked.settled.push((message, MessageStatus::Failed { code, reason }));
+                        checked.settle(message, MessageStatus::Failed { code, reason });
                         continue;
                     }
                     let short = rendered.short_links.into_iter();
                     links.extend(short.map(|link| MessageLink { message: message.id, link }));
-                    let outgoing = outgoing(&message, (facts, to), rendered.content);
-                    checked.ready.push((message, outgoing));
+                    let outgoing = outgoing(&message, facts, to, rendered.content);
+                    checked.ready.push(ReadyMessage { message, outgoing });
                 }
                 Err(fault) => {
-                    unsaid.extend(message.user);
+                    not_rendered.extend(message.user);
                     let (code, reason) = (RenderFault::CODE.to_owned(), fault.reason);
-                    checked.settled.push((message, MessageStatus::Failed { code, reason }));
+                    checked.settle(message, MessageStatus::Failed { code, reason });
                 }
             }
         }
         short_links::save(self.connection, self.workspace, &links, self.now).await?;
-        Ok(unsaid)
+        Ok(not_rendered)
     }
 
-    /// What a message says to its recipient.
-    fn say(&self, message: &Claimed, recipient: &Recipient) -> Result<Rendered, RenderFault> {
+    /// Renders the content of a message for its recipient.
+    fn render_one(&self, message: &Claimed, recipient: &Recipient) -> Result<Rendered, RenderFault> {
         let wrong = |reason: &str| RenderFault { reason: reason.to_owned() };
         let context: Context = match &message.context {
             None => Context::default(),
@@ -392,7 +396,7 @@ fn no_variant() -> MessageStatus {
     MessageStatus::Failed { code: RenderFault::CODE.to_owned(), reason }
 }
 
-/// The caps that count messages on a channel.
+/// The frequency caps of a channel.
 pub(crate) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted> {
     let caps = app.delivery().caps.iter();
     let counts = |name: &str| name == ANY_CHANNEL || name == channel_name(channel);
@@ -401,7 +405,7 @@ pub(crate) fn caps(app: &DeliveryState, channel: MessageChannel) -> Vec<Counted>
         .collect()
 }
 
-/// The tallies in which messages are counted.
+/// The counts of messages, by workspace, cap and profile.
 pub(crate) fn tallies<'m>(
     app: &DeliveryState,
     messages: impl IntoIterator<Item = &'m Claimed>,
@@ -418,7 +422,8 @@ pub(crate) fn tallies<'m>(
 
 fn outgoing(
     message: &Claimed,
-    (facts, to): (Facts, String),
+    facts: Facts,
+    to: String,
     content: providers::model::Content,
 ) -> Outgoing {
     let to = match &content {

@@ -1,5 +1,4 @@
-//! Hands messages to those who carry them, and keeps what they make of them: told first, then written
-//! down, then acted on.
+//! Sends messages by their provider, and records the outcomes: publish first, then the status, then suppressions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +25,7 @@ use super::{
 use crate::{
     DeliveryState,
     model::{
-        claimed::{Claimed, MessageStatus},
+        claimed::{Claimed, MessageStatus, ReadyMessage},
         message::channel_name,
         retry,
     },
@@ -44,27 +43,27 @@ use crate::{
 const STORE_ATTEMPTS_MAX: u32 = 8;
 const STORE_PAUSE: Duration = Duration::from_millis(250);
 const STORE_PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A batch that took its provider longer goes on another time: what is not yet handed over then can still be
-/// halted, and is not lost with this process.
+/// The longest time of one batch. Its remaining messages are released: they can still be halted, and are not lost with
+/// this process.
 const CALL_LONG: Duration = Duration::from_secs(1);
-/// Who tells, in what is acted on.
+/// The source of the feedback that outcomes are.
 const SOURCE: &str = "provider";
 
-/// The rules by which messages are handed over.
+/// The rules of sending.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
-    /// How often a provider is asked.
+    /// Attempts at the provider.
     attempts_max: i16,
-    /// Whether they were counted against frequency caps.
+    /// Whether the messages count against frequency caps.
     is_capped: bool,
-    /// The list they are sent under.
+    /// Their list.
     list: Option<ListId>,
-    /// What their recipients must have said.
+    /// The required consent.
     preference: SubscriptionPreference,
 }
 
 impl Terms {
-    /// Those of a campaign.
+    /// The rules of a campaign.
     pub(crate) fn of_campaign(campaign_context: &CampaignContext) -> Self {
         Self {
             attempts_max: campaign_context.attempts_max,
@@ -79,12 +78,12 @@ impl Terms {
         self.list
     }
 
-    /// What recipients must have said.
+    /// The required consent.
     pub(crate) const fn preference(&self) -> SubscriptionPreference {
         self.preference
     }
 
-    /// Those of messages that belong to no campaign.
+    /// The rules of messages of no campaign.
     pub(crate) const fn of_outbox() -> Self {
         Self {
             attempts_max: retry::ATTEMPTS_MAX,
@@ -95,50 +94,50 @@ impl Terms {
     }
 }
 
-/// What became of a message.
+/// The outcome of a message.
 pub(crate) struct Done {
     pub(crate) message: Claimed,
     pub(crate) status: MessageStatus,
-    /// What the provider said of it; nothing where it was not asked.
+    /// The provider's answer; none where it was not called.
     sent: Option<Sent>,
 }
 
-/// What a call of a provider came to.
+/// The result of a provider call.
 #[derive(Default)]
 struct Called {
     done: Vec<Done>,
-    /// Messages it did not come to.
+    /// Messages that were not sent in time.
     left: Vec<Claimed>,
 }
 
-/// Hands messages over, and keeps what became of them. The time one call may take is the lease's; what is
-/// not answered by then is unknown.
+/// Sends messages and records their outcomes. The lease limits the time of one call; the outcome of unanswered messages
+/// is unknown.
 pub(crate) async fn send_batch(
     app: &DeliveryState,
-    ready: Vec<(Claimed, Outgoing)>,
+    ready: Vec<ReadyMessage>,
     terms: Terms,
 ) -> Result<Vec<Done>> {
-    let handed_over_at = app.clock().now();
-    let mut by_channel = Vec::<(MessageChannel, Vec<(Claimed, Outgoing)>)>::new();
-    for (message, outgoing) in ready {
-        match by_channel.iter_mut().find(|(channel, _)| *channel == message.channel) {
-            Some((_, messages)) => messages.push((message, outgoing)),
-            None => by_channel.push((message.channel, vec![(message, outgoing)])),
+    let began_at = app.clock().now();
+    let mut by_channel = Vec::<(MessageChannel, Vec<ReadyMessage>)>::new();
+    for it in ready {
+        match by_channel.iter_mut().find(|(channel, _)| *channel == it.message.channel) {
+            Some((_, messages)) => messages.push(it),
+            None => by_channel.push((it.message.channel, vec![it])),
         }
     }
-    let (mut done, mut left) = (Vec::new(), Vec::new());
+    let mut all = Called::default();
     for (channel, messages) in by_channel {
         let called = if let Some(provider) = app.providers().of(channel) {
-            call(app, (channel, &provider), messages, terms).await
+            call(app, &provider, channel, messages, terms).await
         } else {
-            let refused = |(message, _)| settled(app, message, no_provider(channel).into(), terms);
+            let refused = |it: ReadyMessage| settled(app, it.message, no_provider(channel).into(), terms);
             Called { done: messages.into_iter().map(refused).collect(), left: Vec::new() }
         };
-        done.extend(called.done);
-        left.extend(called.left);
+        all.done.extend(called.done);
+        all.left.extend(called.left);
     }
-    keep(app, (&done, &left), (terms, handed_over_at)).await?;
-    Ok(done)
+    record_outcomes(app, &all, terms, began_at).await?;
+    Ok(all.done)
 }
 
 fn no_provider(channel: MessageChannel) -> Outcome {
@@ -146,22 +145,23 @@ fn no_provider(channel: MessageChannel) -> Outcome {
     Outcome::Rejected { code: "no_provider".to_owned(), reason, effect: None }
 }
 
-/// Longest time one call of a provider may take: what is left of the lease keeps its answers.
+/// The longest time of a provider call; the rest of the lease is for recording the outcomes.
 fn call_max(app: &DeliveryState) -> Duration {
     Duration::from_secs(u64::from(app.delivery().lease_seconds)) * 3 / 4
 }
 
-/// A message that was handed over.
+/// A message that was sent.
 fn settled(app: &DeliveryState, message: Claimed, sent: Sent, terms: Terms) -> Done {
     let status = status(app, &message, &sent.outcome, terms.attempts_max);
     Done { message, status, sent: Some(sent) }
 }
 
-/// Has messages sent, part by part. Right before each part it is read again who opted out meanwhile.
+/// Sends messages part by part. Opt-outs are read again right before each part.
 async fn call(
     app: &DeliveryState,
-    (channel, provider): (MessageChannel, &Arc<dyn Provider>),
-    messages: Vec<(Claimed, Outgoing)>,
+    provider: &Arc<dyn Provider>,
+    channel: MessageChannel,
+    messages: Vec<ReadyMessage>,
     terms: Terms,
 ) -> Called {
     let began = std::time::Instant::now();
@@ -169,18 +169,18 @@ async fn call(
     let mut called = Called::default();
     let mut rest = messages.into_iter();
     while rest.len() > 0 && (called.done.is_empty() || began.elapsed() <= CALL_LONG) {
-        let part: Vec<(Claimed, Outgoing)> =
+        let part: Vec<ReadyMessage> =
             rest.by_ref().take(provider.batch_max().max(1)).collect();
         let refused = match recheck::refused(app, channel, &part, terms).await {
             Ok(refused) => refused,
             Err(error) => {
-                tracing::warn!(%error, "cannot read who opted out, messages are put back");
-                called.left.extend(part.into_iter().map(|(message, _)| message));
+                tracing::warn!(%error, "opt-outs cannot be read, messages are released");
+                called.left.extend(part.into_iter().map(|it| it.message));
                 break;
             }
         };
         let (mut claimed, mut outgoing) = (Vec::new(), Vec::new());
-        for (message, out) in part {
+        for ReadyMessage { message, outgoing: out } in part {
             if let Some(skip) = refused.get(&message.id) {
                 let status = MessageStatus::Skipped(skip.clone());
                 called.done.push(Done { message, status, sent: None });
@@ -194,20 +194,20 @@ async fn call(
         }
         let answer = tokio::time::timeout_at(deadline, provider.send(&outgoing)).await;
         let mut answers = answer.unwrap_or_default();
-        let silent =
+        let timed_out =
             || Outcome::Unknown { reason: "the provider did not answer in time".to_owned() };
-        answers.resize_with(outgoing.len(), || silent().into());
+        answers.resize_with(outgoing.len(), || timed_out().into());
         let answered = claimed.into_iter().zip(answers);
         called.done.extend(answered.map(|(message, sent)| settled(app, message, sent, terms)));
     }
-    called.left.extend(rest.map(|(message, _)| message));
+    called.left.extend(rest.map(|it| it.message));
     metrics_catalogue::DELIVERY_PROVIDER_DURATION_SECONDS
         .with([channel_name(channel)])
         .record(began.elapsed());
     called
 }
 
-/// Where a message stands that was handed over.
+/// The status of a message after the provider's answer.
 fn status(
     app: &DeliveryState,
     message: &Claimed,
@@ -221,9 +221,7 @@ fn status(
         }
         Outcome::Retry { code, reason, after } if tried < attempts_max => {
             let pause = retry::pause(tried, *after, rand::random());
-            let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
-            let now = app.clock().now();
-            let until = Timestamp::from_millis(now.millis().saturating_add(pause));
+            let until = app.clock().now().after(pause);
             MessageStatus::Deferred { until, code: code.clone(), reason: reason.clone() }
         }
         Outcome::Retry { code, reason, .. } | Outcome::Rejected { code, reason, .. } => {
@@ -245,15 +243,16 @@ fn events(done: &[Done]) -> Vec<LifecycleEvent> {
     events
 }
 
-/// Keeps what became of messages: tried again while a store is away, since nobody else knows it.
-async fn keep(
+/// Records the outcomes of messages. Retries while a store is unavailable, since they are known in this process only.
+async fn record_outcomes(
     app: &DeliveryState,
-    (done, left): (&[Done], &[Claimed]),
-    by: (Terms, Timestamp),
+    called: &Called,
+    terms: Terms,
+    began_at: Timestamp,
 ) -> Result<()> {
     let mut backoff = Backoff::new(STORE_PAUSE, STORE_PAUSE_MAX);
     loop {
-        match keep_once(app, (done, left), by).await {
+        match record_outcomes_once(app, called, terms, began_at).await {
             Err(error) if backoff.attempts() + 1 < STORE_ATTEMPTS_MAX => {
                 tracing::warn!(%error, "outcomes not stored, will retry");
                 tokio::time::sleep(backoff.pause()).await;
@@ -261,18 +260,20 @@ async fn keep(
             stored => break stored?,
         }
     }
-    count(done);
-    act(app, done).await;
+    count(&called.done);
+    apply_effects(app, &called.done).await;
     Ok(())
 }
 
-async fn keep_once(
+async fn record_outcomes_once(
     app: &DeliveryState,
-    (done, left): (&[Done], &[Claimed]),
-    (terms, handed_over_at): (Terms, Timestamp),
+    called: &Called,
+    terms: Terms,
+    began_at: Timestamp,
 ) -> Result<()> {
+    let Called { done, left } = called;
     let now = app.clock().now();
-    let released = MessageStatus::Released { due: handed_over_at };
+    let released = MessageStatus::Released { due: began_at };
     lifecycle::publish(app, &events(done), now).await?;
     let mut tx = app.db().begin().await?;
     let ended = done.iter().map(|it| Mark { message: &it.message, status: &it.status });
@@ -283,7 +284,7 @@ async fn keep_once(
         recipients::sent_at(&mut tx, workspace, campaign, now).await?;
     }
     if terms.is_capped {
-        uncount(app, &mut tx, (done, left)).await?;
+        uncount(app, &mut tx, called).await?;
     }
     let mut gone = BTreeMap::<WorkspaceId, Vec<String>>::new();
     for it in done {
@@ -292,18 +293,18 @@ async fn keep_once(
         gone.entry(it.message.workspace).or_default().extend(tokens);
     }
     for (workspace, tokens) in gone.into_iter().filter(|(_, tokens)| !tokens.is_empty()) {
-        devices::delete(&mut tx, workspace, &tokens, handed_over_at).await?;
+        devices::delete(&mut tx, workspace, &tokens, began_at).await?;
     }
     tx.commit().await?;
     Ok(())
 }
 
-/// Takes messages off the frequency caps that reached nobody: they may be tried anew, and others may be sent.
-/// Of those put back the ones that were never tried: they alone are counted when their turn comes again.
+/// Takes failed messages off the frequency caps: they may be tried again, and others may be sent. Released messages are
+/// taken off if they were never tried: only those are counted again.
 async fn uncount(
     app: &DeliveryState,
     tx: &mut sqlx::PgConnection,
-    (done, left): (&[Done], &[Claimed]),
+    Called { done, left }: &Called,
 ) -> Result<()> {
     let is_unsent =
         |it: &&Done| matches!(it.status, MessageStatus::Failed { .. } | MessageStatus::Skipped(_));
@@ -325,7 +326,7 @@ async fn uncount(
     Ok(())
 }
 
-/// The campaigns that sent something.
+/// The campaigns of the messages that were sent.
 fn sent_of(done: &[Done]) -> BTreeSet<(WorkspaceId, CampaignId)> {
     let sent = done.iter().filter(|it| matches!(it.status, MessageStatus::Sent { .. }));
     sent.filter_map(|it| Some((it.message.workspace, it.message.campaign?))).collect()
@@ -348,8 +349,8 @@ fn count(done: &[Done]) {
     }
 }
 
-/// Acts on what refusals say about their recipients.
-async fn act(app: &DeliveryState, done: &[Done]) {
+/// Applies the feedback in refusals to their recipients.
+async fn apply_effects(app: &DeliveryState, done: &[Done]) {
     for it in done {
         let Some(Sent { outcome, .. }) = &it.sent else { continue };
         let (MessageStatus::Failed { .. }, Some(effect), Some((code, reason))) =
@@ -360,7 +361,7 @@ async fn act(app: &DeliveryState, done: &[Done]) {
         let heard = Feedback::of_effect(SOURCE, effect, FeedbackReason::new(code, reason));
         let (workspace, id) = (it.message.workspace, it.message.id);
         if let Err(error) = feedback::apply(app, workspace, id, heard).await {
-            tracing::error!(message = %id, %error, "a provider's word on a recipient was not acted on");
+            tracing::error!(message = %id, %error, "the feedback of a provider about a recipient was not applied");
         }
     }
 }

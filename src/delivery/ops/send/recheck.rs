@@ -1,5 +1,5 @@
-//! The gate once more, right before messages are handed to a provider: who opted out since the batch was taken up gets
-//! nothing. What is committed after this is read, while the provider is called, cannot be heeded any more.
+//! The eligibility check again, right before messages are sent: a profile that opted out after the claim gets nothing.
+//! A change that is committed during the provider call is too late.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,18 +19,18 @@ use crate::{
     store::recipients,
 };
 
-/// The messages of a part that may not leave any more, each with the rule.
+/// The messages of a part that may not be sent any more, each with the reason.
 ///
 /// # Errors
-/// When the store is away.
+/// When the store is unavailable.
 pub(crate) async fn refused(
     app: &DeliveryState,
     channel: MessageChannel,
-    part: &[(Claimed, Outgoing)],
+    part: &[ReadyMessage],
     terms: Terms,
 ) -> Result<HashMap<MessageId, Skip>> {
     let mut by_workspace = BTreeMap::<WorkspaceId, Vec<(&Claimed, &Outgoing, UserId)>>::new();
-    for (message, outgoing) in part {
+    for ReadyMessage { message, outgoing } in part {
         let (Some(user), false) = (message.user, is_redirected(message)) else { continue };
         by_workspace.entry(message.workspace).or_default().push((message, outgoing, user));
     }
@@ -45,7 +45,7 @@ pub(crate) async fn refused(
             recipients::facts(&mut connection, workspace, channel, terms.list(), &users).await?;
         for (message, outgoing, user) in messages {
             let gone = || eligibility::Facts { is_deleted: true, ..eligibility::Facts::default() };
-            // Somebody may have several messages in one part.
+            // A profile may have several messages in one part.
             let mut known = facts.get(&user).cloned().unwrap_or_else(gone);
             known.devices.clone_from(&outgoing.devices);
             let rules = Rules {
@@ -62,7 +62,7 @@ pub(crate) async fn refused(
     Ok(refused)
 }
 
-/// A test may go to another address than the profile's; what the profile says is then not asked.
+/// A test may go to another address than the profile's; then the profile's consent does not count.
 fn is_redirected(message: &Claimed) -> bool {
     let to = message.context.as_ref().and_then(|context| context.get("to"));
     message.purpose == Purpose::Test && to.is_some_and(serde_json::Value::is_string)

@@ -1,4 +1,4 @@
-//! Whether a rendered message leaves from a domain that is its workspace's.
+//! Checks that a rendered message is sent from a domain of its workspace.
 
 use campaigns::model::message::address_of;
 use kernel::{Error, Result, WorkspaceId};
@@ -14,19 +14,20 @@ use crate::DeliveryState;
 /// The code of a message that was not sent because of its sender.
 pub(crate) const NOT_VERIFIED: &str = "sender_not_verified";
 
-/// What was found for domains that a batch was asked for before.
+/// The results for the domains of a batch so far.
 #[derive(Debug, Default)]
 pub(crate) struct Senders(Vec<(String, Sender)>);
 
 impl Senders {
     /// Checks the sender of a message; one in the workspace's own domain is to be signed for it.
-    /// Answers why it may not be sent from, where it may not.
+    /// Returns the reason of a refusal.
     ///
     /// # Errors
     /// When the store fails.
     pub(crate) async fn check(
         &mut self,
-        (app, connection): (&DeliveryState, &mut PgConnection),
+        app: &DeliveryState,
+        connection: &mut PgConnection,
         workspace: WorkspaceId,
         content: &mut Content,
     ) -> Result<Option<String>> {

@@ -1,7 +1,6 @@
-//! Asks those whose subscription waits (DECISIONS C8) whether they mean it: a message with the link that
-//! confirms, wherever the wish came from.
+//! Double opt-in: sends the confirmation link for pending subscriptions, whatever their source.
 //!
-//! Led by rows, not by whoever wrote them: consent knows nothing of delivery, and a crash forgets nobody.
+//! Driven by rows of pending subscriptions: consent does not depend on delivery, and a crash loses none.
 
 use campaigns::model::{message::MessageChannel, settings::channel_config::ChannelConfig};
 use contacts::{consent::ops::SDK_SOURCE, suppressions::model::Ledger};
@@ -23,9 +22,9 @@ use crate::{
     },
 };
 
-/// Contacts asked in one transaction.
+/// Confirmations of one transaction.
 const ASKED_AT_ONCE: i64 = 50;
-/// Confirmations to one address on one day (UTC), whatever they are about and whatever asked for them.
+/// Confirmations to one address on one day (UTC), of all subscriptions and sources.
 const PER_ADDRESS_AND_DAY_MAX: i32 = 3;
 const SUBJECT: &str = "Please confirm your subscription to {{ list }}";
 const HTML: &str = "<html><body style=\"font-family:sans-serif;line-height:1.5\">\
@@ -36,17 +35,17 @@ const TEXT: &str = "Please confirm that you want to hear from us: {{ list }}.\n\
     If you did not ask for this, there is nothing to do: you will get nothing.";
 const SMS: &str = "Please confirm your subscription to {{ list }}: {{ confirm_url }}";
 
-/// Asks some of those who were not asked yet; answers whether there may be more.
+/// Sends a page of confirmations; returns whether there may be more.
 pub(crate) async fn ask(app: &DeliveryState) -> Result<bool> {
-    let carries = |channel| app.providers().has(channel);
+    let is_enabled = |channel| app.providers().has(channel);
     let (mut lists, mut whole) = (Vec::new(), Vec::new());
-    if carries(MessageChannel::Sms) {
+    if is_enabled(MessageChannel::Sms) {
         lists.push(Channel::Sms.as_str());
         whole.push(Channel::Sms.as_str());
     }
-    if carries(MessageChannel::Email) {
+    if is_enabled(MessageChannel::Email) {
         lists.push(Channel::Email.as_str());
-        // An opt-in to any other channel is asked about by email: it needs no address of that channel's own.
+        // An opt-in to any other channel is confirmed by email: it needs no address of that channel.
         whole.extend(Channel::ALL.iter().filter(|it| **it != Channel::Sms).map(|it| it.as_str()));
     }
     if lists.is_empty() {
@@ -57,7 +56,7 @@ pub(crate) async fn ask(app: &DeliveryState) -> Result<bool> {
     let mut tx = app.db().begin().await?;
     let mut unasked = confirmations::take(&mut tx, &lists, now, ASKED_AT_ONCE).await?;
     unasked.extend(confirmations::take_channels(&mut tx, &whole, now, ASKED_AT_ONCE).await?);
-    // In one order, so that two processes that count for the same addresses do not wait for each other.
+    // In one order, so that two processes that count for the same addresses do not deadlock.
     unasked.sort_by_key(|one| (one.workspace.uuid(), *one.user.bytes()));
     let mut is_asked = false;
     for one in &unasked {
@@ -78,7 +77,7 @@ pub(crate) async fn ask(app: &DeliveryState) -> Result<bool> {
     Ok(i64::try_from(unasked.len()).is_ok_and(|count| count >= ASKED_AT_ONCE))
 }
 
-/// Why a contact is not asked, where they are not. They may be asked again when it is asked for again.
+/// The reason to send a contact no confirmation. A later subscription may send one.
 async fn withheld(
     tx: &mut PgConnection,
     unasked: &Unasked,
@@ -93,7 +92,7 @@ async fn withheld(
         About::List(list, _) => Some(list),
         About::Channel(_) => None,
     };
-    // An app's word proves nothing, and who opted out is not to be written to because of it.
+    // A call of an SDK proves nothing; it must not cause messages to a profile that opted out.
     let with_opt_outs = unasked.source == SDK_SOURCE;
     let at = LedgerAddress { workspace, ledger, address: &address };
     if confirmations::is_suppressed(tx, at, list, with_opt_outs).await? {
@@ -115,7 +114,7 @@ fn message(unasked: &Unasked, signer: &Signer) -> Result<NewMessage> {
         }
     };
     let url = signer.url(&link);
-    let (channel, says): (_, Value) = if channel == Channel::Sms {
+    let (channel, message): (_, Value) = if channel == Channel::Sms {
         (MessageChannel::Sms, json!({"body": SMS, "shortenLinks": true}))
     } else {
         (MessageChannel::Email, json!({"subject": SUBJECT, "html": HTML, "text": TEXT}))
@@ -124,7 +123,7 @@ fn message(unasked: &Unasked, signer: &Signer) -> Result<NewMessage> {
         variables: json!({"list": name, "confirm_url": url}).as_object().cloned(),
         content: Some(Box::new(StoredContent {
             channel,
-            message: says,
+            message,
             config: Some(Box::new(ChannelConfig {
                 track_opens: Some(false),
                 ..ChannelConfig::default()

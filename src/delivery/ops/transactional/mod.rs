@@ -1,5 +1,5 @@
-//! A message sent by itself: judged at once, kept with its key in one transaction, sent as soon as somebody
-//! is free. What is answered is kept with it, so that asking again answers the same and sends nothing.
+//! Transactional messages: checked at once, stored with the idempotency key in one transaction, and sent by the next
+//! free worker. The answer is stored, too, so that a repeated request gets the same answer and sends nothing.
 
 pub(crate) mod confirmation;
 pub mod test_send;
@@ -30,84 +30,84 @@ use crate::{
     },
 };
 
-/// How long an answer is kept under its key (DECISIONS T2).
+/// How long an answer is stored under its idempotency key.
 const KEPT_MAX: Duration = Duration::from_hours(30 * 24);
 /// How long a send waits for another under the same key.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// What somebody that is not there is answered with.
+/// The answer for an unknown profile.
 const NO_USER: Error = Error::NotFound("User");
 
-/// What is asked for.
+/// A transactional send.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
-    /// Whom to: the internal id, or the caller's own.
+pub struct TransactionalRequest {
+    /// The recipient: the internal id, or the caller's own.
     pub user: String,
-    /// What it goes out on.
+    /// The channel it is sent on.
     pub channel: MessageChannel,
-    /// What it says, in the shape of a variant's message.
+    /// The content, in the shape of a variant's message.
     pub message: Map<String, Value>,
-    /// Values that templates see by their names.
+    /// Variables of the templates.
     pub variables: Option<Map<String, Value>>,
-    /// What templates see as `trigger`.
+    /// The value of `trigger` in templates.
     pub trigger: Option<Map<String, Value>>,
-    /// Under which it is sent once.
+    /// The idempotency key.
     pub key: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     pub message: MessageId,
-    /// What it goes out on.
+    /// The channel it is sent on.
     pub channel: MessageChannel,
-    /// Why it is not sent.
+    /// The reason why it is not sent.
     pub refused: Option<String>,
 }
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
     Sent(Answer),
-    /// It had been kept before, under the same key.
+    /// It was stored before, under the same key.
     Before(Answer),
-    /// Another one under the same key is under way.
+    /// Another request with the same key is in progress.
     Busy,
 }
 
-impl Wish {
-    /// The same for the same wish, and for no other; the key aside.
+impl TransactionalRequest {
+    /// A hash of the request without the key.
     fn fingerprint(&self) -> Vec<u8> {
-        let wish = json!([
+        let request = json!([
             self.user,
             channel_name(self.channel),
             self.message,
             self.variables,
             self.trigger
         ]);
-        Sha256::digest(wish.to_string()).to_vec()
+        Sha256::digest(request.to_string()).to_vec()
     }
 }
 
-/// Sends, or answers as before.
+/// Sends a message, or returns the stored answer.
 ///
 /// # Errors
-/// Bad request for what cannot be sent: no provider, no address, templates that cannot be read. Not found
-/// for nobody. Conflict for a key that was used for something else.
-pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Result<Done> {
+/// Bad request without a provider or an address, or with invalid templates. Not found for an unknown profile. Conflict
+/// for a key that was used for another request.
+pub async fn send(app: &DeliveryState, workspace: WorkspaceId, request: TransactionalRequest) -> Result<Done> {
     let now = app.clock().now();
-    let fingerprint = wish.fingerprint();
-    if let Some(key) = &wish.key
+    let fingerprint = request.fingerprint();
+    if let Some(key) = &request.key
         && let Some(kept) = idempotency::find(app.db(), workspace, key, since(now)).await?
     {
         return again(&kept, &fingerprint);
     }
-    let user = find_user(app, workspace, &wish.user).await?;
-    must_have_provider(app, wish.channel).await?;
-    if wish.channel == MessageChannel::Email {
-        refuse_unknown_sender(app, workspace, &wish.message).await?;
+    let user = find_user(app, workspace, &request.user).await?;
+    must_have_provider(app, request.channel).await?;
+    if request.channel == MessageChannel::Email {
+        refuse_unknown_sender(app, workspace, &request.message).await?;
     }
-    let said = StoredContent {
-        channel: wish.channel,
-        message: Value::Object(wish.message),
+    let content = StoredContent {
+        channel: request.channel,
+        message: Value::Object(request.message),
         config: None,
         utm: None,
         campaign: None,
@@ -115,17 +115,17 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
         list: None,
         is_marketing: false,
     };
-    let said = readable(said).await?;
-    let skip = check(app, workspace, (user, wish.channel)).await?;
+    let content = check_content(content).await?;
+    let skip = check(app, workspace, user, request.channel).await?;
     let answer = Answer {
         message: MessageId::mint(now),
-        channel: wish.channel,
+        channel: request.channel,
         refused: skip.as_ref().map(|skip| reason_of(skip).to_owned()),
     };
     let context = Context {
-        trigger: wish.trigger.map(Value::Object),
-        variables: wish.variables,
-        content: Some(Box::new(said)),
+        trigger: request.trigger.map(Value::Object),
+        variables: request.variables,
+        content: Some(Box::new(content)),
         ..Context::default()
     };
     let message = NewMessage {
@@ -134,7 +134,7 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
         campaign: None,
         occurrence: 0,
         user: Some(user),
-        channel: wish.channel,
+        channel: request.channel,
         variant: None,
         context: Some(serde_json::to_value(context).map_err(anyhow::Error::from)?),
         start: match skip {
@@ -144,14 +144,15 @@ pub async fn send(app: &DeliveryState, workspace: WorkspaceId, wish: Wish) -> Re
     };
     let kept =
         Kept { fingerprint, answer: serde_json::to_value(&answer).map_err(anyhow::Error::from)? };
-    match keep(app, workspace, &message, wish.key.as_deref().map(|key| (key, &kept))).await? {
+    let key = request.key.as_deref().map(|key| NewKey { key, kept: &kept, now, since: since(now) });
+    match store(app, workspace, &message, key).await? {
         Taken::Now => {
             app.due_signal().notify();
             Ok(Done::Sent(answer))
         }
         Taken::Busy => Ok(Done::Busy),
         Taken::Before => {
-            let key = wish.key.unwrap_or_default();
+            let key = request.key.unwrap_or_default();
             let before = idempotency::find(app.db(), workspace, &key, since(now)).await?;
             before.map_or(Ok(Done::Busy), |before| again(&before, &kept.fingerprint))
         }
@@ -172,18 +173,18 @@ fn again(kept: &Kept, fingerprint: &[u8]) -> Result<Done> {
     Ok(Done::Before(answer))
 }
 
-/// Keeps a message and its key, and tells of it.
-async fn keep(
+/// Publishes the `queued` event and stores the message with its key. Waits for an fsync of the spool while the key is
+/// locked.
+async fn store(
     app: &DeliveryState,
     workspace: WorkspaceId,
     message: &NewMessage,
-    key: Option<(&str, &Kept)>,
+    key: Option<NewKey<'_>>,
 ) -> Result<Taken> {
     let now = app.clock().now();
     let mut tx = app.db().begin().await?;
-    if let Some((key, kept)) = key {
-        let new = NewKey { key, kept, now, since: since(now) };
-        let taken = idempotency::take(&mut tx, workspace, new, WAIT_MAX).await?;
+    if let Some(key) = key {
+        let taken = idempotency::take(&mut tx, workspace, key, WAIT_MAX).await?;
         if taken != Taken::Now {
             return Ok(taken);
         }
@@ -213,16 +214,16 @@ pub(crate) async fn find_user(
     })
 }
 
-/// Refuses a channel that neither this process carries nor another.
+/// Refuses a channel without a provider in any process.
 pub(crate) async fn must_have_provider(app: &DeliveryState, channel: MessageChannel) -> Result<()> {
-    if channels::is_carried(app, channel).await? {
+    if channels::is_enabled(app, channel).await? {
         return Ok(());
     }
     let name = channel_name(channel);
     Err(Error::bad_request(format!("no provider is set for the channel {name}")))
 }
 
-/// Refuses a sender that is not the workspace's. What Liquid makes of one is checked when the message leaves.
+/// Refuses a sender that is not the workspace's. A templated sender is checked when the message is sent.
 async fn refuse_unknown_sender(
     app: &DeliveryState,
     workspace: WorkspaceId,
@@ -236,20 +237,21 @@ async fn refuse_unknown_sender(
     problem.map_or(Ok(()), |problem| Err(Error::invalid("message.from", problem)))
 }
 
-/// Gives back what can be rendered.
-pub(crate) async fn readable(said: StoredContent) -> Result<StoredContent> {
-    let read = move || Prepared::of_stored(&said).map(|_| said);
+/// Checks that content can be rendered, and returns it.
+pub(crate) async fn check_content(content: StoredContent) -> Result<StoredContent> {
+    let read = move || Prepared::of_stored(&content).map(|_| content);
     let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
     read.map_err(|fault| Error::bad_request(format!("message.{fault}")))
 }
 
-/// What the gate says to a transactional message now; it is asked again when the message leaves.
+/// Checks the eligibility of a transactional message; it is checked again when the message is sent.
 async fn check(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    (user, channel): (UserId, MessageChannel),
+    user: UserId,
+    channel: MessageChannel,
 ) -> Result<Option<Skip>> {
-    let facts = facts_of(app, workspace, (user, channel)).await?;
+    let facts = facts_of(app, workspace, user, channel).await?;
     let rules = Rules {
         purpose: Purpose::Transactional,
         channel,
@@ -266,11 +268,12 @@ async fn check(
     }
 }
 
-/// What is known of somebody, as far as a channel goes.
+/// The facts about a profile for a channel.
 pub(crate) async fn facts_of(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    (user, channel): (UserId, MessageChannel),
+    user: UserId,
+    channel: MessageChannel,
 ) -> Result<Facts> {
     let mut connection = app.db().acquire().await?;
     let mut known = recipients::facts(&mut connection, workspace, channel, None, &[user]).await?;

@@ -1,5 +1,5 @@
-//! Tests of a campaign: one message to one person, to look at, whatever the campaign's state. Nothing
-//! about the audience is asked, nor what somebody agreed to; an address that does not exist stays one.
+//! Tests of a campaign: one message to one recipient, in any state of the campaign. Neither the audience nor consent is
+//! checked; suppressed addresses still get nothing.
 
 use campaigns::model::{
     CampaignChannel, Definition, Variant, in_app::InAppContent, message::MessageChannel,
@@ -12,7 +12,7 @@ use providers::model::Content;
 use serde_json::{Map, Value};
 use web::links::Signer;
 
-use super::{facts_of, find_user, is_about_the_address, must_have_provider, readable, reason_of};
+use super::{facts_of, find_user, is_about_the_address, must_have_provider, check_content, reason_of};
 use crate::{
     DeliveryState,
     model::{
@@ -29,26 +29,26 @@ use crate::{
     },
 };
 
-/// What is asked for.
+/// A test of a campaign.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Wish {
-    /// Whose profile it is rendered for, and goes to unless `to` says otherwise.
+pub struct TestSendRequest {
+    /// The profile it is rendered for, and sent to without `to`.
     pub user: Option<String>,
-    /// The address it goes to.
+    /// The address it is sent to.
     pub to: Option<String>,
-    /// Which variant; the first that says something where absent.
+    /// The variant; the first one with content by default.
     pub variant: Option<String>,
-    /// What templates see as `trigger`.
+    /// The value of `trigger` in templates.
     pub trigger: Option<Map<String, Value>>,
 }
 
-/// What became of it.
+/// The outcome of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested<C> {
     pub message: MessageId,
     pub to: String,
     pub preview: C,
-    /// Why it is not sent.
+    /// The reason why it is not sent.
     pub refused: Option<String>,
 }
 
@@ -56,33 +56,35 @@ pub struct Tested<C> {
 struct Draft {
     user: Option<UserId>,
     facts: Facts,
-    said: StoredContent,
+    content: StoredContent,
     message: MessageId,
 }
 
 /// Sends a test on one channel.
 ///
 /// # Errors
-/// Not found for a campaign or a user that is not there; bad request for a variant or an address that is
-/// none, a campaign of another channel, a channel without a provider, templates that cannot be rendered.
+/// Not found for an unknown campaign or profile; bad request for an invalid variant or address, a campaign of another
+/// channel, a channel without a provider, templates that cannot be rendered.
 pub async fn send(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    (id, channel): (CampaignId, MessageChannel),
-    wish: Wish,
+    id: CampaignId,
+    channel: MessageChannel,
+    request: TestSendRequest,
 ) -> Result<Tested<Content>> {
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = campaign.pending_draft.map_or(campaign.definition, |it| it.definition);
-    let said = said(app, workspace, (id, &definition, channel), &wish).await?;
+    let variant = variant_of(&definition, request.variant.as_deref(), has_channel(channel))?;
+    let content = content_of(app, workspace, TestedVariant { id, definition: &definition, variant, channel }).await?;
     must_have_provider(app, channel).await?;
-    let said = readable(said).await?;
-    let (user, facts) = recipient(app, workspace, channel, &wish).await?;
+    let content = check_content(content).await?;
+    let (user, facts) = recipient(app, workspace, channel, &request).await?;
     let now = app.clock().now();
-    let draft = Draft { user, facts, said, message: MessageId::mint(now) };
+    let draft = Draft { user, facts, content, message: MessageId::mint(now) };
     let context = Context {
-        trigger: wish.trigger.map(Value::Object),
-        to: wish.to,
-        content: Some(Box::new(draft.said.clone())),
+        trigger: request.trigger.map(Value::Object),
+        to: request.to,
+        content: Some(Box::new(draft.content.clone())),
         ..Context::default()
     };
     let rules = Rules {
@@ -101,30 +103,32 @@ pub async fn send(
     };
     let signer = app.links().signer(now).await?;
     let mut preview =
-        preview(workspace, draft.facts.recipient.clone(), (draft.message, &context), signer)
+        preview(workspace, &draft, &context, signer)
             .await?;
     sender_domain::refuse_unknown(app, workspace, &mut preview).await?;
     let refused = skip.as_ref().map(|skip| reason_of(skip).to_owned());
-    keep(app, workspace, (&draft, context), skip).await?;
+    store(app, workspace, &draft, context, skip).await?;
     Ok(Tested { message: draft.message, to, preview, refused })
 }
 
-async fn keep(
+/// Publishes and stores the message of a test.
+async fn store(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    (draft, context): (&Draft, Context),
+    draft: &Draft,
+    context: Context,
     skip: Option<Skip>,
 ) -> Result<()> {
     let now = app.clock().now();
     let message = NewMessage {
         id: draft.message,
         purpose: Purpose::Test,
-        // Messages of campaigns wait for their campaign's turn, and it may have none.
+        // The queue of a campaign may be halted.
         campaign: None,
         occurrence: 0,
         user: draft.user,
-        channel: draft.said.channel,
-        variant: draft.said.variant.clone(),
+        channel: draft.content.channel,
+        variant: draft.content.variant.clone(),
         context: Some(serde_json::to_value(context).map_err(anyhow::Error::from)?),
         start: match skip {
             None => Start::Queued { due: now, expires: None },
@@ -138,8 +142,8 @@ async fn keep(
     Ok(())
 }
 
-/// The variant that is meant.
-fn variant<'d>(
+/// The variant of a test: the one of the request, or the first that fits.
+fn variant_of<'d>(
     definition: &'d Definition,
     wanted: Option<&str>,
     fits: impl Fn(&Variant) -> bool,
@@ -161,17 +165,27 @@ fn variant<'d>(
     found.ok_or_else(|| Error::bad_request("the campaign has no message of this channel"))
 }
 
-/// What a test says: a variant as it is now.
-async fn said(
+fn has_channel(channel: MessageChannel) -> impl Fn(&Variant) -> bool {
+    move |variant| {
+        variant.message.as_ref().is_some_and(|message| message.content.channel() == channel)
+    }
+}
+
+/// A variant of a campaign that is tested on a channel.
+struct TestedVariant<'d> {
+    id: CampaignId,
+    definition: &'d Definition,
+    variant: &'d Variant,
+    channel: MessageChannel,
+}
+
+/// The content of a test: the variant as it is now.
+async fn content_of(
     app: &DeliveryState,
     workspace: WorkspaceId,
-    (id, definition, channel): (CampaignId, &Definition, MessageChannel),
-    wish: &Wish,
+    tested: TestedVariant<'_>,
 ) -> Result<StoredContent> {
-    let of_channel = |variant: &Variant| {
-        variant.message.as_ref().is_some_and(|message| message.content.channel() == channel)
-    };
-    let variant = variant(definition, wish.variant.as_deref(), of_channel)?;
+    let TestedVariant { id, definition, variant, channel } = tested;
     let message = variant.message.as_ref().map(|message| &message.content);
     let list = definition.subscription_category_id;
     let is_marketing = match list {
@@ -194,21 +208,21 @@ async fn said(
     })
 }
 
-/// Whom a test is for, and what is known of them.
+/// The recipient of a test, and the facts about them.
 async fn recipient(
     app: &DeliveryState,
     workspace: WorkspaceId,
     channel: MessageChannel,
-    wish: &Wish,
+    request: &TestSendRequest,
 ) -> Result<(Option<UserId>, Facts)> {
-    let (user, mut facts) = match &wish.user {
+    let (user, mut facts) = match &request.user {
         Some(text) => {
             let user = find_user(app, workspace, text).await?;
-            (Some(user), facts_of(app, workspace, (user, channel)).await?)
+            (Some(user), facts_of(app, workspace, user, channel).await?)
         }
         None => (None, Facts::default()),
     };
-    let Some(to) = &wish.to else { return Ok((user, facts)) };
+    let Some(to) = &request.to else { return Ok((user, facts)) };
     let wrong = |problem: String| Error::invalid("to", problem);
     let identifier = match channel {
         MessageChannel::Email => {
@@ -246,26 +260,27 @@ fn address_of(recipient: &Recipient, channel: MessageChannel) -> String {
     address.clone().unwrap_or_default()
 }
 
-/// What the message will say.
+/// Renders the message.
 async fn preview(
     workspace: WorkspaceId,
-    recipient: Recipient,
-    (message, context): (MessageId, &Context),
+    draft: &Draft,
+    context: &Context,
     signer: Signer,
 ) -> Result<Content> {
+    let (recipient, message) = (draft.facts.recipient.clone(), draft.message);
     let (context, now) = (context.clone(), signer.now());
     let rendered = tokio::task::spawn_blocking(move || {
         let around = Around { workspace, message, now, signer: &signer, context: &context };
-        let said = context.content.as_deref();
-        said.map(|said| Prepared::of_stored(said)?.render(&recipient, &around)).transpose()
+        let content = context.content.as_deref();
+        content.map(|content| Prepared::of_stored(content)?.render(&recipient, &around)).transpose()
     });
     let rendered = rendered.await.map_err(Error::internal)?;
     let rendered = rendered.map_err(|fault| Error::bad_request(format!("message.{fault}")))?;
-    let rendered = rendered.ok_or_else(|| Error::internal("a test says nothing"))?;
+    let rendered = rendered.ok_or_else(|| Error::internal("a test without content"))?;
     Ok(rendered.content)
 }
 
-/// Puts a test into the app of somebody.
+/// Shows a test in the app of a profile.
 ///
 /// # Errors
 /// As [`send`].
@@ -273,26 +288,26 @@ pub async fn show(
     app: &DeliveryState,
     workspace: WorkspaceId,
     id: CampaignId,
-    wish: Wish,
+    request: TestSendRequest,
 ) -> Result<Tested<InAppContent>> {
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = campaign.pending_draft.map_or(campaign.definition, |it| it.definition);
     if definition.channel != CampaignChannel::InApp {
         return Err(Error::bad_request("the campaign has no message of this channel"));
     }
-    let shows = |variant: &Variant| variant.custom_content.is_some();
-    let variant = variant(&definition, wish.variant.as_deref(), shows)?;
+    let has_content = |variant: &Variant| variant.custom_content.is_some();
+    let variant = variant_of(&definition, request.variant.as_deref(), has_content)?;
     let content = variant.custom_content.clone().unwrap_or_default();
-    let text = wish.user.as_deref();
+    let text = request.user.as_deref();
     let text = text.ok_or_else(|| Error::invalid("userId", "is required"))?;
     let user = find_user(app, workspace, text).await?;
-    let facts = facts_of(app, workspace, (user, MessageChannel::Push)).await?;
+    let facts = facts_of(app, workspace, user, MessageChannel::Push).await?;
     let to = facts.recipient.external_id.clone().unwrap_or_else(|| user.to_string());
     let now = app.clock().now();
     let message = MessageId::mint(now);
     let named = Named { id, name: definition.name.clone() };
     let signer = app.links().signer(now).await?;
-    let context = Context { trigger: wish.trigger.map(Value::Object), ..Context::default() };
+    let context = Context { trigger: request.trigger.map(Value::Object), ..Context::default() };
     let list = definition.subscription_category_id;
     let rendered = tokio::task::spawn_blocking(move || {
         let around = Around { workspace, message, now, signer: &signer, context: &context };

@@ -1,4 +1,4 @@
-//! Reads the spool in rounds: what came in since the last one, soon after the first of it.
+//! Reads the spool in batches: the events since the last batch, soon after the first of them.
 
 use std::time::{Duration, Instant};
 
@@ -9,16 +9,16 @@ use ingest::{
 };
 use supervisor::Suspects;
 
-/// How long a wait for events may last before its caller looks at its flags again.
+/// The longest wait for events, after which the caller checks whether it is stopping.
 const WAIT_MAX: Duration = Duration::from_millis(100);
-/// How long a round waits for more events after its first: as often PostgreSQL is asked who waits.
+/// How long a batch waits for more events after its first. Live triggers are read once a batch.
 const LINGER: Duration = Duration::from_millis(50);
-/// Bytes of events after which a round ends.
-const ROUND_BYTES_MAX: usize = 4 << 20;
+/// Bytes of events after which a batch ends.
+const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// Events that are judged together.
+/// Events that are processed together.
 #[derive(Debug)]
-pub(super) struct Round {
+pub(super) struct EventBatch {
     pub(super) payloads: Vec<Bytes>,
     /// Events in the payloads.
     pub(super) events: u64,
@@ -26,71 +26,71 @@ pub(super) struct Round {
     pub(super) first: u64,
     /// Its frames, those without events included.
     pub(super) frames: u64,
-    /// Frames of it that were left out as suspect.
+    /// Frames that were left out, because processing them panicked.
     pub(super) left_out: u64,
     pub(super) end: Mark,
     bytes: usize,
 }
 
-/// The spool, round by round.
+/// The spool, batch by batch.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct EventBatches {
     consumer: Consumer,
 }
 
-impl Rounds {
+impl EventBatches {
     pub(super) fn of(consumer: Consumer) -> Self {
         Self { consumer }
     }
 
-    /// The next round; none where nothing came in. What was read before the log could not be read on is a round, too:
-    /// the consumer does not give it again.
+    /// The next batch; none without events. Frames that were read before a read error are a batch, too: the consumer
+    /// does not return them again.
     ///
     /// # Errors
-    /// When the spool is closed and read, or could not be read; then the same call may be tried again.
-    pub(super) fn next(&mut self, suspects: &Suspects) -> Result<Option<Round>, ConsumeError> {
-        let mut round: Option<Round> = None;
+    /// The spool is closed and fully read, or cannot be read; then the call may be tried again.
+    pub(super) fn next(&mut self, suspects: &Suspects) -> Result<Option<EventBatch>, ConsumeError> {
+        let mut batch: Option<EventBatch> = None;
         let mut timeout = WAIT_MAX;
         let mut since = None;
         loop {
             let frame = match self.consumer.receive(timeout) {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(round),
-                Err(error) if round.is_none() => return Err(error),
+                Ok(None) => return Ok(batch),
+                Err(error) if batch.is_none() => return Err(error),
                 Err(error) => {
-                    // Comes again with the next call, unless it was of the moment.
+                    // The next call returns it again, unless it was temporary.
                     tracing::warn!(%error, "triggers could not read on in the spool, trying again");
-                    return Ok(round);
+                    return Ok(batch);
                 }
             };
             let (first, end) = (frame.position.get(), frame.end());
-            let round = round.get_or_insert_with(|| Round::new(first, end));
-            round.frames += 1;
-            round.end = end;
-            // What happened to messages sets nothing off.
+            let batch = batch.get_or_insert_with(|| EventBatch::new(first, end));
+            batch.frames += 1;
+            batch.end = end;
+            // Message events trigger nothing.
             let header = Batch::header_of(&frame.payload);
             if header.is_ok_and(|header| header.kind == BatchKind::Events) {
                 if suspects.is_left_out(first) {
-                    round.left_out += 1;
+                    batch.left_out += 1;
                 } else {
-                    round.bytes += frame.payload.len();
-                    round.events += u64::from(frame.events);
-                    round.payloads.push(frame.payload);
+                    batch.bytes += frame.payload.len();
+                    batch.events += u64::from(frame.events);
+                    batch.payloads.push(frame.payload);
                 }
             }
             let since: &Instant = since.get_or_insert_with(Instant::now);
             timeout = LINGER.saturating_sub(since.elapsed());
             let is_full =
-                round.bytes >= ROUND_BYTES_MAX || round.frames >= suspects.together(round.first);
+                batch.bytes >= BATCH_BYTES_MAX || batch.frames >= suspects.together(batch.first);
             if is_full || timeout.is_zero() {
                 break;
             }
         }
-        Ok(round)
+        Ok(batch)
     }
 }
 
-impl Round {
+impl EventBatch {
     fn new(first: u64, end: Mark) -> Self {
         Self { payloads: Vec::new(), events: 0, first, frames: 0, left_out: 0, end, bytes: 0 }
     }
@@ -217,12 +217,12 @@ mod tests {
         spool.close().await;
         fails.store(true, Ordering::Relaxed);
 
-        let mut rounds = Rounds::of(consumer);
+        let mut batches = EventBatches::of(consumer);
         let mut read = Vec::new();
         loop {
-            match rounds.next(&Suspects::default()) {
-                Ok(Some(round)) => {
-                    for payload in round.payloads {
+            match batches.next(&Suspects::default()) {
+                Ok(Some(batch)) => {
+                    for payload in batch.payloads {
                         let batch = Batch::from_bytes(payload).unwrap();
                         read.extend(batch.events().map(|event| event.event_id.to_owned()));
                     }

@@ -1,4 +1,4 @@
-//! Who waits for which event, as of a moment ago.
+//! Live triggers by event name, refreshed before each batch.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -13,28 +13,28 @@ use uuid::Uuid;
 
 use crate::{
     DeliveryState,
-    triggers::model::{Occurred, Waiting},
+    triggers::model::{TriggerEvent, LiveTrigger},
 };
 
 /// Campaigns read at one time.
 const PAGE: usize = 100;
 
-/// The campaigns that events set off, and the events, in order.
-pub(super) type SetOff = BTreeMap<(Uuid, Uuid), (Arc<Waiting>, Vec<Arc<Occurred>>)>;
+/// The events that each live trigger matched, in order.
+pub(super) type MatchedEvents = BTreeMap<(Uuid, Uuid), (Arc<LiveTrigger>, Vec<Arc<TriggerEvent>>)>;
 
-/// Who waits for which event.
+/// Live triggers by event name.
 #[derive(Debug, Default)]
 pub(super) struct Catalogue {
-    /// The revisions that were read; also of campaigns that turned out to wait for nothing.
+    /// The revisions that were read, also of campaigns without a usable trigger.
     read: HashMap<CampaignKey, i64>,
-    waiting: HashMap<CampaignKey, Arc<Waiting>>,
-    by_event: HashMap<Uuid, HashMap<String, Vec<Arc<Waiting>>>>,
+    trigger: HashMap<CampaignKey, Arc<LiveTrigger>>,
+    by_event: HashMap<Uuid, HashMap<String, Vec<Arc<LiveTrigger>>>>,
     /// It was read at least once.
     is_known: bool,
 }
 
 impl Catalogue {
-    /// Brings it up to date: one small question, and what changed.
+    /// Reads the revisions of active campaigns, and the campaigns that changed.
     pub(super) async fn refresh(&mut self, app: &DeliveryState) -> Result<()> {
         let active: HashMap<CampaignKey, i64> =
             campaigns::ops::active_triggered(app).await?.into_iter().collect();
@@ -52,16 +52,16 @@ impl Catalogue {
             fresh.extend(campaigns::ops::triggered_campaigns(app, page).await?);
         }
         self.read.retain(|key, _| active.contains_key(key));
-        self.waiting.retain(|key, _| active.contains_key(key));
+        self.trigger.retain(|key, _| active.contains_key(key));
         for key in changed {
             self.read.insert(key, active[&key]);
-            self.waiting.remove(&key);
+            self.trigger.remove(&key);
         }
         for campaign in fresh {
             let key = CampaignKey { workspace: campaign.workspace, id: campaign.id };
             self.read.insert(key, campaign.revision);
-            if let Some(waiting) = Waiting::of(campaign) {
-                self.waiting.insert(key, Arc::new(waiting));
+            if let Some(trigger) = LiveTrigger::of(campaign) {
+                self.trigger.insert(key, Arc::new(trigger));
             }
         }
         self.index();
@@ -74,56 +74,55 @@ impl Catalogue {
         self.is_known
     }
 
-    /// Whether no campaign waited for an event when it was last read.
+    /// Whether there was no live trigger when it was last read.
     pub(super) fn is_known_empty(&self) -> bool {
-        self.is_known && self.waiting.is_empty()
+        self.is_known && self.trigger.is_empty()
     }
 
     fn index(&mut self) {
         self.by_event.clear();
-        for waiting in self.waiting.values() {
+        for trigger in self.trigger.values() {
             self.by_event
-                .entry(waiting.workspace.uuid())
+                .entry(trigger.workspace.uuid())
                 .or_default()
-                .entry(waiting.config.event_name.clone())
+                .entry(trigger.config.event_name.clone())
                 .or_default()
-                .push(Arc::clone(waiting));
+                .push(Arc::clone(trigger));
         }
     }
 
-    /// Adds what the events of a batch set off. A batch of a workspace in which nobody waits is not
-    /// looked into.
-    pub(super) fn look_into(&self, payload: &Bytes, set_off: &mut SetOff) {
-        // What cannot be read is the ClickHouse writer's to keep and to report.
+    /// Adds the matching events of a batch. A batch of a workspace without live triggers is not decoded.
+    pub(super) fn match_batch(&self, payload: &Bytes, matched: &mut MatchedEvents) {
+        // The ClickHouse writer stores and reports unreadable batches.
         let Ok(header) = Batch::header_of(payload) else { return };
         let Some(names) = self.by_event.get(&header.workspace_id) else { return };
         let Ok(batch) = Batch::from_bytes(payload.clone()) else { return };
         let received = Timestamp::from_millis(header.received_at_ms);
         for event in batch.events() {
-            // Anybody can send what comes with a public key: it sets off what is trusted alone.
+            // Any caller can send events with a public key, so that untrusted events trigger nothing.
             if event.is_untrusted {
                 continue;
             }
-            let Some(waiting) = names.get(event.event_name) else { continue };
+            let Some(trigger) = names.get(event.event_name) else { continue };
             let happened = Timestamp::from_millis(event.timestamp_ms);
-            let active = waiting.iter().filter(|one| one.was_active(received, happened));
+            let active = trigger.iter().filter(|one| one.was_active(received, happened));
             let mut active = active.peekable();
             if active.peek().is_none() {
                 continue;
             }
-            let occurred = match Occurred::of(&header, &event) {
-                Ok(occurred) => Arc::new(occurred),
+            let event_read = match TriggerEvent::of(&header, &event) {
+                Ok(event_read) => Arc::new(event_read),
                 Err(error) => {
-                    tracing::error!(%error, "an event's properties cannot be read, it sets nothing off");
+                    tracing::error!(%error, "the properties of an event cannot be read, it triggers nothing");
                     metrics_catalogue::TRIGGER_FAULTS.with(["event"]).increment(1);
                     continue;
                 }
             };
-            for one in active.filter(|one| one.holds_of(&occurred)) {
+            for one in active.filter(|one| one.holds_of(&event_read)) {
                 let key = (one.workspace.uuid(), one.id.uuid());
                 let (_, events) =
-                    set_off.entry(key).or_insert_with(|| (Arc::clone(one), Vec::new()));
-                events.push(Arc::clone(&occurred));
+                    matched.entry(key).or_insert_with(|| (Arc::clone(one), Vec::new()));
+                events.push(Arc::clone(&event_read));
             }
         }
     }

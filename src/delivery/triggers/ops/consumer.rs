@@ -1,9 +1,8 @@
 //! Matches incoming events against triggered campaigns, on a thread of its own.
 //!
-//! What holds while PostgreSQL is away: without a triggered campaign that is known to be live, rounds pass unprocessed, so
-//! that the spool is not kept full by this consumer. With one, or while it is not known, rounds wait; but this consumer
-//! alone may keep no more than its budget of the spool. Beyond it the oldest events are passed over (shed): taking
-//! events goes before processing them.
+//! While PostgreSQL is unavailable: without a known live trigger, batches pass unprocessed, so that this consumer does
+//! not keep the spool full. With one, or while it is unknown, batches wait; but this consumer alone may hold no more
+//! than its budget of the spool. Beyond it the oldest events are shed: ingestion has precedence over processing.
 
 use std::{
     io,
@@ -16,8 +15,8 @@ use supervisor::{Heartbeat, Suspects};
 use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
-    batches::{Round, Rounds},
-    catalogue::{Catalogue, SetOff},
+    batches::{EventBatch, EventBatches},
+    catalogue::{Catalogue, MatchedEvents},
     entries, publish,
 };
 use crate::DeliveryState;
@@ -26,22 +25,21 @@ use crate::DeliveryState;
 const CONSUMER: &str = "triggers";
 /// The name among the workers.
 const WORKER: &str = "triggers";
-/// How long it may not beat before it counts as hung. PostgreSQL being away is waited for, and is no silence.
+/// The longest time between heartbeats. Waiting for PostgreSQL counts as a heartbeat.
 const SILENCE_MAX: Duration = Duration::from_mins(1);
-/// How often the cursor is written. What was processed since is processed again after a crash, and has its
-/// entries then.
+/// How often the cursor is written. Later events are processed again after a crash, and find their entries.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// How often unpublished entries are looked for.
 const REPUBLISH_EVERY: Duration = Duration::from_secs(5);
-/// Longest time for publish of them: a store that hangs must not hold up the events.
-const RETELL_MAX: Duration = Duration::from_secs(10);
-/// Longest time for asking who waits, for the same reason.
+/// The longest time for publishing them: a store that hangs must not delay events.
+const REPUBLISH_MAX: Duration = Duration::from_secs(10);
+/// The longest time for reading live triggers, for the same reason.
 const REFRESH_MAX: Duration = Duration::from_secs(10);
 /// Pause after a failure, of PostgreSQL or of the spool.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long PostgreSQL is not asked again after it was away, where no campaign is known to wait for events.
+/// How long PostgreSQL is not queried again after an outage, without a known live trigger.
 const AWAY_REST: Duration = Duration::from_secs(1);
-/// How long a round is tried before the budget is looked at: what is merely slow is not shed.
+/// How long a batch is tried before the budget is checked, so that slow batches are not shed.
 const TRIED_MIN: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -50,13 +48,13 @@ pub struct Triggers {
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-/// Why it did not start.
+/// The reason why triggers did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum TriggersError {
-    /// The spool's consumer could not be opened.
+    /// The consumer of the spool could not be opened.
     #[error("could not open the spool's consumer of triggers")]
     Spool(#[from] SpoolError),
-    /// There is no thread.
+    /// The thread could not be started.
     #[error("could not start the thread of triggers")]
     Io(#[from] io::Error),
 }
@@ -76,12 +74,12 @@ impl Triggers {
         let (stopping, stopped) = watch::channel(false);
         let (_, limit_bytes) = spool.used_and_limit_bytes();
         let heartbeat = app.readiness().workers().register(WORKER, SILENCE_MAX);
-        let feed = Feed {
+        let consumer_task = TriggerConsumer {
             app,
             processed: consumer.next(),
             cursor: consumer.cursor(),
             reopener: consumer.reopener(),
-            rounds: Some(Rounds::of(consumer)),
+            batches: Some(EventBatches::of(consumer)),
             catalogue: Catalogue::default(),
             stopped,
             heartbeat,
@@ -96,7 +94,7 @@ impl Triggers {
         let runtime = Handle::current();
         let thread = std::thread::Builder::new()
             .name(WORKER.to_owned())
-            .spawn(move || feed.keep_running(&runtime))?;
+            .spawn(move || consumer_task.keep_running(&runtime))?;
         Ok(Self { stopping, thread: Some(thread) })
     }
 
@@ -117,24 +115,24 @@ impl Drop for Triggers {
     }
 }
 
-struct Feed {
+struct TriggerConsumer {
     app: DeliveryState,
     cursor: Cursor,
     reopener: Reopener,
     /// None between a panic and the next run.
-    rounds: Option<Rounds>,
+    batches: Option<EventBatches>,
     catalogue: Catalogue,
     stopped: watch::Receiver<bool>,
     heartbeat: Heartbeat,
     /// Frames at which it panicked.
     suspects: Suspects,
-    /// The first frame of the round in progress, and how many there are.
+    /// The first frame of the batch in progress, and the number of its frames.
     in_progress: (u64, u64),
-    /// Bytes of the spool that this consumer alone may keep.
+    /// Bytes of the spool that this consumer alone may hold.
     backlog_bytes: u64,
-    /// While the oldest events are passed over: how many were.
+    /// The number of events shed, while events are shed.
     shed: Option<u64>,
-    /// PostgreSQL is not asked before, unless a campaign is known to wait.
+    /// PostgreSQL is not queried before, unless there is a known live trigger.
     away_until: Option<Instant>,
     /// Everything before it was processed.
     processed: Mark,
@@ -142,19 +140,19 @@ struct Feed {
     republished: Instant,
 }
 
-/// What became of a round.
-enum RoundOutcome {
-    /// Everything that it sets off is kept.
-    Kept,
-    /// PostgreSQL is away, and no campaign waited for events when it was last asked.
+/// The outcome of a batch.
+enum BatchOutcome {
+    /// All its entries are stored.
+    Stored,
+    /// PostgreSQL is unavailable, and there was no live trigger when it was last queried.
     Passed,
-    /// The feed is stopping.
+    /// The consumer_task is stopping.
     Stopped,
-    /// It was tried long enough, and too much waits behind it.
+    /// It was tried long enough, and the backlog is over the budget.
     OverBudget,
 }
 
-impl Feed {
+impl TriggerConsumer {
     /// Runs until it is stopped, or the spool is closed and read; again after a panic.
     fn keep_running(mut self, runtime: &Handle) {
         let heartbeat = self.heartbeat.clone();
@@ -162,8 +160,8 @@ impl Feed {
             let (first, count) = std::mem::take(&mut self.in_progress);
             self.suspects.panicked(first, count);
             self.commit();
-            self.rounds = None;
-            // It may have been left half read.
+            self.batches = None;
+            // It may be incomplete.
             self.catalogue = Catalogue::default();
             std::thread::sleep(heartbeat.pause());
         }
@@ -174,12 +172,12 @@ impl Feed {
         while !*self.stopped.borrow() {
             self.heartbeat.beat();
             match self.gather() {
-                Ok(Some(round)) => {
-                    if !self.take(runtime, &round) {
+                Ok(Some(batch)) => {
+                    if !self.take(runtime, &batch) {
                         break;
                     }
-                    self.processed = round.end;
-                    self.suspects.passed(round.end.position.get());
+                    self.processed = batch.end;
+                    self.suspects.passed(batch.end.position.get());
                     self.in_progress = (0, 0);
                 }
                 Ok(None) => {}
@@ -194,47 +192,47 @@ impl Feed {
             }
             if self.republished.elapsed() >= REPUBLISH_EVERY {
                 self.republished = Instant::now();
-                // A store that is away is asked again before long.
-                let retelling = self.heartbeat.waiting(publish::publish_unpublished(&self.app));
+                // An unavailable store is retried with the next batch.
+                let republishing = self.heartbeat.trigger(publish::publish_unpublished(&self.app));
                 // Made inside the runtime: a timer needs it.
-                drop(runtime.block_on(async { timeout(RETELL_MAX, retelling).await }));
+                drop(runtime.block_on(async { timeout(REPUBLISH_MAX, republishing).await }));
             }
         }
         self.commit();
     }
 
-    fn gather(&mut self) -> Result<Option<Round>, ConsumeError> {
-        let rounds = match &mut self.rounds {
-            Some(rounds) => rounds,
+    fn gather(&mut self) -> Result<Option<EventBatch>, ConsumeError> {
+        let batches = match &mut self.batches {
+            Some(batches) => batches,
             none => {
                 let consumer = self.reopener.open().map_err(io::Error::other)?;
                 self.processed = consumer.next();
-                none.insert(Rounds::of(consumer))
+                none.insert(EventBatches::of(consumer))
             }
         };
-        let round = rounds.next(&self.suspects)?;
-        if let Some(round) = &round {
-            self.in_progress = (round.first, round.frames);
-            if round.left_out > 0 {
+        let batch = batches.next(&self.suspects)?;
+        if let Some(batch) = &batch {
+            self.in_progress = (batch.first, batch.frames);
+            if batch.left_out > 0 {
                 tracing::error!(
-                    position = round.first,
-                    frames = round.left_out,
-                    "triggers panicked at a frame each time, its events set nothing off"
+                    position = batch.first,
+                    frames = batch.left_out,
+                    "triggers panicked at a frame each time, its events trigger nothing"
                 );
-                metrics_catalogue::TRIGGER_FAULTS.with(["panic"]).increment(round.left_out);
+                metrics_catalogue::TRIGGER_FAULTS.with(["panic"]).increment(batch.left_out);
             }
         }
-        Ok(round)
+        Ok(batch)
     }
 
-    /// Processes a round or sheds it; false when the feed is stopping.
-    fn take(&mut self, runtime: &Handle, round: &Round) -> bool {
-        if round.payloads.is_empty() {
+    /// Processes a batch or sheds it; false when the consumer is stopping.
+    fn take(&mut self, runtime: &Handle, batch: &EventBatch) -> bool {
+        if batch.payloads.is_empty() {
             return true;
         }
         if self.shed.is_some() {
             if self.is_over_budget() {
-                self.shed(round);
+                self.shed(batch);
                 return true;
             }
             self.end_shedding();
@@ -243,34 +241,34 @@ impl Feed {
         if is_resting && self.catalogue.is_known_empty() {
             return true;
         }
-        match runtime.block_on(self.process(round)) {
-            RoundOutcome::Kept => true,
-            RoundOutcome::Passed => {
+        match runtime.block_on(self.process(batch)) {
+            BatchOutcome::Stored => true,
+            BatchOutcome::Passed => {
                 self.away_until = Some(Instant::now() + AWAY_REST);
                 true
             }
-            RoundOutcome::Stopped => false,
-            RoundOutcome::OverBudget => {
+            BatchOutcome::Stopped => false,
+            BatchOutcome::OverBudget => {
                 tracing::error!(
                     backlog_bytes = self.backlog_bytes,
-                    "triggers keep more of the spool than they may, their oldest events are passed over"
+                    "triggers hold more of the spool than their budget, their oldest events are shed"
                 );
-                self.shed(round);
+                self.shed(batch);
                 true
             }
         }
     }
 
-    async fn process(&mut self, round: &Round) -> RoundOutcome {
+    async fn process(&mut self, batch: &EventBatch) -> BatchOutcome {
         let mut stopped = self.stopped.clone();
         let over_budget = over_budget(&self.cursor, self.processed, self.backlog_bytes);
-        let processing = process(&self.app, &mut self.catalogue, round);
+        let processing = process(&self.app, &mut self.catalogue, batch);
         tokio::select! {
             biased;
-            // An error means that the server is gone, which is a stop as well.
-            _ = stopped.wait_for(|stopped| *stopped) => RoundOutcome::Stopped,
-            outcome = self.heartbeat.waiting(processing) => outcome,
-            () = over_budget => RoundOutcome::OverBudget,
+            // An error means that the server ended, which is a stop as well.
+            _ = stopped.wait_for(|stopped| *stopped) => BatchOutcome::Stopped,
+            outcome = self.heartbeat.trigger(processing) => outcome,
+            () = over_budget => BatchOutcome::OverBudget,
         }
     }
 
@@ -278,15 +276,14 @@ impl Feed {
         self.cursor.held_alone_bytes(&self.processed) > self.backlog_bytes
     }
 
-    /// Passes over a round. Counts the events that would have set off a campaign known to be live; all of them, where
-    /// none could be asked for yet.
-    fn shed(&mut self, round: &Round) {
+    /// Sheds a batch. Counts the events that match a known live trigger; all events, while live triggers are unknown.
+    fn shed(&mut self, batch: &EventBatch) {
         let events = if self.catalogue.is_known() {
-            let mut set_off = SetOff::new();
-            round.payloads.iter().for_each(|it| self.catalogue.look_into(it, &mut set_off));
-            set_off.values().map(|(_, events)| events.len() as u64).sum()
+            let mut matched = MatchedEvents::new();
+            batch.payloads.iter().for_each(|it| self.catalogue.match_batch(it, &mut matched));
+            matched.values().map(|(_, events)| events.len() as u64).sum()
         } else {
-            round.events
+            batch.events
         };
         metrics_catalogue::TRIGGER_SHED_EVENTS.increment(events);
         *self.shed.get_or_insert(0) += events;
@@ -296,7 +293,7 @@ impl Feed {
         if let Some(events) = self.shed.take() {
             tracing::warn!(
                 events,
-                "triggers keep within their part of the spool again; these events set nothing off"
+                "triggers hold less of the spool than their budget again; the shed events trigger nothing"
             );
         }
     }
@@ -311,7 +308,7 @@ impl Feed {
     }
 }
 
-/// Returns when a round was tried long enough and more waits than may.
+/// Returns when a batch was tried long enough and the backlog is over the budget.
 async fn over_budget(cursor: &Cursor, processed: Mark, backlog_bytes: u64) {
     tokio::time::sleep(TRIED_MIN).await;
     while cursor.held_alone_bytes(&processed) <= backlog_bytes {
@@ -324,25 +321,25 @@ async fn refresh(app: &DeliveryState, catalogue: &mut Catalogue) -> Result<()> {
     refreshed.unwrap_or_else(|_| Err(Error::store_unavailable()))
 }
 
-async fn process(app: &DeliveryState, catalogue: &mut Catalogue, round: &Round) -> RoundOutcome {
-    let mut said = false;
+async fn process(app: &DeliveryState, catalogue: &mut Catalogue, batch: &EventBatch) -> BatchOutcome {
+    let mut is_logged = false;
     while let Err(error) = refresh(app, catalogue).await {
         if error.is_unavailable() && catalogue.is_known_empty() {
-            tracing::debug!(%error, "no campaign waited for events when PostgreSQL was last asked, they pass");
-            return RoundOutcome::Passed;
+            tracing::debug!(%error, "there was no live trigger when PostgreSQL was last queried, events pass");
+            return BatchOutcome::Passed;
         }
-        // As before the schema is there, or while the store is away.
-        if !std::mem::replace(&mut said, true) {
-            tracing::warn!(%error, "it cannot be asked which campaigns wait for events, trying on");
+        // Before the first migration, or while the store is unavailable.
+        if !std::mem::replace(&mut is_logged, true) {
+            tracing::warn!(%error, "live triggers cannot be read, trying again");
         }
         tokio::time::sleep(PAUSE).await;
     }
-    let mut set_off = SetOff::new();
-    for payload in &round.payloads {
-        catalogue.look_into(payload, &mut set_off);
+    let mut matched = MatchedEvents::new();
+    for payload in &batch.payloads {
+        catalogue.match_batch(payload, &mut matched);
     }
-    for (waiting, events) in set_off.into_values() {
-        entries::enter(app, &waiting, &events).await;
+    for (trigger, events) in matched.into_values() {
+        entries::enter(app, &trigger, &events).await;
     }
-    RoundOutcome::Kept
+    BatchOutcome::Stored
 }

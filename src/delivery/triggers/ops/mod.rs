@@ -1,4 +1,4 @@
-//! The consumer that judges what comes in.
+//! The consumer that matches incoming events.
 
 mod batches;
 mod catalogue;

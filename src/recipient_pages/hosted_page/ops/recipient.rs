@@ -240,7 +240,7 @@ pub async fn unsubscribe(
     // After the opt-out was stored: a failure here must not undo it.
     if let Some(message) = link.message {
         let message = Reference { workspace: link.workspace, message: MessageId::new(message) };
-        feedback::tell_unsubscribed(app, message, UNSUBSCRIBE_LINK).await?;
+        feedback::publish_unsubscribed(app, message, UNSUBSCRIBE_LINK).await?;
     }
     let template = store::find(app.db(), link.workspace).await?;
     let redirect = template.redirect().filter(|_| by_button);

@@ -17,11 +17,8 @@ const SCRAPE_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Sample {
     pub resident_bytes: Option<f64>,
     pub cpu_seconds: Option<f64>,
-    /// `millrace_ingest_events_enqueued_total`.
     pub enqueued: Option<f64>,
-    /// `millrace_ingest_events_drained_total`.
     pub drained: Option<f64>,
-    /// `millrace_delivery_queued_total`.
     pub queued: Option<f64>,
 }
 

@@ -7,7 +7,7 @@ use engines::PostgresLaunch;
 pub(super) enum Engine {
     /// The embedded ClickHouse; takes its orders on standard input
     Clickhouse,
-    /// The embedded PostgreSQL
+    /// The embedded PostgreSQL server
     Postgres(PostgresLaunch),
 }
 

@@ -17,7 +17,7 @@ pub(super) enum Keys {
     Create(Create),
     /// Lists the keys of a workspace, revoked ones included
     List {
-        /// The workspace's name
+        /// The name of the workspace
         #[arg(long, value_name = "NAME")]
         workspace: String,
     },

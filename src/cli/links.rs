@@ -19,7 +19,7 @@ pub(super) enum LinkCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// The workspace's name
+    /// The name of the workspace
     #[arg(long, value_name = "NAME")]
     workspace: String,
     /// The contact's internal id

@@ -50,7 +50,7 @@ enum Command {
     /// API keys and SDK keys
     #[command(subcommand)]
     Keys(Keys),
-    /// Dashboard sessions
+    /// Sessions of people in the dashboard
     #[command(subcommand)]
     Sessions(Session),
     /// Links that messages carry

@@ -27,7 +27,7 @@ pub(super) enum Sdk {
 
 #[derive(Debug, Args)]
 pub(super) struct Secret {
-    /// The workspace's name
+    /// The name of the workspace
     #[arg(long, value_name = "NAME")]
     workspace: String,
     /// Makes a new secret; the one before is taken for another 24 hours
@@ -39,7 +39,7 @@ pub(super) struct Secret {
 pub(super) enum Keys {
     /// Registers a public key and prints its id
     Add {
-        /// The workspace's name
+        /// The name of the workspace
         #[arg(long, value_name = "NAME")]
         workspace: String,
         /// A PEM file: a P-256 key, or an RSA key of at least 2048 bits
@@ -48,13 +48,13 @@ pub(super) enum Keys {
     },
     /// Lists the public keys of a workspace
     List {
-        /// The workspace's name
+        /// The name of the workspace
         #[arg(long, value_name = "NAME")]
         workspace: String,
     },
     /// Removes a public key; running servers take its tokens no more within a second
     Remove {
-        /// The key's id
+        /// The id of the key
         id: String,
     },
 }

@@ -26,7 +26,7 @@ pub(super) enum Session {
 
 #[derive(Debug, Args)]
 pub(super) struct Create {
-    /// The workspace's name
+    /// The name of the workspace
     #[arg(long, value_name = "NAME")]
     workspace: String,
     /// Who it stands for, in audit entries
@@ -42,7 +42,7 @@ pub(super) struct Create {
 
 #[derive(Debug, Args)]
 pub(super) struct Revoke {
-    /// The workspace's name
+    /// The name of the workspace
     #[arg(long, value_name = "NAME")]
     workspace: String,
     /// Revokes all sessions that were made for this actor until now

@@ -13,7 +13,7 @@ use super::{output, stores};
 pub(super) enum Webhooks {
     /// Prints the secret that signs the webhooks of a workspace (Standard Webhooks)
     Secret {
-        /// The workspace's name
+        /// The name of the workspace
         #[arg(long, value_name = "NAME")]
         workspace: String,
     },

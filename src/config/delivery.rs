@@ -29,7 +29,7 @@ pub struct Delivery {
     pub quiet_hours: Option<QuietHours>,
 }
 
-/// A frequency cap.
+/// Most messages that a profile gets within a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cap {

@@ -47,7 +47,6 @@ pub enum Error {
     #[error("cannot read the settings file {}: {reason}", path.display())]
     Unreadable {
         path: PathBuf,
-        /// The system's error.
         reason: std::io::Error,
     },
     /// A source holds an unknown key or an invalid value.
@@ -235,7 +234,7 @@ pub struct RateLimits {
     /// Subscriptions, lists and suppressions.
     pub management: Rate,
     pub campaigns: Rate,
-    /// Transactional messages.
+    /// Calls that send transactional messages.
     pub transactional: Rate,
     /// Calls of apps, by peer.
     pub sdk_peer: Rate,
@@ -289,7 +288,7 @@ pub struct Engines {
     pub postgres_lock_seconds: u64,
     /// Seconds for a ClickHouse query, including the wait in the queue.
     pub clickhouse_query_seconds: u64,
-    /// Concurrent ClickHouse queries.
+    /// ClickHouse queries that run at the same time.
     pub clickhouse_queries: usize,
     /// ClickHouse queries that may wait in the queue.
     pub clickhouse_queries_waiting: usize,

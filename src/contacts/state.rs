@@ -11,7 +11,7 @@ const EVENT_AUDIENCES_MAX: usize = 4;
 /// How long a query waits for a permit.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Cheap to clone.
+/// State of the handlers of this area; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct ContactState {
     services: Services,

@@ -21,7 +21,6 @@ pub enum Error {
         /// The failed operation: `create`, `read`.
         doing: &'static str,
         path: PathBuf,
-        /// The system's error.
         reason: io::Error,
     },
     /// An engine's programs cannot be installed.
@@ -31,7 +30,7 @@ pub enum Error {
     #[error("{engine} does not start: {reason}")]
     Start {
         engine: &'static str,
-        /// Its last output.
+        /// The last lines that the engine printed.
         reason: String,
     },
     /// An invalid setting of the engines.

@@ -36,7 +36,7 @@ const ATTACH_MAX: Duration = Duration::from_secs(30);
 /// Polling interval of that wait.
 const ATTACH_PAUSE: Duration = Duration::from_millis(100);
 
-/// The required engines.
+/// Which engines a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
     pub postgres: bool,
@@ -53,9 +53,9 @@ impl Needs {
 pub struct EngineOptions {
     /// The `millrace` program, which runs the children.
     pub executable: PathBuf,
-    /// An external PostgreSQL.
+    /// An external PostgreSQL, instead of the embedded one.
     pub database_url: Option<SecretString>,
-    /// An external ClickHouse.
+    /// An external ClickHouse, instead of the embedded one.
     pub clickhouse_url: Option<SecretString>,
     /// The cluster of the external ClickHouse.
     pub clickhouse_cluster: Option<String>,
@@ -154,7 +154,7 @@ impl Engines {
         given.attach(options.needs, data).await
     }
 
-    /// The external engines.
+    /// The engines that the settings name by URL.
     fn given(options: &EngineOptions) -> Result<Self, Error> {
         let postgres = match &options.database_url {
             Some(url) => {

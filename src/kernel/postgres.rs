@@ -16,9 +16,9 @@ enum Meaning {
     /// No room or no time at the moment: class 53 (connections, memory or locks used up, disk full), 57014 (over
     /// `statement_timeout`), 55P03 (over `lock_timeout`).
     Busy,
-    /// `serialization_failure` and `deadlock_detected`.
+    /// SQLSTATE 40001 (`serialization_failure`), 40P01 (`deadlock_detected`).
     LostRace,
-    /// `unique_violation`.
+    /// SQLSTATE 23505 (`unique_violation`).
     Duplicate,
     /// The statement is wrong.
     Wrong,

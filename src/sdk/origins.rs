@@ -6,7 +6,7 @@ use kernel::Origin;
 /// The wildcard of `Access-Control-Allow-Origin`.
 const ANY: &str = "*";
 
-/// The allowed origins.
+/// Origins that CORS answers allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     Any,
@@ -32,7 +32,7 @@ impl Origins {
         }
     }
 
-    /// Whether answers depend_on_origin by origin, which caches must know (`Vary`).
+    /// Whether answers depend on the origin, which caches must know (`Vary`).
     pub(super) const fn depend_on_origin(&self) -> bool {
         matches!(self, Self::Only(_))
     }

@@ -19,7 +19,7 @@ const TRY_MAX: Duration = Duration::from_secs(2);
 const TRIES: usize = 2;
 /// Timeout of a lookup, including tries, several resolvers and a retry over TCP.
 const ANSWER_MAX: Duration = Duration::from_secs(6);
-/// Concurrent lookups.
+/// Lookups at the same time.
 const LOOKUPS_MAX: usize = 128;
 /// TXT records of one name that are read.
 const TEXTS_MAX: usize = 100;

@@ -33,7 +33,7 @@ pub(super) async fn create_campaign(
     Ok((StatusCode::CREATED, Json(campaign.into())))
 }
 
-/// Reads a campaign.
+/// Reads one campaign of the workspace.
 #[utoipa::path(
     get,
     path = "/campaigns/{campaignId}",

@@ -24,7 +24,7 @@ const ACTOR_CHARS_MAX: usize = 255;
 /// The prefixes tried for an id without one.
 const ACTOR_KINDS: [&str; 2] = ["api_key", "user"];
 
-/// Query parameters.
+/// Filters, order and page of the list of campaigns.
 #[derive(Debug)]
 pub(super) struct ListQuery {
     filter: Filter,
@@ -90,7 +90,7 @@ fn actors(query: &mut QueryFields<'_>, name: &str) -> Vec<String> {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Campaigns {
-    /// Newest first.
+    /// The campaigns of the page, the newest first.
     data: Vec<Campaign>,
     pagination: Pagination,
 }

@@ -72,7 +72,7 @@ impl FromFields for PreviewRequest {
 /// The profiles that match a targeting.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Previewed {
-    /// Matching profiles.
+    /// Number of matching profiles.
     total: u64,
     /// Matching profiles that a message on the channel can reach now.
     reachable: u64,
@@ -80,7 +80,7 @@ pub(super) struct Previewed {
     users: Vec<PreviewedUser>,
 }
 
-/// A matching profile.
+/// One of the matching profiles.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct PreviewedUser {

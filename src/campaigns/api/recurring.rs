@@ -32,7 +32,7 @@ pub(super) struct RecurringAnswer {
     /// The zone of its times.
     #[schema(value_type = String)]
     timezone: Zone,
-    /// Occurrences so far.
+    /// Number of occurrences so far.
     occurrences_completed: u32,
     max_occurrences: Option<u32>,
     /// Occurrences left; null without a limit.

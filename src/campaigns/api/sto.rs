@@ -20,7 +20,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub(super) struct CoverageAnswer {
     campaign_id: CampaignId,
-    /// Reachable recipients.
+    /// Number of reachable recipients.
     total_users: u64,
     /// Recipients with a known best hour.
     optimized_users: u64,

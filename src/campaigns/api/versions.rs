@@ -38,7 +38,7 @@ const NAME_CHARS_MAX: usize = 64;
 #[serde(rename_all = "camelCase")]
 struct Version {
     id: VersionId,
-    /// Counted from 1.
+    /// Versions are counted from 1.
     #[serde(rename = "version")]
     number: i32,
     change_type: ChangeType,
@@ -63,7 +63,7 @@ impl From<model::Version> for Version {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct Versions {
-    /// Newest first.
+    /// The versions, the newest first.
     data: Vec<Version>,
     total: i64,
 }
@@ -77,7 +77,7 @@ struct Snapshot {
     snapshot: Value,
 }
 
-/// A compared version.
+/// One side of a comparison.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Side {
@@ -241,7 +241,7 @@ struct Entry {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CampaignHistory)]
 struct History {
-    /// Newest first.
+    /// The entries, the newest first.
     items: Vec<Entry>,
     total: i64,
 }

@@ -48,7 +48,7 @@ pub(super) struct Campaign {
     /// The learning state of a learning campaign.
     #[schema(value_type = Option<Learning>)]
     rl: Option<Value>,
-    /// Its creator: `api_key:…`.
+    /// The caller that created it: `api_key:…`.
     created_by: String,
     /// The last editor of its content.
     updated_by: String,

@@ -16,7 +16,7 @@ pub const IN_THE_FUTURE: &str = "must be in the future";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edit {
     fields: Map<String, Value>,
-    /// The requested status.
+    /// The status that the caller asks for.
     pub status: Option<Status>,
 }
 

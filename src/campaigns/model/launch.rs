@@ -60,7 +60,7 @@ pub struct LaunchAudience {
     /// The control group, who get no message.
     pub control: u64,
     pub estimated_sends: u64,
-    /// Recipients by variant.
+    /// Number of recipients of each variant.
     pub per_variant: Vec<VariantEstimate>,
 }
 

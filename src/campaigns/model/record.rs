@@ -41,7 +41,7 @@ impl ChangeType {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
     pub id: VersionId,
-    /// Counted from 1.
+    /// Versions are counted from 1.
     pub number: i32,
     pub change_type: ChangeType,
     /// The fields that differ from the previous version.

@@ -36,7 +36,6 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
-    /// Its phase.
     pub phase: Phase,
     /// The variant that won, once one has.
     pub winner_variant_id: Option<String>,

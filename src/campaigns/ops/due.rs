@@ -23,7 +23,6 @@ use crate::{
     store,
 };
 
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Campaigns started in one transaction.
 const BATCH: i64 = 20;

@@ -20,7 +20,7 @@ pub struct RecurringStatus {
     pub campaign: Campaign,
     pub schedule: RecurringSchedule,
     pub zone: Zone,
-    /// Occurrences so far.
+    /// Number of occurrences so far.
     pub completed: u32,
     /// Future occurrences; if it is not live, those it would have.
     pub upcoming: Vec<Timestamp>,

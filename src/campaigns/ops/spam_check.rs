@@ -19,7 +19,7 @@ use crate::{
 pub enum Subject {
     /// Sent with the request.
     Given(Box<EmailMessage>),
-    /// Of a campaign.
+    /// The emails of a campaign.
     Of {
         campaign: CampaignId,
         /// The variant; the first that is not the control group if absent.

@@ -35,7 +35,7 @@ const DAY_MS: i64 = 86_400_000;
 pub struct Coverage {
     /// The settings the hours were computed with.
     pub config: StoConfig,
-    /// Reachable recipients.
+    /// Number of reachable recipients.
     pub total: u64,
     /// Recipients whose best hour is known, by that local hour.
     pub hours: [u64; HOURS],
@@ -72,7 +72,7 @@ pub struct Timetable {
     config: StoConfig,
     now: Timestamp,
     visits: Visits,
-    /// Reachable recipients.
+    /// Number of reachable recipients.
     total: u64,
     /// The engagement hours of the whole audience.
     prior: EngagementHours,

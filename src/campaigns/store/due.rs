@@ -27,7 +27,6 @@ pub(crate) async fn due(
     Ok(ids.collect())
 }
 
-/// Postpones a campaign.
 pub(crate) async fn postpone(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,

@@ -216,7 +216,7 @@ fn selectors(prelude: &str, scope: &str) -> Option<String> {
     Some(below.join(","))
 }
 
-/// One prefixed selector.
+/// Reads one selector and puts the scope before it.
 fn selector(parser: &mut Parser<'_>, scope: &str) -> Result<String, Dropped> {
     let out_of_here = || ParseError::custom(());
     let mut is_rooted = false;

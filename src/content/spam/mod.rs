@@ -48,9 +48,9 @@ pub enum Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
-    /// The configured daemon.
+    /// The daemon of the settings.
     Spamassassin,
-    /// The built-in rules.
+    /// Rules that are compiled in.
     Builtin,
 }
 

@@ -35,7 +35,6 @@ fn language() -> Language {
     language
 }
 
-/// A parsed source.
 pub(super) type Renderables = Vec<Box<dyn Renderable>>;
 
 /// Parses a source that has been scanned.

@@ -21,7 +21,7 @@ pub(super) struct Piece {
 /// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PieceKind {
-    /// Literal text.
+    /// Text outside of `{{ }}` and `{% %}`.
     Text,
     Output,
     Tag,

@@ -56,9 +56,8 @@ pub struct ClickHouseAddress {
     /// Scheme, host and port; no credentials.
     pub url: Url,
     pub user: String,
-    /// May be empty.
+    /// Empty if the user has none.
     pub password: SecretString,
-    /// The default database.
     pub database: String,
     /// The cluster; none: a single server.
     pub cluster: Option<String>,
@@ -154,7 +153,7 @@ struct ServeRequest {
     connections: usize,
 }
 
-/// The child's answer.
+/// What the child answers once it listens.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     port: u16,

@@ -20,7 +20,6 @@ const STOPS: [(Signal, Duration); 3] = [
     (Signal::SIGQUIT, Duration::from_secs(5)),
     (Signal::SIGKILL, Duration::from_secs(5)),
 ];
-/// Polling interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Ends the server that holds `cluster`, if one runs; removes a lock file whose pid belongs to another

@@ -240,7 +240,7 @@ impl Registration {
     }
 }
 
-/// A registered device.
+/// A device that push messages go to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Registered {

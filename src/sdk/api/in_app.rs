@@ -35,7 +35,7 @@ const ID_CHARS_MAX: usize = 64;
 /// Interactions in one request.
 const EVENTS_MAX: usize = 100;
 
-/// Query parameters.
+/// The query string of the list of messages.
 #[derive(Debug)]
 pub(super) struct MessagesQuery {
     person: Person,
@@ -205,7 +205,6 @@ one_or_list!(
     EVENTS_MAX
 );
 
-/// A validated body.
 #[derive(Debug)]
 pub(super) struct InAppEvent(Interaction);
 

@@ -15,7 +15,7 @@ pub(crate) enum RecipientStatus {
     Sent,
     /// Not displayed: the control group.
     Control,
-    /// Rendering failed.
+    /// Not displayed: the content could not be rendered.
     Failed,
 }
 

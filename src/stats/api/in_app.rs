@@ -25,14 +25,14 @@ type Page = OffsetPage<50, 200>;
 #[serde(rename_all = "camelCase")]
 pub(super) struct InAppStats {
     campaign_id: CampaignId,
-    /// Displays.
+    /// Number of displays.
     impressions: u64,
     /// People who saw the message.
     unique_users: u64,
     clicks: u64,
     /// People who clicked a button.
     unique_clicks: u64,
-    /// Dismissals.
+    /// Number of dismissals.
     dismissals: u64,
     #[schema(value_type = f64)]
     click_rate: Number,
@@ -173,7 +173,7 @@ pub(super) async fn in_app_stats(
     Ok(Json(InAppStats::from(report)))
 }
 
-/// Query parameters.
+/// The query string of the list of displays.
 #[derive(Debug)]
 pub(super) struct ImpressionsQuery {
     range: DateRange,
@@ -195,7 +195,7 @@ pub(super) struct Impressions {
     offset: u64,
 }
 
-/// A display.
+/// One display of the message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Impression {

@@ -63,7 +63,7 @@ const STATUSES: &[(&str, RecipientStatus)] = &[
     ("control", RecipientStatus::Control),
 ];
 
-/// Query parameters.
+/// The query string, as a filter.
 #[derive(Debug)]
 pub(super) struct RecipientsQuery(RecipientFilter);
 

@@ -72,9 +72,9 @@ struct MessageStats {
     machine_opened: u64,
     /// Clicked by a link scanner or the like; not in `clicked`.
     machine_clicked: u64,
-    /// All opens.
+    /// Opens, repeated ones included.
     total_opens: u64,
-    /// All clicks.
+    /// Clicks, repeated ones included.
     total_clicks: u64,
 }
 

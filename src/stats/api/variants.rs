@@ -94,13 +94,13 @@ struct VariantStat {
     conversions: u64,
     #[schema(value_type = f64)]
     revenue: Number,
-    /// Relative to deliveries.
+    /// Unique opens, as a share of deliveries.
     #[schema(value_type = f64)]
     open_rate: Number,
-    /// Relative to deliveries.
+    /// Unique clicks, as a share of deliveries.
     #[schema(value_type = f64)]
     click_rate: Number,
-    /// Relative to opens.
+    /// Unique clicks, as a share of unique opens.
     #[schema(value_type = f64)]
     click_to_open_rate: Number,
     #[schema(value_type = f64)]

@@ -10,7 +10,7 @@ use statistics::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
     Rate(Proportion),
-    /// Revenue per recipient.
+    /// The mean revenue of a recipient.
     Money(Mean),
 }
 
@@ -30,7 +30,6 @@ impl Measure {
         }
     }
 
-    /// The sample size.
     pub fn sample(&self) -> u64 {
         match self {
             Self::Rate(rate) => rate.trials,

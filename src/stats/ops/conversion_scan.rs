@@ -228,7 +228,7 @@ impl ConversionScan<'_> {
         Ok(())
     }
 
-    /// Profiles by identifier.
+    /// Finds the profiles of the identifiers in the events.
     async fn people(&self, met: &[MatchedEvent]) -> Result<HashMap<String, Vec<UserId>>> {
         let mut people: HashMap<String, Vec<UserId>> = HashMap::new();
         let identifiers: HashSet<&String> =

@@ -28,7 +28,7 @@ pub struct Occurrence {
     pub started_at: Option<Timestamp>,
     /// When every message was completed.
     pub completed_at: Option<Timestamp>,
-    /// Counts by progress.
+    /// Number of messages by progress.
     pub count: Count,
     pub conversions: f64,
     /// In whole units of the reporting currency.

@@ -24,7 +24,7 @@ pub struct Report {
     pub currency: Option<String>,
 }
 
-/// Revenue of messages.
+/// Revenue that is attributed to messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revenue {
     /// The reporting currency, or the only one of the orders.
@@ -39,7 +39,7 @@ pub struct Revenue {
 pub struct Uplift {
     /// Recipients of a message, and those who converted.
     pub treatment: Proportion,
-    /// The control group.
+    /// The control group, and those who converted.
     pub control: Proportion,
     pub treatment_revenue: Earned,
     pub control_revenue: Earned,

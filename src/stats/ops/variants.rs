@@ -39,7 +39,7 @@ pub struct VariantReport {
 /// The results of one variant.
 #[derive(Debug, Clone)]
 pub struct VariantResult {
-    /// Counts by progress.
+    /// Number of messages by progress.
     pub count: Count,
     /// Messages sent, or of the control group.
     pub recipients: u64,

@@ -8,7 +8,6 @@ use sqlx::PgPool;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub occurrence: u32,
-    /// The scheduled time.
     pub due_at: Timestamp,
     pub started_at: Timestamp,
     /// When every message was completed.

@@ -29,7 +29,7 @@ pub struct Origin {
 #[serde(rename_all = "snake_case")]
 #[schema(as = ConsentAction)]
 pub enum Action {
-    /// The first subscription.
+    /// Subscribed for the first time.
     Subscribe,
     Unsubscribe,
     Resubscribe,

@@ -36,7 +36,7 @@ pub struct NewKey {
     pub kind: KeyKind,
 }
 
-/// A created key.
+/// A new key with its secret, shown once.
 #[derive(Debug)]
 pub struct CreatedKey {
     pub id: KeyId,

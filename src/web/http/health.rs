@@ -33,7 +33,7 @@ pub enum Store {
 /// Whether a database can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// Reachable and migrated.
+    /// Reachable, with the schema it must have.
     Ready,
     /// Unavailable; the reason is for the log.
     Down(String),
@@ -83,7 +83,6 @@ struct Stores {
 }
 
 impl Readiness {
-    /// Not ready yet.
     pub fn new() -> Self {
         let unseen = || Condition::Down("not reached yet".to_owned());
         let stores = Stores { postgres: unseen(), clickhouse: unseen() };

@@ -94,7 +94,6 @@ impl<'q> QueryFields<'q> {
         }
     }
 
-    /// A required text.
     pub fn required_text(&mut self, name: &str, chars_max: usize) -> String {
         if self.sent(name).is_none() {
             self.refuse(name, problem::REQUIRED);

@@ -27,7 +27,6 @@ use crate::model::{
 const SUM_TOLERANCE: f64 = 0.01;
 /// Required sum of all weights.
 const SUM: f64 = 100.0;
-/// Largest rendered HTML.
 const HTML_OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// Largest rendering of other texts.
 const TEXT_OUTPUT_BYTES_MAX: usize = 64 << 10;

@@ -84,7 +84,6 @@ impl Check {
         Self { id, status: CheckStatus::Warn, message: message.into() }
     }
 
-    /// A failed check.
     pub fn fail(id: CheckId, message: impl Into<String>) -> Self {
         Self { id, status: CheckStatus::Fail, message: message.into() }
     }

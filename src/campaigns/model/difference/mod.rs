@@ -37,7 +37,7 @@ pub struct Difference {
 /// A change in an entry of the history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
-    /// A JSON Pointer.
+    /// A JSON Pointer into the definition.
     pub path: String,
     /// The old value, null if there was none; its size if it is long.
     pub before: Value,

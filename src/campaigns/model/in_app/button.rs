@@ -39,7 +39,7 @@ pub struct Button {
         pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$"
     )]
     pub id: String,
-    /// The label: Liquid.
+    /// The label, a Liquid template.
     #[schema(max_length = 200)]
     pub text: String,
     pub action: Action,

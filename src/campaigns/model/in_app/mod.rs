@@ -75,7 +75,7 @@ pub struct InAppContent {
     /// `native`: whether a tap outside closes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backdrop_dismissible: Option<bool>,
-    /// `native`: its appearance.
+    /// How a `native` message looks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub style: Option<Style>,
     /// `html` and `drag_drop`: the HTML. Liquid.

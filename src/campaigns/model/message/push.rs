@@ -19,7 +19,7 @@ pub struct PushMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 1000)]
     pub title: Option<String>,
-    /// The text: Liquid.
+    /// The text, a Liquid template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4000)]
     pub body: Option<String>,

@@ -13,7 +13,7 @@ const FROM_CHARS_MAX: usize = 64;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SmsMessage {
-    /// The text: Liquid.
+    /// The text, a Liquid template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 5000)]
     pub body: Option<String>,

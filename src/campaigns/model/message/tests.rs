@@ -12,7 +12,6 @@ fn read(channel: CampaignChannel, message: &Value) -> Result<Message, Vec<String
         .map_err(|complaints| complaints.iter().map(ToString::to_string).collect())
 }
 
-/// A valid message.
 fn accepted(channel: CampaignChannel, message: &Value) -> Message {
     read(channel, message).unwrap()
 }

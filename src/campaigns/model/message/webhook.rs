@@ -15,7 +15,7 @@ const URL_CHARS_MAX: usize = 2_048;
 /// Bytes of `body` in compact form.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
-/// The HTTP method.
+/// Method of a webhook's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
@@ -56,7 +56,7 @@ pub struct WebhookMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 2048, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$")]
     pub url: Option<String>,
-    /// `POST` by default.
+    /// Method of the request, `POST` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// Headers by name; every value is Liquid.

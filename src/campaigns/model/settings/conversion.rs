@@ -70,7 +70,7 @@ pub struct ConversionTracking {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 720)]
     pub conversion_window_hours: Option<u32>,
-    /// Default `last_touch`.
+    /// If absent, the model is `last_touch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribution_model: Option<AttributionModel>,
 }

@@ -19,10 +19,10 @@ const FIELDS: usize = 5;
 /// margin.
 const CHECKED: usize = 48;
 
-/// A cron expression.
+/// A parsed cron expression that some day matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
-    /// The original text.
+    /// The expression as it was sent.
     text: String,
     pattern: Box<Pattern>,
 }
@@ -38,7 +38,6 @@ pub enum CronFault {
     /// A field is invalid.
     #[error("must be a cron expression: {0}")]
     Syntax(String),
-    /// No day matches.
     #[error("must be due some day")]
     Never,
     #[error("must not be due more often than once an hour")]

@@ -15,7 +15,7 @@ use super::schedule;
 /// A day in the zone of the schedule, or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndDate {
-    /// The whole day.
+    /// Up to the end of this day.
     Day(NaiveDate),
     /// Up to and including this time.
     Moment(Timestamp),

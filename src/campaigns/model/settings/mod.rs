@@ -28,7 +28,7 @@ pub const CONDITIONS_MAX: usize = 20;
 /// Characters of an event's name, as in tracking.
 pub const EVENT_NAME_CHARS_MAX: usize = 255;
 
-/// A non-negative integer.
+/// Reads an optional integer of the range.
 fn whole(field: Field<'_, Optional>, range: RangeInclusive<u32>) -> Option<u32> {
     let read = field.integer(i64::from(*range.start())..=i64::from(*range.end()));
     read.map(|number| u32::try_from(number).unwrap_or(*range.end()))

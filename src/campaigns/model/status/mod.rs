@@ -54,7 +54,7 @@ impl Status {
 pub enum CampaignKind {
     /// Once, to its audience; it completes when all messages are done.
     OneTime,
-    /// By events.
+    /// At an event of a profile.
     Triggered,
     Recurring,
     /// By requests of apps.
@@ -83,7 +83,6 @@ pub enum Call {
     Resume,
     Cancel,
     Complete,
-    /// It cannot continue.
     Fail,
     /// Sent again after a failure.
     Retry,

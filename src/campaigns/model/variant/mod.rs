@@ -44,7 +44,7 @@ pub struct Variant {
     /// Its message, by channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Message>,
-    /// Its in-app content.
+    /// Content of an in-app message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_content: Option<InAppContent>,
     /// Whether it is the control group, which gets no message.

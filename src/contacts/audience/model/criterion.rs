@@ -70,10 +70,8 @@ impl Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     Gt,
-    /// Greater or equal.
     Gte,
     Lt,
-    /// Less or equal.
     Lte,
 }
 

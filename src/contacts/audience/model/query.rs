@@ -78,7 +78,6 @@ pub struct Measured {
     pub excluded: Excluded,
 }
 
-/// A matching profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub user: UserId,
@@ -100,9 +99,7 @@ pub struct Recipient {
 /// A profile in a preview.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// The internal id.
     pub id: UserId,
-    /// The external id.
     pub external_id: Option<String>,
     pub email: Option<String>,
     pub phone: Option<String>,

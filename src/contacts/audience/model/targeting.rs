@@ -94,7 +94,7 @@ impl Targeting {
         self.filter_operator.unwrap_or_default()
     }
 
-    /// The consent required.
+    /// The consent that a recipient needs.
     pub fn preference(&self) -> SubscriptionPreference {
         self.subscription_preference.unwrap_or_default()
     }

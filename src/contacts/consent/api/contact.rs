@@ -15,7 +15,7 @@ use crate::consent::{
     ops,
 };
 
-/// A contact's consent.
+/// Consent of a contact, by channel and list.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Contact {
     /// By channel; channels without a recorded state are absent.

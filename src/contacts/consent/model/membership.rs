@@ -94,7 +94,6 @@ impl Membership {
         MembershipKey { user: self.contact_id, list: self.list_id, channel: self.channel }
     }
 
-    /// A new membership.
     pub fn begin(tenant: Tenant, change: &MembershipChange<'_>) -> Self {
         let key = change.key;
         let is_in = change.to == MembershipStatus::Subscribed;
@@ -153,7 +152,7 @@ pub struct SubscriptionRequest {
     /// As sent; a text that is not an id is a list that does not exist.
     pub list: String,
     pub channel: Channel,
-    /// The requested status.
+    /// The status that the caller asks for.
     pub status: MembershipStatus,
 }
 

@@ -65,7 +65,7 @@ impl FromQuery for Ask {
     }
 }
 
-/// Creates a list.
+/// Creates a list; no active list may have its name.
 #[utoipa::path(
     post,
     path = "/lists",
@@ -99,7 +99,7 @@ pub(super) async fn list_lists(
     Ok(Json(lists.into_iter().map(|list| List::of(owner(&caller), list)).collect()))
 }
 
-/// Reads a list.
+/// Reads one list of the workspace.
 #[utoipa::path(
     get,
     path = "/lists/{listId}",

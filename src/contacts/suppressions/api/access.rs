@@ -28,7 +28,6 @@ pub(super) trait AccessPurpose: Send + Sync + 'static {
     const ACCESS: Access;
 }
 
-/// Reading a ledger.
 #[derive(Debug)]
 pub(super) struct ToRead;
 

@@ -64,7 +64,7 @@ async fn named(
 /// A page of a ledger.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Suppressions {
-    /// Newest first.
+    /// The rows of the page, the newest first.
     items: Vec<SuppressionRow>,
     /// The number of matching rows.
     total: u64,
@@ -108,7 +108,7 @@ pub(super) enum SuppressionStatus {
     Clear(Clear),
 }
 
-/// A suppressed identifier.
+/// The row of a suppressed identifier.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(clippy::struct_field_names, reason = "the specification's names")]

@@ -66,7 +66,6 @@ pub(in crate::suppressions) async fn copy(
     Ok(())
 }
 
-/// Deletes rows.
 pub(in crate::suppressions) async fn delete(
     connection: &mut PgConnection,
     workspace: WorkspaceId,

@@ -14,7 +14,6 @@ pub(super) struct UserBody {
     /// The internal id, 24-hex.
     id: UserId,
     user_id: UserId,
-    /// The external id.
     external_id: Option<String>,
     /// Trimmed, in lower case, its domain in ASCII.
     email: Option<String>,

@@ -10,7 +10,7 @@ pub struct Subscription {
     /// As sent; absent where no list was named.
     pub list: Option<String>,
     pub channel: Channel,
-    /// The requested status.
+    /// The status that the caller asks for.
     pub status: MembershipStatus,
 }
 

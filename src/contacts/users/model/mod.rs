@@ -28,7 +28,6 @@ pub const EVENTS_PER_REQUEST_MAX: usize = 500;
 
 #[derive(Debug, Clone)]
 pub struct User {
-    /// The internal id.
     pub id: UserId,
     /// The id that the caller chose.
     pub external_id: Option<String>,
@@ -56,7 +55,7 @@ pub struct DeletedUser {
     /// As it was sent.
     pub phone: Option<String>,
     pub deleted_at: Timestamp,
-    /// The caller: `api_key:<id>`.
+    /// Who deleted it: `api_key:<id>` for a key.
     pub deleted_by: String,
     /// `api`, `dashboard`, `import` or `system`.
     pub deleted_via: String,

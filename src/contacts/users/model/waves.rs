@@ -12,7 +12,6 @@ use kernel::UserId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Name<'e> {
     Internal(UserId),
-    /// An external id.
     External(&'e str),
     Email(&'e str),
 }

@@ -53,7 +53,7 @@ pub struct Choices {
 pub struct ChannelFacts {
     /// Whether a public list is offered on the channel.
     pub offered: bool,
-    /// The contact's consent.
+    /// What the contact chose, if anything.
     pub status: Option<ChannelStatus>,
 }
 

@@ -58,7 +58,7 @@ struct Idle {
     since: Instant,
 }
 
-/// A counted connection.
+/// A connection that counts until it is dropped.
 #[derive(Debug)]
 struct Connection {
     timeouts: Arc<ConnectionTimeouts>,

@@ -82,7 +82,7 @@ pub async fn serve(
     Drained { cut_off }
 }
 
-/// An accepted connection.
+/// A client connection with the slot that it takes.
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,

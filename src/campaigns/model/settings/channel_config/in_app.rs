@@ -51,7 +51,7 @@ impl InAppType {
 pub enum InAppTriggerKind {
     /// The app is opened.
     SessionStart,
-    /// An event happens.
+    /// An event of the given name happens.
     Event,
     /// A page is opened.
     PageView,

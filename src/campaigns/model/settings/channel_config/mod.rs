@@ -36,7 +36,6 @@ pub const TIMEOUT_MS_DEFAULT: u32 = 10_000;
 pub const ATTEMPTS_MAX: u32 = 10;
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 
-/// A device platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Platform {

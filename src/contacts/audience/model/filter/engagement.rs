@@ -35,7 +35,7 @@ pub struct EngagementFilter {
     pub within_days: Option<u32>,
 }
 
-/// `{campaignId, withinDays}`.
+/// The fields beside `type`: `{campaignId, withinDays}`.
 #[derive(Default)]
 struct Details {
     campaign: Option<CampaignId>,

@@ -87,7 +87,7 @@ pub struct EventFilter {
 
 const OPERATORS: &[(&str, bool)] = &[("performed", false), ("not_performed", true)];
 
-/// `{count, withinDays, properties}`.
+/// The fields beside the operator: `{count, withinDays, properties}`.
 #[derive(Default)]
 struct Details {
     count: Option<CountTest>,

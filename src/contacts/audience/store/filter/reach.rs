@@ -102,7 +102,7 @@ impl Statement<'_> {
     }
 }
 
-/// The consent required.
+/// The consent that a recipient needs.
 pub(super) fn preference(frame: Frame<'_>) -> SubscriptionPreference {
     frame.query.targeting.map(Targeting::preference).unwrap_or_default()
 }

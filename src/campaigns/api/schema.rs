@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use kernel::schema::NamedSchemas;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{RefOr, Schema},
@@ -45,7 +46,7 @@ impl ToSchema for CampaignFields {
         Cow::Borrowed("CampaignFields")
     }
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut NamedSchemas) {
         Definition::schemas(schemas);
     }
 }
@@ -55,7 +56,7 @@ impl ToSchema for CampaignChange {
         Cow::Borrowed("CampaignChange")
     }
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut NamedSchemas) {
         Definition::schemas(schemas);
     }
 }

@@ -93,7 +93,7 @@ pub async fn spam_score(app: &CampaignState, definition: &Definition) -> Result<
         }
     }
     let Some((variant, report)) = worst else {
-        return Ok(Check::pass(id, "there is no email to judge"));
+        return Ok(Check::pass(id, "there is no email to check"));
     };
     let (score, threshold) = (report.score, report.threshold);
     let summary = format!("variant {variant} scores {score:.1}, and is spam from {threshold:.1}");

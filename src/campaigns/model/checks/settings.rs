@@ -140,9 +140,10 @@ fn in_app(definition: &Definition, now: Timestamp) -> Check {
     let id = CheckId::ScheduleValid;
     let end = definition.channel_config.as_ref().and_then(|config| config.end_at);
     match end.filter(|end| *end <= now) {
-        Some(end) => {
-            Check::fail(id, format!("channelConfig.endAt {end} has passed: nobody would see it"))
-        }
+        Some(end) => Check::fail(
+            id,
+            format!("channelConfig.endAt {end} has passed: no profile would see it"),
+        ),
         None => Check::pass(id, "it is shown from its launch on"),
     }
 }
@@ -172,7 +173,7 @@ pub fn sample_size(definition: &Definition, smallest: Option<u64>) -> Check {
     let asked = trial.map_or(0, |trial| u64::from(trial.min_sample_per_variant()));
     let needed = sample_needed(confidence).max(asked);
     let message = format!(
-        "the smallest part gets {smallest} recipients; to tell {:.0} % from {:.0} % with {:.0} % power at {} % \
+        "the smallest part gets {smallest} recipients; to distinguish {:.0} % from {:.0} % with {:.0} % power at {} % \
          confidence each needs {needed}",
         BASE_RATE * 100.0,
         (BASE_RATE + DIFFERENCE) * 100.0,

@@ -24,7 +24,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-use kernel::{Channel, fields::Fields};
+use kernel::{Channel, fields::Fields, schema::NamedSchemas};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 use utoipa::{
@@ -91,7 +91,7 @@ impl ToSchema for Message {
         Cow::Borrowed("Message")
     }
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut NamedSchemas) {
         schemas.push((MessageChannel::name().into_owned(), MessageChannel::schema()));
         schemas.push((Content::name().into_owned(), Content::schema()));
         Content::schemas(schemas);
@@ -130,8 +130,8 @@ impl ToSchema for Content {
         Cow::Borrowed("Content")
     }
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut NamedSchemas) {
+        fn add<T: ToSchema>(schemas: &mut NamedSchemas) {
             schemas.push((T::name().into_owned(), T::schema()));
             T::schemas(schemas);
         }

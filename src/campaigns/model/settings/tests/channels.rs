@@ -62,7 +62,7 @@ fn settings_of_a_channel_out_of_bounds_are_refused_by_name() {
     use CampaignChannel as C;
     let ttl = "ttlSeconds must be between 1 and 2419200";
     let table = [
-        (C::Email, json!({"replyTo": "nobody"}), "replyTo must be an email address"),
+        (C::Email, json!({"replyTo": "no address"}), "replyTo must be an email address"),
         (C::Email, json!({"trackOpens": 1}), "trackOpens must be a boolean"),
         (C::Sms, json!({"ttlSeconds": 0}), ttl),
         (C::Viber, json!({"ttlSeconds": 2_419_201}), ttl),

@@ -133,7 +133,7 @@ impl<'h> Reader<'h> {
             Markup::Start(tag) => return self.start(&tag, end),
             Markup::End(name) => {
                 let name = lower(self.html.get(name).unwrap_or_default());
-                self.finish(&name, (at, end));
+                self.finish(&name, at..end);
             }
             Markup::Text => self.text("<"),
             Markup::Comment => {
@@ -181,12 +181,12 @@ impl<'h> Reader<'h> {
         end
     }
 
-    fn finish(&mut self, name: &str, (at, end): (usize, usize)) {
+    fn finish(&mut self, name: &str, end_tag: Range<usize>) {
         match name {
             "a" => self.close_anchor(),
-            "head" if !self.body_seen => self.behind_head = end,
-            "body" => self.body_end = Some(at),
-            "html" => self.html_end = Some(at),
+            "head" if !self.body_seen => self.behind_head = end_tag.end,
+            "body" => self.body_end = Some(end_tag.start),
+            "html" => self.html_end = Some(end_tag.start),
             _ => {}
         }
         self.gap(name);

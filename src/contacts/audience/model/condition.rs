@@ -98,9 +98,7 @@ impl ToSchema for Condition {
         "Condition".into()
     }
 
-    fn schemas(
-        schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>,
-    ) {
+    fn schemas(schemas: &mut kernel::schema::NamedSchemas) {
         ConditionBody::schemas(schemas);
     }
 }

@@ -4,7 +4,10 @@
 //! `equals`, `contains`, `in`, `exists` and `within_last`: they also match where there is no value. Every other
 //! operator needs a value of its own type. Comparisons of texts are case-sensitive.
 
-use kernel::{Timestamp, fields::Fields};
+use kernel::{
+    Timestamp,
+    fields::{Fields, word_for},
+};
 use serde_json::Value;
 
 use super::{
@@ -226,7 +229,7 @@ impl Criterion {
 
     /// The name of the operator in request bodies.
     pub fn operator_name(&self) -> &'static str {
-        word::of(Operator::NAMED, self.operator())
+        word_for(Operator::NAMED, self.operator())
     }
 
     /// The operand as it was sent.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use kernel::{DayEdge, Timestamp};
+use kernel::{DayEdge, Timestamp, fields::word_for};
 use serde_json::{Number, Value, json};
 
 use super::{TEXT_CHARS_MAX, word};
@@ -198,7 +198,7 @@ impl Span {
     pub(super) fn to_json(&self) -> Value {
         match self.unit {
             None => json!(self.amount),
-            Some(unit) => json!({"amount": self.amount, "unit": word::of(UNITS, unit)}),
+            Some(unit) => json!({"amount": self.amount, "unit": word_for(UNITS, unit)}),
         }
     }
 

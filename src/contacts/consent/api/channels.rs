@@ -116,7 +116,7 @@ pub(super) struct ChannelSubscribed {
     subscribed: bool,
 }
 
-/// Tells whether a contact is subscribed on a channel.
+/// Returns whether a contact is subscribed on a channel.
 #[utoipa::path(
     get,
     path = "/subscriptions/contacts/{userId}/channels/{channel}/status",

@@ -98,7 +98,7 @@ pub(super) struct PendingMembership {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     consent_text: Option<String>,
-    /// Send this to the contact: whoever opens it can confirm.
+    /// Send this link to the contact only: any person who opens it can confirm.
     confirm_url: String,
     /// Until when the link works.
     expires_at: Timestamp,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kernel::{Channel, Timestamp, UserId};
+use kernel::{Channel, Timestamp, UserId, schema::NamedSchemas};
 use serde::Serialize;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -298,7 +298,7 @@ impl ToSchema for DeliverabilityFields {
         Cow::Borrowed("Deliverability")
     }
 
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut NamedSchemas) {
         Deliverability::schemas(schemas);
     }
 }

@@ -6,7 +6,7 @@ use analytics::events::{
 use axum::{Json, extract::State};
 use kernel::{
     DayEdge, Timestamp,
-    fields::{Fields, FromFields},
+    fields::{Fields, FromFields, word_for},
     schema::{described, words_schema},
 };
 use serde::Serialize;
@@ -32,10 +32,6 @@ const METRICS: &[(&str, Metric)] = &[
     ("max", Metric::Max),
 ];
 
-fn name_of<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    names.iter().find(|(_, named)| *named == value).map_or("", |(name, _)| name)
-}
-
 words_schema!(
     /// The length of a period.
     PeriodUnit = UNITS
@@ -48,14 +44,14 @@ words_schema!(
 
 /// The question, read and checked.
 #[derive(Debug)]
-pub(super) struct Ask(Aggregate);
+pub(super) struct AggregateBody(Aggregate);
 
 described!(
     /// An aggregation of one event.
-    Ask as "AggregateQuestion"
+    AggregateBody as "AggregateQuestion"
 );
 
-impl FromFields for Ask {
+impl FromFields for AggregateBody {
     fn from_fields(body: &mut Fields<'_>) -> Self {
         let event_name =
             body.required("eventName").about("The event to count.").text(1..=NAME_CHARS_MAX);
@@ -116,11 +112,11 @@ impl FromFields for Ask {
     }
 }
 
-/// Each metric but `count` needs to know which property it is about (DECISIONS A2).
+/// Refuses metrics without a property to compute them of; only `count` needs none.
 fn refuse_metrics_without_field(body: &mut Fields<'_>, question: &Aggregate) {
     for metric in &question.metrics {
         if *metric != Metric::Count && question.field(*metric).is_none() {
-            let name = name_of(METRICS, *metric);
+            let name = word_for(METRICS, *metric);
             body.refuse_body(format!("sumField or avgField is required for metric {name}"));
         }
     }
@@ -144,62 +140,63 @@ fn property_filters(body: &mut Fields<'_>) -> Vec<PropertyFilter> {
     })
 }
 
-/// The answer to a question about one event.
+/// The answer to an aggregation of one event.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Aggregated {
     success: bool,
     data: AggregatedData,
 }
 
-/// The question as it was understood, and its buckets.
+/// The request as it was understood, and its buckets.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct AggregatedData {
     event_name: String,
     /// The unit of the buckets.
     group_by: &'static str,
-    /// The metrics asked for.
+    /// The requested metrics.
     metrics: Vec<&'static str>,
     results: Vec<AggregatedBucket>,
     /// Events counted in all buckets.
     total: u64,
 }
 
-/// A metric in a bucket: absent when it was not asked for, `null` when no event has a number for it.
+/// A metric in a bucket: absent if it was not requested, `null` if no event has a number for it.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Asked {
-    No,
-    Nothing,
+enum MetricValue {
+    NotRequested,
+    /// No event has a number for it.
+    Null,
     Figure(Figure),
 }
 
-impl Asked {
+impl MetricValue {
     fn is_absent(&self) -> bool {
-        matches!(self, Self::No)
+        matches!(self, Self::NotRequested)
     }
 }
 
-/// One bucket: only the metrics asked for, and always the count.
+/// One bucket: the requested metrics, and always the count.
 #[derive(Debug, Serialize, ToSchema)]
 struct AggregatedBucket {
     /// Start of the bucket, UTC.
     period: Timestamp,
     count: u64,
     /// Sum of `sumField`; 0 where no event has a number there.
-    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[serde(skip_serializing_if = "MetricValue::is_absent")]
     #[schema(value_type = Option<f64>)]
-    sum_value: Asked,
+    sum_value: MetricValue,
     /// Average of `avgField`; null where no event has a number there.
-    #[serde(skip_serializing_if = "Asked::is_absent")]
+    #[serde(skip_serializing_if = "MetricValue::is_absent")]
     #[schema(value_type = Option<f64>)]
-    avg_value: Asked,
-    #[serde(skip_serializing_if = "Asked::is_absent")]
+    avg_value: MetricValue,
+    #[serde(skip_serializing_if = "MetricValue::is_absent")]
     #[schema(value_type = Option<f64>)]
-    min_value: Asked,
-    #[serde(skip_serializing_if = "Asked::is_absent")]
+    min_value: MetricValue,
+    #[serde(skip_serializing_if = "MetricValue::is_absent")]
     #[schema(value_type = Option<f64>)]
-    max_value: Asked,
+    max_value: MetricValue,
 }
 
 /// Counts and sums an event over time.
@@ -207,13 +204,13 @@ struct AggregatedBucket {
     post,
     path = "/events/aggregate",
     tag = "events",
-    request_body = Ask,
+    request_body = AggregateBody,
     responses((status = 200, body = Aggregated))
 )]
 pub(super) async fn aggregate_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsRead>,
-    Body(Ask(question)): Body<Ask>,
+    Body(AggregateBody(question)): Body<AggregateBody>,
 ) -> ApiResult<Json<Aggregated>> {
     let answer = ops::read::aggregate(&app, caller.workspace(), &question).await?;
     Ok(Json(Aggregated { success: true, data: describe(question, answer) }))
@@ -224,25 +221,25 @@ fn describe(question: Aggregate, answer: AggregateAnswer) -> AggregatedData {
     let bucket = |row: Bucket| AggregatedBucket {
         period: Timestamp::from_millis(row.period_ms),
         count: row.count,
-        sum_value: asked(metrics, Metric::Sum, row.sum),
-        avg_value: asked(metrics, Metric::Avg, row.avg),
-        min_value: asked(metrics, Metric::Min, row.min),
-        max_value: asked(metrics, Metric::Max, row.max),
+        sum_value: metric_value(metrics, Metric::Sum, row.sum),
+        avg_value: metric_value(metrics, Metric::Avg, row.avg),
+        min_value: metric_value(metrics, Metric::Min, row.min),
+        max_value: metric_value(metrics, Metric::Max, row.max),
     };
     let results = answer.rows.into_iter().map(bucket).collect();
     AggregatedData {
-        group_by: name_of(UNITS, question.group_by),
-        metrics: metrics.iter().map(|metric| name_of(METRICS, *metric)).collect(),
+        group_by: word_for(UNITS, question.group_by),
+        metrics: metrics.iter().map(|metric| word_for(METRICS, *metric)).collect(),
         results,
         total: answer.total,
         event_name: question.event_name,
     }
 }
 
-fn asked(asked: &[Metric], metric: Metric, value: Option<Figure>) -> Asked {
+fn metric_value(requested: &[Metric], metric: Metric, value: Option<Figure>) -> MetricValue {
     match value {
-        _ if !asked.contains(&metric) => Asked::No,
-        None => Asked::Nothing,
-        Some(figure) => Asked::Figure(figure),
+        _ if !requested.contains(&metric) => MetricValue::NotRequested,
+        None => MetricValue::Null,
+        Some(figure) => MetricValue::Figure(figure),
     }
 }

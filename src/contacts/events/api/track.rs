@@ -97,7 +97,7 @@ one_or_list!(
     EVENTS_PER_REQUEST_MAX
 );
 
-/// The answer: to a single event its id, to an array the verdicts.
+/// The answer: the id of a single event, or the result of each element of an array.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum Tracked {

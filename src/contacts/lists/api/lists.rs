@@ -53,13 +53,13 @@ impl FromFields for Update {
     }
 }
 
-/// What the query string may ask for.
+/// The query string, checked.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct ListsQuery {
     include_archived: bool,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for ListsQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self { include_archived: query.flag("includeArchived", false) }
     }
@@ -93,9 +93,9 @@ pub(super) async fn create_list(
 pub(super) async fn list_lists(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
-    Query(ask): Query<Ask>,
+    Query(query): Query<ListsQuery>,
 ) -> ApiResult<Json<Vec<List>>> {
-    let lists = ops::list(&app, caller.workspace(), ask.include_archived).await?;
+    let lists = ops::list(&app, caller.workspace(), query.include_archived).await?;
     Ok(Json(lists.into_iter().map(|list| List::of(owner(&caller), list)).collect()))
 }
 

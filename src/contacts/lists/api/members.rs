@@ -36,11 +36,11 @@ const SOURCE_CHARS_MAX: usize = 255;
 /// The source of what names none.
 const SOURCE: &str = "api";
 
-/// What the query string may ask for.
+/// The query string, checked.
 #[derive(Debug)]
-pub(super) struct Ask(MemberFilter);
+pub(super) struct MembersQuery(MemberFilter);
 
-impl FromQuery for Ask {
+impl FromQuery for MembersQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let (channel, status) = (
             query.one_of("channel", Channel::NAMED),
@@ -139,7 +139,7 @@ fn tenant<S>(caller: &Caller<S>) -> Tenant {
 pub(super) async fn list_members(
     State(app): State<Services>,
     caller: Caller<scope::ComplianceRead>,
-    Query(Ask(filter)): Query<Ask>,
+    Query(MembersQuery(filter)): Query<MembersQuery>,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<Members>> {
     let (members, total) = ops::members(&app, tenant(&caller), id, &filter).await?;

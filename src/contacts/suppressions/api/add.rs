@@ -63,8 +63,8 @@ described!(
 pub(super) const LEDGER: &str = "The ledger; chooses the scope needed: `email_suppression:write` or \
     `sms_suppression:write`.";
 
-/// Stands in for what was refused.
-fn nobody() -> Identifier {
+/// The placeholder for an identifier that was refused.
+fn no_identifier() -> Identifier {
     Identifier::of_stored(String::new())
 }
 
@@ -78,8 +78,8 @@ impl FromFields for NewSuppression {
             .required("identifier")
             .about("Email address or phone number.")
             .as_schema(|| text_of(1..=usize::MAX).into())
-            .parsed(nobody(), |text| {
-                if knows_channel { Identifier::read(channel, text) } else { Ok(nobody()) }
+            .parsed(no_identifier(), |text| {
+                if knows_channel { Identifier::read(channel, text) } else { Ok(no_identifier()) }
             });
         let reason = body
             .optional("reason")
@@ -131,7 +131,7 @@ pub(super) async fn add_suppression(
         Reach::Global => Scope::Global,
         Reach::Group => {
             let list = body.list_id.as_deref().unwrap_or_default().parse();
-            // What is no id is a list that does not exist.
+            // An invalid id is treated as that of an unknown list.
             Scope::Group(list.map_err(|_| Error::NotFound("List"))?)
         }
     };
@@ -166,7 +166,7 @@ impl FromFields for HardBounce {
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
                 .into()
         });
-        Self { identifier: identifier.parsed(nobody(), |t| Identifier::read(Ledger::Email, t)) }
+        Self { identifier: identifier.parsed(no_identifier(), |t| Identifier::read(Ledger::Email, t)) }
     }
 }
 

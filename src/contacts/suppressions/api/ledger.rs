@@ -102,7 +102,6 @@ pub(super) async fn list_suppressions(
 /// Whether an identifier is suppressed.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[schema(as = Standing)]
 pub(super) enum SuppressionStatus {
     Suppressed(Box<Suppressed>),
     Clear(Clear),

@@ -45,15 +45,15 @@ pub async fn read_again(
     loop {
         heartbeat.beat();
         let page = store::national(services.db(), tenant.workspace, after, PAGE).await?;
-        let read: Vec<(Uuid, &str, Identifier)> = page
+        let respelled: Vec<RespelledRow<'_>> = page
             .iter()
             .filter_map(|row| {
                 let old = Identifier::of_stored(row.number.clone());
                 let new = old.clone().in_country(Ledger::Sms, country);
-                (new != old).then_some((row.id, row.number.as_str(), new))
+                (new != old).then_some(RespelledRow { id: row.id, old: &row.number, new })
             })
             .collect();
-        db::retried(|| renumber(services, tenant, &read)).await?;
+        db::retried(|| renumber(services, tenant, &respelled)).await?;
         after = page.last().map(|row| row.id);
         if i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE) {
             return Ok(());
@@ -61,17 +61,20 @@ pub async fn read_again(
     }
 }
 
-async fn renumber(
-    services: &Services,
-    tenant: Tenant,
-    read: &[(Uuid, &str, Identifier)],
-) -> Result<()> {
-    if read.is_empty() {
+/// A row whose number is spelled in another way in the country of the workspace.
+struct RespelledRow<'r> {
+    id: Uuid,
+    old: &'r str,
+    new: Identifier,
+}
+
+async fn renumber(services: &Services, tenant: Tenant, rows: &[RespelledRow<'_>]) -> Result<()> {
+    if rows.is_empty() {
         return Ok(());
     }
     let renumbered: Vec<Renumbered<'_>> =
-        read.iter().map(|(_, from, to)| Renumbered { from, to: to.as_str() }).collect();
-    let ids: Vec<Uuid> = read.iter().map(|(id, ..)| *id).collect();
+        rows.iter().map(|row| Renumbered { from: row.old, to: row.new.as_str() }).collect();
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
     let mut tx = services.db().begin().await?;
     copy(&mut tx, tenant, &renumbered).await?;
     store::delete(&mut tx, tenant.workspace, &ids).await?;

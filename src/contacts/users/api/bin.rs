@@ -21,13 +21,13 @@ use crate::users::{
 /// Characters of the reason of a deletion.
 const REASON_CHARS_MAX: usize = 255;
 
-/// What the query string of a deletion may say.
+/// The query string of a deletion, checked.
 #[derive(Debug)]
-pub(super) struct Why {
+pub(super) struct DeletionQuery {
     reason: Option<String>,
 }
 
-impl FromQuery for Why {
+impl FromQuery for DeletionQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self { reason: query.text("reason", REASON_CHARS_MAX) }
     }
@@ -47,12 +47,12 @@ impl FromQuery for Why {
 pub(super) async fn delete_user(
     State(app): State<Services>,
     caller: Caller<scope::UsersDelete>,
-    Query(why): Query<Why>,
+    Query(query): Query<DeletionQuery>,
     PathOf(user): PathOf<UserId>,
 ) -> ApiResult<StatusCode> {
     let (id, now) = (user, app.clock().now());
     let by = caller.actor();
-    let deletion = Deletion { by: &by, reason: why.reason.as_deref() };
+    let deletion = Deletion { by: &by, reason: query.reason.as_deref() };
     ops::delete(app.db(), caller.workspace(), now, id, &deletion).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -99,14 +99,14 @@ pub(super) struct DeletedUsers {
     items: Vec<DeletedUserBody>,
 }
 
-/// What is looked for in the bin, and which page of it.
+/// The query string of the list of deleted profiles, checked.
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct DeletedUsersQuery {
     query: Option<String>,
     page: Page,
 }
 
-impl FromQuery for Look {
+impl FromQuery for DeletedUsersQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         let text = query.text("query", QUERY_CHARS_MAX);
         let text = text.filter(|text| !text.trim().is_empty());
@@ -129,9 +129,9 @@ impl FromQuery for Look {
 pub(super) async fn list_deleted_users(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
-    Query(look): Query<Look>,
+    Query(query): Query<DeletedUsersQuery>,
 ) -> ApiResult<Json<DeletedUsers>> {
-    let Look { query, page: Page { limit, offset } } = look;
+    let DeletedUsersQuery { query, page: Page { limit, offset } } = query;
     let workspace = caller.workspace();
     let country = app.country(workspace).await?;
     let window = PageWindow { limit, offset };

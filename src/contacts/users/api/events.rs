@@ -23,16 +23,16 @@ type Page = OffsetPage<50, 1000>;
 /// Characters of an event name in the query string.
 const EVENT_NAME_CHARS_MAX: usize = 255;
 
-/// What the query string may ask for.
+/// The query string, checked.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct UserEventsQuery {
     event_name: Option<String>,
     range: DateRange,
     page: Page,
     group_by_session: bool,
 }
 
-impl FromQuery for Ask {
+impl FromQuery for UserEventsQuery {
     fn from_query(query: &mut QueryFields<'_>) -> Self {
         Self {
             event_name: query.text("eventName", EVENT_NAME_CHARS_MAX),
@@ -150,22 +150,22 @@ impl From<Session<'_, UserEvent>> for UserSession {
 pub(super) async fn list_user_events(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
-    Query(ask): Query<Ask>,
+    Query(query): Query<UserEventsQuery>,
     PathOf(user): PathOf<UserId>,
 ) -> ApiResult<Json<UserEvents>> {
     let filter = EventFilter {
         user_ids: None,
-        event_name: ask.event_name,
-        start_ms: ask.range.start.map(Timestamp::millis),
-        end_ms: ask.range.end.map(Timestamp::millis),
-        limit: ask.page.limit,
-        offset: ask.page.offset,
+        event_name: query.event_name,
+        start_ms: query.range.start.map(Timestamp::millis),
+        end_ms: query.range.end.map(Timestamp::millis),
+        limit: query.page.limit,
+        offset: query.page.offset,
     };
     let (rows, total) = ops::read::of_user(&app, caller.workspace(), user, filter).await?;
     let data: Vec<UserEvent> = rows.into_iter().map(UserEvent::try_from).collect::<Result<_>>()?;
     let sessions = ask
         .group_by_session
         .then(|| group_by_session(&data).into_iter().map(UserSession::from).collect());
-    let (limit, offset) = (ask.page.limit, ask.page.offset);
+    let (limit, offset) = (query.page.limit, query.page.offset);
     Ok(Json(UserEvents { data, total, limit, offset, sessions }))
 }

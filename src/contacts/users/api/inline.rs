@@ -1,9 +1,8 @@
-//! Inline subscriptions and events, as they are sent and as their fate is told.
+//! Inline subscriptions and events of users: how they are read, and how their results are answered.
 //!
-//! A field of the wrong type, and more items than allowed, are faults of the body. An item that lacks
-//! what it needs is reported beside the others when one user was sent, where rule 6 of the
-//! specification says that items never fail the call, and refuses its element of an array, where every
-//! element is validated in full (DECISIONS U10).
+//! A field of the wrong type and too many items are errors of the body. An item that lacks a required field is
+//! reported beside the other items if one user was sent, because items never fail that call. In an array of
+//! users it refuses its element, because elements are validated in full.
 
 use ingest::model::limits::EVENT_NAME_CHARS_MAX;
 use kernel::{
@@ -15,7 +14,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::sent::{Complaints, Texts};
+use super::sent::{FieldErrors, Texts};
 use crate::{
     consent::model::MembershipStatus,
     users::model::{
@@ -94,13 +93,13 @@ impl FromFields for Subscriptions {
 pub(super) fn subscriptions(
     texts: &Texts<'_>,
     form: Form,
-    complaints: &mut Complaints,
+    errors: &mut FieldErrors,
 ) -> Option<Vec<Subscription>> {
-    let sent: Option<Subscriptions> = texts.read(&["subscriptions"], complaints);
+    let sent: Option<Subscriptions> = texts.read(&["subscriptions"], errors);
     let sent = sent?.0?;
     if form == Form::Array {
         let nameless = sent.iter().enumerate().filter(|(_, one)| one.list.is_none());
-        complaints.extend(nameless.map(|(index, _)| {
+        errors.extend(nameless.map(|(index, _)| {
             FieldError::new(format!("subscriptions[{index}].listId"), "is required")
         }));
     }
@@ -111,23 +110,23 @@ pub(super) fn subscriptions(
 pub(super) fn events<'b>(
     texts: &Texts<'b>,
     form: Form,
-    complaints: &mut Complaints,
+    errors: &mut FieldErrors,
 ) -> Option<Vec<Event<'b>>> {
     texts.get("events")?;
     let Some(items) = texts.list("events") else {
-        complaints.push(FieldError::new("events", "must be an array"));
+        errors.push(FieldError::new("events", "must be an array"));
         return None;
     };
     if items.len() > EVENTS_MAX {
         let problem = format!("must have at most {EVENTS_MAX} elements, received {}", items.len());
-        complaints.push(FieldError::new("events", problem));
+        errors.push(FieldError::new("events", problem));
         return None;
     }
     Some(
         items
             .into_iter()
             .enumerate()
-            .filter_map(|(index, item)| event(index, item, form, complaints))
+            .filter_map(|(index, item)| event(index, item, form, errors))
             .collect(),
     )
 }
@@ -136,12 +135,12 @@ fn event<'b>(
     index: usize,
     item: &'b RawValue,
     form: Form,
-    complaints: &mut Complaints,
+    errors: &mut FieldErrors,
 ) -> Option<Event<'b>> {
     let texts = match Texts::of(item) {
         Ok(texts) => texts,
         Err(wrong) => {
-            complaints.push(FieldError::new(format!("events[{index}]"), wrong.problem));
+            errors.push(FieldError::new(format!("events[{index}]"), wrong.problem));
             return None;
         }
     };
@@ -150,7 +149,7 @@ fn event<'b>(
         if text.get().as_bytes().first().is_some_and(|byte| first.contains(byte)) {
             return Some(text);
         }
-        complaints.push(FieldError::new(format!("events[{index}].{name}"), problem));
+        errors.push(FieldError::new(format!("events[{index}].{name}"), problem));
         None
     };
     let had_name = texts.get("name").is_some_and(|text| text.get() != "\"\"");
@@ -160,7 +159,7 @@ fn event<'b>(
         timestamp: typed("timestamp", b"\"-0123456789", "must be a string or a number"),
     };
     if form == Form::Array && !had_name {
-        complaints.push(FieldError::new(format!("events[{index}].name"), "is required"));
+        errors.push(FieldError::new(format!("events[{index}].name"), "is required"));
     }
     Some(event)
 }

@@ -1,8 +1,8 @@
 //! Users as callers send them.
 //!
-//! Each field is taken as text first and read alone, so that what JSON allows but no store takes (a
-//! number beyond doubles, half of a surrogate pair, ten thousand brackets) is a complaint about that
-//! field of that element, and attributes and inline events reach their own readers as they were sent.
+//! Each field is taken as text first and read alone, so that what JSON allows but no store takes (a number
+//! beyond doubles, half of a surrogate pair, ten thousand brackets) is an error of that field of that element.
+//! Attributes and inline events reach their own readers as they were sent.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ use crate::users::{
     ops::change::Update,
 };
 
-/// Complaints, in the order of the specification's table.
-pub(super) type Complaints = Vec<FieldError>;
+/// Errors in the order in which the API documents the fields.
+pub(super) type FieldErrors = Vec<FieldError>;
 
 /// The fields of one object as text; of a repeated one the last counts.
 #[derive(Debug)]
@@ -55,51 +55,51 @@ impl<'b> Texts<'b> {
         serde_json::from_str(self.get(name)?.get()).ok()
     }
 
-    /// Reads some of the fields; complains about the others of them that cannot be read at all.
+    /// Reads these fields, and adds an error for each that cannot be read at all.
     pub(super) fn read<T: FromFields>(
         &self,
         names: &[&str],
-        complaints: &mut Complaints,
+        errors: &mut FieldErrors,
     ) -> Option<T> {
         let mut map = Map::new();
-        let before = complaints.len();
+        let before = errors.len();
         for name in names {
             match self.0.get(*name).map(|text| serde_json::from_str::<Value>(text.get())) {
                 None => {}
                 Some(Ok(value)) => drop(map.insert((*name).to_owned(), value)),
-                Some(Err(wrong)) => complaints.push(unreadable(name, &wrong)),
+                Some(Err(wrong)) => errors.push(unreadable(name, &wrong)),
             }
         }
         match read_object(&map) {
-            Ok(read) => (complaints.len() == before).then_some(read),
+            Ok(read) => (errors.len() == before).then_some(read),
             Err(more) => {
-                // A field that cannot be read is not there to fulfil what is said of the whole.
-                let all_read = complaints.len() == before;
-                complaints.extend(more.into_iter().filter(|one| all_read || !one.path.is_empty()));
+                // A field that cannot be read is missing here, so errors of the whole object may be wrong.
+                let all_read = errors.len() == before;
+                errors.extend(more.into_iter().filter(|one| all_read || !one.path.is_empty()));
                 None
             }
         }
     }
 
-    fn attributes(&self, complaints: &mut Complaints) -> Option<Attributes> {
+    fn attributes(&self, errors: &mut FieldErrors) -> Option<Attributes> {
         match Attributes::read(self.get("attributes")?) {
             Ok(attributes) => Some(attributes),
             Err(fault) => {
-                complaints.push(FieldError::new("attributes", fault.to_string()));
+                errors.push(FieldError::new("attributes", fault.to_string()));
                 None
             }
         }
     }
 }
 
-/// The parser says where in the text it gave up, which here is a part of the body.
+/// The error without its position, which counts from the start of the field and not of the body.
 fn unreadable(path: &str, wrong: &serde_json::Error) -> FieldError {
-    let said = wrong.to_string();
-    let what = said.split(" at line ").next().unwrap_or_default();
+    let message = wrong.to_string();
+    let what = message.split(" at line ").next().unwrap_or_default();
     FieldError::new(path, format!("cannot be read: {what}"))
 }
 
-/// An address, or the empty text, which is none (DECISIONS U5).
+/// An address; the empty text means that there is none.
 fn address(text: &str) -> Result<Option<EmailAddress>, String> {
     if text.is_empty() {
         return Ok(None);
@@ -107,7 +107,7 @@ fn address(text: &str) -> Result<Option<EmailAddress>, String> {
     text.parse().map(Some).map_err(|wrong: kernel::NotAnEmailAddress| wrong.to_string())
 }
 
-/// Whom an element means, and what is known of them beside their attributes.
+/// The profile that an element is for, with its address and number.
 struct Identity {
     key: Option<Key>,
     email: Option<EmailAddress>,
@@ -208,27 +208,27 @@ described!(
     UserUpdate as "UserUpdate"
 );
 
-/// A user that broke no rule.
+/// A user without errors.
 #[derive(Debug)]
 pub(super) struct SentUser<'b> {
     pub(super) upsert: Upsert,
-    /// Where they were sent.
+    /// None if the field was not sent.
     pub(super) subscriptions: Option<Vec<Subscription>>,
-    /// Where they were sent.
+    /// None if the field was not sent.
     pub(super) events: Option<Vec<Event<'b>>>,
 }
 
 /// One element of `POST /users`.
 #[derive(Debug)]
 pub(super) struct Element<'b> {
-    /// By which of its identifiers it is told apart in a refusal, as sent (DECISIONS U7).
+    /// The identifier that names it in an error, as it was sent.
     pub(super) shown_as: Option<String>,
-    /// Inline subscriptions sent, sound or not.
+    /// Inline subscriptions sent, valid or not.
     pub(super) subscriptions: usize,
-    /// Inline events sent, sound or not.
+    /// Inline events sent, valid or not.
     pub(super) events: usize,
-    /// The user, or everything that is wrong with it.
-    pub(super) user: Result<SentUser<'b>, Complaints>,
+    /// The user, or all of its errors.
+    pub(super) user: Result<SentUser<'b>, FieldErrors>,
 }
 
 impl<'b> Element<'b> {
@@ -244,13 +244,13 @@ impl<'b> Element<'b> {
                 };
             }
         };
-        let mut complaints = Complaints::new();
-        let upsert = upsert(&texts, &mut complaints);
-        let subscriptions = inline::subscriptions(&texts, form, &mut complaints);
-        let events = inline::events(&texts, form, &mut complaints);
-        let user = match upsert.filter(|_| complaints.is_empty()) {
+        let mut errors = FieldErrors::new();
+        let upsert = upsert(&texts, &mut errors);
+        let subscriptions = inline::subscriptions(&texts, form, &mut errors);
+        let events = inline::events(&texts, form, &mut errors);
+        let user = match upsert.filter(|_| errors.is_empty()) {
             Some(upsert) => Ok(SentUser { upsert, subscriptions, events }),
-            None => Err(complaints),
+            None => Err(errors),
         };
         let count = |name| texts.list(name).map_or(0, |items| items.len());
         Self {
@@ -265,11 +265,11 @@ impl<'b> Element<'b> {
     }
 }
 
-/// Reads an element but for what is inline.
-fn upsert(texts: &Texts<'_>, complaints: &mut Complaints) -> Option<Upsert> {
+/// Reads an element without its inline subscriptions and events.
+fn upsert(texts: &Texts<'_>, errors: &mut FieldErrors) -> Option<Upsert> {
     let identity: Option<Identity> =
-        texts.read(&["externalId", "email", "userId", "phone"], complaints);
-    let attributes = texts.attributes(complaints);
+        texts.read(&["externalId", "email", "userId", "phone"], errors);
+    let attributes = texts.attributes(errors);
     let Identity { key, email, phone } = identity?;
     Some(Upsert { key: key?, email, phone, attributes })
 }
@@ -290,12 +290,12 @@ impl FromFields for Contact {
 }
 
 /// Reads the body of a PUT: empty texts are absent, null clears.
-pub(super) fn update(texts: &Texts<'_>) -> Result<Update, Complaints> {
-    let mut complaints = Complaints::new();
-    let contact: Option<Contact> = texts.read(&["email", "phone"], &mut complaints);
-    let attributes = texts.attributes(&mut complaints);
-    let Some(Contact { email, phone }) = contact.filter(|_| complaints.is_empty()) else {
-        return Err(complaints);
+pub(super) fn update(texts: &Texts<'_>) -> Result<Update, FieldErrors> {
+    let mut errors = FieldErrors::new();
+    let contact: Option<Contact> = texts.read(&["email", "phone"], &mut errors);
+    let attributes = texts.attributes(&mut errors);
+    let Some(Contact { email, phone }) = contact.filter(|_| errors.is_empty()) else {
+        return Err(errors);
     };
     let email = match email {
         Patch::Value(Some(address)) => Patch::Value(address),

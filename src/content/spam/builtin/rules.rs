@@ -139,7 +139,7 @@ pub(super) const RULES: &[Rule] = &[
         name: "BODY_LARGE_SUM",
         tenths: 12,
         description: "the text promises millions",
-        advice: "Leave out sums that nobody believes.",
+        advice: "Leave out sums that are not credible.",
         matches: |seen| has_large_sum(&seen.lower),
     },
     Rule {

@@ -2,7 +2,7 @@
 
 use kernel::{
     CampaignId, Channel,
-    fields::{Fields, FromFields},
+    fields::{Fields, FromFields, word_for},
 };
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -75,7 +75,7 @@ impl EngagementFilter {
         FilterBody {
             kind: "engagement",
             field: self.channel.map(|channel| channel.as_str().to_owned()),
-            operator: word::of(OPERATORS, self.engagement),
+            operator: word_for(OPERATORS, self.engagement),
             value: (!value.is_empty()).then_some(Value::Object(value)),
         }
     }

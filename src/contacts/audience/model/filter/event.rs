@@ -1,7 +1,7 @@
 //! Filters on events.
 
 use analytics::events::{FilterError, PropertyFilter};
-use kernel::fields::{Fields, FromFields};
+use kernel::fields::{Fields, FromFields, word_for};
 use serde_json::{Map, Value, json};
 
 use super::FilterBody;
@@ -149,7 +149,7 @@ impl EventFilter {
     pub(super) fn body(&self) -> FilterBody {
         let mut value = Map::new();
         if let Some(CountTest { op, n }) = self.count {
-            value.insert("count".into(), json!({"op": word::of(COUNT_OPERATORS, op), "n": n}));
+            value.insert("count".into(), json!({"op": word_for(COUNT_OPERATORS, op), "n": n}));
         }
         if let Some(days) = self.within_days {
             value.insert("withinDays".into(), json!(days));
@@ -160,7 +160,7 @@ impl EventFilter {
         FilterBody {
             kind: "event",
             field: Some(self.name.clone()),
-            operator: word::of(OPERATORS, self.not),
+            operator: word_for(OPERATORS, self.not),
             value: (!value.is_empty()).then_some(Value::Object(value)),
         }
     }

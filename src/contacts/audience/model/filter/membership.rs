@@ -2,7 +2,10 @@
 //!
 //! The id is in `field`, or in `value` with `field` absent or equal to `listId` or `segmentId`.
 
-use kernel::{ListId, fields::Fields};
+use kernel::{
+    ListId,
+    fields::{Fields, word_for},
+};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -57,7 +60,7 @@ impl SentId {
             IdField::Value => (None, Some(Value::String(id))),
             IdField::LabelledValue => (Some(label.to_owned()), Some(Value::String(id))),
         };
-        FilterBody { kind, field, operator: word::of(OPERATORS, self.not), value }
+        FilterBody { kind, field, operator: word_for(OPERATORS, self.not), value }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Filters on the fields of every profile.
 
-use kernel::{Country, EmailAddress, PhoneNumber, fields::Fields};
+use kernel::{
+    Country, EmailAddress, PhoneNumber,
+    fields::{Fields, word_for},
+};
 
 use crate::audience::model::{Bound, Criterion, Operator, Scalar, word};
 
@@ -27,7 +30,7 @@ impl ProfileField {
 
     /// The name of the field in request bodies.
     pub fn name(self) -> &'static str {
-        word::of(Self::NAMED, self)
+        word_for(Self::NAMED, self)
     }
 
     /// Whether it is a time, not a text.

@@ -18,7 +18,7 @@ pub const LANDING_MAX: Duration = Duration::from_secs(8);
 /// Of it, for the connections to PostgreSQL: one whose server does not answer is cut off.
 pub const DISCONNECT_MAX: Duration = Duration::from_secs(2);
 
-/// Waits until the process is told to stop, by SIGTERM or SIGINT.
+/// Waits for a signal that stops the process: SIGTERM or SIGINT.
 ///
 /// # Errors
 /// When the signals cannot be listened to.

@@ -45,10 +45,7 @@ pub const MASTER_KEY_BYTES_MIN: usize = 32;
 pub enum Error {
     /// The settings file was named but cannot be read.
     #[error("cannot read the settings file {}: {reason}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        reason: std::io::Error,
-    },
+    Unreadable { path: PathBuf, reason: std::io::Error },
     /// A source holds an unknown key or an invalid value.
     #[error("{source_name}: {reason}")]
     Refused {

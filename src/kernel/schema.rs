@@ -14,6 +14,9 @@ use utoipa::{
     },
 };
 
+/// Schemas by name, to which a type adds those that it refers to.
+pub type NamedSchemas = Vec<(String, RefOr<Schema>)>;
+
 /// Earliest moment of an event as a number.
 pub const EVENT_MS_MIN: i64 = 946_684_800_000;
 /// Characters of an email address.
@@ -220,9 +223,7 @@ macro_rules! one_or_list {
                 std::borrow::Cow::Borrowed(stringify!($name))
             }
 
-            fn schemas(
-                schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>,
-            ) {
+            fn schemas(schemas: &mut $crate::schema::NamedSchemas) {
                 use utoipa::{PartialSchema as _, ToSchema};
                 schemas.push((<$item as ToSchema>::name().into_owned(), <$item>::schema()));
                 <$item as ToSchema>::schemas(schemas);
@@ -269,9 +270,7 @@ macro_rules! with_any_of {
                 std::borrow::Cow::Borrowed(stringify!($name))
             }
 
-            fn schemas(
-                schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>,
-            ) {
+            fn schemas(schemas: &mut $crate::schema::NamedSchemas) {
                 <$fields_of as utoipa::ToSchema>::schemas(schemas);
             }
         }

@@ -25,6 +25,7 @@ impl fmt::Display for Store {
 pub enum StoreFault {
     /// The store did not answer in time, or has no connection, memory or time to spare. Trying again later may help.
     Unavailable {
+        /// The database that did not answer.
         store: Store,
         /// Its error; none where the store was not asked, because others wait for it already.
         cause: Option<anyhow::Error>,

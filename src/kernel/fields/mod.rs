@@ -22,7 +22,10 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-pub use self::presence::{Optional, Patch, Patched, Presence, Required};
+pub use self::{
+    presence::{Optional, Patch, Patched, Presence, Required},
+    value_of::{Words, word_for},
+};
 use self::{describe::Description, presence::Seen, value_of::Read};
 use crate::{DayEdge, FieldError, Timestamp, schema::Moment};
 
@@ -287,7 +290,7 @@ impl<P: Presence> Field<'_, P> {
     }
 
     /// One of a closed set of words; the first is the placeholder after an error.
-    pub fn one_of<T: Copy>(mut self, words: &[(&str, T)]) -> P::Out<T> {
+    pub fn one_of<T: Copy>(mut self, words: &Words<T>) -> P::Out<T> {
         self.describe(|_, _| describe::words(words));
         let (_, placeholder) = words[0];
         self.scalar(|| placeholder, |value| value_of::word(value_of::string(value)?, words))
@@ -325,7 +328,7 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(Value::default, |value| value_of::storable(value).map(|()| value.clone()))
     }
 
-    /// Whatever was sent, NUL characters and all, null where nothing was: for readers that check it
+    /// The value as it was sent, NUL characters included, or null if it is absent: for readers that check it
     /// themselves.
     pub fn unchecked(mut self) -> Value {
         if self.description.as_ref().is_some_and(|it| it.has_schema()) {

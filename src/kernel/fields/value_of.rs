@@ -1,4 +1,4 @@
-//! One value by one rule: what it says, or what is wrong with it. Pure.
+//! Reads one JSON value by one rule. Pure.
 
 use std::{fmt::Display, ops::RangeInclusive};
 
@@ -10,7 +10,7 @@ use crate::{DayEdge, Timestamp};
 /// Largest whole number a double holds exactly; beyond it `5.0e300` would count as an integer.
 const EXACT_INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What a rule gives: the value, or what is wrong with it.
+/// The value, or the problem with it.
 pub(super) type Read<T> = Result<T, String>;
 
 /// A text with a length in characters.
@@ -35,13 +35,21 @@ pub fn text(text: &str, chars: &RangeInclusive<usize>) -> Read<String> {
     })
 }
 
-/// One of a closed set of words.
-pub fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Read<T> {
+/// A closed set of words, each with its value.
+pub type Words<T> = [(&'static str, T)];
+
+/// The value of one of the words.
+pub fn word<T: Copy>(text: &str, words: &Words<T>) -> Read<T> {
     if let Some((_, value)) = words.iter().find(|(name, _)| *name == text) {
         return Ok(*value);
     }
     let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
     Err(format!("must be one of: {}", names.join(", ")))
+}
+
+/// The word for a value; empty if no word has the value.
+pub fn word_for<T: Copy + PartialEq>(words: &Words<T>, value: T) -> &'static str {
+    words.iter().find(|(_, known)| *known == value).map_or("", |(word, _)| word)
 }
 
 pub(super) fn string(value: &Value) -> Read<&str> {

@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use kernel::{
     DayEdge, Error, FieldError, Timestamp,
-    fields::{problem, value_of},
+    fields::{Words, problem, value_of},
 };
 use url::form_urlencoded;
 
@@ -134,7 +134,7 @@ impl<'q> QueryFields<'q> {
     }
 
     /// One of a closed set of words.
-    pub fn one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Option<T> {
+    pub fn one_of<T: Copy>(&mut self, name: &str, words: &Words<T>) -> Option<T> {
         let text = self.sent(name)?;
         match value_of::word(text, words) {
             Ok(value) => Some(value),
@@ -146,7 +146,7 @@ impl<'q> QueryFields<'q> {
     }
 
     /// The same for a required one; the first word is the placeholder after an error.
-    pub fn required_one_of<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> T {
+    pub fn required_one_of<T: Copy>(&mut self, name: &str, words: &Words<T>) -> T {
         if self.sent(name).is_none() {
             self.refuse(name, problem::REQUIRED);
         }

@@ -1,11 +1,11 @@
-//! Credentials in an address, which belong into a header (RFC 7617).
+//! Moves the credentials of a URL into a header (RFC 7617).
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::HeaderValue;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// An address without its credentials, and the header they make.
+/// The URL without its credentials, and the header with them.
 pub(super) fn split(mut url: Url) -> (Url, Option<HeaderValue>) {
     if url.username().is_empty() && url.password().is_none() {
         return (url, None);
@@ -14,7 +14,7 @@ pub(super) fn split(mut url: Url) -> (Url, Option<HeaderValue>) {
     let mut pair = bytes(url.username());
     pair.push(b':');
     pair.extend(bytes(url.password().unwrap_or_default()));
-    // Both only fail on addresses without a host, which have no credentials.
+    // Both fail only on URLs without a host, which have no credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     (url, header(&pair))
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_leave_the_address() {
+    fn credentials_are_removed_from_the_url() {
         let split = |text: &str| {
             let (url, header) = split(Url::parse(text).unwrap());
             (url.to_string(), header.map(|header| header.to_str().unwrap().to_owned()))

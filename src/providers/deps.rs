@@ -1,4 +1,4 @@
-//! What providers are made with beside their own settings.
+//! Dependencies of providers beside their own settings.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::{
 /// What providers are made with beside their own settings.
 #[derive(Debug)]
 pub struct ProviderDeps {
-    /// Certificate authorities of the operator's own, in PEM.
+    /// The operator's certificate authorities, in PEM.
     pub(crate) own_authorities: Option<Vec<u8>>,
     pub(crate) options: ClientOptions,
     pub(crate) client: Client,
-    /// What calls to targets that users choose may reach.
+    /// The networks that calls to targets chosen by users may reach.
     pub(crate) reach: Reach,
     /// The credentials of callbacks: without a provider's, its callbacks are refused.
     pub(crate) callbacks: Callbacks,
@@ -49,7 +49,7 @@ impl ProviderDeps {
         })
     }
 
-    /// The URL of a path of callbacks at this server; none where its public URL is not set.
+    /// The URL of a path of callbacks at this server; none if its public URL is not set.
     pub(crate) fn callback_url(&self, path: &str) -> Option<Url> {
         let mut url = self.public_url.clone()?;
         let segments = path.trim_start_matches('/').split('/');

@@ -1,4 +1,4 @@
-//! Messages of a batch, each by a call of its own, all at the same time.
+//! Sends a batch by one call for each message, all at the same time.
 
 use std::future::Future;
 
@@ -10,7 +10,7 @@ use crate::model::{Outcome, Outgoing};
 /// Messages that are tried at the same time by one call of [`super::Provider::send`].
 pub(super) const CALLS_MAX: usize = 64;
 
-/// Does `one` for each of `batch`, at the same time.
+/// Calls `one` for each message of `batch`, at the same time.
 pub(super) fn each<'a, F, D>(batch: &'a [Outgoing], one: F) -> Sending<'a>
 where
     F: Fn(&'a Outgoing) -> D + Send + 'a,
@@ -19,12 +19,12 @@ where
     Box::pin(async move { join_all(batch.iter().map(one)).await })
 }
 
-/// A refusal of our own: the provider was not asked.
+/// A refusal by Millrace: the provider was not called.
 pub(super) fn refused(code: &str, reason: &str) -> Outcome {
     Outcome::Rejected { code: code.to_owned(), reason: reason.to_owned(), effect: None }
 }
 
-/// A message that is none of the channel's.
+/// The outcome of a message with the content of another channel.
 pub(super) fn misplaced() -> Sent {
     refused("content", "the message is of another channel").into()
 }

@@ -1,4 +1,4 @@
-//! What the list of providers says of each.
+//! An entry of the registry of providers.
 
 use kernel::Channel;
 use serde::de::DeserializeOwned;
@@ -6,14 +6,13 @@ use toml::Table;
 
 use crate::{callback::CallbackEntry, settings::ChannelSettings};
 
-/// A provider.
+/// A provider of the registry.
 #[derive(Debug)]
 pub struct ProviderEntry {
     /// The name in settings and metrics.
     pub name: &'static str,
-    /// How it sends; none where its messages leave by another provider, as by SMTP.
+    /// How it sends; none for a provider that is used through another one, as through SMTP.
     pub sending: Option<SendingEntry>,
-    /// Its callbacks, where it has any.
     pub callbacks: Option<CallbackEntry>,
 }
 
@@ -21,9 +20,9 @@ pub struct ProviderEntry {
 #[derive(Debug)]
 pub struct SendingEntry {
     pub channels: &'static [Channel],
-    /// Schemes of the setting `url` by which the provider is known where it is not named.
+    /// Schemes of the setting `url` that select the provider if it is not named.
     pub schemes: &'static [&'static str],
-    /// Codes of failures that are due to the channel's settings, whoever the recipient is. Others are about one
+    /// Codes of failures that are due to the channel's settings and concern every recipient. Others concern one
     /// message.
     pub channel_faults: &'static [&'static str],
     /// Reads the channel's table.

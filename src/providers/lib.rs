@@ -1,4 +1,4 @@
-//! Those who carry messages: one trait, a file or folder each, and who carries which channel.
+//! The providers that deliver messages: one trait, a folder for each, and the provider of each channel.
 
 mod basic;
 pub mod callback;
@@ -42,7 +42,7 @@ pub use self::{
     webhook::signing_secret,
 };
 
-/// Every provider, a line each.
+/// The registry: a line for each provider.
 static PROVIDERS: &[&ProviderEntry] = &[
     &smtp::PROVIDER,
     &twilio::PROVIDER,
@@ -54,16 +54,16 @@ static PROVIDERS: &[&ProviderEntry] = &[
     &postmark::PROVIDER,
     &mailgun::PROVIDER,
     &resend::PROVIDER,
-    // Last, as in the texts of errors.
+    // The last one in error messages.
     &gateway::PROVIDER,
 ];
 
-/// Who carries the messages of each channel. Cheap to clone.
+/// The provider of each channel. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Providers(Arc<[(MessageChannel, Arc<dyn Provider>)]>);
 
 impl Providers {
-    /// Those that the settings name; webhooks need none and have one always.
+    /// The providers that the settings name, and that of webhooks, which needs no settings.
     ///
     /// # Errors
     /// When one cannot be set up, with its channel and the reason in one line.
@@ -81,41 +81,41 @@ impl Providers {
         Ok(Self(providers.into()))
     }
 
-    /// Who carries the messages of a channel.
+    /// The provider of a channel.
     pub fn of(&self, channel: MessageChannel) -> Option<Arc<dyn Provider>> {
-        let found = self.0.iter().find(|(carried, _)| *carried == channel);
+        let found = self.0.iter().find(|(enabled, _)| *enabled == channel);
         found.map(|(_, provider)| Arc::clone(provider))
     }
 
-    /// Whether anybody carries the messages of a channel.
+    /// Whether a channel has a provider.
     pub fn has(&self, channel: MessageChannel) -> bool {
-        self.0.iter().any(|(carried, _)| *carried == channel)
+        self.0.iter().any(|(enabled, _)| *enabled == channel)
     }
 }
 
-/// A message that cannot be written for whoever carries it.
+/// The outcome of a message that cannot be written in the provider's form.
 fn unwritable(reason: &anyhow::Error) -> Outcome {
     let reason = model::cut_to_line(&reason.to_string());
     Outcome::Rejected { code: "unwritable".to_owned(), reason, effect: None }
 }
 
-/// Hands messages of one channel to whoever carries them.
+/// Sends the messages of one channel.
 pub trait Provider: Debug + Send + Sync {
-    /// Sends messages, and says of each what became of it, in their order. Never answers an error of
-    /// its own: what goes wrong is the outcome of the messages it went wrong for.
+    /// Sends messages and returns the outcome of each, in their order. A failure of the call is the outcome of the
+    /// messages that it concerns.
     fn send<'a>(&'a self, batch: &'a [Outgoing]) -> Sending<'a>;
 
-    /// Messages one call of [`Self::send`] may carry at most, all of them tried at the same time.
+    /// Most messages of one call of [`Self::send`]; all of them are tried at the same time.
     fn batch_max(&self) -> usize;
 }
 
 pub type Sending<'a> = Pin<Box<dyn Future<Output = Vec<Sent>> + Send + 'a>>;
 
-/// What became of one message.
+/// The result of sending one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub outcome: Outcome,
-    /// Push: devices that are no more, to be forgotten.
+    /// Push: devices that no longer exist and are to be removed.
     pub gone: Vec<Device>,
 }
 

@@ -1,4 +1,4 @@
-//! What the settings of the email channel say of the domains that it sends from.
+//! The domains that the email channel sends from, by its settings.
 
 use campaigns::model::message::address_of;
 use config::Settings;
@@ -7,10 +7,10 @@ use sender_domains::model::SenderSetup;
 
 use crate::{registry, settings::EmailSender};
 
-/// The domains, the key and the way of bounces that the settings name.
+/// The domains, the DKIM key and the return path that the settings name.
 ///
 /// # Errors
-/// When the settings of the channel cannot be read, or name no key that signs.
+/// If the settings of the channel cannot be read, or name no key that signs.
 pub fn sender_setup(settings: &Settings) -> anyhow::Result<SenderSetup> {
     let mut domains = settings.channels.from_domains()?;
     let channels = registry::read_channels(&settings.channels)?;

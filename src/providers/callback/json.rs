@@ -12,7 +12,7 @@ pub fn read(bytes: &[u8]) -> Result<Value> {
         .map_err(|error| Error::bad_request(format!("body is not valid JSON: {error}")))
 }
 
-/// A text; empty where there is none.
+/// A text; empty if it is absent.
 pub(crate) fn text<'a>(json: &'a Value, pointer: &str) -> &'a str {
     json.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -29,7 +29,7 @@ pub(crate) fn time(json: &Value, pointer: &str) -> Option<Timestamp> {
 
 /// A time as seconds since 1970, with a fraction or without.
 pub(crate) fn unix_time(json: &Value, pointer: &str) -> Option<Timestamp> {
-    /// The end of the year 9999; later times are not believed.
+    /// The end of the year 9999; later times are ignored.
     const SECONDS_MAX: f64 = 253_402_300_799.0;
     let seconds = json.pointer(pointer)?.as_f64().filter(|s| (0.0..=SECONDS_MAX).contains(s))?;
     #[expect(clippy::cast_possible_truncation, reason = "held between 0 and the year 9999")]

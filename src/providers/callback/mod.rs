@@ -30,19 +30,19 @@ pub struct CallbackEntry {
     /// The channel of the messages they are about.
     pub channel: Channel,
     pub body: BodyKind,
-    /// Whether the provider asks by GET if the URL takes callbacks.
+    /// Whether the provider verifies the URL by a GET.
     pub is_verified_by_get: bool,
     /// The body of the answer, where the provider needs one.
     pub answer: Option<FixedAnswer>,
-    /// The source that the settings describe; none where they have no credentials for it.
+    /// The source that the settings describe; none if they have no credentials for it.
     pub from_settings: fn(&Settings) -> SourceResult,
 }
 
-/// The source of callbacks that the settings describe; none where they have no credentials for it.
+/// The source of callbacks that the settings describe; none if they have no credentials for it.
 pub type SourceResult = anyhow::Result<Option<Box<dyn CallbackSource>>>;
 
 impl CallbackEntry {
-    /// JSON, or any bytes, posted to a path.
+    /// Callbacks that are posted to a path, as JSON or any bytes.
     pub(crate) const fn post<S: FromSettings>(path: &'static str, channel: Channel) -> Self {
         Self {
             path,
@@ -55,9 +55,9 @@ impl CallbackEntry {
     }
 }
 
-/// A source of callbacks as it is made of the settings.
+/// A source of callbacks that is made from the settings.
 pub(crate) trait FromSettings: CallbackSource + Sized + 'static {
-    /// The source; none where the settings have no credentials for it.
+    /// The source; none if the settings have no credentials for it.
     ///
     /// # Errors
     /// When a setting cannot be used, with its key and the reason in one line.
@@ -67,11 +67,11 @@ pub(crate) trait FromSettings: CallbackSource + Sized + 'static {
 /// How a callback's body is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyKind {
-    /// Whatever its type says.
+    /// Its content type is not checked.
     Bytes,
-    /// Its type must be JSON.
+    /// Its content type must be JSON.
     Json,
-    /// Its type must be that of a form.
+    /// Its content type must be that of a form.
     Form,
 }
 
@@ -94,18 +94,26 @@ pub trait CallbackSource: Debug + Send + Sync {
     /// Checks the signature, and reads the reports.
     ///
     /// # Errors
-    /// When the call is not authentic or not of the provider's form, or an answer of the provider's is needed and
-    /// does not come.
+    /// If the call is not authentic, has not the provider's form, or needs an answer of the provider that does not
+    /// come.
     fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a>;
 
     /// The answer to the GET by which the provider verifies the URL.
     ///
     /// # Errors
     /// When the request is not authentic.
-    fn challenge(&self, query: &[(String, String)]) -> Result<String, Unproven> {
+    fn challenge(&self, query: &Parameters) -> Result<String, Unproven> {
         let _ = query;
         Err(Unproven::Missing)
     }
+}
+
+/// The decoded parameters of a query string or a form, in their order.
+pub type Parameters = [(String, String)];
+
+/// The value of a parameter.
+pub(crate) fn parameter<'p>(parameters: &'p Parameters, name: &str) -> Option<&'p str> {
+    parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 pub type Receiving<'a> = Pin<Box<dyn Future<Output = Result<Received>> + Send + 'a>>;
@@ -118,23 +126,23 @@ pub struct Head<'c> {
 }
 
 impl<'c> Head<'c> {
-    /// A header as text; empty where there is none.
+    /// A header as text; empty if it is absent.
     pub fn header(&self, name: &str) -> &'c str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 }
 
-/// A callback.
+/// A callback with its body.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'c> {
     pub head: Head<'c>,
     /// The URL that was called, as the provider knows it.
     pub url: &'c str,
-    pub query: &'c [(String, String)],
-    /// The body; empty where it is a form.
+    pub query: &'c Parameters,
+    /// The body; empty if it is a form.
     pub bytes: &'c [u8],
     /// The fields of a form, in their order.
-    pub form: &'c [(String, String)],
+    pub form: &'c Parameters,
 }
 
 impl Call<'_> {
@@ -156,7 +164,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Of callbacks about messages, and messages that recipients wrote.
+    /// The reports in callbacks, and messages that recipients wrote.
     pub fn new(source: &'static str, callbacks: Vec<Callback>, inbound: Vec<Inbound>) -> Self {
         let report = |callback| Report::of_callback(source, callback);
         Self {
@@ -181,7 +189,7 @@ pub struct ReceivedText {
 }
 
 impl ReceivedText {
-    /// The text that is looked at for a keyword.
+    /// The text that may be a keyword.
     pub fn keyword_text(&self) -> &str {
         self.keyword.as_deref().unwrap_or(&self.inbound.text)
     }
@@ -198,7 +206,7 @@ pub(crate) fn not_a_callback() -> Error {
     Error::bad_request("body is no callback")
 }
 
-/// Checks a signature before the body is read: that it is there, and has the shape of one.
+/// Checks before the body is read that a signature is present and has the right shape.
 pub(crate) fn check_shape(
     signature: &str,
     has_shape: impl Fn(&str) -> bool,

@@ -9,11 +9,11 @@ use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
-/// How old a call may be, and how far ahead of this clock.
+/// Longest distance of a call's time from this clock, to either side.
 pub(crate) const AGE_MAX: Duration = Duration::from_mins(5);
-/// The front of a secret that is base64 (Standard Webhooks).
+/// The prefix of a secret that is base64 (Standard Webhooks).
 const SECRET_PREFIX: &str = "whsec_";
-/// Signatures in one header; while secrets are changed there are two.
+/// Signatures in one header; there are two while a secret is rotated.
 const SIGNATURES_MAX: usize = 10;
 /// Why a call is not authentic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +57,7 @@ impl Secret {
         if bytes.is_empty() { Err("must not be empty") } else { Ok(Self(bytes.into())) }
     }
 
-    /// A hash by this secret, begun.
+    /// A new HMAC with this secret.
     pub(crate) fn hash(&self) -> Hmac<Sha256> {
         Hmac::new_from_slice(self.0.expose_secret()).expect("HMAC takes keys of any length")
     }
@@ -71,7 +71,7 @@ const SHA256_BYTES: usize = 32;
 pub struct StandardHead<'c> {
     pub id: &'c str,
     pub timestamp: &'c str,
-    /// Signatures by the present secret and the one before it.
+    /// Signatures by the current and the previous secret.
     pub signatures: &'c str,
 }
 
@@ -147,13 +147,13 @@ impl Basic {
     ///
     /// # Errors
     /// Why it is not authentic.
-    pub fn proves(&self, authorization: &str) -> Result<(), Unproven> {
+    pub fn check(&self, authorization: &str) -> Result<(), Unproven> {
         let (scheme, encoded) = authorization.split_once(' ').ok_or(Unproven::Missing)?;
         if !scheme.eq_ignore_ascii_case("basic") {
             return Err(Unproven::Missing);
         }
-        let said = STANDARD.decode(encoded.trim()).map_err(|_| Unproven::Wrong)?;
-        let is_right = said.ct_eq(self.0.expose_secret().as_bytes());
+        let sent = STANDARD.decode(encoded.trim()).map_err(|_| Unproven::Wrong)?;
+        let is_right = sent.ct_eq(self.0.expose_secret().as_bytes());
         if bool::from(is_right) { Ok(()) } else { Err(Unproven::Wrong) }
     }
 }
@@ -182,7 +182,7 @@ mod tests {
         let then = Timestamp::from_millis(1_614_265_330_000);
         assert_eq!(check(&key, then, (id, at, signature), body), Ok(()));
         let two = format!("v1,AAAA {signature} v2,x");
-        assert_eq!(check(&key, then, (id, at, &two), body), Ok(()), "secrets are changed in turn");
+        assert_eq!(check(&key, then, (id, at, &two), body), Ok(()), "secrets are rotated");
         let wrong = |parts, body: &[u8]| check(&key, then, parts, body).unwrap_err();
         assert_eq!(wrong((id, at, signature), b"{}"), Unproven::Wrong);
         assert_eq!(wrong(("msg_2", at, signature), body), Unproven::Wrong);
@@ -207,11 +207,11 @@ mod tests {
     fn a_name_and_a_password_are_both_compared() {
         let basic = Basic::new("postmark", &secret("pass:word"));
         let header = |text: &str| format!("Basic {}", STANDARD.encode(text));
-        assert_eq!(basic.proves(&header("postmark:pass:word")), Ok(()));
-        assert_eq!(basic.proves(&header("postmark:password")), Err(Unproven::Wrong));
-        assert_eq!(basic.proves(&header("Postmark:pass:word")), Err(Unproven::Wrong));
-        assert_eq!(basic.proves("Basic ?"), Err(Unproven::Wrong));
-        assert_eq!(basic.proves("Bearer x"), Err(Unproven::Missing));
-        assert_eq!(basic.proves(""), Err(Unproven::Missing));
+        assert_eq!(basic.check(&header("postmark:pass:word")), Ok(()));
+        assert_eq!(basic.check(&header("postmark:password")), Err(Unproven::Wrong));
+        assert_eq!(basic.check(&header("Postmark:pass:word")), Err(Unproven::Wrong));
+        assert_eq!(basic.check("Basic ?"), Err(Unproven::Wrong));
+        assert_eq!(basic.check("Bearer x"), Err(Unproven::Missing));
+        assert_eq!(basic.check(""), Err(Unproven::Missing));
     }
 }

@@ -1,4 +1,4 @@
-//! What an enhanced status code (RFC 3463) says about an address.
+//! Enhanced status codes (RFC 3463), and whether they mean that an address does not exist.
 
 use crate::model::BounceKind;
 
@@ -11,8 +11,8 @@ pub struct Status {
     detail: u16,
 }
 
-/// Subjects and details of the class 5 that say nothing about whether the address exists: of them the
-/// message may have been too large or unwelcome, the mailbox full, the way too long.
+/// Subjects and details of the class 5 for which the address may exist: the message is too large or unwanted, the
+/// mailbox is full, the route too long.
 const NOT_THE_ADDRESS: &[(u16, Option<u16>)] = &[
     (2, Some(2)), // mailbox full
     (2, Some(3)), // longer than the mailbox takes
@@ -35,7 +35,7 @@ impl Status {
     }
 
     /// The first code in a text, as servers put it behind the reply code: `smtp; 550 5.1.1 no such user`,
-    /// `550-5.1.1 The email account`. Where there is only a reply code, its class.
+    /// `550-5.1.1 The email account`. If there is only a reply code, its class.
     pub fn within(text: &str) -> Option<Self> {
         let words = || {
             text.split(|c: char| {
@@ -55,12 +55,12 @@ impl Status {
         })
     }
 
-    /// Whether it says no more than its class.
+    /// Whether it has no more than a class.
     pub const fn is_unspecific(self) -> bool {
         self.subject == 0 && self.detail == 0
     }
 
-    /// How an address refused that answered with it.
+    /// The kind of bounce that it means.
     pub fn bounce(self) -> BounceKind {
         let excused = NOT_THE_ADDRESS.iter().any(|(subject, detail)| {
             *subject == self.subject && detail.is_none_or(|detail| detail == self.detail)
@@ -96,7 +96,7 @@ mod tests {
             ("smtp; 550 5.1.1 <a@b.test>: Recipient address rejected", Some("5.1.1")),
             ("smtp; 550-5.1.1 The email account that you tried to reach", Some("5.1.1")),
             ("550 #5.7.1 blocked", Some("5.7.1")),
-            ("x-unix; 10.0.0.1 said 452", Some("4.0.0")),
+            ("x-unix; 10.0.0.1 answered 452", Some("4.0.0")),
             ("SMTP error: host 10.2.3.4: 550 Unrouteable address", Some("5.0.0")),
             ("no code here", None),
         ] {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_said_of_the_address_is_held_against_it() {
+    fn only_codes_about_the_address_are_hard_bounces() {
         let kind = |code| Status::read(code).unwrap().bounce();
         for hard in ["5.0.0", "5.1.1", "5.1.2", "5.1.10", "5.2.1", "5.4.1", "5.4.4", "5.5.0"] {
             assert_eq!(kind(hard), BounceKind::Hard, "{hard}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::model::{AddressClaim, FeedbackKind, Reference, Report};
 
-/// 2026-11-21T12:00:00Z.
+/// 2026-11-21T12:00:00Z in seconds since 1970.
 pub(crate) const NOW_S: i64 = 1_795_262_400;
 
 pub(crate) fn now() -> Timestamp {
@@ -29,13 +29,15 @@ pub(crate) fn secret(text: &str) -> SecretString {
 
 /// A report in a line: kind, code, address.
 fn line(report: &Report) -> String {
-    let (code, _, label) = report.feedback.heard.words();
-    let whose = match &report.feedback.heard {
-        FeedbackKind::Bounced { whose: AddressClaim::Named(address), .. }
-        | FeedbackKind::Complained { whose: AddressClaim::Named(address), .. } => address.as_str(),
+    let (code, _, label) = report.feedback.kind.details();
+    let address = match &report.feedback.kind {
+        FeedbackKind::Bounced { address: AddressClaim::Named(address), .. }
+        | FeedbackKind::Complained { address: AddressClaim::Named(address), .. } => {
+            address.as_str()
+        }
         _ => "",
     };
-    let line = format!("{} {label} {code} {whose}", report.feedback.heard.kind().as_str());
+    let line = format!("{} {label} {code} {address}", report.feedback.kind.message_kind().as_str());
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,7 +1,7 @@
-//! The HTTP client of everyone who carries messages: pooled, HTTP/1.1 and HTTP/2, TLS by rustls.
+//! The HTTP client of all providers: pooled, HTTP/1.1 and HTTP/2, TLS by rustls.
 //!
-//! It follows no redirect, reads no proxy setting, and bounds what it reads. What goes wrong is told with
-//! whether the request may have been taken, for that decides whether it may be sent again.
+//! It follows no redirect, reads no proxy setting, and bounds what it reads. A fault says whether the request may
+//! have been received, because that decides whether it may be sent again.
 
 use std::{
     net::SocketAddr,
@@ -79,7 +79,7 @@ pub const CREDENTIALS_REFUSED: &[&str] = &["401", "403", "407"];
 /// The code of a [`Fault`] that a resolver raised by [`Refused`].
 pub const REFUSED: &str = "refused";
 
-/// A resolver's word that a host is not to be called, and why.
+/// A resolver's refusal to call a host, with the reason.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub String);
@@ -151,10 +151,10 @@ impl Client {
         Self { inner }
     }
 
-    /// Makes one call, and answers what came back within `timeout`.
+    /// Makes one call, and returns the answer within `timeout`.
     pub async fn call(&self, request: Request<Bytes>, timeout: Duration) -> Result<Answer, Fault> {
         let deadline = Instant::now() + timeout;
-        // An empty body is never asked for, so nobody sees it leave.
+        // An empty body is never polled, so it counts as sent from the start.
         let taken = Arc::new(AtomicBool::new(request.body().is_empty()));
         let request =
             request.map(|body| Watched { bytes: Full::new(body), taken: Arc::clone(&taken) });
@@ -180,7 +180,7 @@ impl Client {
 }
 
 impl Fault {
-    /// What it means for a message whose call must not be made twice.
+    /// The outcome of a message whose call must not be made twice.
     pub fn once(self) -> Outcome {
         if self.was_sent {
             Outcome::Unknown { reason: format!("{}: {}", self.code, self.reason) }
@@ -189,7 +189,7 @@ impl Fault {
         }
     }
 
-    /// What it means for a message whose call may be made again, because the other side tells repeats.
+    /// The outcome of a message whose call may be repeated, because the other side recognises repeats.
     pub fn again(self) -> Outcome {
         Outcome::Retry { code: self.code.to_owned(), reason: self.reason, after: None }
     }

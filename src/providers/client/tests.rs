@@ -61,7 +61,7 @@ async fn a_status_stands_though_its_body_breaks_off_or_never_ends() {
 }
 
 #[tokio::test]
-async fn nobody_listening_has_not_been_sent_anything() {
+async fn without_a_listener_nothing_was_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

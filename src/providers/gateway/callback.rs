@@ -17,12 +17,12 @@ const SOURCE: &str = "gateway";
 const SIGNALS_MAX: usize = 1000;
 /// Characters of an id.
 const ID_CHARS_MAX: usize = 255;
-/// Characters of a code or a reason that are read; what is kept is less.
+/// Characters of a code or a reason that are read; fewer are stored.
 const WORDS_CHARS_MAX: usize = 4000;
-/// Characters of a text that somebody wrote.
+/// Characters of a text that a recipient wrote.
 const TEXT_CHARS_MAX: usize = 10_000;
 
-/// One thing a gateway says.
+/// One report of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Signal {
     /// Of a message that left.
@@ -30,7 +30,7 @@ pub enum Signal {
     TextBack(TextBack),
 }
 
-/// A text that somebody wrote back.
+/// A text that a recipient wrote back.
 pub type TextBack = Inbound;
 
 /// A call of a gateway: one signal or a list of them.
@@ -97,7 +97,7 @@ fn of_object<T: FromFields>(value: &Value) -> Result<T, Vec<FieldError>> {
     read_object(map)
 }
 
-/// A signal; none where it says nothing that was not known.
+/// A signal; none if it adds nothing to what is known.
 struct Read(Option<Signal>);
 
 impl FromFields for Read {
@@ -116,23 +116,23 @@ impl FromFields for Read {
         let code = body.optional("code").text(0..=WORDS_CHARS_MAX).unwrap_or_default();
         let reason = body.optional("reason").text(0..=WORDS_CHARS_MAX).unwrap_or_default();
         let address = body.optional("address").text(1..=ID_CHARS_MAX);
-        let why = FeedbackReason::new(&code, &reason);
-        let whose = address.map_or(AddressClaim::Recipient, AddressClaim::Named);
-        let heard = match kind {
+        let reason = FeedbackReason::new(&code, &reason);
+        let address = address.map_or(AddressClaim::Recipient, AddressClaim::Named);
+        let kind = match kind {
             Type::Sent | Type::Text => None,
             Type::Delivered => Some(FeedbackKind::Delivered),
             Type::Read => Some(FeedbackKind::Read),
-            Type::Deferred => Some(FeedbackKind::Deferred(why)),
-            Type::Failed => Some(FeedbackKind::Failed(why)),
+            Type::Deferred => Some(FeedbackKind::Deferred(reason)),
+            Type::Failed => Some(FeedbackKind::Failed(reason)),
             Type::Bounced => {
                 let kind = body.required("bounceType").one_of(BOUNCES);
-                Some(FeedbackKind::Bounced { kind, why, whose })
+                Some(FeedbackKind::Bounced { kind, reason, address })
             }
-            Type::Complained => Some(FeedbackKind::Complained { why, whose }),
+            Type::Complained => Some(FeedbackKind::Complained { reason, address }),
             Type::Unsubscribed => Some(FeedbackKind::Unsubscribed { source: "provider" }),
         };
-        let feedback = |heard| Feedback { source: SOURCE, event, at, heard };
-        Self(heard.map(|heard| Signal::Report(Report { names, feedback: feedback(heard) })))
+        let feedback = |kind| Feedback { source: SOURCE, event, at, kind };
+        Self(kind.map(|kind| Signal::Report(Report { names, feedback: feedback(kind) })))
     }
 }
 
@@ -189,11 +189,11 @@ mod tests {
             Reference { workspace: WORKSPACE.parse().unwrap(), message: MESSAGE.parse().unwrap() };
         assert_eq!(report.names, [Name::Reference(reference), Name::Provider("g1".into())]);
         assert_eq!(
-            report.feedback.heard,
+            report.feedback.kind,
             FeedbackKind::Bounced {
                 kind: BounceKind::Hard,
-                why: FeedbackReason { code: "5.1.1".into(), reason: "no such user".into() },
-                whose: AddressClaim::Named("ann@example.test".into()),
+                reason: FeedbackReason { code: "5.1.1".into(), text: "no such user".into() },
+                address: AddressClaim::Named("ann@example.test".into()),
             }
         );
         assert_eq!(report.feedback.at.map(Timestamp::millis), Some(1_772_366_400_000));

@@ -27,7 +27,7 @@ pub(crate) struct GatewaySettings {
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub(crate) timeout_seconds: usize,
-    /// Concurrent requests.
+    /// Requests at the same time.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub(crate) connections: usize,
 }

@@ -1,4 +1,4 @@
-//! The generic gateway: any channel's messages as JSON, posted to whoever carries them.
+//! The generic gateway: messages of any channel, posted as JSON to a service of the operator.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::{
 
 /// By which the gateway knows a repeat.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Characters of the gateway's own id of a message; a longer one is not kept.
+/// Characters of the gateway's own id of a message; a longer one is not stored.
 const ID_CHARS_MAX: usize = 255;
 
-/// A gateway of somebody's own.
+/// A gateway of the operator.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     client: Client,

@@ -1,4 +1,4 @@
-//! What Infobip tells of later: delivery reports, seen reports and what recipients wrote.
+//! Infobip's callbacks: delivery reports, seen reports and messages from recipients.
 
 use config::Settings;
 use kernel::Timestamp;
@@ -30,7 +30,7 @@ impl FromSettings for Infobip {
 
 impl CallbackSource for Infobip {
     fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
-        self.0.proves(head.header("authorization"))
+        self.0.check(head.header("authorization"))
     }
 
     fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
@@ -41,7 +41,7 @@ impl CallbackSource for Infobip {
     }
 }
 
-/// What one callback tells.
+/// The contents of one callback.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Notice {
     /// What happened to messages.
@@ -49,11 +49,11 @@ struct Notice {
     inbound: Vec<Inbound>,
 }
 
-/// Reads a callback. None where it is not of the API's shape.
+/// Reads a callback. None if it has not the API's form.
 fn read(body: &[u8]) -> Option<Notice> {
-    let told: Told = serde_json::from_slice(body).ok()?;
+    let body: Body = serde_json::from_slice(body).ok()?;
     let mut notice = Notice::default();
-    for result in told.results {
+    for result in body.results {
         if result.content.is_some() {
             notice.inbound.extend(result.written());
         } else {
@@ -64,11 +64,11 @@ fn read(body: &[u8]) -> Option<Notice> {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Body {
     results: Vec<Report>,
 }
 
-/// A result of any kind: which one it is, is told by its fields.
+/// A result of any kind; its fields distinguish the kinds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -189,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_and_what_was_written_are_told_apart() {
+    fn seen_reports_and_texts_are_distinguished() {
         let body = json!({ "results": [
             { "messageId": "m-1", "from": "Shop", "to": "49151", "sentAt": "2026-03-01T12:00:00.000+0000",
-              "seenAt": "2026-03-01T12:01:00.000+0000", "callbackData": "somebody's own" },
+              "seenAt": "2026-03-01T12:01:00.000+0000", "callbackData": "the caller's data" },
             { "messageId": "in-1", "sender": "49151", "to": "Shop", "integrationType": "VIBER",
               "receivedAt": "2026-03-01T12:02:00.000+0000", "content": { "type": "TEXT", "text": "stop" } },
             { "messageId": "in-2", "from": "49151", "content": { "type": "FILE" } },

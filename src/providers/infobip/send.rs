@@ -105,11 +105,11 @@ impl Infobip {
             )
             .into();
         };
-        let Some(said) = self.said(content) else {
+        let Some(content_body) = self.content(content) else {
             return each::refused("content", "the message has neither a template nor a text")
                 .into();
         };
-        let body = self.body(message, sender, &said, content.ttl_seconds);
+        let body = self.body(message, sender, &content_body, content.ttl_seconds);
         let base = self.settings.url.expose_secret().trim_end_matches('/');
         let request = Request::post(format!("{base}/viber/2/messages"))
             .header(header::AUTHORIZATION, format!("App {}", self.settings.api_key.expose_secret()))
@@ -127,8 +127,8 @@ impl Infobip {
         }
     }
 
-    /// What the message says; none where it says nothing. `id:LANGUAGE` names a template's language.
-    fn said(&self, content: &ViberContent) -> Option<Value> {
+    /// The content in the form of the API; none if it is empty. `id:LANGUAGE` names a template's language.
+    fn content(&self, content: &ViberContent) -> Option<Value> {
         let Some(template) = &content.template_id else {
             return content.body.as_ref().map(|text| json!({ "type": "TEXT", "text": text }));
         };
@@ -139,20 +139,20 @@ impl Infobip {
         let parameters: Map<_, _> = (content.variables.iter())
             .map(|(name, value)| (name.clone(), Value::String(text(value))))
             .collect();
-        let mut said =
+        let mut written =
             json!({ "type": self.settings.template_type, "id": id, "parameters": parameters });
         if let Some(language) = language {
-            said["language"] = json!(language);
+            written["language"] = json!(language);
         }
-        Some(said)
+        Some(written)
     }
 
-    fn body(&self, message: &Outgoing, sender: &str, said: &Value, ttl: Option<u32>) -> Value {
+    fn body(&self, message: &Outgoing, sender: &str, content: &Value, ttl: Option<u32>) -> Value {
         let to = message.to.trim_start_matches('+');
         let mut body = json!({
             "sender": sender,
             "destinations": [{ "to": to, "messageId": message.id }],
-            "content": said,
+            "content": content,
         });
         if let Some(ttl) = ttl {
             let validity = json!({ "amount": ttl.max(1), "timeUnit": "SECONDS" });
@@ -172,7 +172,7 @@ impl Infobip {
     fn outcome(&self, message: &Outgoing, answer: &Answer) -> Outcome {
         if !answer.status.is_success() {
             let refused: Option<Refused> = answer.json();
-            let (code, reason) = refused.map_or((None, None), Refused::told);
+            let (code, reason) = refused.map_or((None, None), Refused::code_and_text);
             let code = code.unwrap_or_else(|| answer.status.as_str().to_owned());
             let reason = reason.unwrap_or_else(|| answer.text().into_owned());
             return answer.refusal(code, &reason, self.clock.now());
@@ -198,8 +198,7 @@ impl Infobip {
 }
 
 impl Refused {
-    /// The code and the words.
-    fn told(self) -> (Option<String>, Option<String>) {
+    fn code_and_text(self) -> (Option<String>, Option<String>) {
         match self.request_error {
             Some(RequestError { service_exception }) => {
                 (service_exception.message_id, service_exception.text)

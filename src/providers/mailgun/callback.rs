@@ -13,10 +13,10 @@ use crate::{
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
 
-/// Values an event carries for us that may name the message.
+/// Variables of an event that are searched for the message's reference.
 const VARIABLES_MAX: usize = 20;
 
-/// Mailgun's webhooks.
+/// Mailgun's webhooks, signed with the account's key.
 #[derive(Debug)]
 pub(super) struct Mailgun(SigningKey);
 
@@ -44,10 +44,10 @@ impl CallbackSource for Mailgun {
     }
 }
 
-/// What an event says.
+/// The report in an event.
 pub(super) fn report(body: &Value) -> Option<Report> {
     let event = body.pointer("/event-data")?;
-    let heard = heard(event)?;
+    let kind = kind_of(event)?;
     let variables = event.pointer("/user-variables").and_then(Value::as_object);
     let variables = variables.into_iter().flat_map(|all| all.values()).take(VARIABLES_MAX);
     let message_id = text(event, "/message/headers/message-id");
@@ -56,29 +56,31 @@ pub(super) fn report(body: &Value) -> Option<Report> {
         source: PROVIDER.name,
         event: text(event, "/id").to_owned(),
         at: unix_time(event, "/timestamp"),
-        heard,
+        kind,
     };
     Some(Report { names: Name::among(ours, message_id), feedback })
 }
 
-fn heard(event: &Value) -> Option<FeedbackKind> {
-    let whose = match text(event, "/recipient") {
+fn kind_of(event: &Value) -> Option<FeedbackKind> {
+    let address = match text(event, "/recipient") {
         "" => AddressClaim::Recipient,
         address => AddressClaim::Named(address.to_owned()),
     };
     Some(match text(event, "/event") {
         "delivered" => FeedbackKind::Delivered,
-        "failed" => failed(event, whose),
+        "failed" => failed(event, address),
         "rejected" => {
             FeedbackKind::Failed(FeedbackReason::new("rejected", text(event, "/reject/reason")))
         }
-        "complained" => FeedbackKind::Complained { why: FeedbackReason::new("abuse", ""), whose },
+        "complained" => {
+            FeedbackKind::Complained { reason: FeedbackReason::new("abuse", ""), address }
+        }
         "unsubscribed" => FeedbackKind::Unsubscribed { source: "provider" },
         _ => return None,
     })
 }
 
-fn failed(event: &Value, whose: AddressClaim) -> FeedbackKind {
+fn failed(event: &Value, address: AddressClaim) -> FeedbackKind {
     let words = match text(event, "/delivery-status/message") {
         "" => text(event, "/delivery-status/description"),
         message => message,
@@ -90,19 +92,19 @@ fn failed(event: &Value, whose: AddressClaim) -> FeedbackKind {
         Some(Value::Number(code)) => code.to_string(),
         _ => String::new(),
     };
-    let why = FeedbackReason::new(&code, words);
+    let reason = FeedbackReason::new(&code, words);
     if text(event, "/severity") == "temporary" {
-        return FeedbackKind::Deferred(why);
+        return FeedbackKind::Deferred(reason);
     }
     match text(event, "/reason") {
         "suppress-unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
-        "suppress-complaint" => FeedbackKind::Complained { why, whose },
-        "suppress-bounce" => FeedbackKind::Bounced { kind: BounceKind::Hard, why, whose },
+        "suppress-complaint" => FeedbackKind::Complained { reason, address },
+        "suppress-bounce" => FeedbackKind::Bounced { kind: BounceKind::Hard, reason, address },
         // Mailgun gave up trying.
-        "old" | "espblock" => FeedbackKind::Bounced { kind: BounceKind::Soft, why, whose },
+        "old" | "espblock" => FeedbackKind::Bounced { kind: BounceKind::Soft, reason, address },
         _ => {
             let kind = status.map_or(BounceKind::Hard, Status::bounce);
-            FeedbackKind::Bounced { kind, why, whose }
+            FeedbackKind::Bounced { kind, reason, address }
         }
     }
 }

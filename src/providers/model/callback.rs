@@ -1,19 +1,19 @@
-//! What a provider tells of later: what became of a message it took, and what recipients write back.
+//! What a provider reports later: the status of a message, and replies of recipients.
 
 use kernel::Timestamp;
 
 use super::{Effect, Reference};
 
-/// Something that happened to a message after its provider took it.
+/// A change of a message's status after its provider accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Callback {
     /// The provider's own id of the message: that of [`super::Outcome::Accepted`].
     pub provider_id: String,
-    /// Our own name of it, where the provider gives it back: it may tell of a message before its id is
-    /// kept.
+    /// Millrace's own reference, if the provider returns it: a callback may arrive before the provider's id is
+    /// stored.
     pub reference: Option<Reference>,
     pub happened: Happened,
-    /// When, where the provider says so; else it is when the callback came.
+    /// When it happened, if the provider says so; otherwise the time of the callback counts.
     pub at: Option<Timestamp>,
 }
 
@@ -29,21 +29,21 @@ pub enum Happened {
     /// It will not be delivered.
     Failed {
         code: String,
-        /// The provider's words, cut to a line.
+        /// The provider's text, cut to a line.
         reason: String,
-        /// What it says about the recipient.
+        /// What it means for the recipient.
         effect: Option<Effect>,
     },
 }
 
-/// A message that somebody wrote to us.
+/// A message that a recipient wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inbound {
-    /// The provider's own id of it: the same again if the provider repeats itself.
+    /// The provider's id of it, the same if the callback is repeated.
     pub id: String,
-    /// Who wrote: a phone number with its `+`.
+    /// The sender: a phone number with its `+`.
     pub from: String,
-    /// To which of our numbers or senders.
+    /// The number or sender that it was written to.
     pub to: String,
     pub text: String,
 }

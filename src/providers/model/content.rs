@@ -1,6 +1,6 @@
-//! What a message says, rendered for one recipient, in the shape of its channel.
+//! The content of a message, rendered for one recipient, by channel.
 //!
-//! Written out it is the `message` of the generic gateway, so absent fields are left out.
+//! Serialized, it is the `message` of the generic gateway, so absent fields are left out.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use campaigns::model::message::{Auth, BodyType, Method};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a message says.
+/// The rendered content of a message, by channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
@@ -23,22 +23,22 @@ pub enum Content {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmailContent {
-    /// The sender, `address` or `name <address>`; the channel's where absent.
+    /// The sender, `address` or `name <address>`; the channel's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The domain of a workspace's own that it is sent from, to be signed for, too.
+    /// The workspace's own domain that it is sent from; it is signed for this domain, too.
     #[serde(skip)]
     pub signing_domain: Option<String>,
-    /// The sender's name, where `from` is absent: it goes before the channel's own address.
+    /// The sender's name before the channel's address, if `from` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_name: Option<String>,
-    /// A template kept by the provider, where there is neither `html` nor `text`.
+    /// A template at the provider, if there is neither `html` nor `text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
     pub subject: String,
-    /// The HTML part, its links and pixel in place.
+    /// The HTML part, with tracked links and pixel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,10 +52,10 @@ pub struct EmailContent {
 #[serde(rename_all = "camelCase")]
 pub struct SmsContent {
     pub body: String,
-    /// The sender; the channel's where absent.
+    /// The sender; the channel's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Seconds delivery is tried.
+    /// Seconds for which delivery is tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u32>,
 }
@@ -75,15 +75,15 @@ pub struct PushContent {
     /// What a tap opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deep_link: Option<String>,
-    /// What the app gets with it.
+    /// Data that the app receives with it.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
-    /// Seconds delivery is tried; 0 is now or never.
+    /// Seconds for which delivery is tried; with 0 it is tried once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u32>,
     /// Whether it may wake a sleeping device; `high` unless set to `normal`.
     pub high_priority: bool,
-    /// Of several with one key a device shows the last.
+    /// A device shows only the last message with this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collapse_key: Option<String>,
 }
@@ -104,7 +104,7 @@ pub struct WhatsappContent {
     /// The text of a reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_text: Option<String>,
-    /// Which of the account's numbers it comes from; the channel's where absent.
+    /// The account's number that sends it; the channel's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone_number_id: Option<String>,
 }
@@ -117,18 +117,18 @@ pub struct ViberContent {
     /// Values of its fields by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub variables: Map<String, Value>,
-    /// The text where there is no template.
+    /// The text, if there is no template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Which sender it comes from; the channel's where absent.
+    /// The sender; the channel's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_id: Option<String>,
-    /// Seconds delivery is tried.
+    /// Seconds for which delivery is tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u32>,
 }
 
-/// A call of somebody's own endpoint.
+/// A request to an endpoint of the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookContent {
@@ -138,10 +138,9 @@ pub struct WebhookContent {
     /// The body as it is sent; none for GET.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// What the body is.
     pub body_type: BodyType,
     #[serde(skip)]
     pub auth: Auth,
-    /// Milliseconds an answer is awaited.
+    /// Milliseconds to wait for the answer.
     pub timeout_ms: u32,
 }

@@ -1,13 +1,13 @@
-//! What providers, mail servers and recipients report of a message after it was sent, in one form.
+//! Reports on a message after it was sent, by providers, mail servers and recipients, in one form.
 
 use ingest::record::MessageKind;
 use kernel::Timestamp;
 
 use super::{Callback, Effect, Happened};
 
-/// Characters of a provider's words that are kept.
-const REASON_CHARS_MAX: usize = 500;
-/// Characters of a provider's code that are kept.
+/// Characters of a provider's text that are stored.
+const TEXT_CHARS_MAX: usize = 500;
+/// Characters of a provider's code that are stored.
 const CODE_CHARS_MAX: usize = 64;
 
 /// One report on a message.
@@ -20,7 +20,7 @@ pub struct Feedback {
     pub event: String,
     /// When it happened, where the source says so; otherwise the time it was received.
     pub at: Option<Timestamp>,
-    pub heard: FeedbackKind,
+    pub kind: FeedbackKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,24 +28,24 @@ pub enum FeedbackKind {
     Delivered,
     /// The recipient saw it.
     Read,
-    /// It is late; it is being tried further.
+    /// It is late; the sender still tries.
     Deferred(FeedbackReason),
-    /// It will not arrive, which says nothing about the address.
+    /// It will not arrive; the address may still be valid.
     Failed(FeedbackReason),
     /// The address refused it.
     Bounced {
         kind: BounceKind,
-        why: FeedbackReason,
-        whose: AddressClaim,
+        reason: FeedbackReason,
+        address: AddressClaim,
     },
-    /// The recipient called it spam.
+    /// The recipient reported it as spam.
     Complained {
-        why: FeedbackReason,
-        whose: AddressClaim,
+        reason: FeedbackReason,
+        address: AddressClaim,
     },
     /// The recipient unsubscribed from this channel.
     Unsubscribed {
-        /// Where they said so: a source of the history.
+        /// Where they unsubscribed: a source of the history.
         source: &'static str,
     },
 }
@@ -67,14 +67,14 @@ pub enum AddressClaim {
 pub struct FeedbackReason {
     /// The code: `5.1.1`, `30003`, `abuse`.
     pub code: String,
-    /// The text, one line.
-    pub reason: String,
+    /// The text, in one line.
+    pub text: String,
 }
 
 impl FeedbackReason {
-    /// Cut to what is kept, in one line, without control characters.
-    pub fn new(code: &str, reason: &str) -> Self {
-        Self { code: line(code, CODE_CHARS_MAX), reason: line(reason, REASON_CHARS_MAX) }
+    /// In one line, without control characters, cut to the stored length.
+    pub fn new(code: &str, text: &str) -> Self {
+        Self { code: line(code, CODE_CHARS_MAX), text: line(text, TEXT_CHARS_MAX) }
     }
 }
 
@@ -91,17 +91,17 @@ fn line(text: &str, chars_max: usize) -> String {
     line.chars().take(chars_max).collect()
 }
 
-/// How an address refused.
+/// How permanently an address refused a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BounceKind {
     /// It does not exist.
     Hard,
-    /// Not this time: full, blocked, busy.
+    /// The address exists, and refused this time: full, blocked, busy.
     Soft,
 }
 
 impl BounceKind {
-    /// The kind as it is told.
+    /// The kind as reports name it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hard => "hard",
@@ -111,8 +111,8 @@ impl BounceKind {
 }
 
 impl FeedbackKind {
-    /// The kind of message event it is told as.
-    pub const fn kind(&self) -> MessageKind {
+    /// The kind of message event that records it.
+    pub const fn message_kind(&self) -> MessageKind {
         match self {
             Self::Delivered => MessageKind::Delivered,
             Self::Read => MessageKind::Opened,
@@ -124,20 +124,20 @@ impl FeedbackKind {
         }
     }
 
-    /// Code, words and label of the message event it is told as.
-    pub fn words(&self) -> (&str, &str, &'static str) {
+    /// Code, reason and label of the message event that records it.
+    pub fn details(&self) -> (&str, &str, &'static str) {
         match self {
             Self::Delivered | Self::Read => ("", "", ""),
-            Self::Deferred(why) | Self::Failed(why) | Self::Complained { why, .. } => {
-                (&why.code, &why.reason, "")
+            Self::Deferred(reason) | Self::Failed(reason) | Self::Complained { reason, .. } => {
+                (&reason.code, &reason.text, "")
             }
-            Self::Bounced { kind, why, .. } => (&why.code, &why.reason, kind.as_str()),
+            Self::Bounced { kind, reason, .. } => (&reason.code, &reason.text, kind.as_str()),
             Self::Unsubscribed { source } => ("", source, ""),
         }
     }
 
     /// Whether it changes consent or the ledgers.
-    pub const fn acts(&self) -> bool {
+    pub const fn changes_consent(&self) -> bool {
         matches!(self, Self::Bounced { .. } | Self::Complained { .. } | Self::Unsubscribed { .. })
     }
 
@@ -153,47 +153,47 @@ impl FeedbackKind {
 }
 
 impl Feedback {
-    /// An id of its own in reports and against repeats; empty for what happens to a message at most once.
+    /// An id by which a repeat is recognised; empty for what happens to a message at most once.
     pub fn event_id(&self) -> String {
-        if !self.heard.repeats() {
+        if !self.kind.repeats() {
             return String::new();
         }
-        // Who gives his reports no ids is taken to repeat himself where he says the same.
-        let own = if self.event.is_empty() { self.heard.words().0 } else { &self.event };
+        // A source without ids is taken to repeat a report if the code is the same.
+        let own = if self.event.is_empty() { self.kind.details().0 } else { &self.event };
         format!("{}:{own}", self.source)
     }
 
-    /// What a provider's refusal of a message says about its recipient.
-    pub fn of_effect(source: &'static str, effect: &Effect, why: FeedbackReason) -> Self {
-        let heard = match effect {
+    /// The effect of a refused message on its recipient.
+    pub fn of_effect(source: &'static str, effect: &Effect, reason: FeedbackReason) -> Self {
+        let kind = match effect {
             Effect::HardBounce => FeedbackKind::Bounced {
                 kind: BounceKind::Hard,
-                why,
-                whose: AddressClaim::Recipient,
+                reason,
+                address: AddressClaim::Recipient,
             },
             Effect::SoftBounce => FeedbackKind::Bounced {
                 kind: BounceKind::Soft,
-                why,
-                whose: AddressClaim::Recipient,
+                reason,
+                address: AddressClaim::Recipient,
             },
             Effect::Unsubscribed => FeedbackKind::Unsubscribed { source: "provider" },
         };
-        Self { source, event: String::new(), at: None, heard }
+        Self { source, event: String::new(), at: None, kind }
     }
 
-    /// What a callback says, in one or two parts; a provider's `sent` says nothing that was not known.
+    /// One report or two of a callback; none for `sent`, which is recorded when the provider accepts the message.
     pub fn of_callback(source: &'static str, callback: Callback) -> Vec<Self> {
         let at = callback.at;
-        let of = |heard| Self { source, event: String::new(), at, heard };
+        let of = |kind| Self { source, event: String::new(), at, kind };
         match callback.happened {
             Happened::Sent => Vec::new(),
             Happened::Delivered => vec![of(FeedbackKind::Delivered)],
             Happened::Read => vec![of(FeedbackKind::Read)],
             Happened::Failed { code, reason, effect } => {
-                let why = FeedbackReason::new(&code, &reason);
-                let mut parts = vec![of(FeedbackKind::Failed(why.clone()))];
+                let reason = FeedbackReason::new(&code, &reason);
+                let mut parts = vec![of(FeedbackKind::Failed(reason.clone()))];
                 parts.extend(
-                    effect.map(|effect| Self { at, ..Self::of_effect(source, &effect, why) }),
+                    effect.map(|effect| Self { at, ..Self::of_effect(source, &effect, reason) }),
                 );
                 parts
             }
@@ -206,23 +206,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_one_line_of_a_bounded_length() {
-        let why = FeedbackReason::new(" 5.1.1\r\n", "550 no\r\n such\0user\t here ");
+    fn reasons_are_one_line_of_a_bounded_length() {
+        let reason = FeedbackReason::new(" 5.1.1\r\n", "550 no\r\n such\0user\t here ");
         assert_eq!(
-            why,
-            FeedbackReason { code: "5.1.1".into(), reason: "550 no such user here".into() }
+            reason,
+            FeedbackReason { code: "5.1.1".into(), text: "550 no such user here".into() }
         );
         let long = FeedbackReason::new(&"c".repeat(65), &"ä".repeat(501));
-        assert_eq!((long.code.len(), long.reason.chars().count()), (64, 500));
+        assert_eq!((long.code.len(), long.text.chars().count()), (64, 500));
     }
 
     #[test]
-    fn a_refusal_that_says_something_about_the_recipient_is_told_twice() {
+    fn a_refusal_with_an_effect_on_the_recipient_is_two_reports() {
         let callback =
             |happened| Callback { provider_id: "SM1".into(), reference: None, happened, at: None };
         let kinds = |happened| {
             let parts = Feedback::of_callback("twilio", callback(happened));
-            parts.iter().map(|part| part.heard.kind().as_str()).collect::<Vec<_>>()
+            parts.iter().map(|part| part.kind.message_kind().as_str()).collect::<Vec<_>>()
         };
         let failed = |effect| Happened::Failed { code: "21610".into(), reason: "x".into(), effect };
         assert_eq!(kinds(failed(Some(Effect::Unsubscribed))), ["failed", "unsubscribed"]);

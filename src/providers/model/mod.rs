@@ -1,4 +1,4 @@
-//! A message as a provider takes it, and what becomes of it: pure values.
+//! A message as a provider receives it, the result of sending it, and later reports. Pure.
 
 mod callback;
 mod content;

@@ -1,8 +1,8 @@
-//! What a provider made of a message.
+//! The result of handing a message to a provider.
 
 use std::time::Duration;
 
-/// What a provider made of one message.
+/// The result of handing one message to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It took the message.
@@ -16,17 +16,17 @@ pub enum Outcome {
     Retry {
         /// The provider's code, or ours: `timeout`, `connection`, `429`, `4.2.0`.
         code: String,
-        /// The provider's words, cut to a line.
+        /// The provider's text, cut to a line.
         reason: String,
-        /// When the provider wants to be asked again (`Retry-After`).
+        /// The time to wait that the provider asks for (`Retry-After`).
         after: Option<Duration>,
     },
     Rejected {
         /// The provider's code: `5.1.1`, `21610`, `UNREGISTERED`, `404`.
         code: String,
-        /// The provider's words, cut to a line.
+        /// The provider's text, cut to a line.
         reason: String,
-        /// What it says about the recipient.
+        /// What it means for the recipient.
         effect: Option<Effect>,
     },
     /// The call was cut off after the message may have been taken: it is not sent again.
@@ -34,8 +34,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What it says about the recipient where the provider is not asked again: beside a refusal's own effect, a
-    /// mailbox that took nothing until the last try (RFC 3463 x.2.1 to x.2.4) is a soft bounce.
+    /// The effect on the recipient after the last attempt: that of a refusal, or a soft bounce if the mailbox
+    /// accepted nothing until then (RFC 3463 x.2.1 to x.2.4).
     pub fn final_effect(&self) -> Option<&Effect> {
         match self {
             Self::Rejected { effect, .. } => effect.as_ref(),
@@ -46,8 +46,8 @@ impl Outcome {
         }
     }
 
-    /// The provider's code and words of what it did not take.
-    pub fn why(&self) -> Option<(&str, &str)> {
+    /// The provider's code and text, if it did not accept the message.
+    pub fn failure(&self) -> Option<(&str, &str)> {
         match self {
             Self::Retry { code, reason, .. } | Self::Rejected { code, reason, .. } => {
                 Some((code, reason))
@@ -57,27 +57,27 @@ impl Outcome {
     }
 }
 
-/// Codes of a mailbox that is there and takes nothing now.
+/// Codes of a mailbox that exists and accepts nothing now.
 const MAILBOX_CODES: [&str; 4] = ["4.2.1", "4.2.2", "4.2.3", "4.2.4"];
 
-/// What a refusal says about the recipient, to be acted on.
+/// What a refusal means for the recipient's consent or address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// The address does not exist: a hard bounce.
     HardBounce,
-    /// The address exists and takes nothing now: a soft bounce.
+    /// The address exists and accepts nothing now: a soft bounce.
     SoftBounce,
-    /// The recipient told the provider to stop: an opt-out of the channel.
+    /// The recipient opted out at the provider: an opt-out of the channel.
     Unsubscribed,
 }
 
-/// Characters of a provider's words that are kept.
+/// Characters of a provider's text that are stored.
 const REASON_CHARS_MAX: usize = 300;
 
-/// A provider's words in one line of bounded length.
-pub fn cut_to_line(words: &str) -> String {
+/// A provider's text in one line of bounded length.
+pub fn cut_to_line(text: &str) -> String {
     let mut line = String::new();
-    for word in words.split(|c: char| c.is_whitespace() || c.is_control()) {
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
         if word.is_empty() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! A message at the moment it is handed to a provider.
+//! A message as it is sent to a provider.
 
 use kernel::{CampaignId, MessageId, UserId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use super::{Content, Reference};
 /// One message for one recipient.
 #[derive(Debug, Clone)]
 pub struct Outgoing {
-    /// Its id: the provider's idempotency key, the same on every try.
+    /// The provider's idempotency key: the same in every attempt.
     pub id: MessageId,
     pub workspace: WorkspaceId,
-    /// Whom it is for; none where a test goes to a bare address.
+    /// The recipient; none for a test to an address without a profile.
     pub user: Option<UserId>,
-    /// The caller's own id of them.
+    /// The caller's id of the recipient.
     pub external_id: Option<String>,
     /// The campaign; none for a transactional message.
     pub campaign: Option<CampaignId>,
@@ -33,11 +33,11 @@ impl From<&Outgoing> for Reference {
     }
 }
 
-/// A device that takes push notifications.
+/// A device that receives push notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
-    /// The provider's name of it: a registration token; for web push the endpoint's address.
+    /// The provider's id of it: a registration token; for web push the endpoint's URL.
     pub token: String,
     pub platform: Platform,
     /// Web push: the browser's public key `p256dh`, base64url.
@@ -48,7 +48,7 @@ pub struct Device {
     pub auth: Option<String>,
 }
 
-/// What a device runs.
+/// The system that a device runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = DevicePlatform)]
@@ -59,7 +59,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The names and what they stand for.
+    /// Every platform by its name.
     pub const NAMED: &'static [(&'static str, Self)] =
         &[("ios", Self::Ios), ("android", Self::Android), ("web", Self::Web)];
 
@@ -82,9 +82,8 @@ impl Platform {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDevice {
     pub user: UserId,
-    /// How it is reached.
     pub device: Device,
-    /// The app it runs.
+    /// The app that registered it.
     pub app_id: Option<String>,
     /// Whether it was registered with a user token.
     pub is_proven: bool,

@@ -1,8 +1,8 @@
-//! How a message is named to those who carry it, so that what they say later finds it again.
+//! The reference that providers get for a message, so that their reports identify it.
 //!
-//! The workspace and the message, 32 bytes, in lower-case base32 (RFC 4648) without padding: 52 characters,
-//! short enough for the local part of an address, whole after a mail server changed its case. It holds no
-//! secret: message ids are not to be guessed, so only those who had the message can name it.
+//! It is the workspace and the message, 32 bytes, in lower-case base32 (RFC 4648) without padding: 52 characters,
+//! short enough for the local part of an address, and still readable after a mail server changed its case. It
+//! holds no secret, but message ids cannot be guessed: only who had the message knows its reference.
 
 use std::{fmt, str::FromStr, sync::LazyLock};
 
@@ -24,7 +24,7 @@ static BASE32: LazyLock<Encoding> = LazyLock::new(|| {
     specification.encoding().expect("thirty-two symbols are base32")
 });
 
-/// A message, named to those who carry it.
+/// A message, as providers are given it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reference {
     pub workspace: WorkspaceId,
@@ -109,7 +109,7 @@ mod tests {
         }
 
         #[test]
-        fn what_anybody_makes_up_names_nothing(text in "\\PC{0,80}") {
+        fn invented_texts_are_no_references(text in "\\PC{0,80}") {
             prop_assume!(text.len() != CHARS);
             prop_assert_eq!(Reference::of_bounce_address(&text), None);
             prop_assert_eq!(Reference::of_message_id(&text), None);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_has_one_spelling_but_for_its_case() {
+    fn a_reference_has_one_spelling_apart_from_its_case() {
         let text = reference(1, 2).to_string();
         assert_eq!(text.len(), CHARS);
         // The last character carries four bits of no byte.

@@ -1,9 +1,9 @@
 //! Push notifications by the services of the platforms: APNs for iOS, Web Push for browsers, FCM for
-//! Android and for whatever has no service of its own set up.
+//! Android and for platforms whose own service is not set up.
 //!
-//! A message goes to every device of its recipient. It is taken when one of them takes it; the devices that
-//! are no more are named either way. None of the services tells repeats, so a call that was cut off after it
-//! left is not made again.
+//! A message goes to every device of its recipient. It is accepted if it is accepted for one of them; devices that
+//! no longer exist are named in any case. None of the services recognises repeats, so a call that was cut off
+//! after it was sent is not made again.
 
 use std::{path::Path, time::Duration};
 

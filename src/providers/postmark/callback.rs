@@ -28,7 +28,7 @@ impl FromSettings for Postmark {
 
 impl CallbackSource for Postmark {
     fn check_head(&self, head: &Head<'_>) -> Result<(), Unproven> {
-        self.0.proves(head.header("authorization"))
+        self.0.check(head.header("authorization"))
     }
 
     fn receive<'a>(&'a self, call: Call<'a>) -> Receiving<'a> {
@@ -39,9 +39,9 @@ impl CallbackSource for Postmark {
     }
 }
 
-/// What a record says.
+/// The report in a record.
 pub(super) fn report(body: &Value) -> Option<Report> {
-    let (heard, at) = match text(body, "/RecordType") {
+    let (kind, at) = match text(body, "/RecordType") {
         "Delivery" => (FeedbackKind::Delivered, "/DeliveredAt"),
         "Bounce" => (bounced(body)?, "/BouncedAt"),
         "SpamComplaint" => (complained(body), "/BouncedAt"),
@@ -59,11 +59,11 @@ pub(super) fn report(body: &Value) -> Option<Report> {
     let names = Name::among(ours.filter_map(Value::as_str), text(body, "/MessageID"));
     Some(Report {
         names,
-        feedback: Feedback { source: PROVIDER.name, event, at: time(body, at), heard },
+        feedback: Feedback { source: PROVIDER.name, event, at: time(body, at), kind },
     })
 }
 
-fn whose(body: &Value, pointer: &str) -> AddressClaim {
+fn address(body: &Value, pointer: &str) -> AddressClaim {
     match text(body, pointer) {
         "" => AddressClaim::Recipient,
         address => AddressClaim::Named(address.to_owned()),
@@ -71,8 +71,8 @@ fn whose(body: &Value, pointer: &str) -> AddressClaim {
 }
 
 fn complained(body: &Value) -> FeedbackKind {
-    let why = FeedbackReason::new(text(body, "/Type"), text(body, "/Description"));
-    FeedbackKind::Complained { why, whose: whose(body, "/Email") }
+    let reason = FeedbackReason::new(text(body, "/Type"), text(body, "/Description"));
+    FeedbackKind::Complained { reason, address: address(body, "/Email") }
 }
 
 fn bounced(body: &Value) -> Option<FeedbackKind> {
@@ -81,23 +81,23 @@ fn bounced(body: &Value) -> Option<FeedbackKind> {
         "" => text(body, "/Description"),
         details => details,
     };
-    let why = FeedbackReason::new(kind, words);
+    let reason = FeedbackReason::new(kind, words);
     let bounce = |bounce| FeedbackKind::Bounced {
         kind: bounce,
-        why: why.clone(),
-        whose: whose(body, "/Email"),
+        reason: reason.clone(),
+        address: address(body, "/Email"),
     };
     Some(match kind {
         "HardBounce" | "BadEmailAddress" => bounce(BounceKind::Hard),
         "SpamComplaint" => complained(body),
         "Unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
-        "Transient" => FeedbackKind::Deferred(why),
+        "Transient" => FeedbackKind::Deferred(reason),
         "SMTPApiError"
         | "InboundError"
         | "TemplateRenderingFailed"
         | "ManuallyDeactivated"
-        | "Unconfirmed" => FeedbackKind::Failed(why),
-        // Somebody answered, so it arrived.
+        | "Unconfirmed" => FeedbackKind::Failed(reason),
+        // An answer, so the message arrived.
         "AutoResponder"
         | "AddressChange"
         | "Subscribe"
@@ -107,8 +107,8 @@ fn bounced(body: &Value) -> Option<FeedbackKind> {
     })
 }
 
-/// Whether a recipient opted out at Postmark. What Postmark does by itself after a bounce or a complaint
-/// is told as such.
+/// Whether a recipient opted out at Postmark. Postmark reports a bounce or a complaint that it suppresses by itself
+/// as a bounce or a complaint.
 fn opts_out(body: &Value) -> bool {
     body.pointer("/SuppressSending") == Some(&Value::Bool(true))
         && text(body, "/SuppressionReason") == "ManualSuppression"

@@ -1,4 +1,4 @@
-//! Questions to the list of providers.
+//! Look-ups in the registry of providers.
 
 use config::Channels;
 use kernel::Channel;

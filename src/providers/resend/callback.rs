@@ -17,7 +17,7 @@ use crate::{
 /// Recipients of one event that are looked at; messages of ours have one.
 const RECIPIENTS_MAX: usize = 50;
 
-/// Resend's webhooks.
+/// Resend's webhooks, signed with the account's secret.
 #[derive(Debug)]
 pub(super) struct Resend(Secret);
 
@@ -51,13 +51,13 @@ fn signed<'c>(head: &Head<'c>) -> StandardHead<'c> {
     }
 }
 
-/// What an event says of each recipient. `event` is the id of the call.
+/// The report of an event for each recipient. `event` is the id of the call.
 pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
     let recipients = list(body, "/data/to").iter().filter_map(Value::as_str).take(RECIPIENTS_MAX);
-    let mut whose: Vec<AddressClaim> =
+    let mut addresses: Vec<AddressClaim> =
         recipients.map(|to| AddressClaim::Named(to.to_owned())).collect();
-    if whose.is_empty() {
-        whose.push(AddressClaim::Recipient);
+    if addresses.is_empty() {
+        addresses.push(AddressClaim::Recipient);
     }
     let headers = list(body, "/data/headers");
     let ours = headers
@@ -69,21 +69,22 @@ pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
         .map(|header| text(header, "/value"));
     let names =
         Name::among(ours.chain([text(body, "/data/message_id")]), text(body, "/data/email_id"));
-    let heard = whose.into_iter().filter_map(|whose| heard(body, whose));
-    heard
-        .map(|heard| Report {
+    addresses
+        .into_iter()
+        .filter_map(|address| kind_of(body, address))
+        .map(|kind| Report {
             names: names.clone(),
             feedback: Feedback {
                 source: PROVIDER.name,
                 event: event.to_owned(),
                 at: time(body, "/created_at"),
-                heard,
+                kind,
             },
         })
         .collect()
 }
 
-fn heard(body: &Value, whose: AddressClaim) -> Option<FeedbackKind> {
+fn kind_of(body: &Value, address: AddressClaim) -> Option<FeedbackKind> {
     Some(match text(body, "/type") {
         "email.delivered" => FeedbackKind::Delivered,
         "email.delivery_delayed" => FeedbackKind::Deferred(FeedbackReason::default()),
@@ -95,7 +96,7 @@ fn heard(body: &Value, whose: AddressClaim) -> Option<FeedbackKind> {
             text(body, "/data/suppressed/message"),
         )),
         "email.complained" => {
-            FeedbackKind::Complained { why: FeedbackReason::new("abuse", ""), whose }
+            FeedbackKind::Complained { reason: FeedbackReason::new("abuse", ""), address }
         }
         "email.bounced" => {
             let words = text(body, "/data/bounce/message");
@@ -104,7 +105,7 @@ fn heard(body: &Value, whose: AddressClaim) -> Option<FeedbackKind> {
             let code = status.map_or_else(|| subtype.to_owned(), |status| status.to_string());
             let is_permanent = text(body, "/data/bounce/type") == "Permanent";
             let kind = if is_permanent { BounceKind::Hard } else { BounceKind::Soft };
-            FeedbackKind::Bounced { kind, why: FeedbackReason::new(&code, words), whose }
+            FeedbackKind::Bounced { kind, reason: FeedbackReason::new(&code, words), address }
         }
         _ => return None,
     })

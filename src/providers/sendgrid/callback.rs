@@ -19,7 +19,7 @@ use crate::{
 /// Events of one call that are looked at; SendGrid sends about a thousand at most.
 const EVENTS_MAX: usize = 10_000;
 
-/// SendGrid's event webhook.
+/// SendGrid's event webhook, signed with the account's key.
 #[derive(Debug)]
 pub(super) struct Sendgrid(SigningKey);
 
@@ -51,14 +51,14 @@ fn signed<'c>(head: &Head<'c>) -> Signed<'c> {
     }
 }
 
-/// What a list of events says.
+/// The reports in a list of events.
 pub(super) fn reports(body: &Value) -> Vec<Report> {
     let events = body.as_array().map(Vec::as_slice).unwrap_or_default();
     events.iter().take(EVENTS_MAX).filter_map(report).collect()
 }
 
 fn report(event: &Value) -> Option<Report> {
-    let heard = heard(event)?;
+    let kind = kind_of(event)?;
     // "smtp-id" is our Message-ID; SendGrid's own id has the name of a machine behind its first dot.
     let ours = [text(event, "/smtp-id"), text(event, "/X-Message-Id"), text(event, "/messageId")];
     let own = text(event, "/sg_message_id");
@@ -67,26 +67,26 @@ fn report(event: &Value) -> Option<Report> {
         source: PROVIDER.name,
         event: text(event, "/sg_event_id").to_owned(),
         at: unix_time(event, "/timestamp"),
-        heard,
+        kind,
     };
     Some(Report { names: Name::among(ours, own), feedback })
 }
 
-fn heard(event: &Value) -> Option<FeedbackKind> {
+fn kind_of(event: &Value) -> Option<FeedbackKind> {
     let words = match text(event, "/reason") {
         "" => text(event, "/response"),
         reason => reason,
     };
     let status = Status::read(text(event, "/status")).or_else(|| Status::within(words));
     let code = status.map(|status| status.to_string()).unwrap_or_default();
-    let why = FeedbackReason::new(&code, words);
-    let whose = match text(event, "/email") {
+    let reason = FeedbackReason::new(&code, words);
+    let address = match text(event, "/email") {
         "" => AddressClaim::Recipient,
         address => AddressClaim::Named(address.to_owned()),
     };
     Some(match text(event, "/event") {
         "delivered" => FeedbackKind::Delivered,
-        "deferred" => FeedbackKind::Deferred(why),
+        "deferred" => FeedbackKind::Deferred(reason),
         "bounce" => {
             let is_block = text(event, "/type") == "blocked";
             let kind = match status {
@@ -94,26 +94,26 @@ fn heard(event: &Value) -> Option<FeedbackKind> {
                 Some(status) => status.bounce(),
                 None => BounceKind::Hard,
             };
-            FeedbackKind::Bounced { kind, why, whose }
+            FeedbackKind::Bounced { kind, reason, address }
         }
-        "dropped" => dropped(words, whose),
+        "dropped" => dropped(words, address),
         "spamreport" => {
-            FeedbackKind::Complained { why: FeedbackReason::new("abuse", words), whose }
+            FeedbackKind::Complained { reason: FeedbackReason::new("abuse", words), address }
         }
         "unsubscribe" | "group_unsubscribe" => FeedbackKind::Unsubscribed { source: "provider" },
         _ => return None,
     })
 }
 
-/// SendGrid does not send to those of whom it knows better.
-fn dropped(words: &str, whose: AddressClaim) -> FeedbackKind {
-    let why = FeedbackReason::new("dropped", words);
+/// A message that SendGrid did not send because of the recipient's history.
+fn dropped(words: &str, address: AddressClaim) -> FeedbackKind {
+    let reason = FeedbackReason::new("dropped", words);
     match words.to_ascii_lowercase().as_str() {
         "bounced address" | "invalid" => {
-            FeedbackKind::Bounced { kind: BounceKind::Hard, why, whose }
+            FeedbackKind::Bounced { kind: BounceKind::Hard, reason, address }
         }
-        "spam reporting address" => FeedbackKind::Complained { why, whose },
+        "spam reporting address" => FeedbackKind::Complained { reason, address },
         "unsubscribed address" => FeedbackKind::Unsubscribed { source: "provider" },
-        _ => FeedbackKind::Failed(why),
+        _ => FeedbackKind::Failed(reason),
     }
 }

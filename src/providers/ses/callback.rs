@@ -18,13 +18,13 @@ pub(super) fn reports(body: &Value) -> Vec<Report> {
         kind => kind,
     };
     let names = names(body);
-    let report = |(event, pointer): (&str, &str), heard| Report {
+    let report = |(event, pointer): (&str, &str), kind| Report {
         names: names.clone(),
         feedback: Feedback {
             source: PROVIDER.name,
             event: text(body, event).to_owned(),
             at: time(body, pointer),
-            heard,
+            kind,
         },
     };
     match kind {
@@ -36,31 +36,35 @@ pub(super) fn reports(body: &Value) -> Vec<Report> {
             .iter()
             .map(|one| {
                 let words = text(body, "/complaint/userAgent");
-                let heard = FeedbackKind::Complained {
-                    why: FeedbackReason::new(text(body, "/complaint/complaintFeedbackType"), words),
-                    whose: named(one),
+                let kind = FeedbackKind::Complained {
+                    reason: FeedbackReason::new(
+                        text(body, "/complaint/complaintFeedbackType"),
+                        words,
+                    ),
+                    address: named(one),
                 };
-                report(("/complaint/feedbackId", "/complaint/timestamp"), heard)
+                report(("/complaint/feedbackId", "/complaint/timestamp"), kind)
             })
             .collect(),
         "Delivery" => vec![report(("", "/delivery/timestamp"), FeedbackKind::Delivered)],
         "DeliveryDelay" => list(body, "/deliveryDelay/delayedRecipients")
             .iter()
             .map(|one| {
-                let why = FeedbackReason::new(text(one, "/status"), text(one, "/diagnosticCode"));
+                let reason =
+                    FeedbackReason::new(text(one, "/status"), text(one, "/diagnosticCode"));
                 report(
                     ("/deliveryDelay/timestamp", "/deliveryDelay/timestamp"),
-                    FeedbackKind::Deferred(why),
+                    FeedbackKind::Deferred(reason),
                 )
             })
             .collect(),
         "Reject" => {
-            let why = FeedbackReason::new("rejected", text(body, "/reject/reason"));
-            vec![report(("", "/mail/timestamp"), FeedbackKind::Failed(why))]
+            let reason = FeedbackReason::new("rejected", text(body, "/reject/reason"));
+            vec![report(("", "/mail/timestamp"), FeedbackKind::Failed(reason))]
         }
         "Subscription" if opts_out(body) => {
-            let heard = FeedbackKind::Unsubscribed { source: "provider" };
-            vec![report(("/subscription/timestamp", "/subscription/timestamp"), heard)]
+            let kind = FeedbackKind::Unsubscribed { source: "provider" };
+            vec![report(("/subscription/timestamp", "/subscription/timestamp"), kind)]
         }
         _ => Vec::new(),
     }
@@ -79,7 +83,11 @@ fn bounced(body: &Value, recipient: &Value) -> FeedbackKind {
         Some(status) if status.class == 5 => status.bounce(),
         _ => BounceKind::Hard,
     };
-    FeedbackKind::Bounced { kind, why: FeedbackReason::new(&code, words), whose: named(recipient) }
+    FeedbackKind::Bounced {
+        kind,
+        reason: FeedbackReason::new(&code, words),
+        address: named(recipient),
+    }
 }
 
 fn named(recipient: &Value) -> AddressClaim {

@@ -46,9 +46,9 @@ pub(super) struct Envelope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Notification,
-    /// Amazon asks whether it should tell this place; yes is a call of the address.
+    /// Amazon asks for a confirmation of the subscription: a call of this URL.
     SubscriptionConfirmation(Url),
-    /// Nothing that asks for anything.
+    /// Any other envelope; it is ignored.
     Other,
 }
 

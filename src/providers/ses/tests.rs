@@ -25,7 +25,7 @@ const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:bounces";
 const SNS_CERTIFICATE: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns.pem");
 /// The key of that certificate, which proves nothing to anybody but these tests.
 const SNS_KEY: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns_key.der");
-/// Signed by `openssl dgst -sha1`, as Amazon does where nobody asked for more.
+/// Signed by `openssl dgst -sha1`, Amazon's default.
 const SNS_VERSION_1: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns_v1.json");
 
 /// An envelope signed as Amazon does.
@@ -98,7 +98,7 @@ fn an_envelope_is_believed_for_its_topic_within_an_hour() {
     let elsewhere = envelope("SubscriptionConfirmation", |body| {
         body["SubscribeURL"] = json!("https://example.test/?Action=ConfirmSubscription");
     });
-    assert_eq!(proven(&elsewhere, sent), Ok(Kind::Other), "nobody sends us elsewhere");
+    assert_eq!(proven(&elsewhere, sent), Ok(Kind::Other), "no other host is called");
     assert!(Unsigned::read(b"{}").is_err());
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct SmtpSettings {
     pub(crate) headers: Headers,
     /// The name in `EHLO`; default: the system's.
     pub(crate) hello: Option<String>,
-    /// Concurrent connections.
+    /// Connections at the same time.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub(crate) connections: usize,
     /// Seconds for a message, from waiting for a connection to the server's answer.

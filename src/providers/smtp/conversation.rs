@@ -84,9 +84,9 @@ impl Cut {
 
 /// Why a step did not end well.
 enum Stop {
-    /// The server said no.
+    /// The server answered with a refusal.
     Refused(Reply),
-    /// There is nobody to talk to any more.
+    /// The connection broke off.
     Cut(Cut),
 }
 
@@ -212,28 +212,28 @@ impl Conversation {
             (Step::Message, Data.to_string()),
         ];
         for (step, command) in steps {
-            match self.say(&command).await {
+            match self.command(&command).await {
                 Ok(_) => {}
                 Err(Stop::Cut(cut)) => return Err(cut),
                 Err(Stop::Refused(reply)) => {
-                    // So that the server forgets this message before it hears of the next.
-                    return match self.say(&Rset.to_string()).await {
+                    // The server drops this message before the next one begins.
+                    return match self.command(&Rset.to_string()).await {
                         Ok(_) => Ok(reply.outcome(step)),
-                        // The refusal stands, whatever became of the conversation.
+                        // The refusal counts, even if the connection broke off after it.
                         Err(_) => Ok(self.over(reply.outcome(step))),
                     };
                 }
             }
         }
-        self.hand_over(mail, was_handed_over).await
+        self.send_data(mail, was_handed_over).await
     }
 
-    async fn hand_over(
+    async fn send_data(
         &mut self,
         mail: &Mail,
         was_handed_over: &AtomicBool,
     ) -> Result<Outcome, Cut> {
-        // The second part is asked for once the first has been written, before the end is marked.
+        // The second part is polled once the first has been written, before the end is marked.
         let body = [Some(&mail.bytes), None].into_iter().map_while(|part| {
             if part.is_none() {
                 was_handed_over.store(true, Ordering::Relaxed);
@@ -243,7 +243,7 @@ impl Conversation {
         match self.connection.message_iter(body).await.map_err(Stop::from) {
             Ok(_) => Ok(Outcome::Accepted { provider_id: None, is_delivered: true }),
             Err(Stop::Refused(reply)) => Ok(reply.outcome(Step::Message)),
-            // A server that hangs up by its code has said that it did not take the message.
+            // A server that closes the connection with this code did not accept the message.
             Err(Stop::Cut(cut)) if cut.code == HANGING_UP.to_string() => Err(cut),
             Err(Stop::Cut(cut)) => {
                 Err(Cut { was_handed_over: was_handed_over.load(Ordering::Relaxed), ..cut })
@@ -251,7 +251,7 @@ impl Conversation {
         }
     }
 
-    /// What the message asks of the server beyond plain mail, or why it cannot be sent to it.
+    /// The SMTP extensions that the message needs, or the reason why the server cannot take it.
     fn options(&self, mail: &Mail) -> Result<Vec<MailParameter>, Outcome> {
         let server = self.connection.server_info();
         let lacks = |code: &str, reason: &str| Outcome::Rejected {
@@ -276,11 +276,11 @@ impl Conversation {
         Ok(options)
     }
 
-    async fn say(&mut self, command: &str) -> Result<Response, Stop> {
+    async fn command(&mut self, command: &str) -> Result<Response, Stop> {
         Ok(self.connection.command(command).await?)
     }
 
-    /// Marks the conversation as one that nobody goes on with.
+    /// Marks the conversation so that it is not used again.
     fn over(&mut self, outcome: Outcome) -> Outcome {
         self.messages = u32::MAX;
         outcome

@@ -35,7 +35,7 @@ const COVERED: &[&str] = &[
     "list-unsubscribe-post",
     "feedback-id",
 ];
-/// Fields that are named once more than they occur, so that nobody can add another (RFC 6376 5.4.2).
+/// Fields that are named once more than they occur, so that another one cannot be added (RFC 6376 5.4.2).
 const SEALED: &[&str] = &["from", "to", "subject", "date"];
 /// Characters of a line of the signature.
 const LINE_CHARS: usize = 72;
@@ -229,23 +229,38 @@ fn split(mail: &[u8]) -> (&[u8], &[u8]) {
     })
 }
 
-/// The fields of a head: the name in lower case, the value in its relaxed form (RFC 6376 3.4.2).
-fn fields(head: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let mut fields: Vec<(String, Vec<u8>)> = Vec::new();
+/// A header field: the name in lower case, the value in its relaxed form (RFC 6376 3.4.2).
+struct HeaderField {
+    name: String,
+    value: Vec<u8>,
+}
+
+impl HeaderField {
+    /// Appends the field as it is signed.
+    fn append_to(&self, text: &mut Vec<u8>) {
+        for part in [self.name.as_bytes(), b":", &self.value] {
+            text.extend_from_slice(part);
+        }
+    }
+}
+
+/// Reads the fields of a head.
+fn fields(head: &[u8]) -> Vec<HeaderField> {
+    let mut fields: Vec<HeaderField> = Vec::new();
     for line in head.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
-            if let Some((_, value)) = fields.last_mut() {
-                value.extend_from_slice(line);
+            if let Some(field) = fields.last_mut() {
+                field.value.extend_from_slice(line);
             }
         } else if let Some(colon) = line.iter().position(|byte| *byte == b':') {
             let (name, value) = line.split_at(colon);
             let name = String::from_utf8_lossy(name).trim().to_ascii_lowercase();
-            fields.push((name, value.get(1..).unwrap_or_default().to_vec()));
+            fields.push(HeaderField { name, value: value.get(1..).unwrap_or_default().to_vec() });
         }
     }
-    for (_, value) in &mut fields {
-        *value = relaxed(value).trim_ascii().to_vec();
+    for field in &mut fields {
+        field.value = relaxed(&field.value).trim_ascii().to_vec();
     }
     fields
 }
@@ -263,30 +278,27 @@ fn relaxed(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The names of what is covered, in the order they are signed.
-fn covered(fields: &[(String, Vec<u8>)]) -> Vec<&'static str> {
-    let has = |name: &str| fields.iter().any(|(field, _)| field == name);
+/// The names of the signed fields, in the order in which they are signed.
+fn covered(fields: &[HeaderField]) -> Vec<&'static str> {
+    let has = |name: &str| fields.iter().any(|field| field.name == name);
     COVERED.iter().copied().filter(|name| has(name)).chain(SEALED.iter().copied()).collect()
 }
 
-/// What is signed: the fields that are covered, each name taking the lowest field not taken yet, and then
-/// the signature's own field as far as it goes.
-fn signed_text(head: &[(String, Vec<u8>)], covered: &[&str], signature: &str) -> Vec<u8> {
+/// The signed text: the covered fields, where each name takes the lowest field that is not taken yet, and then the
+/// signature's own field without the signature.
+fn signed_text(head: &[HeaderField], covered: &[&str], signature: &str) -> Vec<u8> {
     let mut text = Vec::with_capacity(2048);
     let mut taken = vec![false; head.len()];
     for name in covered {
         let found =
-            head.iter().enumerate().rev().find(|(at, (field, _))| field == name && !taken[*at]);
-        let Some((at, (field, value))) = found else { continue };
+            head.iter().enumerate().rev().find(|(at, field)| field.name == *name && !taken[*at]);
+        let Some((at, field)) = found else { continue };
         taken[at] = true;
-        for part in [field.as_bytes(), b":", value, b"\r\n"] {
-            text.extend_from_slice(part);
-        }
+        field.append_to(&mut text);
+        text.extend_from_slice(b"\r\n");
     }
-    for (name, value) in fields(signature.as_bytes()) {
-        for part in [name.as_bytes(), b":", &value] {
-            text.extend_from_slice(part);
-        }
+    for field in fields(signature.as_bytes()) {
+        field.append_to(&mut text);
     }
     text
 }

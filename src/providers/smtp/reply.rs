@@ -21,10 +21,9 @@ pub(super) enum Step {
 }
 
 impl Reply {
-    /// What becomes of the message: a 4xx is tried again, a 5xx is final. It says that the address is no
-    /// good only by a code that means that, and not where the server judged somebody else: the sender
-    /// (RFC 3463 x.1.7, x.1.8). A mailbox that is merely full (x.2.2) or a policy against the message (x.7.1) is a
-    /// soft bounce, as it would be in a report that comes later.
+    /// The outcome of the message: a 4xx is tried again, a 5xx is final. The address counts as invalid only by a code
+    /// that means the recipient's address, not the sender's (RFC 3463 x.1.7, x.1.8). A full mailbox (x.2.2) and a
+    /// policy against the message (x.7.1) are soft bounces, as in a later report.
     pub(super) fn outcome(&self, step: Step) -> Outcome {
         let enhanced = enhanced(&self.text);
         let code = enhanced.map_or_else(
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_mean_what_their_codes_say() {
+    fn outcomes_follow_the_codes() {
         use Step::{Message, Recipient, Sender};
         enum Meaning {
             Again,

@@ -173,7 +173,7 @@ struct Pool {
     message_max: Duration,
     open: Mutex<Vec<(Conversation, Instant)>>,
     slots: Semaphore,
-    /// Whether somebody looks after conversations that are idle.
+    /// Whether a task closes conversations that are idle.
     is_swept: AtomicBool,
 }
 
@@ -237,7 +237,7 @@ impl Pool {
     }
 }
 
-/// Ends conversations that nobody used for a while, until none is left.
+/// Closes conversations that were not used for a while, until none is left.
 async fn sweep(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(IDLE_MAX).await;

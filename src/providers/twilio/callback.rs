@@ -10,16 +10,14 @@ use super::{
 };
 use crate::{
     callback::{
-        Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven, check_shape,
+        Call, CallbackSource, FromSettings, Head, Parameters, Received, Receiving, Unproven,
+        check_shape, parameter,
     },
     model::{Callback, Happened, Inbound, cut_to_line},
 };
 
 /// Where they are posted.
 pub(super) const PATH: &str = "/callbacks/sms/twilio";
-
-/// The fields of a form in the order they came.
-pub(super) type Form = [(String, String)];
 
 /// Twilio, by its auth token.
 #[derive(Debug)]
@@ -54,7 +52,7 @@ fn signature<'c>(head: &Head<'c>) -> &'c str {
 /// The status of a message, or a text from a recipient.
 fn read(call: &Call<'_>) -> Received {
     if let Some(callback) = read_status(call.form) {
-        let reference = field(call.query, "m").and_then(|reference| reference.parse().ok());
+        let reference = parameter(call.query, "m").and_then(|reference| reference.parse().ok());
         let callback = Callback { reference: callback.reference.or(reference), ..callback };
         return Received::new(PROVIDER.name, vec![callback], Vec::new());
     }
@@ -62,25 +60,26 @@ fn read(call: &Call<'_>) -> Received {
     let mut received = Received::new(PROVIDER.name, Vec::new(), inbound.into_iter().collect());
     for text in &mut received.texts {
         // Twilio understands keywords in every language that it is configured for.
-        text.keyword = field(call.form, "OptOutType").map(str::to_owned);
+        text.keyword = parameter(call.form, "OptOutType").map(str::to_owned);
     }
     received
 }
 
-/// Reads a status callback. None where it tells of nothing that counts. Our own name of the message stands
-/// in the address it is posted to, as `m`.
-fn read_status(form: &Form) -> Option<Callback> {
-    let provider_id = field(form, "MessageSid").or_else(|| field(form, "SmsSid"))?.to_owned();
-    let status = field(form, "MessageStatus").or_else(|| field(form, "SmsStatus"))?;
+/// Reads a status callback. None for a status that is not recorded. The message's reference is the parameter `m` of
+/// the URL that is called.
+fn read_status(form: &Parameters) -> Option<Callback> {
+    let provider_id =
+        parameter(form, "MessageSid").or_else(|| parameter(form, "SmsSid"))?.to_owned();
+    let status = parameter(form, "MessageStatus").or_else(|| parameter(form, "SmsStatus"))?;
     let happened = match status {
         "sent" => Happened::Sent,
         "delivered" => Happened::Delivered,
         "read" => Happened::Read,
         "failed" | "undelivered" | "canceled" => {
-            let number = field(form, "ErrorCode").and_then(|code| code.parse::<i64>().ok());
+            let number = parameter(form, "ErrorCode").and_then(|code| code.parse::<i64>().ok());
             Happened::Failed {
                 code: number.map_or_else(|| status.to_owned(), |number| number.to_string()),
-                reason: cut_to_line(field(form, "ErrorMessage").unwrap_or(status)),
+                reason: cut_to_line(parameter(form, "ErrorMessage").unwrap_or(status)),
                 effect: number.and_then(effect),
             }
         }
@@ -89,18 +88,14 @@ fn read_status(form: &Form) -> Option<Callback> {
     Some(Callback { provider_id, reference: None, happened, at: None })
 }
 
-/// Reads a message that somebody wrote. None where it is none.
-fn read_inbound(form: &Form) -> Option<Inbound> {
+/// Reads a message from a recipient. None if the form is none.
+fn read_inbound(form: &Parameters) -> Option<Inbound> {
     Some(Inbound {
-        id: field(form, "MessageSid").or_else(|| field(form, "SmsSid"))?.to_owned(),
-        from: field(form, "From")?.to_owned(),
-        to: field(form, "To")?.to_owned(),
-        text: field(form, "Body")?.to_owned(),
+        id: parameter(form, "MessageSid").or_else(|| parameter(form, "SmsSid"))?.to_owned(),
+        from: parameter(form, "From")?.to_owned(),
+        to: parameter(form, "To")?.to_owned(),
+        text: parameter(form, "Body")?.to_owned(),
     })
-}
-
-fn field<'f>(form: &'f Form, name: &str) -> Option<&'f str> {
-    form.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
 #[cfg(test)]
@@ -144,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_wrote_needs_its_sender_and_text() {
+    fn a_text_from_a_recipient_needs_sender_and_text() {
         let whole = form(&[
             ("MessageSid", "SM9"),
             ("From", "+4915100000001"),

@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::hmac;
 
-use super::callback::Form;
+use crate::callback::Parameters;
 
 /// Bytes of an HMAC-SHA1.
 const SIGNATURE_BYTES: usize = 20;
@@ -16,7 +16,7 @@ pub(super) fn is_signature(text: &str) -> bool {
 /// Whether `signature` (`X-Twilio-Signature`) is that of a form posted to `url` as Twilio was given it:
 /// the base64 of HMAC-SHA1 over the URL and every field's name and value, the fields sorted by name
 /// (https://www.twilio.com/docs/usage/security). Takes constant time.
-pub(super) fn is_signed(auth_token: &str, url: &str, form: &Form, signature: &str) -> bool {
+pub(super) fn is_signed(auth_token: &str, url: &str, form: &Parameters, signature: &str) -> bool {
     let Ok(signature) = STANDARD.decode(signature) else { return false };
     let mut fields: Vec<_> = form.iter().collect();
     // A field that is named twice is signed once for each of its values, and these in order.

@@ -1,6 +1,6 @@
-//! Calls of somebody's own endpoint, signed so that it can tell they are ours: Standard Webhooks.
+//! Requests to an endpoint of the workspace, signed so that it can verify their origin: Standard Webhooks.
 //!
-//! `webhook-id` is the message's id, the same on every try, so that an endpoint can tell a repeat;
+//! `webhook-id` is the message's id, the same in every attempt, so that an endpoint can recognise a repeat;
 //! `webhook-signature` is `v1,` and the base64 of HMAC-SHA256 over `<id>.<timestamp>.<body>`, under the
 //! workspace's key.
 
@@ -72,7 +72,7 @@ impl Webhook {
         match self.client.call(request, timeout).await {
             Ok(answer) => outcome(&answer, self.clock.now()),
             Err(fault) if fault.code == REFUSED => rejected("forbidden_target", fault.reason),
-            // `webhook-id` tells the endpoint of a repeat.
+            // The endpoint recognises a repeat by `webhook-id`.
             Err(fault) => fault.again(),
         }
     }
@@ -85,7 +85,7 @@ impl Webhook {
     ) -> Result<Request<Bytes>, Impossible> {
         let url = Url::parse(&content.url)
             .map_err(|_| impossible("invalid_url", "the address is no URL"))?;
-        self.reach.judge(&url).map_err(|reason| impossible("forbidden_target", reason))?;
+        self.reach.check(&url).map_err(|reason| impossible("forbidden_target", reason))?;
         let (mut url, in_address) = basic::split(url);
         url.set_fragment(None);
         let body = content.body.clone().filter(|_| content.method != Method::Get);

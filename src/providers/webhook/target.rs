@@ -1,7 +1,7 @@
-//! Where a webhook may go: not to this machine, its network, or the services that clouds answer there.
+//! The targets that a webhook may have: not this machine, its network, or the metadata services of clouds.
 //!
-//! A host that is an address is judged as it stands. A name is judged by the addresses it has at the moment
-//! of connecting, so that a name which changes its mind between two questions (DNS rebinding) gains nothing.
+//! A host that is an IP address is checked as it is. A name is checked by the addresses that it resolves to when
+//! the connection is made, so that a name whose addresses change between two look-ups (DNS rebinding) is refused.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -29,8 +29,8 @@ pub(crate) enum Reach {
     Private,
 }
 
-/// Networks of IPv4 that are nobody's on the public internet: IANA's registry of special-purpose
-/// addresses, multicast, and the relays of 6to4.
+/// Networks of IPv4 that are not on the public internet: IANA's registry of special-purpose addresses, multicast,
+/// and the relays of 6to4.
 static RESERVED: LazyLock<Vec<Ipv4Net>> = LazyLock::new(|| {
     [
         "0.0.0.0/8",
@@ -92,11 +92,11 @@ impl Reach {
         is_public || self == Self::Private && PRIVATE.iter().any(|net| net.contains(&address))
     }
 
-    /// Judges an address as it is written; what a name resolves to is judged by [`Reach::resolver`].
+    /// Checks a URL; the addresses of a name are checked by [`Reach::resolver`].
     ///
     /// # Errors
-    /// Why it is not called.
-    pub(crate) fn judge(self, url: &Url) -> Result<(), String> {
+    /// The reason why it is not called.
+    pub(crate) fn check(self, url: &Url) -> Result<(), String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err("the address is not an http or https address".to_owned());
         }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_judged_by_what_they_reach() {
+    fn addresses_are_checked_by_their_network() {
         let table = [
             ("93.184.216.34", true, true),
             ("2606:2800:220:1:248:1893:25c8:1946", true, true),
@@ -224,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_judged_however_it_is_spelled() {
-        let judge = |text: &str| Reach::Public.judge(&Url::parse(text).unwrap());
+    fn an_address_is_checked_in_every_spelling() {
+        let check = |text: &str| Reach::Public.check(&Url::parse(text).unwrap());
         for good in ["https://example.test/x", "http://example.test:8080", "https://8.8.8.8/"] {
-            assert_eq!(judge(good), Ok(()), "{good}");
+            assert_eq!(check(good), Ok(()), "{good}");
         }
         for bad in [
             "http://127.0.0.1/",
@@ -247,7 +247,7 @@ mod tests {
             "http://example.test:25/",
             "https://example.test:1023/",
         ] {
-            assert!(judge(bad).is_err(), "{bad}");
+            assert!(check(bad).is_err(), "{bad}");
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_in_the_clothes_of_ipv6_is_judged_as_itself(bits: u32) {
+        fn an_ipv4_address_mapped_to_ipv6_is_checked_as_itself(bits: u32) {
             let v4 = Ipv4Addr::from(bits);
             for reach in [Reach::Public, Reach::Private] {
                 prop_assert_eq!(reach.covers(v4.into()), reach.covers(v4.to_ipv6_mapped().into()));

@@ -112,7 +112,7 @@ impl Whatsapp {
             "to": message.to.trim_start_matches('+'),
             "biz_opaque_callback_data": Reference::from(message).to_string(),
         });
-        let (kind, said) = match (&content.template_id, &content.reply_text) {
+        let (kind, written) = match (&content.template_id, &content.reply_text) {
             (Some(template), _) => {
                 let language = &self.settings.language;
                 ("template", template::written(template, language, &content.variables))
@@ -121,7 +121,7 @@ impl Whatsapp {
             (None, None) => return None,
         };
         body["type"] = json!(kind);
-        body[kind] = said;
+        body[kind] = written;
         Some(body)
     }
 

@@ -1,4 +1,4 @@
-//! A template with its variables, as the Cloud API takes it.
+//! A template with its variables, in the form of the Cloud API.
 //!
 //! A variable is of the template's body by its number (`1`) or name (`first_name`); of its header with
 //! `header.` before that, a picture, film or document by `header.image`, `header.video`,
@@ -21,10 +21,16 @@ pub(super) fn written(template: &str, language: &str, variables: &Map<String, Va
 /// The variables by where they stand.
 #[derive(Default)]
 struct Parts {
-    header: Vec<(String, String)>,
+    header: Vec<Variable>,
     media: Option<(&'static str, String)>,
-    body: Vec<(String, String)>,
+    body: Vec<Variable>,
     buttons: BTreeMap<u8, String>,
+}
+
+/// A variable of a text, by its number or name.
+struct Variable {
+    name: String,
+    text: String,
 }
 
 impl Parts {
@@ -33,11 +39,13 @@ impl Parts {
             Some(("header", "image")) => self.media = Some(("image", value)),
             Some(("header", "video")) => self.media = Some(("video", value)),
             Some(("header", "document")) => self.media = Some(("document", value)),
-            Some(("header", name)) => self.header.push((name.to_owned(), value)),
+            Some(("header", name)) => {
+                self.header.push(Variable { name: name.to_owned(), text: value })
+            }
             Some(("button", index)) if index.parse::<u8>().is_ok() => {
                 self.buttons.extend(index.parse::<u8>().ok().map(|index| (index, value)));
             }
-            _ => self.body.push((key.to_owned(), value)),
+            _ => self.body.push(Variable { name: key.to_owned(), text: value }),
         }
     }
 
@@ -65,16 +73,16 @@ impl Parts {
 }
 
 /// Parameters in the order of their numbers, or with their names.
-fn parameters(mut variables: Vec<(String, String)>) -> Vec<Value> {
+fn parameters(mut variables: Vec<Variable>) -> Vec<Value> {
     let number = |name: &str| name.parse::<u32>().ok();
-    let is_numbered = variables.iter().all(|(name, _)| number(name).is_some());
+    let is_numbered = variables.iter().all(|it| number(&it.name).is_some());
     if is_numbered {
-        variables.sort_by_key(|(name, _)| number(name));
-        variables.into_iter().map(|(_, text)| json!({ "type": "text", "text": text })).collect()
+        variables.sort_by_key(|it| number(&it.name));
+        variables.into_iter().map(|it| json!({ "type": "text", "text": it.text })).collect()
     } else {
         variables
             .into_iter()
-            .map(|(name, text)| json!({ "type": "text", "parameter_name": name, "text": text }))
+            .map(|it| json!({ "type": "text", "parameter_name": it.name, "text": it.text }))
             .collect()
     }
 }
@@ -112,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_stand_where_their_names_say() {
+    fn variables_are_placed_by_their_names() {
         assert_eq!(
             components(json!({ "2": "b", "10": "c", "1": 5, "3": null })),
             json!([{ "type": "body", "parameters": [

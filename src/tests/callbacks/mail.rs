@@ -9,9 +9,9 @@ use tokio::{
 use super::fixture::{Message, call_expecting, consent, now_s, recorded, sent, signed, suppressed};
 use crate::kit::{Client, Workspace, server};
 
-const POSTFIX: &str = include_str!("../../callbacks/model/mail/fixtures/postfix.eml");
-const DELAYED: &str = include_str!("../../callbacks/model/mail/fixtures/delayed.eml");
-const ARF: &str = include_str!("../../callbacks/model/mail/fixtures/arf.eml");
+const POSTFIX: &str = include_str!("../../callbacks/model/fixtures/postfix.eml");
+const DELAYED: &str = include_str!("../../callbacks/model/fixtures/delayed.eml");
+const ARF: &str = include_str!("../../callbacks/model/fixtures/arf.eml");
 
 /// A fixture, about a message.
 fn about(fixture: &str, message: &Message) -> String {

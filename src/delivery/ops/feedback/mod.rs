@@ -75,7 +75,8 @@ pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> 
     let events: Vec<LifecycleEvent> =
         known.iter().map(|(subject, feedback)| event(subject, feedback)).collect();
     lifecycle::publish(app, &events, app.clock().now()).await?;
-    for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.heard.acts()) {
+    for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.kind.changes_consent())
+    {
         act(app, subject, feedback).await?;
     }
     Ok(known.len())
@@ -97,7 +98,7 @@ pub async fn publish_unsubscribed(
         source,
         event: String::new(),
         at: None,
-        heard: FeedbackKind::Unsubscribed { source },
+        kind: FeedbackKind::Unsubscribed { source },
     };
     lifecycle::publish(app, &[event(subject, &feedback)], app.clock().now()).await
 }
@@ -120,12 +121,12 @@ fn before(app: &DeliveryState, age: Duration) -> Timestamp {
 }
 
 fn event(subject: &Subject, feedback: &Feedback) -> LifecycleEvent {
-    let (code, reason, label) = feedback.heard.words();
+    let (code, reason, label) = feedback.kind.details();
     LifecycleEvent {
         event_id: feedback.event_id(),
         at: feedback.at,
         label: label.to_owned(),
-        ..LifecycleEvent::new(subject.into(), feedback.heard.kind()).because(code, reason)
+        ..LifecycleEvent::new(subject.into(), feedback.kind.message_kind()).because(code, reason)
     }
 }
 
@@ -133,7 +134,7 @@ async fn act(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Res
     // A webhook's endpoint consents to nothing.
     let Ok(channel) = subject.channel.parse::<Channel>() else { return Ok(()) };
     let now = app.clock().now();
-    let source = match feedback.heard {
+    let source = match feedback.kind {
         FeedbackKind::Unsubscribed { source } => source,
         _ => DELIVERY,
     };
@@ -159,18 +160,18 @@ async fn act_once(
     let Subject { tenant, message, user, .. } = *subject;
     let country = app.country(tenant.workspace).await?;
     let mut tx = app.db().begin().await?;
-    let kind = feedback.heard.kind().as_str();
+    let kind = feedback.kind.message_kind().as_str();
     let key = format!("{message}:{kind}:{}", feedback.event_id());
     if !feedback::is_new(&mut tx, tenant.workspace, &key, now).await? {
         return Ok(Vec::new());
     }
-    let reason = words(&feedback.heard);
+    let reason = words(&feedback.kind);
     let write = Write { reason: reason.as_deref(), ..Write::of(now, origin) };
-    let entries = match &feedback.heard {
-        FeedbackKind::Bounced { kind: BounceKind::Hard, whose, .. }
+    let entries = match &feedback.kind {
+        FeedbackKind::Bounced { kind: BounceKind::Hard, address: claim, .. }
             if channel == Channel::Email =>
         {
-            match address(&mut tx, country, (subject, channel), whose).await? {
+            match address(&mut tx, country, (subject, channel), claim).await? {
                 Some(LedgerAddress { identifier, .. }) => {
                     deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
                         .await?
@@ -182,8 +183,8 @@ async fn act_once(
         FeedbackKind::Bounced { kind: BounceKind::Soft, .. } if channel == Channel::Email => {
             soft_bounce(&mut tx, subject, &write, limit).await?
         }
-        FeedbackKind::Complained { whose, .. } => {
-            let address = address(&mut tx, country, (subject, channel), whose).await?;
+        FeedbackKind::Complained { address: claim, .. } => {
+            let address = address(&mut tx, country, (subject, channel), claim).await?;
             let address = address.as_ref();
             complained(&mut tx, tenant, &write, Complaint { channel, user, address }).await?
         }
@@ -260,14 +261,14 @@ async fn address(
 }
 
 /// Code and words, for people.
-fn words(heard: &FeedbackKind) -> Option<String> {
-    let (FeedbackKind::Bounced { why: FeedbackReason { code, reason }, .. }
-    | FeedbackKind::Complained { why: FeedbackReason { code, reason }, .. }) = heard
+fn words(kind: &FeedbackKind) -> Option<String> {
+    let (FeedbackKind::Bounced { reason: FeedbackReason { code, text }, .. }
+    | FeedbackKind::Complained { reason: FeedbackReason { code, text }, .. }) = kind
     else {
         return None;
     };
-    let text = format!("{code} {reason}");
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    let both = format!("{code} {text}");
+    Some(both.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Forgets what was acted on long ago, until it is dropped.

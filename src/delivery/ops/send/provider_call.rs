@@ -354,13 +354,13 @@ async fn apply_effects(app: &DeliveryState, done: &[Done]) {
     for it in done {
         let Some(Sent { outcome, .. }) = &it.sent else { continue };
         let (MessageStatus::Failed { .. }, Some(effect), Some((code, reason))) =
-            (&it.status, outcome.final_effect(), outcome.why())
+            (&it.status, outcome.final_effect(), outcome.failure())
         else {
             continue;
         };
-        let heard = Feedback::of_effect(SOURCE, effect, FeedbackReason::new(code, reason));
+        let feedback = Feedback::of_effect(SOURCE, effect, FeedbackReason::new(code, reason));
         let (workspace, id) = (it.message.workspace, it.message.id);
-        if let Err(error) = feedback::apply(app, workspace, id, heard).await {
+        if let Err(error) = feedback::apply(app, workspace, id, feedback).await {
             tracing::error!(message = %id, %error, "the feedback of a provider about a recipient was not applied");
         }
     }

@@ -50,7 +50,7 @@ struct Problem {
     details: Vec<Detail>,
 }
 
-/// One of several kinds of detail, told by its fields.
+/// One of several kinds of detail; its fields distinguish them.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Detail {

@@ -20,7 +20,7 @@ const AUTH_BYTES: usize = 16;
 /// Bytes that a message may have: those of the record without the head, the delimiter and the tag.
 pub(super) const PLAIN_BYTES_MAX: usize = RECORD_BYTES as usize - HEAD_BYTES - 1 - 16;
 
-/// What a browser told of itself.
+/// The keys of a browser's subscription.
 pub(super) struct Subscription {
     key: PublicKey,
     auth: [u8; AUTH_BYTES],

@@ -57,12 +57,12 @@ pub(super) struct WebPush {
 struct Payload<'a> {
     message_id: MessageId,
     #[serde(flatten)]
-    shown: Shown<'a>,
+    notification: Notification<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct Notification<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
     body: &'a str,
@@ -135,9 +135,9 @@ impl WebPush {
             .ok_or_else(|| gone("the keys of the subscription are none"))?;
         let endpoint = Url::parse(&device.token).ok().filter(Url::has_host);
         let endpoint = endpoint.ok_or_else(|| gone("the endpoint of the subscription is none"))?;
-        // Anybody may register a device, so its address is judged as that of a webhook.
-        let judged = self.reach.judge(&endpoint);
-        judged.map_err(|reason| Pushed::from(each::refused("forbidden_target", &reason)))?;
+        // Any caller may register a device, so its endpoint is checked like the URL of a webhook.
+        let checked = self.reach.check(&endpoint);
+        checked.map_err(|reason| Pushed::from(each::refused("forbidden_target", &reason)))?;
         if endpoint.scheme() != "https" && self.reach == Reach::Public {
             return Err(gone("the endpoint of the subscription is no https address"));
         }
@@ -169,7 +169,7 @@ impl WebPush {
 }
 
 fn payload(message: &Outgoing, content: &PushContent) -> Vec<u8> {
-    let shown = Shown {
+    let notification = Notification {
         title: content.title.as_deref(),
         body: &content.body,
         icon: content.icon.as_deref(),
@@ -177,7 +177,7 @@ fn payload(message: &Outgoing, content: &PushContent) -> Vec<u8> {
         deep_link: content.deep_link.as_deref(),
         data: &content.data,
     };
-    serde_json::to_vec(&Payload { message_id: message.id, shown })
+    serde_json::to_vec(&Payload { message_id: message.id, notification })
         .expect("texts and JSON are written as JSON")
 }
 

@@ -17,7 +17,7 @@ use secrecy::ExposeSecret as _;
 use super::{config::SmtpSettings, dkim::Signer};
 use crate::model::{EmailContent, Outgoing, Reference};
 
-/// Fields that this file writes; nobody else may.
+/// Fields that this file writes; settings and messages may not.
 const OURS: &[&str] = &[
     "from",
     "to",
@@ -126,7 +126,7 @@ impl Writer {
             Some(domain) => reference.bounce_address(domain).parse().ok(),
             None => Some(from.email.clone()),
         };
-        let mut built = built(message, email, (from, to.clone(), reference), now)?;
+        let mut built = built(message, email, Addresses { from, to: to.clone(), reference }, now)?;
         self.add_fields(built.headers_mut(), message, email, reference)?;
         let mut bytes = built.formatted();
         if let Some(signer) = &self.signer {
@@ -176,12 +176,20 @@ impl Writer {
     }
 }
 
+/// The sender, the recipient, and the reference in `Message-ID`.
+struct Addresses {
+    from: Mailbox,
+    to: Address,
+    reference: Reference,
+}
+
 fn built(
     message: &Outgoing,
     email: &EmailContent,
-    (from, to, reference): (Mailbox, Address, Reference),
+    addresses: Addresses,
     now: Timestamp,
 ) -> Result<Message, Unwritable> {
+    let Addresses { from, to, reference } = addresses;
     if email.subject.chars().any(char::is_control) {
         return Err(unwritable("invalid_header", "the subject is more than a line"));
     }

@@ -59,7 +59,7 @@ fn field_of(mail: &str, name: &str) -> Vec<String> {
 #[test]
 fn each_field_is_written_once() {
     let writer = writer(
-        "from = \"Nobody <nobody@example.test>\"\n\
+        "from = \"Default <default@example.test>\"\n\
          headers = { X-Mailer = \"Millrace\", List-ID = \"<all.example.test>\" }",
     );
     let email = EmailContent {

@@ -1,4 +1,4 @@
-//! What Meta tells of later, and how it proves that it is Meta.
+//! Meta's callbacks: statuses, messages from recipients, and the verification of the URL.
 
 use config::{Settings, WhatsappCallbacks};
 use kernel::Timestamp;
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     callback::{
-        Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven, check_shape,
-        not_a_callback,
+        Call, CallbackSource, FromSettings, Head, Parameters, Received, Receiving, Unproven,
+        check_shape, not_a_callback, parameter,
     },
     model::{Callback, Happened, Inbound, cut_to_line},
 };
@@ -46,7 +46,7 @@ impl CallbackSource for Whatsapp {
         })
     }
 
-    fn challenge(&self, query: &[(String, String)]) -> Result<String, Unproven> {
+    fn challenge(&self, query: &Parameters) -> Result<String, Unproven> {
         let answer = challenge(query, self.0.verify_token.expose_secret());
         answer.map(str::to_owned).ok_or(Unproven::Wrong)
     }
@@ -56,7 +56,7 @@ fn signature<'c>(head: &Head<'c>) -> &'c str {
     head.header("x-hub-signature-256")
 }
 
-/// What one callback tells.
+/// The contents of one callback.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Notice {
     /// What happened to messages.
@@ -66,19 +66,18 @@ struct Notice {
     inbound: Vec<Inbound>,
 }
 
-/// What to answer when Meta asks whether callbacks are wanted: the challenge, if it shows the token.
-fn challenge<'q>(query: &'q [(String, String)], verify_token: &str) -> Option<&'q str> {
-    let field =
-        |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+/// The answer to Meta's verification of the URL: the challenge, if the token is right.
+fn challenge<'q>(query: &'q Parameters, verify_token: &str) -> Option<&'q str> {
+    let field = |name: &str| parameter(query, name);
     let is_known = field("hub.verify_token")?.as_bytes().ct_eq(verify_token.as_bytes());
     (field("hub.mode")? == "subscribe" && bool::from(is_known)).then(|| field("hub.challenge"))?
 }
 
-/// Reads a callback. None where it is not of the API's shape; what it tells beside messages is left.
+/// Reads a callback. None if it has not the API's form; changes of other kinds are ignored.
 fn read(body: &[u8]) -> Option<Notice> {
-    let told: Told = serde_json::from_slice(body).ok()?;
+    let body: Body = serde_json::from_slice(body).ok()?;
     let mut notice = Notice::default();
-    for value in told.entry.into_iter().flat_map(|entry| entry.changes).map(|change| change.value) {
+    for value in body.entry.into_iter().flat_map(|entry| entry.changes).map(|change| change.value) {
         let number = value.metadata.and_then(|metadata| metadata.display_phone_number);
         let number = number.map(|number| with_plus(&number)).unwrap_or_default();
         notice.callbacks.extend(value.statuses.into_iter().filter_map(Status::read));
@@ -91,7 +90,7 @@ fn read(body: &[u8]) -> Option<Notice> {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Body {
     entry: Vec<Entry>,
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::model::{Effect, Reference};
 
-fn told(value: &Value) -> Notice {
+fn notice_of(value: &Value) -> Notice {
     let body = json!({
         "object": "whatsapp_business_account",
         "entry": [{ "id": "1", "changes": [{ "field": "messages", "value": value }] }],
@@ -75,7 +75,7 @@ fn a_status_says_what_happened_and_when() {
             failed("131050", "stopped marketing", Some(Effect::Unsubscribed)),
         ),
     ] {
-        let notice = told(&json!({ "statuses": [
+        let notice = notice_of(&json!({ "statuses": [
             { "id": "wamid.1", "status": status, "timestamp": "1700000000", "errors": errors,
               "biz_opaque_callback_data": reference.to_string() },
         ]}));
@@ -88,13 +88,13 @@ fn a_status_says_what_happened_and_when() {
         assert_eq!(notice.callbacks, [expected]);
     }
     let other =
-        told(&json!({ "statuses": [{ "id": "w", "status": "deleted", "timestamp": "x" }] }));
+        notice_of(&json!({ "statuses": [{ "id": "w", "status": "deleted", "timestamp": "x" }] }));
     assert_eq!(other, Notice::default());
 }
 
 #[test]
 fn what_recipients_write_tap_and_choose_is_read() {
-    let notice = told(&json!({
+    let notice = notice_of(&json!({
         "metadata": { "display_phone_number": "+1 555 010-0000", "phone_number_id": "9" },
         "messages": [
             { "id": "a", "from": "4915100000001", "type": "text", "text": { "body": "Stop" } },

@@ -1,16 +1,13 @@
-//! `/callbacks/*`: what providers, mail servers and recipients tell of messages after they left.
+//! `/callbacks/*`: reports of providers, mail servers and recipients on messages that were sent.
 //!
-//! Each proves who he is by his own scheme. What is said is acted on before it is answered, so that nothing
-//! that was acknowledged can be lost; where that fails, the answer asks for another try, which is harmless.
+//! Each source has its own authentication. A report is applied before it is answered, so that an acknowledged report
+//! cannot be lost; if that fails, the answer asks for another try. Repeats are harmless.
 
 pub mod api;
 pub mod inbound;
 pub mod model;
 pub mod ops;
 mod sources;
-
-pub use self::sources::CallbackSources;
-
 mod state;
 
-pub use self::state::CallbackState;
+pub use self::{sources::CallbackSources, state::CallbackState};

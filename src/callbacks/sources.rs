@@ -8,20 +8,19 @@ use providers::{
     registry,
 };
 
-/// The sources that are set up; callbacks of others do not exist.
+/// The configured sources; callbacks of others do not exist.
 #[derive(Debug)]
 pub struct CallbackSources {
-    /// Providers, by name.
     providers: BTreeMap<&'static str, Box<dyn CallbackSource>>,
-    /// Gateways and mail servers of the operator's own.
+    /// The secret of the operator's gateways and mail servers.
     pub generic: Option<Secret>,
 }
 
 impl CallbackSources {
-    /// Reads the settings.
+    /// The sources that the settings have credentials for.
     ///
     /// # Errors
-    /// When one of them cannot be used, with its key and the reason in one line.
+    /// If a setting cannot be used, with its key and the reason in one line.
     pub fn from_settings(settings: &Settings) -> anyhow::Result<Self> {
         let mut providers = BTreeMap::new();
         for (name, entry) in registry::callbacks() {

@@ -1,4 +1,4 @@
-//! What the handlers of callbacks may reach.
+//! The state of the handlers of callbacks.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use delivery::DeliveryState;
 
 use crate::CallbackSources;
 
-/// The state of delivery, and who may report on messages. Cheap to clone.
+/// The state of delivery, and the sources of callbacks. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct CallbackState {
     delivery: DeliveryState,
@@ -14,12 +14,10 @@ pub struct CallbackState {
 }
 
 impl CallbackState {
-    /// The state around these.
     pub fn new(delivery: DeliveryState, sources: CallbackSources) -> Self {
         Self { delivery, sources: Arc::new(sources) }
     }
 
-    /// Who may report on messages.
     pub fn sources(&self) -> &CallbackSources {
         &self.sources
     }

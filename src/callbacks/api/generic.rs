@@ -1,4 +1,4 @@
-//! `/callbacks/generic/{channel}`: reports of an operator's own gateways, signed by Standard Webhooks.
+//! `/callbacks/generic/{channel}`: reports of the operator's gateways, signed by Standard Webhooks.
 
 use axum::{
     extract::{Request, State},
@@ -39,10 +39,10 @@ pub(super) async fn receive(
             }
         }
     }
-    ops::take(&app, GATEWAY, channel.as_str(), reports).await.map(drop).map_err(ApiError)
+    ops::apply(&app, GATEWAY, channel.as_str(), reports).await.map_err(ApiError)
 }
 
-/// The head of a call that the operator's own secret signs.
+/// The head of a call that is signed with the operator's secret.
 pub(super) struct Signed<'c> {
     secret: &'c Secret,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! The HTTP side. These routes are not in the API's description: their forms are those of the providers.
+//! The HTTP routes. They are not in the OpenAPI document: providers define their forms.
 //!
 //! What can be checked without the body is checked before it is read: that the provider is configured (404), that its
 //! signature is there, in the right shape and not too old (401), and that the body's type is right (415).
@@ -20,7 +20,7 @@ use crate::CallbackState;
 
 /// Bytes of a callback.
 const CALL_BYTES_MAX: usize = 2 << 20;
-/// Bytes of mail that came back.
+/// Bytes of a returned mail.
 const MAIL_BYTES_MAX: usize = 10 << 20;
 
 /// The routes of all callbacks.
@@ -33,7 +33,7 @@ pub fn routes() -> OpenApiRouter<CallbackState> {
     OpenApiRouter::from(routes)
 }
 
-/// The source of callbacks that the settings describe; without it the route does not exist.
+/// A configured source; without one the route does not exist.
 fn set_up<T: ?Sized>(source: Option<&T>) -> Result<&T, Error> {
     source.ok_or(Error::RouteNotFound)
 }

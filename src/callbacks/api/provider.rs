@@ -72,7 +72,7 @@ async fn receive(app: &CallbackState, source: Source, arrived: Arrived) -> ApiRe
     for text in &received.texts {
         apply_keyword(app, source, text).await?;
     }
-    ops::take(app, name, entry.channel.as_str(), received.reports).await?;
+    ops::apply(app, name, entry.channel.as_str(), received.reports).await?;
     Ok(match entry.answer {
         Some(answer) => ([(CONTENT_TYPE, answer.content_type)], answer.body).into_response(),
         None => ().into_response(),

@@ -1,4 +1,4 @@
-//! `/callbacks/email/raw`: mail that came back, posted by a mail server.
+//! `/callbacks/email/raw`: returned mail, posted by a mail server.
 
 use axum::{
     extract::{Request, State},
@@ -8,7 +8,7 @@ use kernel::Error;
 use web::http::{ApiError, ApiResult, RawBytes};
 
 use super::{MAIL_BYTES_MAX, body, generic::Signed};
-use crate::{CallbackState, model::returned, ops};
+use crate::{CallbackState, model::read_reports, ops};
 
 pub(super) async fn receive(
     State(app): State<CallbackState>,
@@ -18,10 +18,10 @@ pub(super) async fn receive(
     let signed = Signed::check_head(&app, &headers)?;
     let RawBytes { bytes, held: _held } = body::<MAIL_BYTES_MAX>(&app, request).await?;
     signed.check(&bytes)?;
-    let mail = tokio::task::spawn_blocking(move || returned(&bytes, &[]));
-    let mail = mail
+    let reading = tokio::task::spawn_blocking(move || read_reports(&bytes, &[]));
+    let reports = reading
         .await
         .map_err(Error::internal)?
         .map_err(|problem| Error::bad_request(format!("body is {problem}")))?;
-    ops::take(&app, "mail", "email", mail.reports).await.map(drop).map_err(ApiError)
+    ops::apply(&app, "mail", "email", reports).await.map_err(ApiError)
 }

@@ -1,14 +1,14 @@
-//! What is said in a conversation of SMTP (RFC 5321) or LMTP (RFC 2033), without the wire.
+//! The state of an SMTP (RFC 5321) or LMTP (RFC 2033) session, without I/O.
 
 use providers::model::Reference;
 
 /// Recipients of one mail: RFC 5321 4.5.3.1.8 wants a hundred.
 const RECIPIENTS_MAX: usize = 100;
-/// Commands that are not understood before the conversation ends.
+/// Unknown commands before the session ends.
 const MISTAKES_MAX: u32 = 10;
-/// Mails of one conversation.
+/// Mails of one session.
 const MAILS_MAX: u32 = 1000;
-/// Bytes of a mail that are taken; what is read of it is less.
+/// Largest mail that is accepted, in bytes; less of it is read.
 pub(super) const MAIL_BYTES_MAX: usize = 25 << 20;
 
 #[derive(Debug, Default)]
@@ -22,33 +22,32 @@ pub(super) struct Session {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
-    Say(String),
-    /// This is answered, and mail follows.
+pub(super) enum Reply {
+    /// The next command follows.
+    Continue(String),
+    /// The mail follows.
     Data(&'static str),
-    /// This is answered, and that was all.
+    /// The connection is closed.
     Close(&'static str),
 }
 
-/// What became of a mail.
+/// The result of reading a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// It was read, and acted on where there was anything to act on.
-    Taken,
-    /// It is no mail.
-    NoMail,
-    /// It is larger than anything is taken.
+pub(super) enum MailResult {
+    /// Its reports, if it has any, were applied.
+    Accepted,
+    NotMail,
     TooLarge,
-    /// Ask again: a store is away.
-    NotNow,
+    /// A store is unavailable.
+    TryAgain,
 }
 
-fn say(text: &str) -> Next {
-    Next::Say(text.to_owned())
+fn reply(text: &str) -> Reply {
+    Reply::Continue(text.to_owned())
 }
 
 impl Session {
-    pub(super) fn command(&mut self, line: &str) -> Next {
+    pub(super) fn command(&mut self, line: &str) -> Reply {
         let (verb, rest) = line.trim_end().split_once(' ').unwrap_or((line.trim_end(), ""));
         match verb.to_ascii_uppercase().as_str() {
             "HELO" => self.greet(false, "250 millrace"),
@@ -56,21 +55,21 @@ impl Session {
             "LHLO" => self.greet(true, &Self::greeting()),
             "MAIL" => self.mail(rest),
             "RCPT" => self.recipient(rest),
-            "DATA" if self.recipients.is_empty() => say("503 5.5.1 no valid recipients"),
-            "DATA" => Next::Data("354 end with <CRLF>.<CRLF>"),
+            "DATA" if self.recipients.is_empty() => reply("503 5.5.1 no valid recipients"),
+            "DATA" => Reply::Data("354 end with <CRLF>.<CRLF>"),
             "RSET" => {
                 self.reset();
-                say("250 2.0.0 ok")
+                reply("250 2.0.0 ok")
             }
-            "NOOP" => say("250 2.0.0 ok"),
-            "VRFY" => say("252 2.1.5 try it"),
-            "QUIT" => Next::Close("221 2.0.0 bye"),
+            "NOOP" => reply("250 2.0.0 ok"),
+            "VRFY" => reply("252 2.1.5 try it"),
+            "QUIT" => Reply::Close("221 2.0.0 bye"),
             _ => {
                 self.mistakes += 1;
                 if self.mistakes >= MISTAKES_MAX {
-                    return Next::Close("421 4.7.0 too many mistakes");
+                    return Reply::Close("421 4.7.0 too many mistakes");
                 }
-                say("500 5.5.2 not understood")
+                reply("500 5.5.2 not understood")
             }
         }
     }
@@ -82,66 +81,66 @@ impl Session {
         )
     }
 
-    fn greet(&mut self, is_lmtp: bool, answer: &str) -> Next {
+    fn greet(&mut self, is_lmtp: bool, answer: &str) -> Reply {
         self.reset();
         self.greeted = true;
         self.is_lmtp = is_lmtp;
-        say(answer)
+        reply(answer)
     }
 
-    fn mail(&mut self, rest: &str) -> Next {
+    fn mail(&mut self, rest: &str) -> Reply {
         if !self.greeted {
-            return say("503 5.5.1 greet first");
+            return reply("503 5.5.1 greet first");
         }
         if self.has_sender {
-            return say("503 5.5.1 one sender at a time");
+            return reply("503 5.5.1 one sender at a time");
         }
         if self.mails >= MAILS_MAX {
-            return Next::Close("421 4.7.0 come back for more");
+            return Reply::Close("421 4.7.0 come back for more");
         }
         let Some((_, parameters)) = path(rest, "FROM:") else {
-            return say("501 5.5.4 MAIL FROM:<address>");
+            return reply("501 5.5.4 MAIL FROM:<address>");
         };
         let sizes = parameters.split(' ').filter_map(|one| one.split_once('='));
         let mut sizes = sizes.filter(|(name, _)| name.eq_ignore_ascii_case("SIZE"));
         let is_large =
             |(_, size): (&str, &str)| size.parse::<usize>().is_ok_and(|size| size > MAIL_BYTES_MAX);
         if sizes.any(is_large) {
-            return say("552 5.3.4 too large");
+            return reply("552 5.3.4 too large");
         }
         self.has_sender = true;
-        say("250 2.1.0 ok")
+        reply("250 2.1.0 ok")
     }
 
-    fn recipient(&mut self, rest: &str) -> Next {
+    fn recipient(&mut self, rest: &str) -> Reply {
         if !self.has_sender {
-            return say("503 5.5.1 MAIL first");
+            return reply("503 5.5.1 MAIL first");
         }
         let Some((address, _)) = path(rest, "TO:") else {
-            return say("501 5.5.4 RCPT TO:<address>");
+            return reply("501 5.5.4 RCPT TO:<address>");
         };
         if Reference::of_bounce_address(address).is_none() {
-            return say("550 5.1.1 no such mailbox");
+            return reply("550 5.1.1 no such mailbox");
         }
         if self.recipients.len() >= RECIPIENTS_MAX {
-            return say("452 4.5.3 too many recipients");
+            return reply("452 4.5.3 too many recipients");
         }
         self.recipients.push(address.to_owned());
-        say("250 2.1.5 ok")
+        reply("250 2.1.5 ok")
     }
 
-    /// Whom the mail that follows is for.
+    /// The recipients of the mail that follows.
     pub(super) fn recipients(&self) -> &[String] {
         &self.recipients
     }
 
     /// Answers a mail: in LMTP once for each recipient.
-    pub(super) fn answer(&mut self, verdict: Verdict) -> String {
-        let line = match verdict {
-            Verdict::Taken => "250 2.0.0 ok\r\n",
-            Verdict::NoMail => "554 5.6.0 not a mail message\r\n",
-            Verdict::TooLarge => "552 5.3.4 too large\r\n",
-            Verdict::NotNow => "451 4.3.0 try again later\r\n",
+    pub(super) fn answer(&mut self, result: MailResult) -> String {
+        let line = match result {
+            MailResult::Accepted => "250 2.0.0 ok\r\n",
+            MailResult::NotMail => "554 5.6.0 not a mail message\r\n",
+            MailResult::TooLarge => "552 5.3.4 too large\r\n",
+            MailResult::TryAgain => "451 4.3.0 try again later\r\n",
         };
         let times = if self.is_lmtp { self.recipients.len() } else { 1 };
         self.mails += 1;
@@ -179,10 +178,10 @@ mod tests {
         reference.bounce_address("bounce.example.test")
     }
 
-    fn code(next: &Next) -> &str {
-        let text = match next {
-            Next::Say(text) => text.as_str(),
-            Next::Data(text) | Next::Close(text) => text,
+    fn code(reply: &Reply) -> &str {
+        let text = match reply {
+            Reply::Continue(text) => text.as_str(),
+            Reply::Data(text) | Reply::Close(text) => text,
         };
         text.get(..3).unwrap()
     }
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_is_taken_for_our_bounce_addresses_alone() {
+    fn mail_is_accepted_for_bounce_addresses_only() {
         let mut session = Session::default();
         let to = format!("RCPT TO:<{}>", ours());
         let lines = [
@@ -211,7 +210,7 @@ mod tests {
         let wanted = ["503", "250", "503", "503", "250", "503", "550", "550", "503", "250", "354"];
         assert_eq!(codes(&mut session, &lines), wanted);
         assert_eq!(session.recipients(), [ours()]);
-        assert_eq!(session.answer(Verdict::NotNow), "451 4.3.0 try again later\r\n");
+        assert_eq!(session.answer(MailResult::TryAgain), "451 4.3.0 try again later\r\n");
         assert_eq!(codes(&mut session, &["DATA", "QUIT"]), ["503", "221"], "one mail, one DATA");
     }
 
@@ -220,11 +219,11 @@ mod tests {
         let mut session = Session::default();
         let to = format!("RCPT TO:<{}>", ours());
         codes(&mut session, &["LHLO mx", "MAIL FROM:<>", &to, &to, "DATA"]);
-        assert_eq!(session.answer(Verdict::Taken), "250 2.0.0 ok\r\n250 2.0.0 ok\r\n");
+        assert_eq!(session.answer(MailResult::Accepted), "250 2.0.0 ok\r\n250 2.0.0 ok\r\n");
     }
 
     #[test]
-    fn everything_has_an_end() {
+    fn every_number_is_bounded() {
         let mut session = Session::default();
         let to = format!("RCPT TO:<{}>", ours());
         codes(&mut session, &["EHLO x", "MAIL FROM:<>"]);
@@ -236,14 +235,14 @@ mod tests {
         let fits = format!("MAIL FROM:<> SIZE={MAIL_BYTES_MAX}");
         assert_eq!(codes(&mut session, &["RSET", &large, &fits]), ["250", "552", "250"]);
         for _ in 1..MISTAKES_MAX {
-            assert!(matches!(session.command("AUTH PLAIN"), Next::Say(_)));
+            assert!(matches!(session.command("AUTH PLAIN"), Reply::Continue(_)));
         }
-        assert!(matches!(session.command("STARTTLS"), Next::Close(_)));
+        assert!(matches!(session.command("STARTTLS"), Reply::Close(_)));
     }
 
     proptest! {
         #[test]
-        fn no_line_is_too_strange(lines in prop::collection::vec("\\PC{0,40}", 0..9), to in "\\PC{0,20}") {
+        fn no_line_makes_it_panic(lines in prop::collection::vec("\\PC{0,40}", 0..9), to in "\\PC{0,20}") {
             let mut session = Session::default();
             for line in &lines {
                 session.command(line);

@@ -1,4 +1,4 @@
-//! Lines and mails off the wire, bounded.
+//! Reads lines and mails from a connection, bounded.
 
 use std::io;
 
@@ -8,26 +8,26 @@ use super::session::MAIL_BYTES_MAX;
 
 /// Bytes of a command: RFC 5321 4.5.3.1.4 wants 512, extensions make it longer.
 const LINE_BYTES_MAX: usize = 4096;
-/// Bytes of a mail that are kept. Reports come before the message they return, so the rest may be dropped.
+/// Bytes of a mail that are read. Reports stand before the message that they return, so the rest may be dropped.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// A command, as it came.
+/// A command that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// All of it, without its end.
+    /// The whole line, without its end.
     Whole(String),
-    /// More than is taken; it was thrown away.
+    /// Longer than the limit; it was discarded.
     TooLong,
-    /// Nobody says anything more.
+    /// The client closed the connection.
     End,
 }
 
-/// A mail, as it came.
+/// A mail that was read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mail {
-    /// As much of it as is read.
+    /// Its beginning, up to the limit of what is read.
     Whole(Vec<u8>),
-    /// More than is taken.
+    /// Larger than the limit.
     TooLarge,
     End,
 }
@@ -49,8 +49,8 @@ pub(super) async fn line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result
     }
 }
 
-/// Reads a mail up to its end, which is a dot alone between two ends of lines as the standard writes them:
-/// a bare line feed is part of the mail, so that nobody can hide a second mail in a first.
+/// Reads a mail up to its end: a dot alone between two CRLF. A bare line feed is part of the mail, so that a second
+/// mail cannot be smuggled in the first.
 pub(super) async fn mail(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Mail> {
     let mut kept = Vec::new();
     let (mut seen, mut begins, mut before_was_cr) = (0_usize, true, false);
@@ -58,7 +58,7 @@ pub(super) async fn mail(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result
     loop {
         let Some((piece, ends)) = piece(reader).await? else { return Ok(Mail::End) };
         if begins {
-            // The beginning of a line may come in pieces, and decides what the line is.
+            // The beginning of a line may arrive in pieces; it decides whether the mail ends.
             start.extend_from_slice(&piece);
             if start.len() < 3 && !ends {
                 continue;
@@ -80,7 +80,7 @@ pub(super) async fn mail(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result
     Ok(if seen > MAIL_BYTES_MAX { Mail::TooLarge } else { Mail::Whole(kept) })
 }
 
-/// Bytes up to and with the next line feed, or as many as are there; says whether they end the line.
+/// Bytes up to and including the next line feed, or as many as have arrived; whether they end the line.
 async fn piece(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<(Vec<u8>, bool)>> {
     let there = reader.fill_buf().await?;
     if there.is_empty() {

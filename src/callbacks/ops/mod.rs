@@ -1,4 +1,4 @@
-//! Finds the messages that are spoken of, and hands on what is said of them.
+//! Matches reports to messages, and applies them.
 
 use std::collections::HashMap;
 
@@ -8,42 +8,33 @@ use providers::model::{Feedback, Name, Reference, Report};
 
 use crate::CallbackState;
 
-/// What became of reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
-    /// Of messages of ours, told and acted on.
-    pub known: usize,
-    /// Of messages that nobody here sent, left alone.
-    pub unknown: usize,
-}
-
-/// Acts on reports about messages of a channel. `source` is who told, for the metrics.
+/// Applies reports on messages of a channel; those on unknown messages are ignored. `source` is the label of the
+/// metric.
 ///
 /// # Errors
-/// When the stores fail: then all of them may be told again.
-pub async fn take(
+/// If a store fails: then all reports may be sent again.
+pub async fn apply(
     app: &CallbackState,
     source: &'static str,
     channel: &str,
     reports: Vec<Report>,
-) -> Result<Taken> {
-    let told = reports.len();
-    let named = of_provider(app, channel, &reports).await?;
-    let mut heard: Vec<(Reference, Feedback)> = Vec::with_capacity(told);
+) -> Result<()> {
+    let received = reports.len();
+    let by_provider_id = find_by_provider_id(app, channel, &reports).await?;
+    let mut matched: Vec<(Reference, Feedback)> = Vec::with_capacity(received);
     for Report { names, feedback } in reports {
-        if let Some(reference) = find(&named, &names) {
-            heard.push((reference, feedback));
+        if let Some(reference) = find(&by_provider_id, &names) {
+            matched.push((reference, feedback));
         }
     }
-    let known = feedback::apply_all(app, &heard).await?;
-    let taken = Taken { known, unknown: told - known };
-    count(source, "applied", taken.known);
-    count(source, "unknown", taken.unknown);
-    Ok(taken)
+    let known = feedback::apply_all(app, &matched).await?;
+    count(source, "applied", known);
+    count(source, "unknown", received - known);
+    Ok(())
 }
 
-/// The messages that the channel's provider named by ids of its own, where it said nothing better.
-async fn of_provider(
+/// The messages that reports name by the provider's id, if they have no better name.
+async fn find_by_provider_id(
     app: &CallbackState,
     channel: &str,
     reports: &[Report],
@@ -59,10 +50,10 @@ async fn of_provider(
     feedback::named_by_provider(app, channel, &ids).await
 }
 
-fn find(named: &HashMap<String, Reference>, names: &[Name]) -> Option<Reference> {
+fn find(by_provider_id: &HashMap<String, Reference>, names: &[Name]) -> Option<Reference> {
     names.iter().find_map(|name| match name {
         Name::Reference(reference) => Some(*reference),
-        Name::Provider(id) => named.get(id).copied(),
+        Name::Provider(id) => by_provider_id.get(id).copied(),
     })
 }
 

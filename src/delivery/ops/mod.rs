@@ -5,6 +5,7 @@ pub mod devices;
 mod enqueue;
 mod experiments;
 pub mod feedback;
+pub mod in_app_tests;
 pub mod lifecycle;
 mod preview;
 mod queues;

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use delivery::{
-    ops::lifecycle::{self, LifecycleEvent, MessageIdentity},
-    store::in_app::{find_test, see_test},
+use delivery::ops::{
+    in_app_tests,
+    lifecycle::{self, LifecycleEvent, MessageIdentity},
 };
 use ingest::record::MessageKind;
 use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
@@ -113,7 +113,7 @@ pub(crate) async fn record(
         }
         let at = it.at.map_or(now, |at| at.min(now));
         if subject.is_test {
-            see_test(&mut *tx, workspace, subject.message, at).await?;
+            in_app_tests::mark_displayed(&mut *tx, workspace, subject.message, at).await?;
         } else if let Some(held) = held.get_mut(&subject.message)
             && held.log.count(hash_of(&it.event_id), at)
             && !counted.contains(&subject.message)
@@ -195,7 +195,7 @@ async fn target_of(
         // Tests are displayed to a proven person only.
         return Ok(Err(MESSAGE_NOT_FOUND));
     }
-    let test = find_test(tx, from.workspace, user, message).await?;
+    let test = in_app_tests::find(tx, from.workspace, user, message).await?;
     Ok(test
         .map(|(campaign, variant)| Target { user, message, campaign, variant, is_test: true })
         .ok_or(MESSAGE_NOT_FOUND))

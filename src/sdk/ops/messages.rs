@@ -13,9 +13,11 @@ use contacts::{
 };
 use delivery::{
     model::{Context, Named, Recipient, message::message_id, plan::Draw},
-    ops::lifecycle::{self, LifecycleEvent, MessageIdentity},
+    ops::{
+        in_app_tests::{self, InAppTest},
+        lifecycle::{self, LifecycleEvent, MessageIdentity},
+    },
     render::{Around, RenderFault, WaysOut, globals},
-    store::in_app::{InAppTest, tests_of},
 };
 use ingest::record::MessageKind;
 use kernel::{CampaignId, MessageId, Result, Timestamp, UserId, WorkspaceId};
@@ -65,7 +67,7 @@ pub(crate) async fn messages(
 ) -> Result<Vec<DisplayableMessage>> {
     let now = app.clock().now();
     let profile = users::ops::by_id(app.db(), workspace, user).await?;
-    let tests = tests_of(app.db(), workspace, now, user).await?;
+    let tests = in_app_tests::waiting(app.db(), workspace, now, user).await?;
     let assigned = assign(app, workspace, &profile, requesting_app).await?;
     let render_for = RenderFor::Person(Box::new(profile));
     let rendered = render(app, workspace, user, render_for, assigned).await?;

@@ -18,7 +18,7 @@ enum Meaning {
     Busy,
     /// SQLSTATE 40001 (`serialization_failure`), 40P01 (`deadlock_detected`).
     LostRace,
-    /// SQLSTATE 23505 (`unique_violation`).
+    /// SQLSTATE 23505 (`unique_violation`): the row exists.
     Duplicate,
     /// The statement is wrong.
     Wrong,

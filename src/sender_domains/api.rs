@@ -32,7 +32,7 @@ pub fn routes() -> OpenApiRouter<SenderDomainState> {
         .routes(routes!(verify_sender_domain))
 }
 
-/// A validated body.
+/// The body of `POST`, checked.
 #[derive(Debug)]
 struct NewDomain(String);
 

@@ -25,7 +25,7 @@ pub(super) struct Session {
 pub(super) enum Reply {
     /// The next command follows.
     Continue(String),
-    /// The mail follows.
+    /// The mail follows this reply.
     Data(&'static str),
     /// The connection is closed.
     Close(&'static str),

@@ -24,7 +24,6 @@ const SHOWN_DEFAULT: u32 = 20;
 const SHOWN_MAX: u32 = 500;
 const WEB_APP_ID_CHARS_MAX: usize = 255;
 
-/// A validated body.
 #[derive(Debug)]
 pub(super) struct PreviewRequest {
     targeting: Targeting,

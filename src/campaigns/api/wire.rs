@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::{
     IntoResponses, ToSchema,
-    openapi::{RefOr, Response},
+    openapi::{RefOr, Response, ResponsesBuilder},
 };
 use web::http::openapi;
 
@@ -92,9 +92,10 @@ pub(super) struct OneCampaign;
 
 impl IntoResponses for OneCampaign {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        openapi::responses([
-            ("200", openapi::answer_with::<Campaign>()),
-            ("404", openapi::answer("absent")),
-        ])
+        ResponsesBuilder::new()
+            .response("200", openapi::answer_with::<Campaign>())
+            .response("404", openapi::answer("absent"))
+            .build()
+            .responses
     }
 }

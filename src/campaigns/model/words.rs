@@ -18,7 +18,7 @@ const JSON_DEPTH_MAX: usize = 8;
 /// Largest whole number that a double holds exactly.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// What [`is_one_line`] accepts.
+/// The texts that [`is_one_line`] accepts.
 const ONE_LINE: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 
 /// The value a rule accepts, or its error message.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::{
     IntoResponses, ToSchema,
-    openapi::{RefOr, Response},
+    openapi::{RefOr, Response, ResponsesBuilder},
 };
 use web::{
     auth::{Caller, scope},
@@ -123,15 +123,13 @@ struct TestRefusals;
 
 impl IntoResponses for TestRefusals {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        openapi::responses([
-            ("404", openapi::answer("no such campaign, or no such user")),
-            (
-                "429",
-                openapi::answer(
-                    "the workspace has sent its tests of this minute; `Retry-After` says when it may again",
-                ),
-            ),
-        ])
+        let sent =
+            "the workspace has sent its tests of this minute; `Retry-After` says when it may again";
+        ResponsesBuilder::new()
+            .response("404", openapi::answer("no such campaign, or no such user"))
+            .response("429", openapi::answer(sent))
+            .build()
+            .responses
     }
 }
 

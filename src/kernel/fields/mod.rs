@@ -22,11 +22,11 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
+use self::{describe::Description, presence::Seen, value_of::Read};
 pub use self::{
     presence::{Optional, Patch, Patched, Presence, Required},
     value_of::{Words, word_for},
 };
-use self::{describe::Description, presence::Seen, value_of::Read};
 use crate::{DayEdge, FieldError, Timestamp, schema::Moment};
 
 /// Field errors listed in one answer; further ones are dropped.
@@ -271,19 +271,19 @@ impl<P: Presence> Field<'_, P> {
         self.scalar(String::new, |value| value_of::text(value_of::string(value)?, &chars))
     }
 
-    /// A whole number.
+    /// A whole number within `range`.
     pub fn integer(mut self, range: RangeInclusive<i64>) -> P::Out<i64> {
         self.describe(|_, _| describe::integer(&range));
         self.scalar(i64::default, |value| value_of::integer(value, &range))
     }
 
-    /// A number.
+    /// A finite number within `range`.
     pub fn number(mut self, range: RangeInclusive<f64>) -> P::Out<f64> {
         self.describe(|_, _| describe::number(&range));
         self.scalar(f64::default, |value| value_of::number(value, &range))
     }
 
-    /// `true` or `false`.
+    /// A JSON boolean, not its text.
     pub fn bool(mut self) -> P::Out<bool> {
         self.describe(|_, _| describe::boolean());
         self.scalar(bool::default, value_of::boolean)

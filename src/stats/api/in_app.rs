@@ -25,14 +25,14 @@ type Page = OffsetPage<50, 200>;
 #[serde(rename_all = "camelCase")]
 pub(super) struct InAppStats {
     campaign_id: CampaignId,
-    /// Number of displays.
+    /// How often the message was displayed.
     impressions: u64,
     /// People who saw the message.
     unique_users: u64,
     clicks: u64,
     /// People who clicked a button.
     unique_clicks: u64,
-    /// Number of dismissals.
+    /// How often the message was dismissed.
     dismissals: u64,
     #[schema(value_type = f64)]
     click_rate: Number,

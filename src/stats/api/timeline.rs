@@ -20,7 +20,7 @@ use crate::{
     ops::{self, ReportScope, Timeline},
 };
 
-/// `:campaignId/recipients/:userId`.
+/// The path parameters `:campaignId/recipients/:userId`.
 #[derive(Debug)]
 pub(super) struct RecipientPath {
     campaign: CampaignId,

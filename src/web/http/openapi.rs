@@ -1,8 +1,6 @@
 //! The API's description, generated from the mounted routes: `GET /openapi.json`, and `GET /docs`, a page to
 //! read it that is compiled into the program.
 
-use std::collections::BTreeMap;
-
 use axum::{Router, response::IntoResponse, routing};
 use http::header::CONTENT_TYPE;
 use kernel::schema::QueryMoment;
@@ -43,13 +41,6 @@ pub fn finish<S: Clone + Send + Sync + 'static>(router: OpenApiRouter<S>) -> Rou
     // The validator's badge would send a request to a server on the internet.
     let page = SwaggerUi::new("/docs").config(Config::from(DESCRIPTION_PATH).validator_url("none"));
     router.route(DESCRIPTION_PATH, routing::get(describe)).merge(page)
-}
-
-/// A set of answers that several operations share.
-pub fn responses<const N: usize>(
-    answers: [(&str, Response); N],
-) -> BTreeMap<String, RefOr<Response>> {
-    answers.into_iter().map(|(status, answer)| (status.to_owned(), RefOr::T(answer))).collect()
 }
 
 /// An answer with a body of a type that is described elsewhere, too.

@@ -42,7 +42,7 @@ words_schema!(
     MetricName = METRICS
 );
 
-/// The question, read and checked.
+/// The body of an aggregation, checked.
 #[derive(Debug)]
 pub(super) struct AggregateBody(Aggregate);
 
@@ -154,7 +154,7 @@ struct AggregatedData {
     event_name: String,
     /// The unit of the buckets.
     group_by: &'static str,
-    /// The requested metrics.
+    /// The requested metrics, as in the body.
     metrics: Vec<&'static str>,
     results: Vec<AggregatedBucket>,
     /// Events counted in all buckets.

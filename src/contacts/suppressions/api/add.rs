@@ -166,7 +166,9 @@ impl FromFields for HardBounce {
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
                 .into()
         });
-        Self { identifier: identifier.parsed(no_identifier(), |t| Identifier::read(Ledger::Email, t)) }
+        Self {
+            identifier: identifier.parsed(no_identifier(), |t| Identifier::read(Ledger::Email, t)),
+        }
     }
 }
 

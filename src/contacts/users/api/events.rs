@@ -163,7 +163,7 @@ pub(super) async fn list_user_events(
     };
     let (rows, total) = ops::read::of_user(&app, caller.workspace(), user, filter).await?;
     let data: Vec<UserEvent> = rows.into_iter().map(UserEvent::try_from).collect::<Result<_>>()?;
-    let sessions = ask
+    let sessions = query
         .group_by_session
         .then(|| group_by_session(&data).into_iter().map(UserSession::from).collect());
     let (limit, offset) = (query.page.limit, query.page.offset);

@@ -15,14 +15,14 @@ use utoipa::{
     },
 };
 
-use super::{Field, FieldErrors, FieldPath, Fields, FromFields, Required, Step};
+use super::{Field, FieldErrors, FieldPath, Fields, FromFields, Required, Step, Words};
 
 /// Levels of objects and lists that are described. Filters contain filters.
 const DEPTH_MAX: usize = 12;
 
 /// A schema and the named schemas it refers to.
 pub struct Described {
-    /// The object itself.
+    /// The schema of the object.
     pub schema: RefOr<Schema>,
     /// What it refers to.
     pub components: Vec<(String, RefOr<Schema>)>,
@@ -71,7 +71,7 @@ pub fn documented(described: Described, doc: &[&str]) -> RefOr<Schema> {
 }
 
 /// The schema of a closed set of words under its documentation.
-pub fn words_of<T>(table: &[(&str, T)], doc: &[&str]) -> RefOr<Schema> {
+pub fn words_of<T>(table: &Words<T>, doc: &[&str]) -> RefOr<Schema> {
     with_text(words(table), joined(doc))
 }
 
@@ -202,11 +202,11 @@ pub(super) fn boolean() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Boolean).into()
 }
 
-pub(super) fn words<T>(words: &[(&str, T)]) -> RefOr<Schema> {
+pub(super) fn words<T>(words: &Words<T>) -> RefOr<Schema> {
     string().enum_values(Some(words.iter().map(|(name, _)| *name))).into()
 }
 
-/// Any JSON.
+/// The schema of any JSON value.
 pub fn anything() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
 }

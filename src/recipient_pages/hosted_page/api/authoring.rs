@@ -68,7 +68,7 @@ impl FromFields for Save {
     }
 }
 
-/// The rendered preview.
+/// A preview of the page, rendered.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PagePreview {
     html: String,

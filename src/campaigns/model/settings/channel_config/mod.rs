@@ -90,7 +90,7 @@ impl utoipa::PartialSchema for Priority {
 }
 
 impl ToSchema for Priority {
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    fn schemas(schemas: &mut kernel::schema::NamedSchemas) {
         schemas.push((PushPriority::name().into_owned(), PushPriority::schema()));
     }
 }

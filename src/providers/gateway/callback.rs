@@ -1,4 +1,4 @@
-//! What gateways of one's own say, in the words of the generic gateway: `messageId` and `workspace` as the
+//! Reports of the operator's gateways, in the form of the generic gateway: `messageId` and `workspace` as the
 //! message had them, or the `id` that the gateway answered.
 
 use kernel::{

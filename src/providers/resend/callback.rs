@@ -1,4 +1,4 @@
-//! What Resend's webhooks say: one event a call, signed as Svix does.
+//! Resend's webhooks: one event a call, signed as Svix does.
 
 use config::Settings;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
 
-/// Recipients of one event that are looked at; messages of ours have one.
+/// Recipients of one event that are read; messages of Millrace have one.
 const RECIPIENTS_MAX: usize = 50;
 
 /// Resend's webhooks, signed with the account's secret.

@@ -16,7 +16,7 @@ use crate::{
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
 
-/// Events of one call that are looked at; SendGrid sends about a thousand at most.
+/// Events of one call that are read; SendGrid sends about a thousand at most.
 const EVENTS_MAX: usize = 10_000;
 
 /// SendGrid's event webhook, signed with the account's key.

@@ -11,7 +11,7 @@ use crate::{
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
 
-/// What an SES message says of each recipient.
+/// The reports of an SES message, one for each recipient.
 pub(super) fn reports(body: &Value) -> Vec<Report> {
     let kind = match text(body, "/notificationType") {
         "" => text(body, "/eventType"),

@@ -23,7 +23,7 @@ use crate::{
 
 const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:bounces";
 const SNS_CERTIFICATE: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns.pem");
-/// The key of that certificate, which proves nothing to anybody but these tests.
+/// The key of that certificate, which only these tests trust.
 const SNS_KEY: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns_key.der");
 /// Signed by `openssl dgst -sha1`, Amazon's default.
 const SNS_VERSION_1: &[u8] = include_bytes!("../../tests/callbacks/fixtures/sns_v1.json");

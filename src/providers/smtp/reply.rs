@@ -1,4 +1,4 @@
-//! What a mail server's reply says of a message.
+//! The outcome of a message by a mail server's reply.
 
 use crate::model::{Effect, Outcome, cut_to_line};
 
@@ -16,7 +16,7 @@ pub(super) enum Step {
     Sender,
     /// After the recipient was named.
     Recipient,
-    /// After the message was asked to be taken, or was handed over.
+    /// `DATA` or the message itself.
     Message,
 }
 

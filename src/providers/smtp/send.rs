@@ -1,4 +1,4 @@
-//! Mail through a server: conversations that are kept open and used again, at most so many at a time.
+//! Mail through a server, by a bounded pool of connections that stay open.
 
 use std::{
     fmt,

@@ -53,7 +53,7 @@ static RESERVED: LazyLock<Vec<Ipv4Net>> = LazyLock::new(|| {
     .into()
 });
 
-/// The part of IPv6 that is given out to anybody (RFC 4291 2.4), and what in it is not: special purposes,
+/// The global unicast part of IPv6 (RFC 4291 2.4), and the networks in it that are not public: special purposes,
 /// Teredo, documentation, 6to4.
 static GLOBAL: LazyLock<Ipv6Net> = LazyLock::new(|| net("2000::/3"));
 static RESERVED_IN_GLOBAL: LazyLock<Vec<Ipv6Net>> = LazyLock::new(|| {

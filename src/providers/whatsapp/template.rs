@@ -40,7 +40,7 @@ impl Parts {
             Some(("header", "video")) => self.media = Some(("video", value)),
             Some(("header", "document")) => self.media = Some(("document", value)),
             Some(("header", name)) => {
-                self.header.push(Variable { name: name.to_owned(), text: value })
+                self.header.push(Variable { name: name.to_owned(), text: value });
             }
             Some(("button", index)) if index.parse::<u8>().is_ok() => {
                 self.buttons.extend(index.parse::<u8>().ok().map(|index| (index, value)));

@@ -51,7 +51,7 @@ pub(super) struct Writer {
 #[derive(Debug)]
 pub(super) struct Mail {
     pub(super) from: Address,
-    /// Whom it is for.
+    /// The recipient of the envelope.
     pub(super) to: Address,
     pub(super) bytes: Vec<u8>,
 }

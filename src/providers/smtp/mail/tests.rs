@@ -1,4 +1,4 @@
-//! What is written into a mail, and what is kept out.
+//! The mail that is written, and what is refused.
 
 use kernel::{MessageId, WorkspaceId};
 use proptest::prelude::*;

@@ -1,8 +1,10 @@
-//! Tails of the normal and the chi-square distribution, by `statrs`.
+//! Tails of the normal distribution by `libm`, whose erfc is exact to the last digits, and of the chi-square
+//! distribution by `statrs`.
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use statrs::function::{erf::erfc, gamma::gamma_ur};
+use libm::erfc;
+use statrs::function::gamma::gamma_ur;
 
 /// The probability that a standard normal variate lies at least so far from 0, on either side.
 pub fn two_sided(z: f64) -> f64 {

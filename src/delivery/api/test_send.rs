@@ -24,7 +24,7 @@ use super::{BODY_BYTES_MAX, TRIGGER_BYTES_MAX, USER_ID_CHARS_MAX, bounded_object
 use crate::{
     DeliveryState,
     model::{Segments, message::channel_name, segments},
-    ops::test_send::{self, Tested, TestSendRequest},
+    ops::test_send::{self, TestSendRequest, Tested},
 };
 
 /// Characters of `to`: an address of RFC 5321, a number, or a caller's own id.
@@ -245,9 +245,14 @@ pub(super) async fn send_test_whatsapp(
     quota: Quota,
     BodyFor(id, Body(request)): BodyFor<Result<CampaignId>, TestSendBody>,
 ) -> ApiResult<Json<TestAnswer>> {
-    send(TestCall { app: &app, caller: &caller, quota: &quota }, id, MessageChannel::Whatsapp, request)
-        .await
-        .map_err(ApiError)
+    send(
+        TestCall { app: &app, caller: &caller, quota: &quota },
+        id,
+        MessageChannel::Whatsapp,
+        request,
+    )
+    .await
+    .map_err(ApiError)
 }
 
 /// A test of a message inside an app: the person's app shows it next.

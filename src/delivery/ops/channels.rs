@@ -53,7 +53,10 @@ pub(crate) enum ChannelAvailability {
 }
 
 /// The processes that have these channels.
-pub(crate) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Result<ChannelAvailability> {
+pub(crate) async fn of(
+    app: &DeliveryState,
+    channels: &[MessageChannel],
+) -> Result<ChannelAvailability> {
     let names = |enabled: bool| {
         let found = channels.iter().filter(|channel| app.providers().has(**channel) == enabled);
         found.map(|channel| channel_name(*channel)).collect::<Vec<_>>()
@@ -67,7 +70,11 @@ pub(crate) async fn of(app: &DeliveryState, channels: &[MessageChannel]) -> Resu
         return Ok(ChannelAvailability::Nowhere(fault));
     }
     let mine = names(true);
-    Ok(if mine.is_empty() { ChannelAvailability::Elsewhere } else { ChannelAvailability::Partly(mine) })
+    Ok(if mine.is_empty() {
+        ChannelAvailability::Elsewhere
+    } else {
+        ChannelAvailability::Partly(mine)
+    })
 }
 
 /// The channels of which this process claims messages of no campaign: its own, and those that no process has, whose

@@ -29,7 +29,7 @@ pub async fn find(
     user: UserId,
     message: MessageId,
 ) -> Result<Option<(CampaignId, String)>> {
-    in_app::find_test(db, workspace, (user, message)).await
+    in_app::find_test(db, workspace, user, message).await
 }
 
 /// Records that a test was displayed, so that it waits no longer.

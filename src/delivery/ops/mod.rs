@@ -2,7 +2,7 @@
 
 mod channels;
 pub mod devices;
-mod enqueue;
+pub(crate) mod enqueue;
 mod experiments;
 pub mod feedback;
 pub mod in_app_tests;

@@ -12,7 +12,8 @@ use contacts::audience::{
     model::{AudienceQuery, Exclusion, Reached, Recipient, Targeting},
     ops::Audience,
 };
-use kernel::{Error, Result, Timestamp, UserId, zone::Zone};
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, zone::Zone};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use self::recipient_clocks::Clocks;
@@ -71,7 +72,7 @@ fn hold(by: Uuid, now: Timestamp) -> Hold {
     Hold { by, until: Timestamp::from_millis(now.millis() + HOLD_MS) }
 }
 
-/// Stores messages whose `queued` events are published.
+/// Stores messages whose `queued` events are published; returns their number.
 ///
 /// # Errors
 /// When the store fails.
@@ -80,7 +81,7 @@ pub(crate) async fn insert(
     workspace: WorkspaceId,
     queued: &[NewMessage],
     now: Timestamp,
-) -> Result<()> {
+) -> Result<u64> {
     messages::insert(connection, workspace, queued, now).await
 }
 
@@ -249,7 +250,7 @@ struct Known {
 
 impl Known {
     async fn of(
-        tx: &mut sqlx::PgConnection,
+        tx: &mut PgConnection,
         run: &Run,
         placing: Placing<'_>,
         users: &[UserId],
@@ -280,7 +281,7 @@ impl Known {
     /// The rules by which the audience excludes recipients, with the details.
     async fn refuse(
         &mut self,
-        tx: &mut sqlx::PgConnection,
+        tx: &mut PgConnection,
         run: &Run,
         campaign: &Campaign,
         page: &[Reached],

@@ -229,10 +229,7 @@ async fn prepare(
 
 /// Reads the campaign again after the claim, so that an earlier halt takes effect. In a retry, failed messages are
 /// queued again first, when no message is in flight any more.
-async fn may_send(
-    tx: &mut sqlx::PgConnection,
-    campaign_context: &CampaignContext,
-) -> Result<bool> {
+async fn may_send(tx: &mut sqlx::PgConnection, campaign_context: &CampaignContext) -> Result<bool> {
     let CampaignKey { workspace, id } = campaign_context.key();
     Ok(campaigns::ops::sending(tx, workspace, id).await?.is_some()
         && !runs::is_retried(&mut *tx, workspace, id).await?)
@@ -268,8 +265,7 @@ async fn update_statuses(
     settled: &[SettledMessage],
     now: Timestamp,
 ) -> Result<()> {
-    let events =
-        settled.iter().filter_map(|it| lifecycle::of_status(&it.message, &it.status));
+    let events = settled.iter().filter_map(|it| lifecycle::of_status(&it.message, &it.status));
     lifecycle::publish(app, &events.collect::<Vec<_>>(), now).await?;
     let lease = Duration::from_secs(u64::from(app.delivery().lease_seconds));
     let sending = MessageStatus::Sending { until: now.after(lease) };

@@ -85,7 +85,8 @@ impl Eligibility<'_> {
             let not_rendered = self.render(admitted, &mut checked).await?;
             for cap in counted {
                 let channel = cap.channel.as_str();
-                limits::uncount_sends(self.connection, self.workspace, &not_rendered, channel).await?;
+                limits::uncount_sends(self.connection, self.workspace, &not_rendered, channel)
+                    .await?;
             }
         }
         Ok(checked)
@@ -361,7 +362,11 @@ impl Eligibility<'_> {
     }
 
     /// Renders the content of a message for its recipient.
-    fn render_one(&self, message: &Claimed, recipient: &Recipient) -> Result<Rendered, RenderFault> {
+    fn render_one(
+        &self,
+        message: &Claimed,
+        recipient: &Recipient,
+    ) -> Result<Rendered, RenderFault> {
         let wrong = |reason: &str| RenderFault { reason: reason.to_owned() };
         let context: Context = match &message.context {
             None => Context::default(),

@@ -12,7 +12,7 @@ use ingest::record::MessageKind;
 use kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId};
 use providers::{
     Provider, Sent,
-    model::{Device, Feedback, FeedbackReason, Outcome, Outgoing},
+    model::{Device, Feedback, FeedbackReason, Outcome},
 };
 use supervisor::Backoff;
 
@@ -130,7 +130,8 @@ pub(crate) async fn send_batch(
         let called = if let Some(provider) = app.providers().of(channel) {
             call(app, &provider, channel, messages, terms).await
         } else {
-            let refused = |it: ReadyMessage| settled(app, it.message, no_provider(channel).into(), terms);
+            let refused =
+                |it: ReadyMessage| settled(app, it.message, no_provider(channel).into(), terms);
             Called { done: messages.into_iter().map(refused).collect(), left: Vec::new() }
         };
         all.done.extend(called.done);
@@ -169,8 +170,7 @@ async fn call(
     let mut called = Called::default();
     let mut rest = messages.into_iter();
     while rest.len() > 0 && (called.done.is_empty() || began.elapsed() <= CALL_LONG) {
-        let part: Vec<ReadyMessage> =
-            rest.by_ref().take(provider.batch_max().max(1)).collect();
+        let part: Vec<ReadyMessage> = rest.by_ref().take(provider.batch_max().max(1)).collect();
         let refused = match recheck::refused(app, channel, &part, terms).await {
             Ok(refused) => refused,
             Err(error) => {

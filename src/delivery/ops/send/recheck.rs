@@ -11,7 +11,7 @@ use super::provider_call::Terms;
 use crate::{
     DeliveryState,
     model::{
-        claimed::Claimed,
+        claimed::{Claimed, ReadyMessage},
         eligibility::{self, Rules},
         message::Purpose,
         skip::Skip,

@@ -66,6 +66,6 @@ pub(crate) async fn refuse_unknown(
     content: &mut Content,
 ) -> Result<()> {
     let mut connection = app.db().acquire().await?;
-    let refused = Senders::default().check((app, &mut connection), workspace, content).await?;
+    let refused = Senders::default().check(app, &mut connection, workspace, content).await?;
     refused.map_or(Ok(()), |problem| Err(Error::invalid("message.from", problem)))
 }

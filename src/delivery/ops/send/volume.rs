@@ -7,10 +7,10 @@
 //! in flight that could fail, the rest is skipped.
 
 use campaigns::model::{
-    CampaignKind,
+    CampaignKey, CampaignKind,
     settings::limits::{Cadence, SendVolumeLimit},
 };
-use kernel::{Result, Timestamp, WorkspaceId};
+use kernel::{Result, Timestamp};
 use sqlx::PgConnection;
 
 use super::campaign_context::CampaignContext;
@@ -78,18 +78,26 @@ pub(crate) async fn decide(
     }
     let mut scope = MessageScope { workspace, campaign, occurrence: None };
     if cadence == Cadence::PerSend {
-        let Some(first) = volume::first(connection, scope).await? else { return Ok(VolumeDecision::Wait) };
+        let Some(first) = volume::first(connection, scope).await? else {
+            return Ok(VolumeDecision::Wait);
+        };
         scope.occurrence = Some(first.occurrence);
     }
-    let Some(used) = volume::lock(connection, scope).await? else { return Ok(VolumeDecision::Wait) };
-    let Some(first) = volume::first(connection, scope).await? else { return Ok(VolumeDecision::Wait) };
+    let Some(used) = volume::lock(connection, scope).await? else {
+        return Ok(VolumeDecision::Wait);
+    };
+    let Some(first) = volume::first(connection, scope).await? else {
+        return Ok(VolumeDecision::Wait);
+    };
     let left = i64::from(max) - used;
     if left <= 0 {
         if volume::is_in_flight(connection, scope).await? {
             // A failed message leaves room for another.
             return Ok(VolumeDecision::Wait);
         }
-        return beyond_limit(connection, scope, campaign_context, now).await.map(VolumeDecision::UsedUp);
+        return beyond_limit(connection, scope, campaign_context, now)
+            .await
+            .map(VolumeDecision::UsedUp);
     }
     if first.is_reserved {
         volume::use_reserve(connection, scope, left.max(RESERVE_MIN)).await?;

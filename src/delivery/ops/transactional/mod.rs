@@ -92,7 +92,11 @@ impl TransactionalRequest {
 /// # Errors
 /// Bad request without a provider or an address, or with invalid templates. Not found for an unknown profile. Conflict
 /// for a key that was used for another request.
-pub async fn send(app: &DeliveryState, workspace: WorkspaceId, request: TransactionalRequest) -> Result<Done> {
+pub async fn send(
+    app: &DeliveryState,
+    workspace: WorkspaceId,
+    request: TransactionalRequest,
+) -> Result<Done> {
     let now = app.clock().now();
     let fingerprint = request.fingerprint();
     if let Some(key) = &request.key

@@ -12,7 +12,9 @@ use providers::model::Content;
 use serde_json::{Map, Value};
 use web::links::Signer;
 
-use super::{facts_of, find_user, is_about_the_address, must_have_provider, check_content, reason_of};
+use super::{
+    check_content, facts_of, find_user, is_about_the_address, must_have_provider, reason_of,
+};
 use crate::{
     DeliveryState,
     model::{
@@ -75,7 +77,9 @@ pub async fn send(
     let campaign = campaigns::ops::find(app, workspace, id).await?;
     let definition = campaign.pending_draft.map_or(campaign.definition, |it| it.definition);
     let variant = variant_of(&definition, request.variant.as_deref(), has_channel(channel))?;
-    let content = content_of(app, workspace, TestedVariant { id, definition: &definition, variant, channel }).await?;
+    let content =
+        content_of(app, workspace, TestedVariant { id, definition: &definition, variant, channel })
+            .await?;
     must_have_provider(app, channel).await?;
     let content = check_content(content).await?;
     let (user, facts) = recipient(app, workspace, channel, &request).await?;
@@ -102,9 +106,7 @@ pub async fn send(
         Err(skip) => (address_of(&draft.facts.recipient, channel), Some(skip)),
     };
     let signer = app.links().signer(now).await?;
-    let mut preview =
-        preview(workspace, &draft, &context, signer)
-            .await?;
+    let mut preview = preview(workspace, &draft, &context, signer).await?;
     sender_domain::refuse_unknown(app, workspace, &mut preview).await?;
     let refused = skip.as_ref().map(|skip| reason_of(skip).to_owned());
     store(app, workspace, &draft, context, skip).await?;

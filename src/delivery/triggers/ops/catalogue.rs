@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     DeliveryState,
-    triggers::model::{TriggerEvent, LiveTrigger},
+    triggers::model::{LiveTrigger, TriggerEvent},
 };
 
 /// Campaigns read at one time.
@@ -118,7 +118,7 @@ impl Catalogue {
                     continue;
                 }
             };
-            for one in active.filter(|one| one.holds_of(&event_read)) {
+            for one in active.filter(|one| one.matches(&event_read)) {
                 let key = (one.workspace.uuid(), one.id.uuid());
                 let (_, events) =
                     matched.entry(key).or_insert_with(|| (Arc::clone(one), Vec::new()));

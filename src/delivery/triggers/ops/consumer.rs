@@ -193,7 +193,7 @@ impl TriggerConsumer {
             if self.republished.elapsed() >= REPUBLISH_EVERY {
                 self.republished = Instant::now();
                 // An unavailable store is retried with the next batch.
-                let republishing = self.heartbeat.trigger(publish::publish_unpublished(&self.app));
+                let republishing = self.heartbeat.waiting(publish::publish_unpublished(&self.app));
                 // Made inside the runtime: a timer needs it.
                 drop(runtime.block_on(async { timeout(REPUBLISH_MAX, republishing).await }));
             }
@@ -267,7 +267,7 @@ impl TriggerConsumer {
             biased;
             // An error means that the server ended, which is a stop as well.
             _ = stopped.wait_for(|stopped| *stopped) => BatchOutcome::Stopped,
-            outcome = self.heartbeat.trigger(processing) => outcome,
+            outcome = self.heartbeat.waiting(processing) => outcome,
             () = over_budget => BatchOutcome::OverBudget,
         }
     }
@@ -321,7 +321,11 @@ async fn refresh(app: &DeliveryState, catalogue: &mut Catalogue) -> Result<()> {
     refreshed.unwrap_or_else(|_| Err(Error::store_unavailable()))
 }
 
-async fn process(app: &DeliveryState, catalogue: &mut Catalogue, batch: &EventBatch) -> BatchOutcome {
+async fn process(
+    app: &DeliveryState,
+    catalogue: &mut Catalogue,
+    batch: &EventBatch,
+) -> BatchOutcome {
     let mut is_logged = false;
     while let Err(error) = refresh(app, catalogue).await {
         if error.is_unavailable() && catalogue.is_known_empty() {

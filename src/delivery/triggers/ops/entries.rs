@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use contacts::audience::{model::Person, ops as audience};
-use kernel::{Error, Result, Timestamp, UserId};
+use kernel::{Error, Result, UserId};
 use sqlx::PgConnection;
 use supervisor::Backoff;
 use web::db;
@@ -32,7 +32,11 @@ const HELD_MAX: Duration = Duration::from_hours(72);
 
 /// Enters the profiles of these events. Retries until the entries are stored; only events that can never be stored
 /// are skipped.
-pub(super) async fn enter(app: &DeliveryState, trigger: &LiveTrigger, events: &[Arc<TriggerEvent>]) {
+pub(super) async fn enter(
+    app: &DeliveryState,
+    trigger: &LiveTrigger,
+    events: &[Arc<TriggerEvent>],
+) {
     let mut todo: Vec<&[Arc<TriggerEvent>]> = events.chunks(PAGE).rev().collect();
     while let Some(page) = todo.pop() {
         let Err(error) = enter_page(app, trigger, page).await else { continue };
@@ -48,7 +52,11 @@ pub(super) async fn enter(app: &DeliveryState, trigger: &LiveTrigger, events: &[
 }
 
 /// Retries without limit while a store is unavailable, and a few times after other errors.
-async fn enter_page(app: &DeliveryState, trigger: &LiveTrigger, page: &[Arc<TriggerEvent>]) -> Result<()> {
+async fn enter_page(
+    app: &DeliveryState,
+    trigger: &LiveTrigger,
+    page: &[Arc<TriggerEvent>],
+) -> Result<()> {
     let (mut backoff, mut tries) = (Backoff::new(PAUSE, PAUSE_MAX), 0);
     loop {
         let error = match try_page(app, trigger, page).await {
@@ -69,7 +77,11 @@ async fn enter_page(app: &DeliveryState, trigger: &LiveTrigger, page: &[Arc<Trig
     }
 }
 
-async fn try_page(app: &DeliveryState, trigger: &LiveTrigger, page: &[Arc<TriggerEvent>]) -> Result<()> {
+async fn try_page(
+    app: &DeliveryState,
+    trigger: &LiveTrigger,
+    page: &[Arc<TriggerEvent>],
+) -> Result<()> {
     let named = profile_of(app, trigger, page).await?;
     let may_enter = may_enter(app, trigger, named).await?;
     let in_audience = in_audience(app, trigger, may_enter).await?;
@@ -144,10 +156,7 @@ async fn in_audience<'e>(
         None
     };
     let is_member = |user: &UserId| members.as_ref().is_none_or(|members| members.contains(user));
-    Ok(named
-        .into_iter()
-        .filter(|it| is_member(&it.person.user))
-        .collect())
+    Ok(named.into_iter().filter(|it| is_member(&it.person.user)).collect())
 }
 
 async fn entering<'e>(

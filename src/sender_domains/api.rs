@@ -2,10 +2,11 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use kernel::fields::describe::described;
 use kernel::{
     SenderDomainId, Timestamp,
     fields::{EmptyBody, Fields, FromFields},
-    schema::{described, text_of},
+    schema::text_of,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use delivery::ops::feedback;
+use delivery::ops::feedback::{self, MessageFeedback};
 use kernel::Result;
-use providers::model::{Feedback, Name, Reference, Report};
+use providers::model::{Name, Reference, Report};
 
 use crate::CallbackState;
 
@@ -21,10 +21,10 @@ pub async fn apply(
 ) -> Result<()> {
     let received = reports.len();
     let by_provider_id = find_by_provider_id(app, channel, &reports).await?;
-    let mut matched: Vec<(Reference, Feedback)> = Vec::with_capacity(received);
+    let mut matched: Vec<MessageFeedback> = Vec::with_capacity(received);
     for Report { names, feedback } in reports {
         if let Some(reference) = find(&by_provider_id, &names) {
-            matched.push((reference, feedback));
+            matched.push(MessageFeedback { reference, feedback });
         }
     }
     let known = feedback::apply_all(app, &matched).await?;

@@ -1,10 +1,10 @@
 //! `POST /campaigns/bulk-…`: one operation on many campaigns, each with its own outcome.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     CampaignId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

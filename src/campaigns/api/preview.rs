@@ -5,10 +5,11 @@ use contacts::audience::{
     model::{AudienceQuery, Member, Targeting},
     ops,
 };
+use kernel::fields::describe::described;
 use kernel::{
     UserId,
     fields::{Fields, FromFields},
-    schema::{Null, described},
+    schema::Null,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,10 +1,11 @@
 //! Learning campaigns: `launch-rl`, `pause-rl`, `resume-rl` and `ml-path-warmth`.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     CampaignId,
     fields::{Fields, FromFields},
-    schema::{NameOrId, described},
+    schema::NameOrId,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

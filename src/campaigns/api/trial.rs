@@ -1,10 +1,10 @@
 //! `POST /campaigns/{campaignId}/retest-ab`, `/select-winner`: the A/B test of a campaign.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     CampaignId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

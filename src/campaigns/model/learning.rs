@@ -1,9 +1,8 @@
 //! The learning state of a campaign: rewards by variant, and the estimates from them.
-
+use kernel::fields::describe::described;
 use kernel::{
     CampaignId, Timestamp,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use axum::{Json, extract::State};
 use campaigns::model::message::MessageChannel;
+use kernel::fields::describe::described;
 use kernel::{
     CampaignId, Error, MessageId, Result,
     fields::{Fields, FromFields},
-    schema::{described, with_any_of},
+    schema::with_any_of,
 };
 use serde::Serialize;
 use serde_json::Value;

@@ -11,10 +11,10 @@ use campaigns::model::{
 };
 use content::template;
 use http::{HeaderName, HeaderValue, header::RETRY_AFTER};
+use kernel::fields::describe::{described, words_schema};
 use kernel::{
     Error, MessageId, Result,
     fields::{Fields, FromFields, describe::free_object},
-    schema::{described, words_schema},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ use crate::{
     ops::transactional::{self, Answer, Done, TransactionalRequest},
 };
 
-/// Characters of `idempotencyKey`.
+/// The longest `idempotencyKey`, in characters.
 const KEY_CHARS_MAX: usize = 255;
 const TEMPLATE_ID_CHARS_MAX: usize = 255;
 /// Bytes of `variables`, written compactly.
@@ -170,7 +170,7 @@ fn plain_text(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The rendered preview.
+/// The rendered content of a preview.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TransactionalAnswer {

@@ -38,7 +38,7 @@ pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
             return Ok(());
         }
         tracing::warn!(messages = lapsed.len(), "the outcome of messages in flight is unknown");
-        settle(app, tx, (&lapsed, &status), now).await?;
+        settle(app, tx, &lapsed, &status, now).await?;
     }
 }
 
@@ -59,14 +59,15 @@ pub(crate) async fn cancel(
         if waiting.is_empty() {
             return Ok(());
         }
-        settle(app, tx, (&waiting, &MessageStatus::Cancelled), now).await?;
+        settle(app, tx, &waiting, &MessageStatus::Cancelled, now).await?;
     }
 }
 
 async fn settle(
     app: &DeliveryState,
     mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    (messages, status): (&[Claimed], &MessageStatus),
+    messages: &[Claimed],
+    status: &MessageStatus,
     now: Timestamp,
 ) -> Result<()> {
     let events = messages.iter().filter_map(|message| lifecycle::of_status(message, status));

@@ -10,7 +10,7 @@ use crate::model::Named;
 
 /// Bytes that one tag may become.
 const TAG_BYTES_MAX: usize = 1 << 10;
-/// The default source.
+/// The value of `utm_source` without a setting.
 const SOURCE: &str = "millrace";
 
 /// The tags of a campaign's links.

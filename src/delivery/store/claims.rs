@@ -342,7 +342,7 @@ pub(crate) async fn sent_before(
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: String,
-    /// The provider's description.
+    /// The provider's description of the error.
     pub(crate) reason: String,
     /// Messages that failed with this code.
     pub(crate) failed: i64,

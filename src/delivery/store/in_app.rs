@@ -20,7 +20,6 @@ pub struct InAppTest {
     pub user: UserId,
     pub campaign: CampaignId,
     pub variant: String,
-    /// The rendered content.
     pub content: InAppContent,
 }
 

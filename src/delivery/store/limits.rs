@@ -11,7 +11,7 @@ use super::scope::ExpiredPage;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PaceRequest {
     pub(crate) campaign: CampaignId,
-    /// The rate limit.
+    /// The limit of the campaign, in messages a minute.
     pub(crate) per_minute: u32,
     pub(crate) now: Timestamp,
     /// Messages wanted at most.
@@ -107,7 +107,6 @@ pub(crate) struct Counted {
     /// The counted channel, or `any`.
     pub(crate) channel: String,
     pub(crate) max: u32,
-    /// The window's length.
     pub(crate) hours: u32,
 }
 

@@ -6,10 +6,11 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use delivery::ops::devices;
+use kernel::fields::describe::described;
 use kernel::{
     Error, FieldError, Result,
     fields::{Fields, FromFields},
-    schema::{described, text_of},
+    schema::text_of,
 };
 use providers::model::{Device, NewDevice, Platform};
 use serde::Serialize;

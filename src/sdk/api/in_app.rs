@@ -6,10 +6,11 @@ use campaigns::model::{
     settings::channel_config::{InAppTrigger, InAppTriggerKind, InAppType, Platform, Priority},
 };
 use delivery::render::scope_of;
+use kernel::fields::describe::{described, words_schema};
 use kernel::{
     CampaignId, DayEdge, FieldError, MessageId, Result, Timestamp,
     fields::{Fields, FromFields},
-    schema::{described, one_or_list, words_schema},
+    schema::one_or_list,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

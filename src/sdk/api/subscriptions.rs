@@ -9,10 +9,10 @@ use contacts::{
     },
     lists,
 };
+use kernel::fields::describe::described;
 use kernel::{
     Channel, Error, ListId, Result, Timestamp, UserId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

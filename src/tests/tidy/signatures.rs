@@ -10,8 +10,8 @@ use crate::{
     sources::{Finding, Workspace},
 };
 
-const TUPLE_PARAMETERS_REMAINING: usize = 227;
-const STATIC_SEMAPHORES_REMAINING: usize = 3;
+const TUPLE_PARAMETERS_REMAINING: usize = 0;
+const STATIC_SEMAPHORES_REMAINING: usize = 0;
 
 /// Types that hold what they are given as it is.
 const LISTS: [&str; 6] = ["Arc", "Box", "Cow", "Option", "Vec", "VecDeque"];

@@ -1,6 +1,9 @@
 //! Words that only this project's authors understood, and the field's terms for them.
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 use crate::sources::{Finding, Workspace, files};
 
@@ -17,69 +20,85 @@ enum Within {
 
 use Within::{Identifier, Name, Text};
 
-/// A word, the term to use, and how often it remains at most.
-const WORDS: &[(Within, &str, &str, usize)] = &[
-    (Text, "tell", "record, publish", 122),
-    (Text, "tells", "record, publish", 96),
-    (Text, "telling", "record, publish", 9),
-    (Text, "told", "recorded, published", 563),
-    (Text, "untold", "unpublished", 13),
-    (Text, "teller", "callback source", 4),
-    (Text, "tellers", "callback source", 0),
-    (Text, "heard", "received feedback", 125),
-    (Text, "judge", "check, eligibility", 117),
-    (Text, "judges", "check, eligibility", 39),
-    (Text, "judged", "check, eligibility", 152),
-    (Text, "judging", "check, eligibility", 3),
-    (Text, "mend", "recover", 5),
-    (Text, "mends", "recover", 1),
-    (Text, "mended", "recover", 21),
-    (Text, "mending", "recover", 0),
-    (Text, "nobody", "no profile, no caller", 278),
-    (Text, "somebody", "a profile, a caller", 160),
-    (Text, "whoever", "any caller, each profile", 64),
-    (Text, "lookers", "engaged users", 0),
-    (Text, "reckon", "compute, count", 0),
-    (Text, "reckons", "compute, count", 3),
-    (Text, "reckoned", "compute, count", 4),
-    (Text, "reckoning", "compute, count", 3),
-    (Text, "deed", "conversion event", 39),
-    (Text, "deeds", "conversion event", 10),
-    (Text, "dressing", "instrumentation of links and opens", 0),
-    (Text, "unsaid", "not rendered", 6),
-    (Text, "handover", "send", 0),
-    (Text, "door", "ingest handle", 2),
-    (Name, "say", "render, content", 59),
-    (Name, "said", "render, content", 313),
-    (Name, "lane", "send queue", 16),
-    (Name, "lanes", "send queue", 9),
-    (Name, "scene", "campaign context", 16),
-    (Name, "carrier", "provider settings", 24),
-    (Name, "carriers", "provider settings", 27),
-    (Name, "carried", "provider settings", 34),
-    (Name, "anatomy", "HTML outline", 0),
-    (Name, "pulse", "connection timeouts", 0),
-    (Identifier, "Note", "MessageEvent", 0),
-    (Identifier, "Bell", "DueSignal", 0),
-    (Identifier, "Whose", "a name that says of what", 0),
-    (Identifier, "Why", "a name that says of what", 3),
-    (Identifier, "Ask", "a name that says of what", 65),
-    (Identifier, "Told", "a name that says of what", 32),
-    (Identifier, "Place", "a name that says of what", 99),
-    (Identifier, "Means", "a name that says of what", 0),
-    (Identifier, "Look", "a name that says of what", 4),
-    (Identifier, "Standing", "MessageStatus", 81),
-    (Identifier, "Round", "BatchReport, or of what", 12),
-    (Identifier, "Turns", "FairScheduler", 3),
-    (Identifier, "Nothing", "EmptyBody", 14),
-    (Identifier, "Shown", "HtmlErrorPage", 15),
-    (Identifier, "Unread", "BodyDrain", 10),
-    (Identifier, "Lent", "BodyDrain", 0),
-    (Identifier, "Habits", "EngagementHours", 0),
-    (Identifier, "Complaints", "FieldErrors", 12),
-    (Identifier, "put_down", "update_statuses", 0),
-    (Identifier, "come_back", "record_outcomes", 0),
-    (Identifier, "hand_over", "send", 9),
+/// A word, and the term to use.
+const WORDS: &[(Within, &str, &str)] = &[
+    (Text, "tell", "record, publish"),
+    (Text, "tells", "record, publish"),
+    (Text, "telling", "record, publish"),
+    (Text, "told", "recorded, published"),
+    (Text, "untold", "unpublished"),
+    (Text, "teller", "callback source"),
+    (Text, "tellers", "callback source"),
+    (Text, "heard", "received feedback"),
+    (Text, "judge", "check, eligibility"),
+    (Text, "judges", "check, eligibility"),
+    (Text, "judged", "check, eligibility"),
+    (Text, "judging", "check, eligibility"),
+    (Text, "mend", "recover"),
+    (Text, "mends", "recover"),
+    (Text, "mended", "recover"),
+    (Text, "mending", "recover"),
+    (Text, "nobody", "no profile, no caller"),
+    (Text, "somebody", "a profile, a caller"),
+    (Text, "whoever", "any caller, each profile"),
+    (Text, "lookers", "engaged users"),
+    (Text, "reckon", "compute, count"),
+    (Text, "reckons", "compute, count"),
+    (Text, "reckoned", "compute, count"),
+    (Text, "reckoning", "compute, count"),
+    (Text, "deed", "conversion event"),
+    (Text, "deeds", "conversion event"),
+    (Text, "dressing", "instrumentation of links and opens"),
+    (Text, "unsaid", "not rendered"),
+    (Text, "handover", "send"),
+    (Text, "door", "ingest handle"),
+    (Name, "say", "render, content"),
+    (Name, "said", "render, content"),
+    (Name, "lane", "send queue"),
+    (Name, "lanes", "send queue"),
+    (Name, "scene", "campaign context"),
+    (Name, "carrier", "provider settings"),
+    (Name, "carriers", "provider settings"),
+    (Name, "carried", "provider settings"),
+    (Name, "anatomy", "HTML outline"),
+    (Name, "pulse", "connection timeouts"),
+    (Identifier, "Note", "MessageEvent"),
+    (Identifier, "Bell", "DueSignal"),
+    (Identifier, "Whose", "a name that says of what"),
+    (Identifier, "Why", "a name that says of what"),
+    (Identifier, "Ask", "a name that says of what"),
+    (Identifier, "Told", "a name that says of what"),
+    (Identifier, "Place", "a name that says of what"),
+    (Identifier, "Means", "a name that says of what"),
+    (Identifier, "Look", "a name that says of what"),
+    (Identifier, "Standing", "MessageStatus"),
+    (Identifier, "Round", "BatchReport, or of what"),
+    (Identifier, "Turns", "FairScheduler"),
+    (Identifier, "Nothing", "EmptyBody"),
+    (Identifier, "Shown", "HtmlErrorPage"),
+    (Identifier, "Unread", "BodyDrain"),
+    (Identifier, "Lent", "BodyDrain"),
+    (Identifier, "Habits", "EngagementHours"),
+    (Identifier, "Complaints", "FieldErrors"),
+    (Identifier, "put_down", "update_statuses"),
+    (Identifier, "come_back", "record_outcomes"),
+    (Identifier, "hand_over", "send"),
+];
+
+/// Names that are given: tables and columns of landed migrations, names of other projects, names of earlier releases.
+/// A file, the word, and how often it is there.
+const GIVEN: &[(&str, &str, usize)] = &[
+    ("README.md", "teller", 1),
+    ("README.md", "untold", 1),
+    ("src/callbacks/README.md", "nobody", 1),
+    ("src/campaigns/store/enabled_channels.rs", "carried", 1),
+    ("src/content/template/filters.rs", "Round", 1),
+    ("src/delivery/store/feedback.rs", "heard", 6),
+    ("src/delivery/store/retention.rs", "told", 1),
+    ("src/delivery/triggers/store.rs", "told", 7),
+    ("src/engines/account.rs", "nobody", 1),
+    ("src/sdk/store/recipients.rs", "told", 3),
+    ("src/server/README.md", "nobody", 1),
 ];
 
 /// A word of a text, or an identifier of code.
@@ -156,18 +175,18 @@ fn documents() -> &'static [Document] {
 #[test]
 fn names_and_comments_use_the_terms_of_the_field() {
     let mut failed = Vec::new();
-    for (within, word, term, remaining) in WORDS {
-        let found = found_in_sources(*within, word);
-        println!("{word}: {} of at most {remaining}; say: {term}", found.len());
-        for finding in &found {
-            println!("    {finding}");
+    for (within, word, term) in WORDS {
+        let mut found = found_in_sources(*within, word);
+        for (path, _, count) in GIVEN.iter().filter(|(_, given, _)| given == word) {
+            let (here, elsewhere): (Vec<Finding>, Vec<Finding>) =
+                found.into_iter().partition(|it| it.path == Path::new(path));
+            assert_eq!(here.len(), *count, "{word} in {path}: {here:?}");
+            found = elsewhere;
         }
-        if found.len() > *remaining {
+        println!("{word}: {}; say: {term}", found.len());
+        if !found.is_empty() {
             let shown = found.iter().map(Finding::to_string).collect::<Vec<_>>().join("\n");
-            failed.push(format!(
-                "{word}: {} of at most {remaining}; say {term}:\n{shown}",
-                found.len()
-            ));
+            failed.push(format!("{word}: {}; say {term}:\n{shown}", found.len()));
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));

@@ -1,10 +1,10 @@
 //! `/subscriptions/contacts/:userId/channels/*`, and the clearing of bounces.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     Channel,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

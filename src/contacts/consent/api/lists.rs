@@ -1,10 +1,10 @@
 //! `/subscriptions/contacts/:userId/lists/*`: a contact's memberships.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     Channel, ListId, OrganizationId, Timestamp, UserId, WorkspaceId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use url::Url;

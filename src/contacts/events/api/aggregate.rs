@@ -4,10 +4,10 @@ use analytics::events::{
     Aggregate, AggregateAnswer, Bucket, Figure, FilterError, Metric, PropertyFilter, Unit,
 };
 use axum::{Json, extract::State};
+use kernel::fields::describe::{described, words_schema};
 use kernel::{
     DayEdge, Timestamp,
     fields::{Fields, FromFields, word_for},
-    schema::{described, words_schema},
 };
 use serde::Serialize;
 use utoipa::ToSchema;

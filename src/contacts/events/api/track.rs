@@ -6,9 +6,10 @@ use ingest::{
     intake::Answer,
     model::limits::{EVENT_NAME_CHARS_MAX, EVENTS_PER_REQUEST_MAX, IDENTIFIER_CHARS_MAX},
 };
+use kernel::fields::describe::described;
 use kernel::{
     fields::{Fields, FromFields},
-    schema::{EventMoment, described, one_or_list, with_any_of},
+    schema::{EventMoment, one_or_list, with_any_of},
 };
 use serde::Serialize;
 use utoipa::{

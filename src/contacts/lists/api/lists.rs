@@ -2,10 +2,10 @@
 
 use axum::{Json, extract::State};
 use http::StatusCode;
+use kernel::fields::describe::described;
 use kernel::{
     ListId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use web::{
     Services,

@@ -1,10 +1,10 @@
 //! `/lists/:listId/members`: who is on a list, and putting thousands on it or off it.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     Channel, ListId, Tenant, UserId,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,9 +1,9 @@
 //! Subscription lists, and the request bodies that create and change them.
-
+use kernel::fields::describe::words_schema;
 use kernel::{
     Channel, ListId, Timestamp,
     fields::{Field, Fields, Patch, Presence},
-    schema::{NAME_CHARS_MAX, Name, words_schema},
+    schema::{NAME_CHARS_MAX, Name},
 };
 
 use crate::consent::model::MembershipStatus;

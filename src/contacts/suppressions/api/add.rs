@@ -1,10 +1,11 @@
 //! `POST /suppressions` and `POST /suppressions/hard-bounce`: one row.
 
 use axum::extract::State;
+use kernel::fields::describe::{described, words_schema};
 use kernel::{
     Error, ListId,
     fields::{Fields, FromFields},
-    schema::{EMAIL_CHARS_MAX, described, text_of, words_schema},
+    schema::{EMAIL_CHARS_MAX, text_of},
 };
 use utoipa::openapi::{KnownFormat, SchemaFormat};
 use web::{

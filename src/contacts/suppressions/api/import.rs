@@ -1,10 +1,10 @@
 //! `POST /suppressions/import`: thousands of rows in one statement.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     Country,
     fields::{self, Fields, FromFields, describe::anything},
-    schema::described,
 };
 use serde::Serialize;
 use serde_json::Value;

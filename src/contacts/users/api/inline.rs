@@ -5,10 +5,11 @@
 //! users it refuses its element, because elements are validated in full.
 
 use ingest::model::limits::EVENT_NAME_CHARS_MAX;
+use kernel::fields::describe::described;
 use kernel::{
     Channel, FieldError,
     fields::{Field, Fields, FromFields, Required},
-    schema::{EventMoment, described},
+    schema::EventMoment,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;

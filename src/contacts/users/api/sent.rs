@@ -4,14 +4,14 @@
 //! beyond doubles, half of a surrogate pair, ten thousand brackets) is an error of that field of that element.
 //! Attributes and inline events reach their own readers as they were sent.
 
-use std::collections::BTreeMap;
-
+use kernel::fields::describe::described;
 use kernel::{
     EmailAddress, FieldError, UserId,
     fields::{Fields, FromFields, Patch, read_object},
-    schema::{EmailOrNone, described},
+    schema::EmailOrNone,
 };
 use serde_json::{Map, Value, value::RawValue};
+use std::collections::BTreeMap;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
 use super::inline::{self, Form};

@@ -1,8 +1,8 @@
-//! What is heard of messages after they left, told in the reports and acted on: bounces, complaints and
-//! opt-outs do to consent and to the ledgers what the specification says.
+//! Feedback on sent messages: bounces, complaints and opt-outs are published as message events, and change consent and
+//! suppressions.
 //!
-//! Told first, acted on after; both as often as it takes. Reports count a repeat once by its id, and what
-//! was acted on is noted in the transaction that did.
+//! Publish first, then the change; both are retried. Reports count a repeat once by its id, and a change is recorded in
+//! its transaction, so that a repeat changes nothing.
 
 pub mod engagement;
 pub mod keywords;
@@ -37,56 +37,63 @@ use crate::{
     store::feedback::{self, Subject},
 };
 
-/// The source of what delivery finds out: rows with it count toward reported bounce rates.
+/// The source of feedback of delivery: rows with it count toward reported bounce rates.
 const DELIVERY: &str = "delivery";
-/// How long what was acted on is remembered.
+/// How long applied feedback is remembered.
 const REMEMBERED_MAX: Duration = Duration::from_hours(30 * 24);
-/// Rest between two looks for what to forget.
-const FORGET_EVERY: Duration = Duration::from_hours(1);
-/// What is forgotten in one statement.
-const FORGET_ROWS_MAX: u32 = 10_000;
-/// In the history of an address that was marked invalid for what should have passed.
+/// How often old feedback is deleted.
+const DELETE_EVERY: Duration = Duration::from_hours(1);
+/// Rows deleted in one statement.
+const DELETE_ROWS_MAX: u32 = 10_000;
+/// The reason in the history of an address with too many soft bounces.
 const LIMIT_REACHED: &str = "as many soft bounces as are allowed";
 
-/// Tells of one message, and acts on it. Nothing happens for a message that is not there.
+/// Feedback on a message.
+#[derive(Debug, Clone)]
+pub struct MessageFeedback {
+    pub reference: Reference,
+    pub feedback: Feedback,
+}
+
+/// Publishes the feedback on a message and applies it. Feedback on an unknown message is ignored.
 ///
 /// # Errors
-/// When it cannot be told or acted on; then it may be tried again as it is.
+/// When it cannot be published or applied; then the call may be repeated.
 pub async fn apply(
     app: &DeliveryState,
     workspace: WorkspaceId,
     message: MessageId,
     feedback: Feedback,
 ) -> Result<()> {
-    apply_all(app, &[(Reference { workspace, message }, feedback)]).await.map(drop)
+    let reference = Reference { workspace, message };
+    apply_all(app, &[MessageFeedback { reference, feedback }]).await.map(drop)
 }
 
-/// Likewise of many; answers how many of them are of messages that are there.
+/// Publishes and applies the feedback on several messages; returns the number of known messages.
 ///
 /// # Errors
-/// When one of them cannot be told or acted on; then all may be tried again as they are.
-pub async fn apply_all(app: &DeliveryState, heard: &[(Reference, Feedback)]) -> Result<usize> {
-    let references: Vec<Reference> = heard.iter().map(|(reference, _)| *reference).collect();
+/// When one cannot be published or applied; then the call may be repeated with all.
+pub async fn apply_all(app: &DeliveryState, received: &[MessageFeedback]) -> Result<usize> {
+    let references: Vec<Reference> = received.iter().map(|it| it.reference).collect();
     let subjects = feedback::find(app.db(), &references).await?;
-    let known: Vec<(&Subject, &Feedback)> = heard
+    let known: Vec<(&Subject, &Feedback)> = received
         .iter()
-        .filter_map(|(reference, feedback)| Some((subjects.get(reference)?, feedback)))
+        .filter_map(|it| Some((subjects.get(&it.reference)?, &it.feedback)))
         .collect();
     let events: Vec<LifecycleEvent> =
         known.iter().map(|(subject, feedback)| event(subject, feedback)).collect();
     lifecycle::publish(app, &events, app.clock().now()).await?;
     for (subject, feedback) in known.iter().filter(|(_, feedback)| feedback.kind.changes_consent())
     {
-        act(app, subject, feedback).await?;
+        apply_known(app, subject, feedback).await?;
     }
     Ok(known.len())
 }
 
-/// Tells that a recipient unsubscribed by the link in a message; what follows from it is done by whom they
-/// told.
+/// Publishes that a recipient unsubscribed by the link in a message. The caller changes the consent.
 ///
 /// # Errors
-/// When it cannot be told.
+/// When it cannot be published.
 pub async fn publish_unsubscribed(
     app: &DeliveryState,
     message: Reference,
@@ -103,7 +110,7 @@ pub async fn publish_unsubscribed(
     lifecycle::publish(app, &[event(subject, &feedback)], app.clock().now()).await
 }
 
-/// The messages that a channel's provider knows by these ids of its own.
+/// The messages by the ids of their provider.
 ///
 /// # Errors
 /// When the store fails.
@@ -130,7 +137,7 @@ fn event(subject: &Subject, feedback: &Feedback) -> LifecycleEvent {
     }
 }
 
-async fn act(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Result<()> {
+async fn apply_known(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Result<()> {
     // A webhook's endpoint consents to nothing.
     let Ok(channel) = subject.channel.parse::<Channel>() else { return Ok(()) };
     let now = app.clock().now();
@@ -144,19 +151,29 @@ async fn act(app: &DeliveryState, subject: &Subject, feedback: &Feedback) -> Res
         requester: Requester::default(),
     };
     let limit = app.callbacks().soft_bounce_limit;
-    let once = || act_once(app, now, &origin, (subject, channel), (feedback, limit));
+    let call = FeedbackCall { subject, channel, feedback, limit };
+    let once = || apply_once(app, now, &origin, &call);
     let entries = db::retried(once).await?;
     audit::count(&entries);
     Ok(())
 }
 
-async fn act_once(
+/// Feedback to apply, and what it depends on.
+struct FeedbackCall<'f> {
+    subject: &'f Subject,
+    channel: Channel,
+    feedback: &'f Feedback,
+    /// Soft bounces until an address counts as invalid; 0 without a limit.
+    limit: u32,
+}
+
+async fn apply_once(
     app: &DeliveryState,
     now: Timestamp,
     origin: &Origin,
-    (subject, channel): (&Subject, Channel),
-    (feedback, limit): (&Feedback, u32),
+    call: &FeedbackCall<'_>,
 ) -> Result<Vec<Entry>> {
+    let FeedbackCall { subject, channel, feedback, limit } = *call;
     let Subject { tenant, message, user, .. } = *subject;
     let country = app.country(tenant.workspace).await?;
     let mut tx = app.db().begin().await?;
@@ -171,7 +188,7 @@ async fn act_once(
         FeedbackKind::Bounced { kind: BounceKind::Hard, address: claim, .. }
             if channel == Channel::Email =>
         {
-            match address(&mut tx, country, (subject, channel), claim).await? {
+            match address(&mut tx, country, call, claim).await? {
                 Some(LedgerAddress { identifier, .. }) => {
                     deliverability::hard_bounce(&mut tx, tenant.workspace, &write, &identifier)
                         .await?
@@ -184,7 +201,7 @@ async fn act_once(
             soft_bounce(&mut tx, subject, &write, limit).await?
         }
         FeedbackKind::Complained { address: claim, .. } => {
-            let address = address(&mut tx, country, (subject, channel), claim).await?;
+            let address = address(&mut tx, country, call, claim).await?;
             let address = address.as_ref();
             complained(&mut tx, tenant, &write, Complaint { channel, user, address }).await?
         }
@@ -216,7 +233,7 @@ async fn act_once(
     Ok(entries)
 }
 
-/// A mailbox that refused for once; where it was once too often, it counts as one that does not exist.
+/// Counts a soft bounce; at the limit the address counts as a hard bounce.
 async fn soft_bounce(
     tx: &mut PgConnection,
     subject: &Subject,
@@ -238,21 +255,21 @@ async fn soft_bounce(
     Ok(entries)
 }
 
-/// The address that is meant; none where nobody is to be believed about it.
+/// The address that the feedback is about; none if the claim is not the recipient's address.
 async fn address(
     tx: &mut PgConnection,
     country: Option<Country>,
-    (subject, channel): (&Subject, Channel),
-    whose: &AddressClaim,
+    &FeedbackCall { subject, channel, .. }: &FeedbackCall<'_>,
+    claim: &AddressClaim,
 ) -> Result<Option<LedgerAddress>> {
     let Some(ledger) = Ledger::of(channel) else { return Ok(None) };
     let read = |text: &str| Some(Identifier::read(ledger, text).ok()?.in_country(ledger, country));
-    if let AddressClaim::Named(text) = whose {
+    if let AddressClaim::Named(text) = claim {
         return Ok(read(text).map(|identifier| LedgerAddress { ledger, identifier }));
     }
     let Some(user) = subject.user else { return Ok(None) };
     let own = address_of(tx, subject.tenant.workspace, user, channel).await?;
-    Ok(match whose {
+    Ok(match claim {
         AddressClaim::Claimed(texts) => {
             own.filter(|own| texts.iter().any(|text| read(text).as_ref() == Some(&own.identifier)))
         }
@@ -260,7 +277,7 @@ async fn address(
     })
 }
 
-/// Code and words, for people.
+/// The code and the text of a bounce or complaint, for the history.
 fn words(kind: &FeedbackKind) -> Option<String> {
     let (FeedbackKind::Bounced { reason: FeedbackReason { code, text }, .. }
     | FeedbackKind::Complained { reason: FeedbackReason { code, text }, .. }) = kind
@@ -273,17 +290,17 @@ fn words(kind: &FeedbackKind) -> Option<String> {
 
 /// Forgets what was acted on long ago, until it is dropped.
 pub async fn watch(app: DeliveryState, heartbeat: Heartbeat) {
-    let mut tick = tokio::time::interval(FORGET_EVERY);
+    let mut tick = tokio::time::interval(DELETE_EVERY);
     loop {
         heartbeat.waiting(tick.tick()).await;
         let before = before(&app, REMEMBERED_MAX);
         loop {
             heartbeat.beat();
-            match feedback::delete(app.db(), before, FORGET_ROWS_MAX).await {
-                Ok(rows) if rows == u64::from(FORGET_ROWS_MAX) => {}
+            match feedback::delete(app.db(), before, DELETE_ROWS_MAX).await {
+                Ok(rows) if rows == u64::from(DELETE_ROWS_MAX) => {}
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::debug!(%error, "cannot forget what was heard long ago");
+                    tracing::debug!(%error, "old feedback cannot be deleted, will retry");
                     break;
                 }
             }

@@ -56,9 +56,7 @@ pub(crate) struct Terms {
     attempts_max: i16,
     /// Whether the messages count against frequency caps.
     is_capped: bool,
-    /// Their list.
     list: Option<ListId>,
-    /// The required consent.
     preference: SubscriptionPreference,
 }
 
@@ -78,7 +76,7 @@ impl Terms {
         self.list
     }
 
-    /// The required consent.
+    /// The consent that recipients need.
     pub(crate) const fn preference(&self) -> SubscriptionPreference {
         self.preference
     }

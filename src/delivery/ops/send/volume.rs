@@ -37,7 +37,7 @@ pub(crate) enum VolumeDecision {
     Send {
         /// Only those of this occurrence, where one is named.
         occurrence: Option<i32>,
-        /// The maximum number.
+        /// The maximum number of messages.
         max: i64,
         /// Whether what is sent has to be counted.
         is_counted: bool,

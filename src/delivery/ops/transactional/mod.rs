@@ -37,7 +37,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 /// The answer for an unknown profile.
 const NO_USER: Error = Error::NotFound("User");
 
-/// A transactional send.
+/// The request of a transactional message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransactionalRequest {
     /// The recipient: the internal id, or the caller's own.
@@ -50,7 +50,6 @@ pub struct TransactionalRequest {
     pub variables: Option<Map<String, Value>>,
     /// The value of `trigger` in templates.
     pub trigger: Option<Map<String, Value>>,
-    /// The idempotency key.
     pub key: Option<String>,
 }
 

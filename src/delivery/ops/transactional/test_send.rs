@@ -262,7 +262,7 @@ fn address_of(recipient: &Recipient, channel: MessageChannel) -> String {
     address.clone().unwrap_or_default()
 }
 
-/// Renders the message.
+/// Renders a test for its recipient.
 async fn preview(
     workspace: WorkspaceId,
     draft: &Draft,

@@ -333,5 +333,63 @@ fn type_or_null(of: SchemaType) -> SchemaType {
     }
 }
 
+/// Describes a type that reads fields by what it reads, under a name and its documentation.
+#[macro_export]
+macro_rules! described {
+    ($(#[doc = $doc:literal])+ $reads:ty as $name:literal) => {
+        impl utoipa::PartialSchema for $reads {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                let described = $crate::fields::describe::describe::<Self>();
+                $crate::fields::describe::documented(described, &[$($doc),+])
+            }
+        }
+
+        impl utoipa::ToSchema for $reads {
+            fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($name)
+            }
+
+            fn schemas(
+                schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>,
+            ) {
+                schemas.extend($crate::fields::describe::describe::<Self>().components);
+            }
+        }
+    };
+}
+
+pub use described;
+
+/// Declares the schema of a closed set of words, from the table they are read by: of a type of its own, or of the type
+/// that is read.
+#[macro_export]
+macro_rules! words_schema {
+    ($(#[doc = $doc:literal])+ $vis:vis $name:ident = $words:expr) => {
+        $crate::words_schema!($(#[doc = $doc])+ $vis $name as stringify!($name), $words);
+    };
+    ($(#[doc = $doc:literal])+ $vis:vis $name:ident as $alias:expr, $words:expr) => {
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy)]
+        $vis struct $name;
+
+        $crate::words_schema!($(#[doc = $doc])+ for $name as $alias, $words);
+    };
+    ($(#[doc = $doc:literal])+ for $name:ty as $alias:expr, $words:expr) => {
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $crate::fields::describe::words_of($words, &[$($doc),+])
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                std::borrow::Cow::Borrowed($alias)
+            }
+        }
+    };
+}
+
+pub use words_schema;
+
 #[cfg(test)]
 mod tests;

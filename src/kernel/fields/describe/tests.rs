@@ -5,11 +5,7 @@ use serde_json::json;
 use utoipa::PartialSchema as _;
 
 use super::*;
-use crate::{
-    Channel, DayEdge,
-    fields::read,
-    schema::{described, text_of, words_schema},
-};
+use crate::{Channel, DayEdge, fields::read, schema::text_of};
 
 const WORDS: &[(&str, u8)] = &[("one", 1), ("two", 2)];
 

@@ -1,10 +1,10 @@
 //! `/subscriptions/hosted-page/*`: reading, saving and previewing the template.
 
 use axum::{Json, extract::State};
+use kernel::fields::describe::described;
 use kernel::{
     Timestamp,
     fields::{Fields, FromFields},
-    schema::described,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,10 +1,11 @@
 //! The template: its modes, limits and required content.
 
 use content::template;
+use kernel::fields::describe::words_schema;
 use kernel::{
     FieldError, Timestamp,
     fields::{Fields, Patch},
-    schema::{text_of, words_schema},
+    schema::text_of,
 };
 use serde_json::{Map, Value};
 use url::Url;

@@ -1,11 +1,13 @@
 //! The countries by which workspaces read national phone numbers.
 
+mod store;
+
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
 
-use kernel::{Country, Error, Result, WorkspaceId};
+use kernel::{Country, Result, WorkspaceId};
 use parking_lot::Mutex;
 use sqlx::PgPool;
 
@@ -44,13 +46,7 @@ impl Countries {
             return Ok(known.country);
         }
         let asked = Instant::now();
-        let own =
-            sqlx::query_scalar!("select country from workspace where id = $1", workspace.uuid())
-                .fetch_optional(db)
-                .await?
-                .flatten();
-        let own = own.map(|code| code.parse().map_err(Error::internal)).transpose()?;
-        let country = own.or(self.default);
+        let country = store::country_of(db, workspace).await?.or(self.default);
         let mut known = self.known.lock();
         if known.len() >= REMEMBERED_MAX {
             known.clear();

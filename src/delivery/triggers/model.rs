@@ -23,6 +23,9 @@ const EARLY_MAX: Duration = MINUTE;
 /// The maximum age of an event at ingestion. Older events are imports of history.
 const AGE_MAX: Duration = Duration::from_hours(72);
 
+/// The last millisecond of the year 9999.
+const RECEIVED_MS_MAX: i64 = 253_402_300_799_999;
+
 /// An active triggered campaign.
 #[derive(Debug)]
 pub(super) struct LiveTrigger {
@@ -121,7 +124,14 @@ impl TriggerEvent {
     ///
     /// # Errors
     /// Invalid properties.
+    ///
+    /// # Panics
+    /// For a time of receipt after the year 9999, which ingestion never writes.
     pub(super) fn of(header: &BatchHeader, event: &EventView<'_>) -> serde_json::Result<Self> {
+        assert!(
+            header.received_at_ms <= RECEIVED_MS_MAX,
+            "a frame with an impossible time of receipt"
+        );
         Ok(Self {
             id: event.event_id.to_owned(),
             service_user: event.service_user_id.parse().ok(),

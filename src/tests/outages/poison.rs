@@ -34,7 +34,7 @@ fn workspace_of(folder: &Path, spool: &Spool) -> Uuid {
     workspace
 }
 
-/// An event of Ann's, received at this time: no request could bring one that is past every calendar.
+/// An event of Ann's, received at this time.
 fn event(workspace: Uuid, id: &str, received_at_ms: i64) -> Batch {
     let mut builder = BatchBuilder::with_capacity(0);
     builder.push(&EventView {
@@ -75,7 +75,7 @@ async fn triggers_skip_an_event_that_panics_and_continue() {
     let workspace = workspace_of(&folder, &spool);
     let now_ms = kernel::Clock::system().now().millis();
     let poison = event(workspace, "poison", i64::MAX);
-    // The last milliseconds there are: what is due so much later is past them.
+    // No request can bring this time of receipt; reading the frame panics.
     spool.append(Entry { at_ms: 1, ..Entry::from(&poison) }).await.unwrap();
     spool.append(Entry::from(&event(workspace, "good", now_ms))).await.unwrap();
     spool.close().await;

@@ -13,34 +13,77 @@ const PARTS: &str = include_str!("../sql/message_parts.sql");
 /// Longest statement, in bytes: what the embedded ClickHouse takes.
 const STATEMENT_BYTES_MAX: usize = 1024 * 1024;
 
-/// What may have happened to a message: bits of `happened`, listed in migration `0007_message_outcomes.sql`.
+/// Bits of the column `happened`: the events of a message. They are listed in migration `0007_message_outcomes.sql`.
 pub(super) mod happened {
-    /// It was held back, to measure others by.
+    /// Held back as the control group.
     pub(in super::super) const CONTROL: u32 = 2;
-    /// Bit of `happened`: delivered.
+    /// Accepted by the provider.
+    const SENT: u32 = 4;
+    /// Reported as delivered by the provider.
     pub(in super::super) const DELIVERED: u32 = 8;
-    /// Bit of `happened`: opened.
+    /// Opened by the recipient.
     pub(in super::super) const OPENED: u32 = 16;
-    /// Something in it was clicked.
+    /// Clicked by the recipient.
     pub(in super::super) const CLICKED: u32 = 32;
-    /// What makes a message opened: a click is an open.
-    pub(in super::super) const ENGAGED: u32 = OPENED | CLICKED;
-    /// A recipient reported it as spam.
+    /// Opened by a machine.
+    const MACHINE_OPENED: u32 = 64;
+    /// Clicked by a machine.
+    const MACHINE_CLICKED: u32 = 128;
+    /// Reported as spam by the recipient.
     pub(in super::super) const COMPLAINED: u32 = 256;
-    /// Bit of `happened`: bounced.
+    /// Unsubscribed by the recipient.
+    const UNSUBSCRIBED: u32 = 512;
+    /// Bounced after the provider had accepted it.
     pub(in super::super) const BOUNCED: u32 = 1024;
-    /// Bit of `happened`: failed, refused by the provider.
+    /// Refused by the provider.
     pub(in super::super) const FAILED: u32 = 2048;
-    /// Unknown whether it left: the process died during the send.
+    /// Of unknown outcome: the process died during the send.
     pub(in super::super) const UNKNOWN: u32 = 4096;
-    /// It was left out.
+    /// Skipped by a rule.
     pub(in super::super) const SKIPPED: u32 = 8192;
-    /// It was called off.
+    /// Cancelled with its campaign.
     pub(in super::super) const CANCELLED: u32 = 16_384;
+    /// Events of an opened message: a click implies an open.
+    pub(in super::super) const ENGAGED: u32 = OPENED | CLICKED;
+    /// Events of a delivered message: an open implies a delivery.
+    const ANY_DELIVERED: u32 = DELIVERED | ENGAGED;
+    /// Events of a sent message: a delivery implies the send.
+    const ANY_SENT: u32 = SENT | ANY_DELIVERED;
+    /// Events of a failed message.
+    const ANY_FAILED: u32 = FAILED | UNKNOWN;
+    /// Reports that imply a send without a time of it.
+    const IMPLIES_SENT: u32 = BOUNCED | COMPLAINED;
+    /// Events at the time of the send, or of the drawing of the control group.
+    const SPAN: u32 = CONTROL | SENT | DELIVERED;
+
+    /// The bits as parameters of the SQL files.
+    pub(in super::super) const PARAMETERS: [(&str, u32); 17] = [
+        ("control", CONTROL),
+        ("delivered", DELIVERED),
+        ("opened", OPENED),
+        ("clicked", CLICKED),
+        ("machine_opened", MACHINE_OPENED),
+        ("machine_clicked", MACHINE_CLICKED),
+        ("complained", COMPLAINED),
+        ("unsubscribed", UNSUBSCRIBED),
+        ("bounced", BOUNCED),
+        ("unknown", UNKNOWN),
+        ("skipped", SKIPPED),
+        ("cancelled", CANCELLED),
+        ("engaged", ENGAGED),
+        ("any_delivered", ANY_DELIVERED),
+        ("any_sent", ANY_SENT),
+        ("any_failed", ANY_FAILED),
+        ("implies_sent", IMPLIES_SENT),
+    ];
+
+    /// The bits of [`SPAN`] and [`UNKNOWN`] as parameters of `message_spans.sql`.
+    pub(in super::super) const SPAN_PARAMETERS: [(&str, u32); 2] =
+        [("span", SPAN), ("unknown", UNKNOWN)];
 }
 
-/// The few who matter, by what happened ([`happened`]). They are looked up before the rows of a message are
-/// put together, so that a few among a million cost what they are.
+/// A filter by events ([`happened`]), applied before the rows of a message are merged, so that the cost depends on the
+/// matching messages only.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Among {
     /// All messages of the cohort.
@@ -149,7 +192,8 @@ pub(super) fn ask_outcomes(
     let (prewhere, any) = among.condition();
     let outcomes = OUTCOMES.replace("$and_outcomes$", conditions).replace("$among$", &prewhere);
     let sql = sql.replace("$status$", STATUS).replace("$outcomes$", &outcomes);
-    client::read(analytics, &sql)
+    let query = client::read(analytics, &sql)
         .with_setting("max_query_size", STATEMENT_BYTES_MAX.to_string())
-        .param("among", any)
+        .param("among", any);
+    happened::PARAMETERS.into_iter().fold(query, |query, (name, bits)| query.param(name, bits))
 }

@@ -3,7 +3,7 @@
 use clickhouse::Row;
 use serde::Deserialize;
 
-use super::Cohort;
+use super::{Cohort, outcomes::happened};
 use crate::{Analytics, client, error::AnalyticsError};
 
 const SPANS: &str = include_str!("../sql/message_spans.sql");
@@ -30,6 +30,9 @@ pub async fn spans(
     let query = client::read(analytics, SPANS)
         .param("workspace", cohort.workspace.to_string())
         .param("campaign", cohort.campaign.to_string());
+    let query = happened::SPAN_PARAMETERS
+        .into_iter()
+        .fold(query, |query, (name, bits)| query.param(name, bits));
     let mut spans: Vec<Span> = query.fetch_all().await?;
     for span in &mut spans {
         span.first_ms = span.first_ms.max(cohort.start_ms.unwrap_or(i64::MIN));

@@ -1,6 +1,6 @@
--- What became of each message, as reports count it: the rules of counting. Part of other questions. For counts over
--- several parts `message_plain.sql` says them again, by bits, and `message_seen.sql` for what was opened: a change
--- of one is a change of all.
+-- The outcome of each message, as reports count it. Part of other queries. The rules have three forms, which must agree:
+-- this one by times, for any message; `message_plain.sql` by bits, for messages without an event whose time matters;
+-- `message_seen.sql` for opened messages. The bits are parameters, named in `messages/outcomes.rs`.
 --
 -- What came later means what came before: a click is an open, an open a delivery, a delivery a sending. A
 -- failure counts where nothing was opened and where it came after the sending: a retry may have sent what
@@ -33,19 +33,19 @@ SELECT
     least(sent_at, delivered_at, opened_at, clicked_at) AS reported_at,
     multiIf(
         reported_at < never, reported_at,
-        bitAnd(happened, 1280) != 0 AND bitAnd(happened, 6144) = 0, last_at,
+        bitAnd(happened, {implies_sent:UInt32}) != 0 AND bitAnd(happened, {any_failed:UInt32}) = 0, last_at,
         never) AS left_at,
     multiIf(
         left_at < never AND (seen_at < never OR failed_at < left_at), 2,
         left_at < never, 3,
-        bitAnd(happened, 2) != 0, 1,
-        bitAnd(happened, 6144) != 0, 3,
-        bitAnd(happened, 8192) != 0, 4,
-        bitAnd(happened, 16384) != 0, 5,
+        bitAnd(happened, {control:UInt32}) != 0, 1,
+        bitAnd(happened, {any_failed:UInt32}) != 0, 3,
+        bitAnd(happened, {skipped:UInt32}) != 0, 4,
+        bitAnd(happened, {cancelled:UInt32}) != 0, 5,
         6) AS class,
     if(left_at < never, left_at, control_at) AS touched_at,
     multiIf(touched_at < never, touched_at, queued_at < never, queued_at, first_at) AS counted_at,
-    bitAnd(happened, 1024) != 0 AND (left_at = never OR bounced_at >= left_at) AS is_bounced,
+    bitAnd(happened, {bounced:UInt32}) != 0 AND (left_at = never OR bounced_at >= left_at) AS is_bounced,
     class = 2 AND (seen_at < never OR delivered_at < never AND NOT is_bounced) AS is_delivered,
     class = 2 AND seen_at < never AS is_opened,
     class = 2 AND clicked_at < never AS is_clicked

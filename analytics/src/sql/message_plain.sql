@@ -1,4 +1,4 @@
--- What became of messages to which nothing happened that counts by its time: their bits say it all. Part of other questions.
+-- The outcomes of messages without an event whose time matters, by their bits alone. Part of other queries.
 --
 -- The rules are those of `message_final.sql`, for messages to which none of `among` happened; those to which any
 -- did go by those rules. Putting bits together by message costs less than putting rows together, and hardly depends on
@@ -12,15 +12,15 @@ SELECT
     toUInt64(bitAnd(bitShiftRight(bits, 32), 255)) AS place,
     toUInt32(bitShiftRight(bits, 40)) AS occurrence,
     multiIf(
-        bitAnd(bits, 60) != 0, 2,
-        bitAnd(bits, 2) != 0, 1,
-        bitAnd(bits, 4096) != 0, 3,
-        bitAnd(bits, 8192) != 0, 4,
-        bitAnd(bits, 16384) != 0, 5,
+        bitAnd(bits, {any_sent:UInt32}) != 0, 2,
+        bitAnd(bits, {control:UInt32}) != 0, 1,
+        bitAnd(bits, {unknown:UInt32}) != 0, 3,
+        bitAnd(bits, {skipped:UInt32}) != 0, 4,
+        bitAnd(bits, {cancelled:UInt32}) != 0, 5,
         6) AS class,
-    class = 2 AND bitAnd(bits, 56) != 0 AS is_delivered,
-    class = 2 AND bitAnd(bits, 48) != 0 AS is_opened,
-    class = 2 AND bitAnd(bits, 32) != 0 AS is_clicked,
+    class = 2 AND bitAnd(bits, {any_delivered:UInt32}) != 0 AS is_delivered,
+    class = 2 AND bitAnd(bits, {engaged:UInt32}) != 0 AS is_opened,
+    class = 2 AND bitAnd(bits, {clicked:UInt32}) != 0 AS is_clicked,
     false AS is_bounced,
     toUInt32(bitAnd(bits, 4294967295)) AS happened,
     count() AS messages

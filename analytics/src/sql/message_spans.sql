@@ -5,8 +5,8 @@ SELECT
     occurrence,
     min(touched_at) AS first_ms,
     if(
-        max(bitAnd(happened, 4096)) = 0,
-        maxIf(touched_at, bitAnd(happened, 14) != 0),
+        max(bitAnd(happened, {unknown:UInt32})) = 0,
+        maxIf(touched_at, bitAnd(happened, {span:UInt32}) != 0),
         max(touched_at)
     ) AS last_ms
 FROM message_outcomes

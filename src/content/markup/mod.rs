@@ -1,6 +1,8 @@
 //! HTML of campaigns: bounds on its shape, its outline, and the text and links a reader sees.
 
 mod bounds;
+#[cfg(test)]
+mod comparison;
 mod entity;
 mod outline;
 mod page;

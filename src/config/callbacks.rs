@@ -1,78 +1,27 @@
 //! `[callbacks]`: delivery reports and replies from providers. Callbacks of a provider without credentials
 //! here are refused, since they cannot be authenticated.
+//!
+//! The keys of a provider's credentials are its own, so they are kept as TOML until all sources are merged. The crate of
+//! providers reads them ([`Callbacks::credentials`]): unknown and missing keys are refused by name.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{fmt, net::SocketAddr};
 
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
+use toml::{Table, Value};
+
+use super::Error;
 
 /// Callbacks about sent messages.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Default, Deserialize)]
+#[serde(try_from = "Table")]
 pub struct Callbacks {
     /// Consecutive soft bounces after which an address counts as invalid; 0: never.
-    #[serde(default)]
     pub soft_bounce_limit: u32,
-    /// Twilio's auth token, which signs its callbacks.
-    pub twilio_auth_token: Option<SecretString>,
-    pub whatsapp: Option<WhatsappCallbacks>,
-    /// The credentials that Infobip sends.
-    pub infobip: Option<BasicCredentials>,
-    /// Amazon SES, by SNS.
-    pub ses: Option<Ses>,
-    pub sendgrid: Option<Sendgrid>,
-    /// The credentials that Postmark sends.
-    pub postmark: Option<BasicCredentials>,
-    pub mailgun: Option<Mailgun>,
-    pub resend: Option<Resend>,
     /// Own gateways, and mail servers that forward bounces.
     pub generic: Option<GenericCallbacks>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WhatsappCallbacks {
-    /// The app's secret, which signs its callbacks.
-    pub app_secret: SecretString,
-    /// The token that Meta sends when it verifies the callback URL.
-    pub verify_token: SecretString,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BasicCredentials {
-    pub username: String,
-    pub password: SecretString,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ses {
-    /// The topics of this deployment: Amazon signs those of all its customers.
-    pub topic_arns: Vec<String>,
-    /// Amazon's signing certificate as PEM, if it cannot be downloaded.
-    pub certificate: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sendgrid {
-    /// The verification key as SendGrid displays it: base64 of an ECDSA P-256 key.
-    pub public_key: String,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mailgun {
-    /// The HTTP webhook signing key.
-    pub signing_key: SecretString,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Resend {
-    /// The signing secret, `whsec_…`.
-    pub secret: SecretString,
+    /// The credentials of providers, as they were given.
+    given: Table,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -80,6 +29,51 @@ pub struct Resend {
 pub struct GenericCallbacks {
     /// The signing secret (Standard Webhooks): `whsec_` and base64, or any text.
     pub secret: SecretString,
+}
+
+impl Callbacks {
+    /// The credentials under a key of `[callbacks]`; none if they are not set.
+    ///
+    /// # Errors
+    /// If they cannot be read as `T`.
+    pub fn credentials<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, Error> {
+        let read = self.given.get(key).map(|given| given.clone().try_into::<T>());
+        read.transpose().map_err(|error| Error::Refused {
+            source_name: format!("callbacks.{key}"),
+            reason: super::one_line(&error.to_string()),
+        })
+    }
+
+    /// Whether there are credentials under a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
+    /// The keys of the credentials that are set.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.given.keys().map(String::as_str)
+    }
+}
+
+impl TryFrom<Table> for Callbacks {
+    type Error = toml::de::Error;
+
+    fn try_from(mut given: Table) -> Result<Self, toml::de::Error> {
+        let limit = given.remove("soft_bounce_limit").map(Value::try_into).transpose()?;
+        let generic = given.remove("generic").map(Value::try_into).transpose()?;
+        Ok(Self { soft_bounce_limit: limit.unwrap_or_default(), generic, given })
+    }
+}
+
+impl fmt::Debug for Callbacks {
+    /// Values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Callbacks")
+            .field("soft_bounce_limit", &self.soft_bounce_limit)
+            .field("generic", &self.generic)
+            .field("given", &self.keys().collect::<Vec<_>>())
+            .finish()
+    }
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

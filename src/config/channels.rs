@@ -9,7 +9,7 @@ use kernel::{Channel, ChannelSet};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::Error;
+use super::{Callbacks, Error};
 
 /// The key of [`Channels::from_domains`].
 const FROM_DOMAINS: &str = "from_domains";
@@ -44,6 +44,12 @@ pub trait ProviderSettings {
     /// # Errors
     /// What is wrong, without the values.
     fn check_channel(&self, channel: Channel, table: Table) -> Result<(), String>;
+
+    /// Checks the credentials of callbacks.
+    ///
+    /// # Errors
+    /// An unknown key, or credentials that cannot be read.
+    fn check_callbacks(&self, callbacks: &Callbacks) -> Result<(), Error>;
 }
 
 impl Channels {

@@ -21,10 +21,7 @@ use serde::Deserialize;
 use url::Url;
 
 pub use self::{
-    callbacks::{
-        BasicCredentials, Callbacks, GenericCallbacks, Inbound, Mailgun, Resend, Sendgrid, Ses,
-        WhatsappCallbacks,
-    },
+    callbacks::{Callbacks, GenericCallbacks, Inbound},
     channels::{Channels, ProviderSettings},
     delivery::{ANY_CHANNEL, CAP_HOURS_MAX, Cap, Delivery, QuietHours, Transactional},
     retention::Retention,
@@ -401,6 +398,12 @@ impl Settings {
         self.roles.contains(&role)
     }
 
+    fn check_providers(&self, providers: &dyn ProviderSettings) -> Result<(), Error> {
+        self.channels.read(|channel, table| providers.check_channel(channel, table))?;
+        self.channels.from_domains()?;
+        providers.check_callbacks(&self.callbacks)
+    }
+
     /// Checks that types cannot express.
     fn check(&self, providers: &dyn ProviderSettings) -> Result<(), Error> {
         let refuse = |key: &str, reason: &str| {
@@ -409,8 +412,7 @@ impl Settings {
         if self.roles.is_empty() {
             return refuse("roles", "must name at least one of `api` and `delivery`");
         }
-        self.channels.read(|channel, table| providers.check_channel(channel, table))?;
-        self.channels.from_domains()?;
+        self.check_providers(providers)?;
         if self.listen == self.admin_listen && self.listen.port() != 0 {
             return refuse("admin_listen", "must differ from `listen`");
         }

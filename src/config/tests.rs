@@ -1,5 +1,7 @@
 //! Precedence of sources, and refusals with their texts.
 
+use secrecy::ExposeSecret as _;
+
 use super::*;
 
 /// Accepts every channel: the providers' crate tests their settings.
@@ -7,6 +9,10 @@ struct AnyChannel;
 
 impl ProviderSettings for AnyChannel {
     fn check_channel(&self, _: kernel::Channel, _: toml::Table) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn check_callbacks(&self, _: &Callbacks) -> Result<(), Error> {
         Ok(())
     }
 }
@@ -244,19 +250,26 @@ fn channels_are_set_by_the_file_and_by_variables() {
 }
 
 #[test]
-fn required_fields_of_a_table_may_come_from_several_variables() {
+fn credentials_of_callbacks_may_come_from_several_variables() {
+    #[derive(Debug, Deserialize)]
+    struct Credentials {
+        username: String,
+        password: SecretString,
+    }
+
     let (name, word) = (
         ("MILLRACE_CALLBACKS__INFOBIP__USERNAME", "in"),
         ("MILLRACE_CALLBACKS__INFOBIP__PASSWORD", "p"),
     );
-    let settings = load(&Flags::default(), &[name, word], None).unwrap();
-    assert_eq!(settings.callbacks.infobip.unwrap().username, "in");
+    let read = |given: &[(&str, &str)]| {
+        let callbacks = load(&Flags::default(), given, None).unwrap().callbacks;
+        assert!(callbacks.has("infobip") && !format!("{callbacks:?}").contains("\"p\""));
+        callbacks.credentials::<Credentials>("infobip")
+    };
+    let both = read(&[name, word]).unwrap().unwrap();
+    assert_eq!((both.username.as_str(), both.password.expose_secret()), ("in", "p"));
     for (given, missing) in [(name, "password"), (word, "username")] {
-        let refusal = load(&Flags::default(), &[given], None).unwrap_err();
-        assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");
-        // Unknown variables that follow do not hide it.
-        let others = [given, ("MILLRACE_SPOOL__LIMIT_BYTES", "1_000_000_000")];
-        let refusal = load(&Flags::default(), &others, None).unwrap_err();
-        assert!(refusal.contains(given.0) && refusal.contains(missing), "{refusal}");
+        let refusal = read(&[given]).unwrap_err().to_string();
+        assert_eq!(refusal, format!("callbacks.infobip: missing field `{missing}`"));
     }
 }

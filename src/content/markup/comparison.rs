@@ -5,7 +5,10 @@
 
 use std::{cell::RefCell, ops::Range};
 
-use lol_html::{HtmlRewriter, Settings, element, html_content::Element};
+use lol_html::{
+    HtmlRewriter, Settings, element,
+    html_content::{Attribute, Element},
+};
 use proptest::prelude::*;
 
 use super::HtmlOutline;
@@ -15,7 +18,7 @@ fn library(html: &str) -> Vec<Range<usize>> {
     let found = RefCell::new(Vec::new());
     let links = element!("a[href], area[href]", |element: &mut Element<'_, '_>| {
         let href = element.attributes().iter().find(|it| it.name() == "href");
-        let place = href.and_then(|it| it.value_source_location()).map(|it| it.bytes());
+        let place = href.and_then(Attribute::value_source_location).map(|it| it.bytes());
         found.borrow_mut().extend(place.filter(|place| !place.is_empty()));
         Ok(())
     });

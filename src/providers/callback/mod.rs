@@ -10,15 +10,16 @@ pub(crate) mod test_kit;
 
 use std::{fmt::Debug, future::Future, pin::Pin};
 
-use config::Settings;
+use config::{Callbacks, Settings};
 use http::HeaderMap;
 use kernel::{Channel, Error, Result, Timestamp};
+use serde::de::DeserializeOwned;
 
 use crate::model::{Callback, Inbound, Report};
 
 pub(crate) use self::signature::{AGE_MAX, fresh, near};
 pub use self::{
-    signature::{Basic, Secret, StandardHead, Unproven},
+    signature::{Basic, BasicCredentials, Secret, StandardHead, Unproven},
     status::Status,
 };
 
@@ -34,6 +35,10 @@ pub struct CallbackEntry {
     pub is_verified_by_get: bool,
     /// The body of the answer, where the provider needs one.
     pub answer: Option<FixedAnswer>,
+    /// The key of the credentials in `[callbacks]`.
+    pub key: &'static str,
+    /// Checks the shape of the credentials.
+    pub check: fn(&Callbacks) -> Result<(), config::Error>,
     /// The source that the settings describe; none if they have no credentials for it.
     pub from_settings: fn(&Settings) -> SourceResult,
 }
@@ -50,18 +55,30 @@ impl CallbackEntry {
             body: BodyKind::Bytes,
             is_verified_by_get: false,
             answer: None,
-            from_settings: |settings| Ok(S::from_settings(settings)?.map(|it| Box::new(it) as _)),
+            key: S::KEY,
+            check: |callbacks| callbacks.credentials::<S::Credentials>(S::KEY).map(drop),
+            from_settings: |settings| {
+                let credentials = settings.callbacks.credentials::<S::Credentials>(S::KEY)?;
+                let source = credentials.map(|it| S::from_settings(it, settings)).transpose()?;
+                Ok(source.map(|it| Box::new(it) as _))
+            },
         }
     }
 }
 
-/// A source of callbacks that is made from the settings.
+/// A source of callbacks that is made from its credentials.
 pub(crate) trait FromSettings: CallbackSource + Sized + 'static {
-    /// The source; none if the settings have no credentials for it.
+    /// The credentials in the settings.
+    type Credentials: DeserializeOwned;
+
+    /// The key of the credentials in `[callbacks]`.
+    const KEY: &'static str;
+
+    /// The source.
     ///
     /// # Errors
     /// When a setting cannot be used, with its key and the reason in one line.
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>>;
+    fn from_settings(credentials: Self::Credentials, settings: &Settings) -> anyhow::Result<Self>;
 }
 
 /// How a callback's body is read.

@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
 use kernel::{Error, Timestamp};
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
+use serde::Deserialize;
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
@@ -130,12 +131,20 @@ pub(crate) fn near(now: Timestamp, at: Timestamp, age_max: Duration) -> Result<(
     if apart_ms <= age_max.as_millis() { Ok(()) } else { Err(Unproven::Stale) }
 }
 
+/// A name and a password in the settings.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BasicCredentials {
+    pub username: String,
+    pub password: SecretString,
+}
+
 /// A name and a password, as `Authorization: Basic` has them.
 #[derive(Debug, Clone)]
 pub struct Basic(SecretString);
 
 impl Basic {
-    pub fn from_settings(settings: &config::BasicCredentials) -> Self {
+    pub fn from_settings(settings: &BasicCredentials) -> Self {
         Self::new(&settings.username, &settings.password)
     }
 

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{PROVIDER, send::Status};
 use crate::{
     callback::{
-        Basic, Call, CallbackSource, FromSettings, Head, Received, Receiving, Unproven,
-        not_a_callback,
+        Basic, BasicCredentials, Call, CallbackSource, FromSettings, Head, Received, Receiving,
+        Unproven, not_a_callback,
     },
     model::{Callback, Happened, Inbound, cut_to_line},
 };
@@ -22,9 +22,12 @@ pub(super) const PATH: &str = "/callbacks/viber/infobip";
 pub(super) struct Infobip(Basic);
 
 impl FromSettings for Infobip {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let credentials = settings.callbacks.infobip.as_ref();
-        Ok(credentials.map(|it| Self(Basic::from_settings(it))))
+    type Credentials = BasicCredentials;
+
+    const KEY: &'static str = "infobip";
+
+    fn from_settings(credentials: BasicCredentials, _: &Settings) -> anyhow::Result<Self> {
+        Ok(Self(Basic::from_settings(&credentials)))
     }
 }
 

@@ -8,9 +8,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-use super::{callback::PATH, send::Infobip};
+use super::{
+    callback::{self, PATH},
+    send::Infobip,
+};
 use crate::{
     Provider,
+    callback::{BasicCredentials, FromSettings as _},
     deps::ProviderDeps,
     settings::{ChannelSettings, text},
 };
@@ -53,7 +57,8 @@ fn timeout_seconds() -> usize {
 
 /// The URL for delivery reports at this server, with the credentials that Infobip shall send.
 fn callback_url(deps: &ProviderDeps) -> Option<Url> {
-    let credentials = deps.callbacks.infobip.as_ref()?;
+    let key = callback::Infobip::KEY;
+    let credentials = deps.callbacks.credentials::<BasicCredentials>(key).ok()??;
     let mut url = deps.callback_url(PATH)?;
     let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     url.set_username(&encoded(&credentials.username)).ok()?;

@@ -1,6 +1,8 @@
 //! What Mailgun's webhooks say: one event a call, its signature in the body.
 
 use config::Settings;
+use secrecy::SecretString;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{PROVIDER, signature::SigningKey};
@@ -20,11 +22,21 @@ const VARIABLES_MAX: usize = 20;
 #[derive(Debug)]
 pub(super) struct Mailgun(SigningKey);
 
+/// The table `[callbacks.mailgun]` of the settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    /// The HTTP webhook signing key.
+    signing_key: SecretString,
+}
+
 impl FromSettings for Mailgun {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let Some(mailgun) = &settings.callbacks.mailgun else { return Ok(None) };
-        let key = setting("mailgun.signing_key", SigningKey::read(&mailgun.signing_key))?;
-        Ok(Some(Self(key)))
+    type Credentials = Credentials;
+
+    const KEY: &'static str = "mailgun";
+
+    fn from_settings(credentials: Credentials, _: &Settings) -> anyhow::Result<Self> {
+        setting("mailgun.signing_key", SigningKey::read(&credentials.signing_key)).map(Self)
     }
 }
 

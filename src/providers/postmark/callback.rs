@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::PROVIDER;
 use crate::{
     callback::{
-        Basic, Call, CallbackSource, FromSettings, Head, Receiving, Unproven,
+        Basic, BasicCredentials, Call, CallbackSource, FromSettings, Head, Receiving, Unproven,
         json::{text, time},
     },
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
@@ -20,9 +20,12 @@ const METADATA_MAX: usize = 20;
 pub(super) struct Postmark(Basic);
 
 impl FromSettings for Postmark {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let credentials = settings.callbacks.postmark.as_ref();
-        Ok(credentials.map(|it| Self(Basic::from_settings(it))))
+    type Credentials = BasicCredentials;
+
+    const KEY: &'static str = "postmark";
+
+    fn from_settings(credentials: BasicCredentials, _: &Settings) -> anyhow::Result<Self> {
+        Ok(Self(Basic::from_settings(&credentials)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Look-ups in the registry of providers.
 
-use config::Channels;
+use config::{Callbacks, Channels};
 use kernel::Channel;
 use toml::{Table, Value};
 
@@ -41,6 +41,16 @@ pub struct Registry;
 impl config::ProviderSettings for Registry {
     fn check_channel(&self, channel: Channel, table: Table) -> Result<(), String> {
         read_channel(channel, table).map(drop)
+    }
+
+    fn check_callbacks(&self, given: &Callbacks) -> Result<(), config::Error> {
+        let known = || callbacks().map(|(_, entry)| entry.key);
+        if let Some(unknown) = given.keys().find(|key| known().all(|it| it != *key)) {
+            let known: Vec<&str> = known().collect();
+            let reason = format!("unknown key `{unknown}`, expected one of {}", known.join(", "));
+            return Err(config::Error::Refused { source_name: "callbacks".to_owned(), reason });
+        }
+        callbacks().try_for_each(|(_, entry)| (entry.check)(given))
     }
 }
 

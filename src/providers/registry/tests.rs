@@ -1,6 +1,6 @@
 //! Reading and refusing the tables of channels.
 
-use config::{Environment, Flags, Settings};
+use config::{Environment, Flags, ProviderSettings as _, Settings};
 
 use super::*;
 
@@ -144,5 +144,27 @@ fn only_failures_of_the_channel_are_its_faults() {
     for code in ["404", "429", "503", "5.1.1", "21610", "131050", "UNREGISTERED", "BadDeviceToken"]
     {
         assert!(!codes.contains(&code), "{code}");
+    }
+}
+
+#[test]
+fn unknown_and_invalid_credentials_of_callbacks_are_refused_by_name() {
+    for (given, problem) in [
+        ("resend = { secret = \"whsec_x\" }", None),
+        ("twilio_auth_token = \"t\"", None),
+        ("resent = { secret = \"x\" }", Some("callbacks: unknown key `resent`, expected one of ")),
+        (
+            "resend = { secrets = \"x\" }",
+            Some("callbacks.resend: unknown field `secrets`, expected `secret`"),
+        ),
+        ("infobip = { username = \"u\" }", Some("callbacks.infobip: missing field `password`")),
+    ] {
+        let read: Callbacks = toml::from_str(given).unwrap();
+        let refusal = Registry.check_callbacks(&read).err().map(|it| it.to_string());
+        match (refusal, problem) {
+            (None, None) => {}
+            (Some(refusal), Some(problem)) => assert!(refusal.starts_with(problem), "{refusal}"),
+            (refusal, _) => panic!("{given}: {refusal:?}"),
+        }
     }
 }

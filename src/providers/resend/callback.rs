@@ -1,6 +1,8 @@
 //! Resend's webhooks: one event a call, signed as Svix does.
 
 use config::Settings;
+use secrecy::SecretString;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::PROVIDER;
@@ -21,10 +23,21 @@ const RECIPIENTS_MAX: usize = 50;
 #[derive(Debug)]
 pub(super) struct Resend(Secret);
 
+/// The table `[callbacks.resend]` of the settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    /// The signing secret, `whsec_…`.
+    secret: SecretString,
+}
+
 impl FromSettings for Resend {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let Some(resend) = &settings.callbacks.resend else { return Ok(None) };
-        Ok(Some(Self(setting("resend.secret", Secret::read(&resend.secret))?)))
+    type Credentials = Credentials;
+
+    const KEY: &'static str = "resend";
+
+    fn from_settings(credentials: Credentials, _: &Settings) -> anyhow::Result<Self> {
+        setting("resend.secret", Secret::read(&credentials.secret)).map(Self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What SendGrid's event webhook says: a list of events.
 
 use config::Settings;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -23,11 +24,21 @@ const EVENTS_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Sendgrid(SigningKey);
 
+/// The table `[callbacks.sendgrid]` of the settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    /// The verification key as SendGrid displays it: base64 of an ECDSA P-256 key.
+    public_key: String,
+}
+
 impl FromSettings for Sendgrid {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let Some(sendgrid) = &settings.callbacks.sendgrid else { return Ok(None) };
-        let key = setting("sendgrid.public_key", SigningKey::read(&sendgrid.public_key))?;
-        Ok(Some(Self(key)))
+    type Credentials = Credentials;
+
+    const KEY: &'static str = "sendgrid";
+
+    fn from_settings(credentials: Credentials, _: &Settings) -> anyhow::Result<Self> {
+        setting("sendgrid.public_key", SigningKey::read(&credentials.public_key)).map(Self)
     }
 }
 

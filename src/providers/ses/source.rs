@@ -1,6 +1,6 @@
 //! Callbacks of Amazon SES by SNS: checks the envelope, fetching Amazon's certificate where it is not known.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -8,6 +8,7 @@ use config::Settings;
 use http::Request;
 use kernel::{Error, Result, Timestamp};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use url::Url;
 
 use super::{
@@ -40,10 +41,23 @@ pub(super) struct Ses {
     fetched: Mutex<HashMap<String, Certificate>>,
 }
 
+/// The table `[callbacks.ses]` of the settings; Amazon posts by SNS.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    /// The topics of this deployment: Amazon signs those of all its customers.
+    topic_arns: Vec<String>,
+    /// Amazon's signing certificate as PEM, if it cannot be downloaded.
+    certificate: Option<PathBuf>,
+}
+
 impl FromSettings for Ses {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let Some(ses) = &settings.callbacks.ses else { return Ok(None) };
-        let given = ses.certificate.as_ref().map(|path| {
+    type Credentials = Credentials;
+
+    const KEY: &'static str = "ses";
+
+    fn from_settings(credentials: Credentials, settings: &Settings) -> anyhow::Result<Self> {
+        let given = credentials.certificate.as_ref().map(|path| {
             let shown = path.display();
             let pem = std::fs::read(path)
                 .with_context(|| format!("callbacks.ses.certificate: cannot read {shown}"))?;
@@ -53,12 +67,12 @@ impl FromSettings for Ses {
         let extra = settings.security.ca_file.as_ref().map(std::fs::read).transpose();
         let extra = extra.context("security.ca_file cannot be read")?;
         let roots = Arc::new(roots(extra.as_deref())?);
-        Ok(Some(Self {
-            topics: ses.topic_arns.clone(),
+        Ok(Self {
+            topics: credentials.topic_arns,
             client: Client::new(&ClientOptions { roots, http2_only: false }),
             given: given.transpose()?,
             fetched: Mutex::default(),
-        }))
+        })
     }
 }
 

@@ -24,9 +24,13 @@ pub(super) const PATH: &str = "/callbacks/sms/twilio";
 pub(super) struct Twilio(SecretString);
 
 impl FromSettings for Twilio {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let token = settings.callbacks.twilio_auth_token.clone();
-        Ok(token.map(Self))
+    /// The auth token, which signs callbacks.
+    type Credentials = SecretString;
+
+    const KEY: &'static str = "twilio_auth_token";
+
+    fn from_settings(token: SecretString, _: &Settings) -> anyhow::Result<Self> {
+        Ok(Self(token))
     }
 }
 

@@ -7,9 +7,13 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use super::{callback::PATH, send::Twilio};
+use super::{
+    callback::{self, PATH},
+    send::Twilio,
+};
 use crate::{
     Provider,
+    callback::FromSettings as _,
     deps::ProviderDeps,
     settings::{ChannelSettings, text},
 };
@@ -53,6 +57,5 @@ fn timeout_seconds() -> usize {
 
 /// The URL for delivery reports at this server; none where their signature could not be checked.
 fn callback_url(deps: &ProviderDeps) -> Option<Url> {
-    deps.callbacks.twilio_auth_token.as_ref()?;
-    deps.callback_url(PATH)
+    deps.callbacks.has(callback::Twilio::KEY).then(|| deps.callback_url(PATH)).flatten()
 }

@@ -1,9 +1,7 @@
 //! The callback sources of the shared server, messages that were sent, and their state afterwards.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use config::{
-    BasicCredentials, GenericCallbacks, Mailgun, Resend, Sendgrid, Ses, Settings, WhatsappCallbacks,
-};
+use config::Settings;
 use hmac::{Hmac, Mac as _};
 use kernel::{Clock, MessageId, UserId, WorkspaceId};
 use providers::model::Reference;
@@ -34,29 +32,25 @@ pub(crate) fn sendgrid() -> EcdsaKeyPair {
 
 /// Configures every callback source on the shared server.
 pub(crate) fn configure_callbacks(settings: &mut Settings) {
-    let callbacks = &mut settings.callbacks;
-    let basic = || {
-        Some(BasicCredentials { username: "reporter".into(), password: PASSWORD.to_owned().into() })
-    };
-    callbacks.twilio_auth_token = Some(TWILIO_TOKEN.to_owned().into());
-    callbacks.whatsapp = Some(WhatsappCallbacks {
-        app_secret: META_SECRET.to_owned().into(),
-        verify_token: VERIFY_TOKEN.to_owned().into(),
-    });
-    callbacks.infobip = basic();
-    callbacks.postmark = basic();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/tests/callbacks/fixtures");
-    callbacks.ses = Some(Ses {
-        topic_arns: vec![TOPIC.to_owned()],
-        certificate: Some(format!("{folder}/sns.pem").into()),
-    });
     let mut der = hex("3059301306072a8648ce3d020106082a8648ce3d030107034200");
     der.extend_from_slice(sendgrid().public_key().as_ref());
-    callbacks.sendgrid = Some(Sendgrid { public_key: STANDARD.encode(der) });
-    callbacks.mailgun = Some(Mailgun { signing_key: MAILGUN_KEY.to_owned().into() });
-    callbacks.resend = Some(Resend { secret: SECRET.to_owned().into() });
-    callbacks.soft_bounce_limit = 3;
-    callbacks.generic = Some(GenericCallbacks { secret: SECRET.to_owned().into() });
+    let text = format!(
+        r#"
+        soft_bounce_limit = 3
+        twilio_auth_token = "{TWILIO_TOKEN}"
+        whatsapp = {{ app_secret = "{META_SECRET}", verify_token = "{VERIFY_TOKEN}" }}
+        infobip = {{ username = "reporter", password = "{PASSWORD}" }}
+        postmark = {{ username = "reporter", password = "{PASSWORD}" }}
+        ses = {{ topic_arns = ["{TOPIC}"], certificate = "{folder}/sns.pem" }}
+        sendgrid = {{ public_key = "{}" }}
+        mailgun = {{ signing_key = "{MAILGUN_KEY}" }}
+        resend = {{ secret = "{SECRET}" }}
+        generic = {{ secret = "{SECRET}" }}
+        "#,
+        STANDARD.encode(der),
+    );
+    settings.callbacks = toml::from_str(&text).unwrap();
     settings.inbound.listen = Some("127.0.0.1:0".parse().unwrap());
 }
 

@@ -1,8 +1,8 @@
 //! Meta's callbacks: statuses, messages from recipients, and the verification of the URL.
 
-use config::{Settings, WhatsappCallbacks};
+use config::Settings;
 use kernel::Timestamp;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
@@ -21,12 +21,25 @@ use crate::{
 
 /// Meta, by the app's secret.
 #[derive(Debug)]
-pub(super) struct Whatsapp(WhatsappCallbacks);
+pub(super) struct Whatsapp(Credentials);
+
+/// The table `[callbacks.whatsapp]` of the settings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Credentials {
+    /// The app's secret, which signs its callbacks.
+    app_secret: SecretString,
+    /// The token that Meta sends when it verifies the callback URL.
+    verify_token: SecretString,
+}
 
 impl FromSettings for Whatsapp {
-    fn from_settings(settings: &Settings) -> anyhow::Result<Option<Self>> {
-        let whatsapp = settings.callbacks.whatsapp.clone();
-        Ok(whatsapp.map(Self))
+    type Credentials = Credentials;
+
+    const KEY: &'static str = "whatsapp";
+
+    fn from_settings(credentials: Credentials, _: &Settings) -> anyhow::Result<Self> {
+        Ok(Self(credentials))
     }
 }
 

@@ -9,7 +9,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::http::{
     TrustedProxies, health, openapi, quota,
-    rate::{self, RateLimit, RateLimits},
+    rate::{self, RateLimit},
+    rate_limits::RateLimits,
 };
 
 use crate::{app::App, scrape};

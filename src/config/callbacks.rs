@@ -7,10 +7,16 @@
 use std::{fmt, net::SocketAddr};
 
 use secrecy::SecretString;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, Error as _},
+};
 use toml::{Table, Value};
 
 use super::Error;
+
+const SOFT_BOUNCE_LIMIT: &str = "soft_bounce_limit";
+const GENERIC: &str = "generic";
 
 /// Callbacks about sent messages.
 #[derive(Clone, Default, Deserialize)]
@@ -32,6 +38,9 @@ pub struct GenericCallbacks {
 }
 
 impl Callbacks {
+    /// The keys of `[callbacks]` that are no provider's.
+    pub const OWN_KEYS: [&str; 2] = [SOFT_BOUNCE_LIMIT, GENERIC];
+
     /// The credentials under a key of `[callbacks]`; none if they are not set.
     ///
     /// # Errors
@@ -59,10 +68,19 @@ impl TryFrom<Table> for Callbacks {
     type Error = toml::de::Error;
 
     fn try_from(mut given: Table) -> Result<Self, toml::de::Error> {
-        let limit = given.remove("soft_bounce_limit").map(Value::try_into).transpose()?;
-        let generic = given.remove("generic").map(Value::try_into).transpose()?;
-        Ok(Self { soft_bounce_limit: limit.unwrap_or_default(), generic, given })
+        let soft_bounce_limit = take(&mut given, SOFT_BOUNCE_LIMIT)?.unwrap_or_default();
+        let generic = take(&mut given, GENERIC)?;
+        Ok(Self { soft_bounce_limit, generic, given })
     }
+}
+
+/// Takes a key that is not a provider's.
+fn take<T: DeserializeOwned>(given: &mut Table, key: &str) -> Result<Option<T>, toml::de::Error> {
+    let read = given.remove(key).map(Value::try_into).transpose();
+    read.map_err(|error| {
+        let reason = super::one_line(&error.to_string());
+        toml::de::Error::custom(format_args!("`{key}`: {reason}"))
+    })
 }
 
 impl fmt::Debug for Callbacks {

@@ -273,3 +273,20 @@ fn credentials_of_callbacks_may_come_from_several_variables() {
         assert_eq!(refusal, format!("callbacks.infobip: missing field `{missing}`"));
     }
 }
+
+#[test]
+fn invalid_settings_of_callbacks_are_refused_by_name() {
+    let limit =
+        |text| load(&Flags::default(), &[("MILLRACE_CALLBACKS__SOFT_BOUNCE_LIMIT", text)], None);
+    assert_eq!(limit("5").unwrap().callbacks.soft_bounce_limit, 5);
+    for (given, named) in [
+        ("soft_bounce_limit = \"x\"", "`soft_bounce_limit`: "),
+        ("generic = { secrets = \"x\" }", "`generic`: unknown field `secrets`"),
+        ("generic = {}", "`generic`: missing field `secret`"),
+    ] {
+        let refusal =
+            load(&Flags::default(), &[], Some(&format!("[callbacks]\n{given}"))).unwrap_err();
+        assert!(refusal.contains(named), "{refusal}");
+    }
+    assert!(limit("many").unwrap_err().contains("soft_bounce_limit"));
+}

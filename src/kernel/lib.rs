@@ -13,13 +13,13 @@ mod phone;
 mod postgres;
 mod proxy;
 mod tenant;
-mod time;
 
 pub mod fields;
 pub mod outage;
 pub mod quiet;
 pub mod schema;
 pub mod store;
+pub mod time;
 pub mod time_of_day;
 pub mod zone;
 

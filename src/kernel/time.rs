@@ -6,8 +6,10 @@ use chrono::{DateTime, Datelike as _, NaiveDate, Timelike as _, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
+/// An hour of any clock: leap seconds are not counted.
+pub const HOUR: Duration = Duration::from_hours(1);
+/// A day in UTC; local days may be shorter or longer.
+pub const DAY: Duration = Duration::from_hours(24);
 /// Farthest offset from UTC that ISO 8601 can write, in minutes.
 const OFFSET_MINUTES_MAX: i64 = 24 * 60 - 1;
 
@@ -82,7 +84,8 @@ impl Timestamp {
     }
 }
 
-fn millis(duration: Duration) -> i64 {
+/// The milliseconds of a duration; the greatest number if there are more.
+pub fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -180,7 +183,7 @@ impl Cursor<'_> {
         if self.0.is_empty() {
             return Some(Timestamp(match edge {
                 DayEdge::Start => midnight_ms,
-                DayEdge::End => midnight_ms + DAY_MS - 1,
+                DayEdge::End => midnight_ms + millis(DAY) - 1,
             }));
         }
         self.take(b"Tt ")?;

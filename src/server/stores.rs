@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use analytics::{AnalyticsError, events};
+use analytics::{Analytics, AnalyticsError, events};
 use config::Settings;
 use engines::DataDir;
 use ingest::{
@@ -10,6 +10,7 @@ use ingest::{
     spool::Spool,
     window::EventKey,
 };
+use kernel::time::DAY;
 use parking_lot::Mutex;
 use supervisor::Heartbeat;
 use tokio::{task::JoinSet, time::timeout};
@@ -32,8 +33,7 @@ const SILENT_CHECKS_MAX: u32 = 2;
 /// How long a watching task may go without a heartbeat before it counts as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// Days for which server-stamped event ids are remembered to refuse duplicates.
-const WINDOW_DAYS: i64 = 7;
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+const WINDOW_DAYS: u32 = 7;
 
 #[derive(Debug)]
 pub(super) struct Stores {
@@ -152,7 +152,7 @@ async fn prepare_clickhouse(app: &App, clocks: Clocks) -> anyhow::Result<()> {
 
 /// Repeats of events that the server stamped before this start get the first one's time.
 async fn seed_window(app: &App) -> anyhow::Result<()> {
-    let since_ms = app.clock().now().millis() - WINDOW_DAYS * DAY_MS;
+    let since_ms = app.clock().now().before(DAY * WINDOW_DAYS).millis();
     let limit = u32::try_from(app.intake().window_entries_max()).unwrap_or(u32::MAX);
     let recent = events::recent_client_ids(app.analytics(), since_ms, limit).await?;
     tracing::info!(ids = recent.len(), "recent event ids remembered");

@@ -12,6 +12,9 @@ pub mod telemetry;
 
 mod services;
 
+// Named for its feature alone: TLS of the pool's connections.
+use sqlx_core as _;
+
 pub use self::services::{ServiceParts, Services};
 
 // The limits in the API's description must equal those that ingest enforces.

@@ -11,7 +11,7 @@ use sqlx::PgPool;
 use crate::{
     auth::Auth,
     countries::Countries,
-    http::{BodyBudget, TrustedProxies, health::Readiness, rate::RateLimits},
+    http::{BodyBudget, TrustedProxies, health::Readiness, rate_limits::RateLimits},
     links::Links,
     telemetry::recorder::Recorder,
 };

@@ -96,7 +96,7 @@ impl Session {
             return reply("503 5.5.1 one sender at a time");
         }
         if self.mails >= MAILS_MAX {
-            return Reply::Close("421 4.7.0 come back for more");
+            return Reply::Close("421 4.7.0 too many messages in one session");
         }
         let Some((_, parameters)) = path(rest, "FROM:") else {
             return reply("501 5.5.4 MAIL FROM:<address>");

@@ -3,6 +3,7 @@
 use axum::{Json, extract::State};
 use http::StatusCode;
 use kernel::CampaignId;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
     http::{ApiResult, Body, BodyFor, PathOf},
@@ -14,6 +15,10 @@ use super::{
     who,
 };
 use crate::{CampaignState, model::Edit, ops};
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
+    OpenApiRouter::new().routes(routes!(get_campaign, update_campaign, delete_campaign))
+}
 
 /// Creates a campaign: scheduled if `sendType` is `scheduled` and `scheduledAt` is set, otherwise a draft.
 /// `status` may be sent as `draft` or `scheduled`.
@@ -41,7 +46,7 @@ pub(super) async fn create_campaign(
     params(("campaignId" = CampaignId, Path)),
     responses(OneCampaign)
 )]
-pub(super) async fn get_campaign(
+async fn get_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,
@@ -63,7 +68,7 @@ pub(super) async fn get_campaign(
         (status = 409, description = "its status does not allow this change"),
     )
 )]
-pub(super) async fn update_campaign(
+async fn update_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
     BodyFor(id, Body(edit)): BodyFor<CampaignId, Body<Edit, BODY_BYTES_MAX>>,
@@ -83,7 +88,7 @@ pub(super) async fn update_campaign(
         (status = 404, description = "absent"),
     )
 )]
-pub(super) async fn delete_campaign(
+async fn delete_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsDelete>,
     PathOf(id): PathOf<CampaignId>,

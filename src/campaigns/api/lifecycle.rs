@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<CampaignState> {
 }
 
 /// A body is optional, but must be JSON.
-type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
+type OptionalEmptyBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
 
 /// Launches: a one-time campaign is sent now, whatever its schedule; others become live.
 #[utoipa::path(
@@ -47,7 +47,7 @@ type NoBody = Body<OptionalBody<EmptyBody>, BODY_BYTES_MAX>;
 async fn send_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::send(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -67,7 +67,7 @@ async fn send_campaign(
 async fn pause_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::pause(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -87,7 +87,7 @@ async fn pause_campaign(
 async fn resume_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::resume(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -107,7 +107,7 @@ async fn resume_campaign(
 async fn cancel_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::cancel(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -127,7 +127,7 @@ async fn cancel_campaign(
 async fn retry_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::retry(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -147,7 +147,7 @@ async fn retry_campaign(
 async fn resend_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::resend(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -168,7 +168,7 @@ async fn resend_campaign(
 async fn stop_recurring(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsSend>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::stop_recurring(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -189,7 +189,7 @@ async fn stop_recurring(
 async fn publish_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::publish(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -206,7 +206,7 @@ async fn publish_campaign(
 async fn discard_draft(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::discard_draft(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -223,7 +223,7 @@ async fn discard_draft(
 async fn archive_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::archive(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -243,7 +243,7 @@ async fn archive_campaign(
 async fn unarchive_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<Json<Campaign>> {
     let campaign = ops::unarchive(&app, &who(&caller), id).await?;
     Ok(Json(campaign.into()))
@@ -260,7 +260,7 @@ async fn unarchive_campaign(
 async fn duplicate_campaign(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsWrite>,
-    BodyFor(id, _): BodyFor<CampaignId, NoBody>,
+    BodyFor(id, _): BodyFor<CampaignId, OptionalEmptyBody>,
 ) -> ApiResult<(StatusCode, Json<Campaign>)> {
     let campaign = ops::duplicate(&app, &who(&caller), id).await?;
     Ok((StatusCode::CREATED, Json(campaign.into())))

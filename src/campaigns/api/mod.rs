@@ -28,18 +28,14 @@ const BODY_BYTES_MAX: usize = 8 << 20;
 pub fn routes() -> OpenApiRouter<CampaignState> {
     OpenApiRouter::new()
         .routes(routes!(campaigns::create_campaign, list::list_campaigns))
-        .routes(routes!(
-            campaigns::get_campaign,
-            campaigns::update_campaign,
-            campaigns::delete_campaign
-        ))
-        .routes(routes!(preview::preview_targeting))
+        .merge(campaigns::routes())
+        .merge(preview::routes())
         .merge(lifecycle::routes())
         .merge(versions::routes())
         .merge(bulk::routes())
-        .routes(routes!(recurring::recurring_status))
+        .merge(recurring::routes())
         .merge(trial::routes())
-        .routes(routes!(sto::sto_coverage))
+        .merge(sto::routes())
         .merge(rl::routes())
         .merge(spam_check::routes())
 }

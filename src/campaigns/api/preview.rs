@@ -13,6 +13,7 @@ use kernel::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
     http::{ApiResult, Body},
@@ -20,6 +21,10 @@ use web::{
 
 use super::BODY_BYTES_MAX;
 use crate::{CampaignState, model::CampaignChannel};
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
+    OpenApiRouter::new().routes(routes!(preview_targeting))
+}
 
 const SHOWN_DEFAULT: u32 = 20;
 const SHOWN_MAX: u32 = 500;
@@ -112,7 +117,7 @@ impl From<Member> for PreviewedUser {
     request_body = PreviewRequest,
     responses((status = 200, body = Previewed))
 )]
-pub(super) async fn preview_targeting(
+async fn preview_targeting(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     Body(request): Body<PreviewRequest, BODY_BYTES_MAX>,

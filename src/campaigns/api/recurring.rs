@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
     http::{ApiResult, PathOf},
@@ -19,6 +20,10 @@ use crate::{
     },
     ops::{self, RecurringStatus},
 };
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
+    OpenApiRouter::new().routes(routes!(recurring_status))
+}
 
 /// The status of a recurring campaign.
 #[derive(Debug, Serialize, ToSchema)]
@@ -96,7 +101,7 @@ impl From<RecurringStatus> for RecurringAnswer {
         (status = 404, description = "absent"),
     )
 )]
-pub(super) async fn recurring_status(
+async fn recurring_status(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,

@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::CampaignId;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{Caller, scope},
     http::{ApiResult, PathOf},
@@ -14,6 +15,10 @@ use crate::{
     CampaignState,
     ops::{self, Coverage},
 };
+
+pub(super) fn routes() -> OpenApiRouter<CampaignState> {
+    OpenApiRouter::new().routes(routes!(sto_coverage))
+}
 
 /// For how many recipients of a campaign the best hour is known.
 #[derive(Debug, Serialize, ToSchema)]
@@ -77,7 +82,7 @@ impl CoverageAnswer {
         (status = 404, description = "absent"),
     )
 )]
-pub(super) async fn sto_coverage(
+async fn sto_coverage(
     State(app): State<CampaignState>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,

@@ -1,13 +1,11 @@
 //! The hours of the local day at which profiles engage, for send-time optimisation (STO).
 
-use kernel::{Timestamp, zone::Zone};
+use kernel::{Timestamp, time::DAY, zone::Zone};
 
 /// Hours of a day.
 pub const HOURS: usize = 24;
 /// Days after which a visit counts half.
 const HALF_LIFE_DAYS: f64 = 30.0;
-/// Milliseconds of a day.
-const DAY_MS: f64 = 86_400_000.0;
 /// Weight of the audience's hours (the prior), in visits of one profile.
 const PRIOR_WEIGHT: f64 = 2.0;
 /// Smoothing weights of the hour before a visit, its own, and the hour after.
@@ -20,8 +18,7 @@ pub struct EngagementHours([f64; HOURS]);
 impl EngagementHours {
     pub fn add(&mut self, visit: Timestamp, zone: Zone, now: Timestamp) {
         use chrono::Timelike as _;
-        #[expect(clippy::cast_precision_loss, reason = "an age of at most a year")]
-        let days = (now.millis() - visit.millis()).max(0) as f64 / DAY_MS;
+        let days = now.duration_since(visit).div_duration_f64(DAY);
         let hour = zone.clock_at(visit).hour();
         self.0[usize::try_from(hour).unwrap_or(0) % HOURS] += (-days / HALF_LIFE_DAYS).exp2();
     }

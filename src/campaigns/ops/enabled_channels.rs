@@ -1,14 +1,14 @@
 //! Channels for which some process of this service has a provider. Messages on a channel without one for ten
 //! minutes fail, and at once if there never was one.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use kernel::{Channel, ChannelSet, Result, Timestamp};
 
 use crate::{CampaignState, store};
 
-/// Time after the last record of any process during which a channel still counts as enabled, in milliseconds.
-const SILENT_MAX_MS: i64 = 10 * 60_000;
+/// Time after the last record of any process during which a channel still counts as enabled.
+const SILENCE_MAX: Duration = Duration::from_mins(10);
 
 /// The channels that any process has enabled.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl EnabledChannels {
     }
 
     fn is_recent(&self, at: Timestamp) -> bool {
-        self.now.millis() - at.millis() < SILENT_MAX_MS
+        self.now.duration_since(at) < SILENCE_MAX
     }
 
     /// Whether some process has enabled a channel.
@@ -48,15 +48,15 @@ impl EnabledChannels {
             None => Some(never),
             Some(at) if self.is_recent(*at) => None,
             Some(_) => {
-                let minutes = SILENT_MAX_MS / 60_000;
-                Some(format!("{never}: no process has carried it for {minutes} minutes"))
+                let minutes = SILENCE_MAX.as_secs() / 60;
+                Some(format!("{never}: no process has had it enabled for {minutes} minutes"))
             }
         }
     }
 }
 
 async fn renew(app: &CampaignState, now: Timestamp) -> Result<()> {
-    let since = Timestamp::from_millis(now.millis() - SILENT_MAX_MS);
+    let since = now.before(SILENCE_MAX);
     store::renew_enabled_channels(app.db(), since, now).await
 }
 

@@ -23,26 +23,10 @@ mod update;
 mod versions;
 
 pub use self::{
-    bulk::{Bulk, Work, each},
-    change::{Step, Who, change},
-    consent::fault as consent_fault,
-    create::{create, duplicate},
-    enabled_channels::{EnabledChannels, record_enabled_channels},
-    in_app::{find_all, live_in_app},
-    learning::{launch_rl, learners, learning, observations, pause_rl, resume_rl, store_learning},
-    lifecycle::{archive, cancel, pause, resend, resume, retry, send, stop_recurring, unarchive},
-    read::{find, list},
-    recurring::{RecurringStatus, recurring_status},
-    remove::remove,
-    secrets::with_open_headers,
-    senders::check as sender_check,
-    settled::{give_up, sending, settle},
-    spam_check::{Subject, spam_check, spam_score},
-    sto::{Coverage, Timetable, sto_coverage},
-    trial::{Ending, conclude, retest_ab, select_winner, store_beginning, trials},
-    triggered::{active_triggered, triggered_campaigns},
-    update::{discard_draft, publish, update},
-    versions::{Compared, compare, find_version, history, rollback, versions},
+    bulk::*, change::*, consent::fault as consent_fault, create::*, enabled_channels::*, in_app::*,
+    learning::*, lifecycle::*, read::*, recurring::*, remove::*, secrets::*,
+    senders::check as sender_check, settled::*, spam_check::*, sto::*, trial::*, triggered::*,
+    update::*, versions::*,
 };
 use kernel::Error;
 

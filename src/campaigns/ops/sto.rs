@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use analytics::events::{VisitFilter, Visitor, engaged_users, visitors};
 use chrono::Timelike as _;
 use contacts::audience::{model::AudienceQuery, ops::Audience};
-use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, zone::Zone};
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, time::DAY, zone::Zone};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Who, find};
@@ -28,7 +28,6 @@ const PEOPLE_MAX: u64 = 1_000_000;
 /// Recipients of one page, about 100 bytes each. Pages are large since each checks the consent of the whole
 /// audience.
 const PAGE: u32 = 50_000;
-const DAY_MS: i64 = 86_400_000;
 
 /// For how many recipients of an audience the best hour is known.
 #[derive(Debug, Clone)]
@@ -201,7 +200,7 @@ impl Visits {
         now: Timestamp,
     ) -> Result<Self> {
         let filter = VisitFilter {
-            start_ms: now.millis() - i64::from(config.lookback_days()) * DAY_MS,
+            start_ms: now.before(DAY * config.lookback_days()).millis(),
             end_ms: now.millis(),
             visits_max: VISITS_PER_PERSON_MAX,
             people_max: PEOPLE_MAX + 1,

@@ -1,7 +1,9 @@
 //! Deletes what the settings keep no longer, in pages of one transaction each. One process does so at a time; where it
 //! ends or is killed, another goes on.
 
-use kernel::{Result, Timestamp};
+use std::time::Duration;
+
+use kernel::{Result, time::DAY};
 
 use crate::{
     DeliveryState,
@@ -13,10 +15,6 @@ use crate::{
 
 /// Rows of one transaction.
 const PAGE: i64 = 2_000;
-/// Milliseconds of a minute.
-const MINUTE_MS: i64 = 60_000;
-/// Milliseconds of a day.
-const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
 /// Does one page of what is to be deleted; answers whether there may be more now.
 ///
@@ -41,11 +39,10 @@ async fn page_of(app: &DeliveryState, task: Task) -> Result<bool> {
         return Ok(false);
     }
     let now = app.clock().now();
-    let ago = |ms: i64| Timestamp::from_millis(now.millis() - ms);
-    let every_ms = i64::from(settings.every_minutes) * MINUTE_MS;
-    let page = ExpiredPage { before: ago(i64::from(days) * DAY_MS), limit: PAGE };
+    let interval = Duration::from_mins(settings.every_minutes.into());
+    let page = ExpiredPage { before: now.before(DAY * days), limit: PAGE };
     let mut tx = app.db().begin().await?;
-    if !retention::take(&mut tx, task, ago(every_ms)).await? {
+    if !retention::take(&mut tx, task, now.before(interval)).await? {
         return Ok(false);
     }
     let (deleted, has_more) = match task {

@@ -157,7 +157,7 @@ pub(crate) async fn lock_tallies(
     }
 }
 
-/// Counts one more message for each user; returns the users who had reached the cap, for whom nothing is counted. The
+/// Counts one more message for each user below the cap; returns the users at the cap, whose counts are unchanged. The
 /// caller holds their locks ([`lock_tallies`]). Counts are kept by the whole hour, so that the window is never shorter
 /// than the setting.
 pub(crate) async fn count_sends(

@@ -22,6 +22,15 @@ pub(crate) fn list<'a>(json: &'a Value, pointer: &str) -> &'a [Value] {
     json.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
+/// The values of `Message-ID`, and of `X-Message-ID` where a provider replaces the former, in a list of headers.
+pub(crate) fn message_ids(headers: &[Value]) -> impl Iterator<Item = &str> {
+    let is_id = |header: &&Value| {
+        let name = text(header, "/name");
+        ["x-message-id", "message-id"].iter().any(|it| name.eq_ignore_ascii_case(it))
+    };
+    headers.iter().filter(is_id).map(|header| text(header, "/value"))
+}
+
 /// A time in RFC 3339.
 pub(crate) fn time(json: &Value, pointer: &str) -> Option<Timestamp> {
     Timestamp::parse(text(json, pointer)).ok()

@@ -128,10 +128,10 @@ impl Client {
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("ring speaks TLS 1.2 and 1.3")
+            .expect("aws-lc speaks TLS 1.2 and 1.3")
             .with_root_certificates(Arc::clone(&options.roots))
             .with_no_client_auth();
         let https = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();

@@ -1,17 +1,9 @@
 //! `provider = "http"`: the generic gateway, which receives the messages of any channel as JSON.
 
-use std::sync::Arc;
-
-use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::send::Gateway;
-use crate::{
-    Provider,
-    deps::ProviderDeps,
-    settings::{ChannelSettings, EmailSender, Headers, text},
-};
+use crate::settings::{Headers, text};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,17 +22,6 @@ pub(crate) struct GatewaySettings {
     /// Requests at the same time.
     #[serde(default = "connections", deserialize_with = "text::count")]
     pub(crate) connections: usize,
-}
-
-impl ChannelSettings for GatewaySettings {
-    fn provider(&self, channel: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
-        let (client, clock) = (deps.client.clone(), deps.clock.clone());
-        Ok(Arc::new(Gateway::from_settings(self, channel.into(), client, clock)?))
-    }
-
-    fn email_sender(&self) -> anyhow::Result<EmailSender> {
-        Ok(EmailSender { from: self.from.clone(), ..EmailSender::default() })
-    }
 }
 
 fn timeout_seconds() -> usize {

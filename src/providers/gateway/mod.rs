@@ -4,10 +4,17 @@ mod callback;
 mod config;
 mod send;
 
+use std::sync::Arc;
+
 use kernel::Channel;
 
-use self::config::GatewaySettings;
-use crate::entry::{ProviderEntry, SendingEntry};
+use self::{config::GatewaySettings, send::Gateway};
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    entry::{ProviderEntry, SendingEntry},
+    settings::{ChannelSettings, EmailSender},
+};
 
 pub use self::callback::{Generic, Signal, TextBack};
 
@@ -20,3 +27,14 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     }),
     callbacks: None,
 };
+
+impl ChannelSettings for GatewaySettings {
+    fn provider(&self, channel: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        let (client, clock) = (deps.client.clone(), deps.clock.clone());
+        Ok(Arc::new(Gateway::from_settings(self, channel.into(), client, clock)?))
+    }
+
+    fn email_sender(&self) -> anyhow::Result<EmailSender> {
+        Ok(EmailSender { from: self.from.clone(), ..EmailSender::default() })
+    }
+}

@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use campaigns::model::message::MessageChannel;
-use futures_util::future::join_all;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use kernel::{CampaignId, Clock, MessageId, Timestamp, UserId, WorkspaceId};
 use secrecy::ExposeSecret as _;
@@ -13,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::config::GatewaySettings;
 use crate::{
-    Provider, Sending, Sent, basic,
+    Provider, Sending, basic,
     client::{Answer, Client},
+    each::each,
     model::{Content, Device, Outcome, Outgoing},
     unwritable,
 };
@@ -169,13 +169,7 @@ fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
 
 impl Provider for Gateway {
     fn send<'a>(&'a self, batch: &'a [Outgoing]) -> Sending<'a> {
-        Box::pin(async move {
-            join_all(batch.iter().map(|message| self.send_one(message)))
-                .await
-                .into_iter()
-                .map(Sent::from)
-                .collect()
-        })
+        each(batch, move |message| async move { self.send_one(message).await.into() })
     }
 
     fn batch_max(&self) -> usize {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{
     config::ApnsSettings,
-    send::{Pushed, TTL_SECONDS_DEFAULT, base, key, timeout},
+    push::{Pushed, TTL_SECONDS_DEFAULT, base, key, timeout},
 };
 use crate::{
     client::{Answer, Client, Fault},

@@ -1,17 +1,11 @@
 //! `provider = "native"`: push notifications by the platforms' own services, a table each.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::send::Native;
-use crate::{
-    Provider,
-    deps::ProviderDeps,
-    settings::{ChannelSettings, text},
-};
+use crate::settings::text;
 
 /// `provider = "native"`: at least one of the services.
 #[derive(Debug, Clone, Deserialize)]
@@ -73,12 +67,6 @@ pub(crate) struct WebPushSettings {
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub(crate) timeout_seconds: usize,
-}
-
-impl ChannelSettings for NativeSettings {
-    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
-        Ok(Arc::new(Native::new(self.clone(), deps)?))
-    }
 }
 
 fn fcm_url() -> SecretString {

@@ -3,13 +3,21 @@
 mod apns;
 mod config;
 mod fcm;
+mod push;
 mod send;
 mod web_push;
 
+use std::sync::Arc;
+
 use kernel::Channel;
 
-use self::config::NativeSettings;
-use crate::entry::{ProviderEntry, SendingEntry};
+use self::{config::NativeSettings, send::Native};
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    entry::{ProviderEntry, SendingEntry},
+    settings::ChannelSettings,
+};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "native",
@@ -26,3 +34,9 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     }),
     callbacks: None,
 };
+
+impl ChannelSettings for NativeSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        Ok(Arc::new(Native::new(self.clone(), deps)?))
+    }
+}

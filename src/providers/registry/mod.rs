@@ -46,7 +46,7 @@ impl config::ProviderSettings for Registry {
     fn check_callbacks(&self, given: &Callbacks) -> Result<(), config::Error> {
         let known = || callbacks().map(|(_, entry)| entry.key);
         if let Some(unknown) = given.keys().find(|key| known().all(|it| it != *key)) {
-            let known: Vec<&str> = known().collect();
+            let known: Vec<&str> = Callbacks::OWN_KEYS.into_iter().chain(known()).collect();
             let reason = format!("unknown key `{unknown}`, expected one of {}", known.join(", "));
             return Err(config::Error::Refused { source_name: "callbacks".to_owned(), reason });
         }

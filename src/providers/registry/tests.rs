@@ -152,7 +152,10 @@ fn unknown_and_invalid_credentials_of_callbacks_are_refused_by_name() {
     for (given, problem) in [
         ("resend = { secret = \"whsec_x\" }", None),
         ("twilio_auth_token = \"t\"", None),
-        ("resent = { secret = \"x\" }", Some("callbacks: unknown key `resent`, expected one of ")),
+        (
+            "resent = { secret = \"x\" }",
+            Some("callbacks: unknown key `resent`, expected one of soft_bounce_limit, generic, "),
+        ),
         (
             "resend = { secrets = \"x\" }",
             Some("callbacks.resend: unknown field `secrets`, expected `secret`"),

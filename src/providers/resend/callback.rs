@@ -10,7 +10,7 @@ use crate::{
     callback::{
         Call, CallbackSource, FromSettings, Head, Receiving, Secret, StandardHead, Status,
         Unproven,
-        json::{list, text, time},
+        json::{list, message_ids, text, time},
         setting,
     },
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
@@ -72,14 +72,7 @@ pub(super) fn reports(body: &Value, event: &str) -> Vec<Report> {
     if addresses.is_empty() {
         addresses.push(AddressClaim::Recipient);
     }
-    let headers = list(body, "/data/headers");
-    let ours = headers
-        .iter()
-        .filter(|header| {
-            ["x-message-id", "message-id"]
-                .contains(&text(header, "/name").to_ascii_lowercase().as_str())
-        })
-        .map(|header| text(header, "/value"));
+    let ours = message_ids(list(body, "/data/headers"));
     let names =
         Name::among(ours.chain([text(body, "/data/message_id")]), text(body, "/data/email_id"));
     addresses

@@ -1,8 +1,8 @@
 //! The signature of SendGrid's event webhook.
 
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::Timestamp;
-use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 
 use crate::callback::{AGE_MAX, Unproven, fresh};
 

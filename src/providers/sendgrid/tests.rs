@@ -1,11 +1,11 @@
 //! SendGrid's events as its documentation shows them, and their signature.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use proptest::prelude::*;
-use ring::{
+use aws_lc_rs::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
@@ -24,8 +24,7 @@ use crate::{
 fn sendgrids_signature_is_of_its_own_key() {
     let random = SystemRandom::new();
     let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random).unwrap();
-    let pair =
-        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref(), &random).unwrap();
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, pkcs8.as_ref()).unwrap();
     let mut der = hex::decode("3059301306072a8648ce3d020106082a8648ce3d030107034200").unwrap();
     der.extend_from_slice(pair.public_key().as_ref());
     let key = SigningKey::read(&STANDARD.encode(&der)).unwrap();

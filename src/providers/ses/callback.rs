@@ -6,7 +6,7 @@ use super::PROVIDER;
 use crate::{
     callback::{
         Status,
-        json::{list, text, time},
+        json::{list, message_ids, text, time},
     },
     model::{AddressClaim, BounceKind, Feedback, FeedbackKind, FeedbackReason, Name, Report},
 };
@@ -102,15 +102,7 @@ fn named(recipient: &Value) -> AddressClaim {
 
 /// SES writes a `Message-ID` of its own, so ours is in another header.
 fn names(body: &Value) -> Vec<Name> {
-    let headers = list(body, "/mail/headers");
-    let ours = headers
-        .iter()
-        .filter(|header| {
-            ["x-message-id", "message-id"]
-                .contains(&text(header, "/name").to_ascii_lowercase().as_str())
-        })
-        .map(|header| text(header, "/value"));
-    Name::among(ours, text(body, "/mail/messageId"))
+    Name::among(message_ids(list(body, "/mail/headers")), text(body, "/mail/messageId"))
 }
 
 /// Whether a change of SES's own subscription page is an opt-out of everything.

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::Timestamp;
-use ring::signature::{
+use aws_lc_rs::signature::{
     RSA_PKCS1_2048_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey,
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::Timestamp;
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use serde::Deserialize;
 use url::Url;

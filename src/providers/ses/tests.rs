@@ -1,12 +1,12 @@
 //! SES' notifications as Amazon's documentation shows them, and their envelopes.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::Timestamp;
-use proptest::prelude::*;
-use ring::{
+use aws_lc_rs::{
     rand::SystemRandom,
     signature::{RSA_PKCS1_SHA256, RsaKeyPair},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::Timestamp;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
@@ -49,7 +49,7 @@ fn envelope(kind: &str, change: impl Fn(&mut Value)) -> Vec<u8> {
         signed.extend([field, "\n", body[field].as_str().unwrap(), "\n"]);
     }
     let pair = RsaKeyPair::from_pkcs8(SNS_KEY).unwrap();
-    let mut signature = vec![0; pair.public().modulus_len()];
+    let mut signature = vec![0; pair.public_modulus_len()];
     let random = SystemRandom::new();
     pair.sign(&RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature).unwrap();
     body["Signature"] = json!(STANDARD.encode(signature));

@@ -1,18 +1,12 @@
 //! `provider = "smtp"`: a mail server.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
-use kernel::Channel;
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use url::Url;
 
-use super::send::Smtp;
-use crate::{
-    Provider,
-    deps::ProviderDeps,
-    settings::{ChannelSettings, EmailSender, Headers, text},
-};
+use crate::settings::{Headers, text};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,22 +44,6 @@ pub(crate) struct DkimSettings {
     pub(crate) key: Option<SecretString>,
     /// The file with the key.
     pub(crate) key_file: Option<PathBuf>,
-}
-
-impl ChannelSettings for SmtpSettings {
-    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
-        let own = deps.own_authorities.as_deref();
-        Ok(Arc::new(Smtp::from_settings(self, own, deps.clock.clone())?))
-    }
-
-    fn email_sender(&self) -> anyhow::Result<EmailSender> {
-        Ok(EmailSender {
-            from: self.from.clone(),
-            dkim: Smtp::dkim_key(self)?,
-            // With a domain for bounces, receivers check that one's SPF record.
-            is_return_path: self.bounce_domain.is_none(),
-        })
-    }
 }
 
 fn connections() -> usize {

@@ -4,13 +4,14 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::Timestamp;
-use ring::{
+use aws_lc_rs::{
+    encoding::{AsDer as _, PublicKeyX509Der},
     rand::SystemRandom,
     rsa,
     signature::{Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::Timestamp;
 use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use sender_domains::model::DkimKey;
@@ -44,6 +45,8 @@ pub(super) struct Signer {
     domain: String,
     selector: String,
     key: Key,
+    /// As records in DNS have it: SubjectPublicKeyInfo of RSA (RFC 6376 3.6.1), 32 bytes of Ed25519 (RFC 8463 4).
+    public_key: Vec<u8>,
 }
 
 enum Key {
@@ -81,7 +84,9 @@ impl Signer {
             .ok()
             .filter(|selector| !selector.is_empty())
             .context("dkim.selector is not a label of a domain")?;
-        Ok(Self { domain, selector, key: Key::read(text.expose_secret())? })
+        let key = Key::read(text.expose_secret())?;
+        let public_key = key.public_key()?;
+        Ok(Self { domain, selector, key, public_key })
     }
 
     /// The signature of a mail in the settings' own domain, as the field that goes before it.
@@ -100,14 +105,14 @@ impl Signer {
 
     /// The public side of the key.
     pub(super) fn public(&self) -> DkimKey {
-        let (kind, key) = match &self.key {
-            Key::Rsa(pair) => ("rsa", subject_public_key_info(pair.public().as_ref())),
-            Key::Ed25519(pair) => ("ed25519", pair.public_key().as_ref().to_vec()),
+        let kind = match &self.key {
+            Key::Rsa(_) => "rsa",
+            Key::Ed25519(_) => "ed25519",
         };
         DkimKey {
             domain: self.domain.clone(),
             selector: self.selector.clone(),
-            record: format!("v=DKIM1; k={kind}; p={}", STANDARD.encode(key)),
+            record: format!("v=DKIM1; k={kind}; p={}", STANDARD.encode(&self.public_key)),
         }
     }
 
@@ -171,6 +176,17 @@ impl Key {
         Ok(Self::Rsa(Box::new(rsa)))
     }
 
+    fn public_key(&self) -> anyhow::Result<Vec<u8>> {
+        match self {
+            Self::Rsa(pair) => {
+                let info: Result<PublicKeyX509Der<'_>, _> = pair.public_key().as_der();
+                let info = info.map_err(|_| anyhow::anyhow!("the RSA key has no public side"))?;
+                Ok(info.as_ref().to_vec())
+            }
+            Self::Ed25519(pair) => Ok(pair.public_key().as_ref().to_vec()),
+        }
+    }
+
     const fn algorithm(&self) -> &'static str {
         match self {
             Self::Rsa(_) => "rsa-sha256",
@@ -182,7 +198,7 @@ impl Key {
     fn sign(&self, text: &[u8]) -> anyhow::Result<String> {
         match self {
             Self::Rsa(pair) => {
-                let mut signature = vec![0; pair.public().modulus_len()];
+                let mut signature = vec![0; pair.public_modulus_len()];
                 pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text, &mut signature)
                     .map_err(|_| anyhow::anyhow!("the RSA key does not sign"))?;
                 Ok(STANDARD.encode(signature))
@@ -191,33 +207,6 @@ impl Key {
             Self::Ed25519(pair) => Ok(STANDARD.encode(pair.sign(&Sha256::digest(text)))),
         }
     }
-}
-
-/// An RSA public key (PKCS#1) in the form that verifiers read: SubjectPublicKeyInfo (RFC 5280 4.1).
-fn subject_public_key_info(rsa: &[u8]) -> Vec<u8> {
-    /// `rsaEncryption` and its NULL parameters.
-    const ALGORITHM: &[u8] =
-        &[0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00];
-    const SEQUENCE: u8 = 0x30;
-    const BIT_STRING: u8 = 0x03;
-    const NO_UNUSED_BITS: &[u8] = &[0];
-    let bits = der(BIT_STRING, &[NO_UNUSED_BITS, rsa].concat());
-    der(SEQUENCE, &[ALGORITHM, &bits].concat())
-}
-
-/// A value in DER: its tag, its length, itself.
-fn der(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len().to_be_bytes();
-    let significant = length.iter().position(|byte| *byte != 0).unwrap_or(length.len() - 1);
-    let length = length.get(significant..).unwrap_or_default();
-    let mut out = vec![tag];
-    // A length of up to 127 is one byte; a longer one says first how many bytes it has.
-    if content.len() > 0x7f {
-        out.push(0x80 | u8::try_from(length.len()).unwrap_or(u8::MAX));
-    }
-    out.extend_from_slice(length);
-    out.extend_from_slice(content);
-    out
 }
 
 /// The head with its last line's end, and the body.
@@ -375,13 +364,19 @@ mod tests {
         assert_eq!(hash("a\r\n\r\nb\r\n"), of("a\r\n\r\nb\r\n"));
     }
 
-    #[test]
-    fn a_signature_covers_what_one_click_unsubscribing_needs() {
-        let signer = Signer {
+    fn signer(key: &str) -> Signer {
+        let settings = DkimSettings {
             domain: "example.test".to_owned(),
             selector: "s1".to_owned(),
-            key: Key::read(KEY).unwrap(),
+            key: Some(key.to_owned().into()),
+            key_file: None,
         };
+        Signer::from_settings(&settings).unwrap()
+    }
+
+    #[test]
+    fn a_signature_covers_what_one_click_unsubscribing_needs() {
+        let signer = signer(KEY);
         let mail = "From: a@example.test\r\nList-Unsubscribe: <https://example.test/u/x>\r\n\
                     Subject: Hi\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n\r\nHi\r\n";
         let field =
@@ -406,30 +401,17 @@ mod tests {
 
     #[test]
     fn public_keys_are_published_as_verifiers_read_them() {
-        let of = |key: Key| {
-            let signer =
-                Signer { domain: "example.test".to_owned(), selector: "s1".to_owned(), key };
-            signer.public().record
-        };
+        let of = |key: &str| signer(key).public().record;
         // RFC 8463, appendix A.2.
         let expected = "v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
-        assert_eq!(of(Key::read(KEY).unwrap()), expected);
+        assert_eq!(of(KEY), expected);
         let pem = include_str!("../../tests/delivery/providers/dkim-rsa.pem");
-        let record = of(Key::read(pem).unwrap());
+        let record = of(pem);
         // How every SubjectPublicKeyInfo of an RSA key of 2048 bits begins, and how this one ends.
         let (begin, end) =
             ("MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEA", "JzMPgTSZ5ErP6tea1kOOxwIDAQAB");
         let key = record.strip_prefix("v=DKIM1; k=rsa; p=").unwrap();
         assert!(key.starts_with(begin) && key.ends_with(end), "{record}");
-    }
-
-    #[test]
-    fn lengths_in_der_are_as_short_as_they_can_be() {
-        let head = |length: usize| der(4, &vec![0; length])[..4.min(length + 2)].to_vec();
-        assert_eq!(head(1), [4, 1, 0]);
-        assert_eq!(head(127)[..2], [4, 127]);
-        assert_eq!(head(128)[..3], [4, 0x81, 128]);
-        assert_eq!(head(256), [4, 0x82, 1, 0]);
     }
 
     #[test]
@@ -439,6 +421,7 @@ mod tests {
             ("!", "neither PEM nor base64"),
             ("AAAA", "Ed25519 seed"),
             ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "RSA of 2048"),
+            (include_str!("../../tests/delivery/providers/dkim-rsa-1024.pem"), "RSA of 2048"),
             (
                 "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
                 "PEM cannot be read",

@@ -7,10 +7,17 @@ mod mail;
 mod reply;
 mod send;
 
+use std::sync::Arc;
+
 use kernel::Channel;
 
-use self::config::SmtpSettings;
-use crate::entry::{ProviderEntry, SendingEntry};
+use self::{config::SmtpSettings, send::Smtp};
+use crate::{
+    Provider,
+    deps::ProviderDeps,
+    entry::{ProviderEntry, SendingEntry},
+    settings::{ChannelSettings, EmailSender},
+};
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     name: "smtp",
@@ -22,3 +29,19 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
     }),
     callbacks: None,
 };
+
+impl ChannelSettings for SmtpSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        let own = deps.own_authorities.as_deref();
+        Ok(Arc::new(Smtp::from_settings(self, own, deps.clock.clone())?))
+    }
+
+    fn email_sender(&self) -> anyhow::Result<EmailSender> {
+        Ok(EmailSender {
+            from: self.from.clone(),
+            dkim: Smtp::dkim_key(self)?,
+            // With a domain for bounces, receivers check that one's SPF record.
+            is_return_path: self.bounce_domain.is_none(),
+        })
+    }
+}

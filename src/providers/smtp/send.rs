@@ -30,7 +30,8 @@ use super::{
     mail::{Mail, Writer},
 };
 use crate::{
-    Provider, Sending, Sent,
+    Provider, Sending,
+    each::{each, refused},
     model::{Content, Outcome, Outgoing},
 };
 
@@ -93,28 +94,18 @@ impl Smtp {
 
     async fn send_one(&self, message: &Outgoing) -> Outcome {
         let Content::Email(email) = &message.content else {
-            return rejected("channel", "not an email".to_owned());
+            return refused("channel", "not an email");
         };
         match self.writer.write(message, email, self.clock.now()) {
             Ok(mail) => self.pool.send(&mail).await,
-            Err(fault) => rejected(fault.code, fault.reason),
+            Err(fault) => refused(fault.code, &fault.reason),
         }
     }
 }
 
-fn rejected(code: &str, reason: String) -> Outcome {
-    Outcome::Rejected { code: code.to_owned(), reason, effect: None }
-}
-
 impl Provider for Smtp {
     fn send<'a>(&'a self, batch: &'a [Outgoing]) -> Sending<'a> {
-        Box::pin(async move {
-            join_all(batch.iter().map(|message| self.send_one(message)))
-                .await
-                .into_iter()
-                .map(Sent::from)
-                .collect()
-        })
+        each(batch, move |message| async move { self.send_one(message).await.into() })
     }
 
     fn batch_max(&self) -> usize {

@@ -1,22 +1,10 @@
 //! `provider = "twilio"`: text messages by Twilio, or by a service with the same API.
 
-use std::sync::Arc;
-
-use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use super::{
-    callback::{self, PATH},
-    send::Twilio,
-};
-use crate::{
-    Provider,
-    callback::FromSettings as _,
-    deps::ProviderDeps,
-    settings::{ChannelSettings, text},
-};
+use crate::settings::text;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,23 +27,10 @@ pub(crate) struct TwilioSettings {
     pub(crate) timeout_seconds: usize,
 }
 
-impl ChannelSettings for TwilioSettings {
-    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
-        let callbacks = callback_url(deps);
-        let (client, clock) = (deps.client.clone(), deps.clock.clone());
-        Ok(Arc::new(Twilio::new(self.clone(), callbacks, client, clock)))
-    }
-}
-
 fn url() -> SecretString {
     "https://api.twilio.com".into()
 }
 
 fn timeout_seconds() -> usize {
     15
-}
-
-/// The URL for delivery reports at this server; none where their signature could not be checked.
-fn callback_url(deps: &ProviderDeps) -> Option<Url> {
-    deps.callbacks.has(callback::Twilio::KEY).then(|| deps.callback_url(PATH)).flatten()
 }

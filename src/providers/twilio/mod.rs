@@ -5,12 +5,18 @@ mod config;
 mod send;
 mod signature;
 
-use kernel::Channel;
+use std::sync::Arc;
 
-use self::config::TwilioSettings;
+use kernel::Channel;
+use url::Url;
+
+use self::{config::TwilioSettings, send::Twilio};
 use crate::{
-    callback::{BodyKind, CallbackEntry, FixedAnswer},
+    Provider,
+    callback::{BodyKind, CallbackEntry, FixedAnswer, FromSettings as _},
+    deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
+    settings::ChannelSettings,
 };
 
 pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
@@ -29,3 +35,16 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
         ..CallbackEntry::post::<callback::Twilio>(callback::PATH, Channel::Sms)
     }),
 };
+
+impl ChannelSettings for TwilioSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        let callbacks = callback_url(deps);
+        let (client, clock) = (deps.client.clone(), deps.clock.clone());
+        Ok(Arc::new(Twilio::new(self.clone(), callbacks, client, clock)))
+    }
+}
+
+/// The URL for delivery reports at this server; none where their signature could not be checked.
+fn callback_url(deps: &ProviderDeps) -> Option<Url> {
+    deps.callbacks.has(callback::Twilio::KEY).then(|| deps.callback_url(callback::PATH)).flatten()
+}

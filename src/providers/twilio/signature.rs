@@ -1,7 +1,7 @@
 //! The signature of Twilio's callbacks.
 
+use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use ring::hmac;
 
 use crate::callback::Parameters;
 

@@ -12,7 +12,6 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use campaigns::model::message::{Auth, BodyType, Method, Secret, carries_credentials};
 use engines::vault::Vault;
-use futures_util::future::join_all;
 use hmac::{Hmac, Mac as _};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
 use kernel::{Clock, Timestamp, WorkspaceId};
@@ -21,8 +20,9 @@ use sha2::Sha256;
 use url::Url;
 
 use super::{
-    Provider, Sending, Sent, basic,
+    Provider, Sending, basic,
     client::{Answer, Client, ClientOptions, REFUSED},
+    each::{each, refused},
 };
 use crate::model::{Content, Outcome, Outgoing, WebhookContent};
 
@@ -61,17 +61,17 @@ impl Webhook {
 
     async fn send_one(&self, message: &Outgoing) -> Outcome {
         let Content::Webhook(content) = &message.content else {
-            return rejected("channel", "not a webhook".to_owned());
+            return refused("channel", "not a webhook");
         };
         let now = self.clock.now();
         let request = match self.request(message, content, now) {
             Ok(request) => request,
-            Err(fault) => return rejected(fault.code, fault.reason),
+            Err(fault) => return refused(fault.code, &fault.reason),
         };
         let timeout = Duration::from_millis(content.timeout_ms.into());
         match self.client.call(request, timeout).await {
             Ok(answer) => outcome(&answer, self.clock.now()),
-            Err(fault) if fault.code == REFUSED => rejected("forbidden_target", fault.reason),
+            Err(fault) if fault.code == REFUSED => refused("forbidden_target", &fault.reason),
             // The endpoint recognises a repeat by `webhook-id`.
             Err(fault) => fault.again(),
         }
@@ -211,19 +211,9 @@ fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
     answer.refusal(answer.status.as_str().to_owned(), &answer.text(), now)
 }
 
-fn rejected(code: &str, reason: String) -> Outcome {
-    Outcome::Rejected { code: code.to_owned(), reason, effect: None }
-}
-
 impl Provider for Webhook {
     fn send<'a>(&'a self, batch: &'a [Outgoing]) -> Sending<'a> {
-        Box::pin(async move {
-            join_all(batch.iter().map(|message| self.send_one(message)))
-                .await
-                .into_iter()
-                .map(Sent::from)
-                .collect()
-        })
+        each(batch, move |message| async move { self.send_one(message).await.into() })
     }
 
     fn batch_max(&self) -> usize {

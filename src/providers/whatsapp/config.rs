@@ -1,17 +1,9 @@
 //! `provider = "whatsapp"`: WhatsApp messages by Meta's Cloud API.
 
-use std::sync::Arc;
-
-use kernel::Channel;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::send::Whatsapp;
-use crate::{
-    Provider,
-    deps::ProviderDeps,
-    settings::{ChannelSettings, text},
-};
+use crate::settings::text;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,12 +22,6 @@ pub(crate) struct WhatsappSettings {
     /// Seconds to wait for an answer.
     #[serde(default = "timeout_seconds", deserialize_with = "text::count")]
     pub(crate) timeout_seconds: usize,
-}
-
-impl ChannelSettings for WhatsappSettings {
-    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
-        Ok(Arc::new(Whatsapp::new(self.clone(), deps.client.clone(), deps.clock.clone())))
-    }
 }
 
 fn url() -> SecretString {

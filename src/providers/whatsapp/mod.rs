@@ -6,12 +6,17 @@ mod send;
 mod signature;
 mod template;
 
+use std::sync::Arc;
+
 use kernel::Channel;
 
-use self::config::WhatsappSettings;
+use self::{config::WhatsappSettings, send::Whatsapp};
 use crate::{
+    Provider,
     callback::CallbackEntry,
+    deps::ProviderDeps,
     entry::{ProviderEntry, SendingEntry},
+    settings::ChannelSettings,
 };
 
 pub(crate) use self::template::text;
@@ -27,3 +32,9 @@ pub(crate) static PROVIDER: ProviderEntry = ProviderEntry {
         ..CallbackEntry::post::<callback::Whatsapp>("/callbacks/whatsapp", Channel::Whatsapp)
     }),
 };
+
+impl ChannelSettings for WhatsappSettings {
+    fn provider(&self, _: Channel, deps: &ProviderDeps) -> anyhow::Result<Arc<dyn Provider>> {
+        Ok(Arc::new(Whatsapp::new(self.clone(), deps.client.clone(), deps.clock.clone())))
+    }
+}

@@ -1,6 +1,6 @@
 //! The signature of Meta's callbacks.
 
-use ring::hmac;
+use aws_lc_rs::hmac;
 
 /// Bytes of an HMAC-SHA256.
 const SIGNATURE_BYTES: usize = 32;

@@ -16,6 +16,7 @@ use providers::model::{Device, NewDevice, Platform};
 use serde::Serialize;
 use url::Url;
 use utoipa::{ToSchema, openapi::ObjectBuilder};
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::http::{ApiResult, Body, FromPath, PathOf, Upserted};
 
 use super::person::{AppUser, Person};
@@ -23,6 +24,10 @@ use crate::{
     SdkState,
     ops::subject::{self, Subject},
 };
+
+pub(super) fn routes() -> OpenApiRouter<SdkState> {
+    OpenApiRouter::new().routes(routes!(register_device)).routes(routes!(remove_device))
+}
 
 /// Characters of a token: what a PostgreSQL index entry has room for, and eight times an FCM token.
 const TOKEN_CHARS_MAX: usize = 2_048;
@@ -269,7 +274,7 @@ pub(super) struct Registered {
         (status = 404, description = "the person of the user token has no profile"),
     )
 )]
-pub(super) async fn register_device(
+async fn register_device(
     State(app): State<SdkState>,
     caller: AppUser,
     Body(registration): Body<Registration>,
@@ -310,7 +315,7 @@ pub(super) struct Removed {
     params(("token" = String, Path, min_length = 1, max_length = 2048, pattern = "^[!-~]+$", description = "the token, or the endpoint of the subscription; URL-encoded")),
     responses((status = 200, body = Removed), (status = 404, description = "no device has this token"))
 )]
-pub(super) async fn remove_device(
+async fn remove_device(
     State(app): State<SdkState>,
     caller: AppUser,
     PathOf(DeviceToken(named)): PathOf<DeviceToken>,

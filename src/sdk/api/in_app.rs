@@ -14,6 +14,7 @@ use kernel::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 use web::http::{ApiResult, Body, FromQuery, OneOrMany, Query, QueryFields};
 
@@ -28,6 +29,10 @@ use crate::{
         subject::Subject,
     },
 };
+
+pub(super) fn routes() -> OpenApiRouter<SdkState> {
+    OpenApiRouter::new().routes(routes!(list_in_app_messages)).routes(routes!(record_in_app_events))
+}
 
 const APP_ID_CHARS_MAX: usize = 255;
 const EVENT_NAME_CHARS_MAX: usize = 255;
@@ -179,7 +184,7 @@ pub(super) struct InAppMessages {
         (status = 404, description = "the person of the user token has no profile"),
     )
 )]
-pub(super) async fn list_in_app_messages(
+async fn list_in_app_messages(
     State(app): State<SdkState>,
     caller: AppUser,
     Query(query): Query<MessagesQuery>,
@@ -320,7 +325,7 @@ pub(super) struct Refused {
         (status = 404, description = "for a single event: no such person, or no such message was sent to them"),
     )
 )]
-pub(super) async fn record_in_app_events(
+async fn record_in_app_events(
     State(app): State<SdkState>,
     caller: AppUser,
     Body(body): Body<OneOrMany<InAppEvent, EVENTS_MAX>>,

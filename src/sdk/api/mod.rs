@@ -7,7 +7,7 @@ mod person;
 mod subscriptions;
 mod track;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::Origins;
 use crate::SdkState;
@@ -19,12 +19,9 @@ pub fn routes(
     limited: impl FnOnce(OpenApiRouter<SdkState>) -> OpenApiRouter<SdkState>,
 ) -> OpenApiRouter<SdkState> {
     let routes = OpenApiRouter::new()
-        .routes(routes!(track::track_from_app))
-        .routes(routes!(devices::register_device))
-        .routes(routes!(devices::remove_device))
-        .routes(routes!(in_app::list_in_app_messages))
-        .routes(routes!(in_app::record_in_app_events))
-        .routes(routes!(subscriptions::set_channel))
-        .routes(routes!(subscriptions::set_group));
+        .merge(track::routes())
+        .merge(devices::routes())
+        .merge(in_app::routes())
+        .merge(subscriptions::routes());
     browsers::open(limited(routes), origins)
 }

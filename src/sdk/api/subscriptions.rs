@@ -16,6 +16,7 @@ use kernel::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     audit::Origin,
     http::{ApiResult, Body, Requester},
@@ -23,6 +24,10 @@ use web::{
 
 use super::person::{AppUser, Person};
 use crate::{SdkState, ops::subject::Subject};
+
+pub(super) fn routes() -> OpenApiRouter<SdkState> {
+    OpenApiRouter::new().routes(routes!(set_channel)).routes(routes!(set_group))
+}
 
 const CONSENT_TEXT_CHARS_MAX: usize = 10_000;
 /// The source of these changes. It does not prove an address, so a list with double opt-in asks for a
@@ -112,7 +117,7 @@ impl From<ChannelStatus> for ChannelWordStatus {
         (status = 404, description = "the person of the user token has no profile"),
     )
 )]
-pub(super) async fn set_channel(
+async fn set_channel(
     State(app): State<SdkState>,
     caller: AppUser,
     requester: Requester,
@@ -228,7 +233,7 @@ pub(super) struct GroupWordKept {
         (status = 404, description = "the person of the user token has no profile, or no list has this id"),
     )
 )]
-pub(super) async fn set_group(
+async fn set_group(
     State(app): State<SdkState>,
     caller: AppUser,
     requester: Requester,

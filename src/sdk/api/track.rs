@@ -7,12 +7,17 @@ use contacts::events::{
     ops,
 };
 use ingest::admit::Sender;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::SdkTracker,
     http::{ApiResult, JsonBytes},
 };
 
 use crate::SdkState;
+
+pub(super) fn routes() -> OpenApiRouter<SdkState> {
+    OpenApiRouter::new().routes(routes!(track_from_app))
+}
 
 /// Largest body of `POST /v1/track` after decompression: a single device needs no more.
 const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
@@ -26,7 +31,7 @@ const APP_TRACK_BODY_BYTES_MAX: usize = 2 << 20;
     request_body = TrackBody,
     responses((status = 200, body = Tracked, description = "stored durably; visible to queries within a second"))
 )]
-pub(super) async fn track_from_app(
+async fn track_from_app(
     State(app): State<SdkState>,
     caller: SdkTracker,
     body: JsonBytes<APP_TRACK_BODY_BYTES_MAX>,

@@ -3,9 +3,7 @@
 use campaigns::model::settings::channel_config::{
     ChannelConfig, DisplayFrequency, InAppTriggerKind, Platform,
 };
-use kernel::Timestamp;
-
-const HOUR_MS: i64 = 3_600_000;
+use kernel::{Timestamp, time::HOUR};
 
 /// The app that requests messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +70,7 @@ pub fn may_display(
     let is_too_soon = frequency
         .min_hours_between
         .zip(shown.last_at)
-        .is_some_and(|(hours, last)| now.millis() - last.millis() < i64::from(hours) * HOUR_MS);
+        .is_some_and(|(hours, last)| now.duration_since(last) < HOUR * hours);
     !is_used_up && !is_too_soon
 }
 
@@ -150,7 +148,7 @@ mod tests {
             |most, hours| DisplayFrequency { max_per_user: most, min_hours_between: hours };
         let shown =
             |displays, last: Option<i64>| DisplayHistory { displays, last_at: last.map(at) };
-        let hour = HOUR_MS;
+        let hour = kernel::time::millis(HOUR);
         for (frequency, shown, now, may) in [
             (frequency(None, None), shown(9_999, Some(0)), 0, true),
             (frequency(Some(2), None), shown(1, Some(0)), 0, true),

@@ -7,7 +7,7 @@ use delivery::ops::{
     lifecycle::{self, LifecycleEvent, MessageIdentity},
 };
 use ingest::record::MessageKind;
-use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{CampaignId, Error, MessageId, Result, Timestamp, UserId, WorkspaceId, time::DAY};
 use uuid::Uuid;
 
 use super::{
@@ -22,8 +22,7 @@ use crate::{
 };
 
 /// How old an event may be: the app may have been offline.
-pub(crate) const AGE_DAYS_MAX: i64 = 30;
-const DAY_MS: i64 = 86_400_000;
+pub(crate) const AGE_DAYS_MAX: u32 = 30;
 /// The answer for a message that was not sent to this person.
 const MESSAGE_NOT_FOUND: Error = Error::NotFound("Message");
 
@@ -222,7 +221,7 @@ fn suited(happened: &Interaction, target: Target) -> Result<Target> {
 }
 
 fn in_time(happened: &Interaction, now: Timestamp) -> Result<()> {
-    if happened.at.is_some_and(|at| now.millis() - at.millis() > AGE_DAYS_MAX * DAY_MS) {
+    if happened.at.is_some_and(|at| now.duration_since(at) > DAY * AGE_DAYS_MAX) {
         let problem = format!("must be at most {AGE_DAYS_MAX} days ago");
         return Err(Error::invalid("at", problem));
     }

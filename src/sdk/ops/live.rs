@@ -1,7 +1,7 @@
 //! A cache of each workspace's live in-app campaigns. It is refreshed every second and reloads only campaigns
 //! that changed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use campaigns::model::{Campaign, settings::channel_config::ChannelConfig};
 use delivery::{
@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 
 use crate::SdkState;
 
-/// LiveCampaigns campaigns of a workspace that are considered; those with the lowest priority are left out.
+/// Live campaigns of a workspace that are considered; those with the lowest priority are left out.
 pub(super) const CAMPAIGNS_MAX: u32 = 200;
-const AGE_MAX_MS: i64 = 1000;
+const AGE_MAX: Duration = Duration::from_secs(1);
 /// Cached workspaces; beyond that, stale entries are evicted.
 const WORKSPACES_MAX: usize = 1000;
 
@@ -60,7 +60,7 @@ struct Read {
 
 impl Read {
     fn is_good(&self, now: Timestamp) -> bool {
-        (0..AGE_MAX_MS).contains(&(now.millis() - self.at.millis()))
+        now >= self.at && now.duration_since(self.at) < AGE_MAX
     }
 }
 

@@ -1,6 +1,6 @@
 //! Verifies user tokens with a cache of each workspace's keys, refreshed every second.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use engines::vault::Vault;
 use kernel::{Clock, Result, Timestamp, WorkspaceId};
@@ -11,7 +11,7 @@ use super::token_keys;
 use crate::{model::TokenKeys, store::token_keys as store};
 
 /// How long cached keys are used: a removed key is refused within a second.
-const AGE_MAX_MS: i64 = 1000;
+const AGE_MAX: Duration = Duration::from_secs(1);
 const WORKSPACES_MAX: usize = 1000;
 
 /// Verifies user tokens. Clones share the cache.
@@ -34,7 +34,7 @@ struct Read {
 
 impl Read {
     fn is_good(&self, now: Timestamp) -> bool {
-        (0..AGE_MAX_MS).contains(&(now.millis() - self.at.millis()))
+        now >= self.at && now.duration_since(self.at) < AGE_MAX
     }
 }
 

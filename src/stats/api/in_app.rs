@@ -8,6 +8,7 @@ use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use statistics::proportion::share;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -16,6 +17,10 @@ use web::{
 
 use super::number::Number;
 use crate::ops::{self, InAppReport};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(in_app_stats)).routes(routes!(impressions))
+}
 
 /// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
@@ -164,7 +169,7 @@ fn by_platform(report: &InAppReport) -> Vec<PlatformStat> {
     params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = InAppStats), (status = 404, description = "absent"))
 )]
-pub(super) async fn in_app_stats(
+async fn in_app_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,
@@ -255,7 +260,7 @@ impl From<ops::NamedShowing> for Impression {
     ),
     responses((status = 200, body = Impressions), (status = 404, description = "absent"))
 )]
-pub(super) async fn impressions(
+async fn impressions(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(ImpressionsQuery { range, page }): Query<ImpressionsQuery>,

@@ -9,6 +9,7 @@ use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use statistics::proportion::share;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -16,6 +17,10 @@ use web::{
 };
 
 use crate::ops::{self, ArmReward, ReportScope};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(rl_stats))
+}
 
 /// How a campaign selects among its variants.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -129,7 +134,7 @@ impl RlStats {
         (status = 404, description = "absent"),
     )
 )]
-pub(super) async fn rl_stats(
+async fn rl_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,

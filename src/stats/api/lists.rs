@@ -6,6 +6,7 @@ use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use statistics::proportion::share;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -14,6 +15,13 @@ use web::{
 
 use super::{Range, number::Number};
 use crate::ops::{self, ReportScope};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(link_stats))
+        .routes(routes!(failure_reasons))
+        .routes(routes!(time_to_engage))
+}
 
 /// Labels of the buckets of [`DELAY_EDGES_SECONDS`].
 const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
@@ -89,7 +97,7 @@ fn link_stat(scope: &ReportScope, link: Link, reached: u64) -> LinkStat {
     ),
     responses((status = 200, body = LinkStats), (status = 404, description = "absent"))
 )]
-pub(super) async fn link_stats(
+async fn link_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(Range(range)): Query<Range>,
@@ -124,7 +132,7 @@ pub(super) struct FailureStat {
     params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = Vec<FailureStat>), (status = 404, description = "absent"))
 )]
-pub(super) async fn failure_reasons(
+async fn failure_reasons(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,
@@ -175,7 +183,7 @@ struct EngageBucket {
     params(("campaignId" = CampaignId, Path)),
     responses((status = 200, body = EngageStats), (status = 404, description = "absent"))
 )]
-pub(super) async fn time_to_engage(
+async fn time_to_engage(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(id): PathOf<CampaignId>,

@@ -10,7 +10,7 @@ mod stats;
 mod timeline;
 mod variants;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 use web::{
     Services,
     http::{DateRange, FromQuery, QueryFields},
@@ -19,17 +19,14 @@ use web::{
 /// The routes of reports, under `/campaigns`.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(stats::campaign_stats))
-        .routes(routes!(variants::variant_stats))
-        .routes(routes!(lists::link_stats))
-        .routes(routes!(lists::failure_reasons))
-        .routes(routes!(lists::time_to_engage))
-        .routes(routes!(occurrences::send_occurrences))
-        .routes(routes!(recipients::campaign_recipients))
-        .routes(routes!(timeline::recipient_timeline))
-        .routes(routes!(learning::rl_stats))
-        .routes(routes!(in_app::in_app_stats))
-        .routes(routes!(in_app::impressions))
+        .merge(stats::routes())
+        .merge(variants::routes())
+        .merge(lists::routes())
+        .merge(occurrences::routes())
+        .merge(recipients::routes())
+        .merge(timeline::routes())
+        .merge(learning::routes())
+        .merge(in_app::routes())
 }
 
 /// The period in which the messages were sent.

@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{CampaignId, Timestamp, zone::Zone};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -12,6 +13,10 @@ use web::{
 
 use super::number::Number;
 use crate::ops::{self, Occurrence, ReportScope};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(send_occurrences))
+}
 
 /// Default and maximum of `limit`.
 type Page = OffsetPage<1000, 1000>;
@@ -76,7 +81,7 @@ impl From<Occurrence> for SendOccurrence {
     ),
     responses((status = 200, body = SendOccurrences), (status = 404, description = "absent"))
 )]
-pub(super) async fn send_occurrences(
+async fn send_occurrences(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(Page { limit, offset }): Query<Page>,

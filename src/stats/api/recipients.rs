@@ -6,6 +6,7 @@ use kernel::CampaignId;
 use kernel::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -13,6 +14,10 @@ use web::{
 };
 
 use crate::ops::{self, NamedRecipient, ReportScope};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(campaign_recipients))
+}
 
 /// Default and maximum of `limit`.
 type Page = OffsetPage<50, 200>;
@@ -160,7 +165,7 @@ fn row(scope: &ReportScope, person: NamedRecipient) -> RecipientRow {
     ),
     responses((status = 200, body = Recipients), (status = 404, description = "absent"))
 )]
-pub(super) async fn campaign_recipients(
+async fn campaign_recipients(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(RecipientsQuery(filter)): Query<RecipientsQuery>,

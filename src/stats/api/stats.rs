@@ -9,6 +9,7 @@ use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
 use statistics::proportion::{Proportion, real, share};
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -23,6 +24,10 @@ use crate::{
     model::outcome::{Converted, Earned},
     ops::{self, Report, ReportScope, Uplift},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(campaign_stats))
+}
 
 /// Confidence of intervals, and of the significance of the uplift.
 const CONFIDENCE: f64 = 0.95;
@@ -376,7 +381,7 @@ fn uplift_stats(scope: &ReportScope, report: &Report) -> Option<UpliftStats> {
     ),
     responses((status = 200, body = CampaignStats), (status = 404, description = "absent"))
 )]
-pub(super) async fn campaign_stats(
+async fn campaign_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(Range(range)): Query<Range>,

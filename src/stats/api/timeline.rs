@@ -8,6 +8,7 @@ use kernel::{CampaignId, Result, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -19,6 +20,10 @@ use crate::{
     model::outcome::{Credit, Goal},
     ops::{self, ReportScope, Timeline},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(recipient_timeline))
+}
 
 /// The path parameters `:campaignId/recipients/:userId`.
 #[derive(Debug)]
@@ -177,7 +182,7 @@ fn answer(scope: &ReportScope, timeline: &Timeline) -> RecipientTimeline {
         (status = 404, description = "no such campaign, or it has no message for this person"),
     )
 )]
-pub(super) async fn recipient_timeline(
+async fn recipient_timeline(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     PathOf(path): PathOf<RecipientPath>,

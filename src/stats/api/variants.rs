@@ -9,6 +9,7 @@ use statistics::{
     sample_ratio::{ChiSquare, MISMATCH_BELOW},
 };
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -23,6 +24,10 @@ use crate::{
     model::comparison::Measure,
     ops::{self, ReportScope, VariantReport, VariantResult},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(variant_stats))
+}
 
 /// How variants are compared.
 #[derive(Debug, Serialize, ToSchema)]
@@ -224,7 +229,7 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     ),
     responses((status = 200, body = VariantStats), (status = 404, description = "absent"))
 )]
-pub(super) async fn variant_stats(
+async fn variant_stats(
     State(app): State<Services>,
     caller: Caller<scope::CampaignsRead>,
     Query(Range(range)): Query<Range>,

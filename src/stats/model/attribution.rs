@@ -5,8 +5,7 @@
 //! window is over does not displace an earlier one whose window is not.
 
 use campaigns::model::settings::conversion::AttributionModel;
-
-const HOUR_MS: i64 = 3_600_000;
+use kernel::time::{HOUR, millis};
 
 /// A message that may be credited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct Touch {
 impl Touch {
     fn may_have(&self, at_ms: i64) -> bool {
         let after = at_ms.saturating_sub(self.at_ms);
-        after >= 0 && after <= i64::from(self.window_hours) * HOUR_MS
+        after >= 0 && after <= millis(HOUR * self.window_hours)
     }
 }
 
@@ -52,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    const H: i64 = HOUR_MS;
+    const H: i64 = 3_600_000;
 
     fn touches(of: &[(i64, u32)]) -> Vec<Touch> {
         of.iter()

@@ -11,7 +11,10 @@ use analytics::messages::{
     Conversion, ConversionFilter, PEOPLE_MAX, Touch, TouchFilter, conversions, sole_base_currency,
     touches,
 };
-use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{
+    Error, Result, Timestamp, UserId, WorkspaceId,
+    time::{HOUR, millis},
+};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use web::Services;
@@ -32,7 +35,6 @@ const EVENTS_MAX: u64 = 2_000_000;
 const CHUNK_EVENTS: usize = 50_000;
 /// Messages that one chunk of events may be credited to.
 const TOUCHES_MAX: u64 = 2_000_000;
-const HOUR_MS: i64 = 3_600_000;
 
 /// Which credits are computed.
 #[derive(Debug, Clone, Default)]
@@ -76,7 +78,7 @@ pub(super) async fn credits(
     let (first, last) =
         (spans.iter().map(|span| span.first_ms).min(), spans.iter().map(|span| span.last_ms).max());
     let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
-    let end = last.saturating_add(i64::from(tracking.window_hours()) * HOUR_MS);
+    let end = last.saturating_add(millis(HOUR * tracking.window_hours()));
     let own = Tracker { campaign: scope.campaign.id, tracking: tracking.clone() };
     let (earliest, latest) = (Timestamp::from_millis(first), Timestamp::from_millis(end));
     let others =
@@ -207,7 +209,7 @@ impl ConversionScan<'_> {
         let people = self.people(&met).await?;
         let windows = std::iter::once(self.own).chain(self.others);
         let window = windows.map(|it| it.tracking.window_hours()).max().unwrap_or(0);
-        let start = first - i64::from(window) * HOUR_MS;
+        let start = first - millis(HOUR * window);
         let touches = self.touches(&people, start, last).await?;
         // Numbers continue after those of earlier chunks.
         let places = found.last().map_or(0, |credit| credit.event + 1)..;

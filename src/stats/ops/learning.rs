@@ -7,7 +7,10 @@ use campaigns::model::{
     settings::ab_test::{AbTestConfig, WinnerMetric},
     trial::Trial,
 };
-use kernel::{Result, Timestamp, WorkspaceId};
+use kernel::{
+    Result, Timestamp, WorkspaceId,
+    time::{HOUR, millis},
+};
 use web::{Services, http::DateRange};
 
 use super::{
@@ -19,8 +22,6 @@ use crate::model::{
     comparison::{best, winner},
     outcome::{Credit, Goal, MessageGroup, Outcomes, sum},
 };
-
-const HOUR_MS: i64 = 3_600_000;
 
 /// The result of a variant in an A/B test.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,7 +172,7 @@ async fn known_rewards(
     scope: &ReportScope,
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
-    let window_ms = i64::from(learning.reward_window_hours) * HOUR_MS;
+    let window_ms = millis(HOUR * learning.reward_window_hours);
     let settled_ms = app.clock().now().millis() - window_ms;
     let filter =
         RewardFilter { by_clicks: learning.objective != Objective::Open, window_ms, settled_ms };

@@ -142,11 +142,14 @@ async fn send_into(
     insert.end().await
 }
 
+pub(super) async fn run(analytics: &Analytics, sql: &str) {
+    analytics.client().query_raw(sql).execute().await.unwrap();
+}
+
 /// Keeps merges from happening, so that a read must be exact by itself.
 pub(super) async fn stop_merges(analytics: &Analytics) {
     for table in ["events", "orders", "timeline", "message_events", "message_outcomes"] {
-        let sql = format!("SYSTEM STOP MERGES {table}");
-        analytics.client().query_raw(&sql).execute().await.unwrap();
+        run(analytics, &format!("SYSTEM STOP MERGES {table}")).await;
     }
 }
 

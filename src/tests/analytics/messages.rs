@@ -18,7 +18,7 @@ use rand::{
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::fixture::{insert_into, stop_merges};
+use super::fixture::{insert_into, run, stop_merges};
 use crate::kit;
 
 const SEED: u64 = 20_261_122;
@@ -84,10 +84,6 @@ async fn parts(analytics: &Analytics) -> u64 {
     let sql = "SELECT count() FROM system.parts
                WHERE database = currentDatabase() AND table = 'message_outcomes' AND active";
     analytics.client().query_raw(sql).fetch_one().await.unwrap()
-}
-
-async fn run(analytics: &Analytics, sql: &str) {
-    analytics.client().query_raw(sql).execute().await.unwrap();
 }
 
 /// What is answered of a campaign.

@@ -1,12 +1,12 @@
 //! Callbacks of mail providers: valid, forged and stale signatures, and effects on consent.
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kernel::{Clock, Timestamp};
-use reqwest::{Method, RequestBuilder};
-use ring::{
+use aws_lc_rs::{
     rand::SystemRandom,
     signature::{RSA_PKCS1_SHA256, RsaKeyPair},
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use kernel::{Clock, Timestamp};
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::fixture::{
@@ -120,7 +120,7 @@ fn envelope(topic: &str, at: Timestamp, message: &Value) -> Value {
     let lines = fields.map(|name| [name, body[name].as_str().unwrap()].join("\n"));
     let text = lines.join("\n") + "\n";
     let pair = RsaKeyPair::from_pkcs8(SNS_KEY).unwrap();
-    let mut signature = vec![0; pair.public().modulus_len()];
+    let mut signature = vec![0; pair.public_modulus_len()];
     pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature).unwrap();
     body["Signature"] = json!(STANDARD.encode(signature));
     body

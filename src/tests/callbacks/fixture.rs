@@ -1,15 +1,12 @@
 //! The callback sources of the shared server, messages that were sent, and their state afterwards.
 
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use config::Settings;
 use hmac::{Hmac, Mac as _};
 use kernel::{Clock, MessageId, UserId, WorkspaceId};
 use providers::model::Reference;
 use reqwest::{Method, RequestBuilder};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _},
-};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -26,8 +23,7 @@ const PASSWORD: &str = "pass";
 const SENDGRID_KEY: &[u8] = include_bytes!("fixtures/sendgrid_key.der");
 
 pub(crate) fn sendgrid() -> EcdsaKeyPair {
-    let random = SystemRandom::new();
-    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, SENDGRID_KEY, &random).unwrap()
+    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, SENDGRID_KEY).unwrap()
 }
 
 /// Configures every callback source on the shared server.

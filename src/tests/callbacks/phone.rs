@@ -1,9 +1,9 @@
 //! Callbacks of messages to phones, and inbound messages.
 
+use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::Clock;
 use reqwest::{Method, RequestBuilder};
-use ring::hmac;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use web::auth::{

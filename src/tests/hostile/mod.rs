@@ -48,6 +48,9 @@ async fn server() -> (&'static Sender, MutexGuard<'static, ()>) {
         ("MILLRACE_HTTP__CONNECTIONS_MAX", CONNECTIONS_MAX.to_string()),
         ("MILLRACE_HTTP__PEER_CONNECTIONS_MAX", PEER_CONNECTIONS_MAX.to_string()),
         ("MILLRACE_CALLBACKS__GENERIC__SECRET", SECRET.to_owned()),
+        // Less than the attackers manage on a machine that does other work besides.
+        ("MILLRACE_RATE_LIMITS__LINKS__PER_SECOND", "5".to_owned()),
+        ("MILLRACE_RATE_LIMITS__LINKS__BURST", "50".to_owned()),
     ];
     let server = SERVER.get_or_init(async || start("hostile", &settings).await).await;
     (server, turn)

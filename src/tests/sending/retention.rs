@@ -1,6 +1,5 @@
 //! Deletion of old rows by three processes, and the limits that still count what was deleted.
 
-use config::Retention;
 use kernel::{Clock, ClockHand, Timestamp, WorkspaceId};
 use serde_json::json;
 
@@ -62,12 +61,10 @@ fn server(name: &str, url: &str, clock: Clock) -> TestServer {
         ("channels.email.url", format!("{url}/email")),
     ];
     let mut settings = settings(&data_dir(name), &values);
-    settings.retention = Retention {
-        every_minutes: 60,
-        messages_days: DAYS,
-        campaign_entries_days: DAYS,
-        campaign_history_days: DAYS,
-    };
+    settings.retention.every_minutes = 60;
+    settings.retention.messages_days = DAYS;
+    settings.retention.campaign_entries_days = DAYS;
+    settings.retention.campaign_history_days = DAYS;
     if name != "retention" {
         let [(_, database), (_, clickhouse)] = beside(&data_dir("retention"));
         settings.database_url = Some(database.into());

@@ -1,9 +1,9 @@
 //! Phone numbers as people write them at home: one with their international spelling where the country is known.
 
+use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use kernel::Clock;
 use reqwest::Method;
-use ring::hmac;
 use serde_json::{Value, json};
 use web::auth::{
     KeyKind,

@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("engines", "kernel metrics_catalogue config supervisor clickhouse-embedded ingest analytics"),
     ("web", "kernel metrics_catalogue supervisor ingest analytics"),
     ("contacts", "kernel metrics_catalogue supervisor ingest analytics web"),
-    ("sender_domains", "kernel config web"),
+    ("sender_domains", "kernel web"),
     (
         "campaigns",
         "kernel metrics_catalogue config content statistics engines supervisor analytics web contacts sender_domains",
@@ -86,4 +86,31 @@ fn crates_without_a_server_or_a_database_depend_on_none() {
             assert!(!without.contains(&library.as_str()), "{package} may not depend on {library}");
         }
     }
+}
+
+/// Packages whose library has another name.
+const LIBRARIES: &[(&str, &str)] = &[("rustls-webpki", "webpki")];
+
+#[test]
+fn dependencies_are_used_outside_of_tests() {
+    let workspace = Workspace::get();
+    let mut all: Vec<String> = Vec::new();
+    for krate in &workspace.crates {
+        let name = krate.name();
+        let used: BTreeSet<&str> = workspace
+            .production()
+            .filter(|source| source.krate() == name)
+            .flat_map(|source| &source.syntax.uses)
+            .filter(|used| !used.is_test)
+            .map(|used| used.path[0].as_str())
+            .collect();
+        let is_used = |package: &&String| {
+            let renamed = LIBRARIES.iter().find(|(from, _)| from == package);
+            let library = renamed.map_or(package.replace('-', "_"), |(_, to)| (*to).to_owned());
+            used.contains(library.as_str())
+        };
+        let unused = krate.dependencies.iter().filter(|it| !is_used(it));
+        all.extend(unused.map(|it| format!("{name}: {it}")));
+    }
+    assert_eq!(all, [""; 0], "what only tests use is a dev-dependency");
 }

@@ -11,12 +11,15 @@ use crate::{
 /// Modules at the root of a crate that are in an import cycle.
 const MODULES_IN_CYCLES_REMAINING: usize = 0;
 
-type Graph<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a Import<'a>>>;
+/// Files of a crate that are in an import cycle.
+const FILES_IN_CYCLES_REMAINING: usize = 0;
+
+type Graph<'a, N> = BTreeMap<N, BTreeMap<N, &'a Import<'a>>>;
 
 /// Which module at the root of this crate imports which, each with one import as an example. The root itself puts
 /// them together and is left out.
-fn graph<'a>(krate: &str, imports: &'a [Import<'a>]) -> Graph<'a> {
-    let mut graph: Graph<'a> = BTreeMap::new();
+fn graph<'a>(krate: &str, imports: &'a [Import<'a>]) -> Graph<'a, &'a str> {
+    let mut graph: Graph<'a, &str> = BTreeMap::new();
     let modules: BTreeSet<&str> = imports
         .iter()
         .filter(|it| it.from[0] == krate && it.from.len() > 1)
@@ -33,12 +36,29 @@ fn graph<'a>(krate: &str, imports: &'a [Import<'a>]) -> Graph<'a> {
     graph
 }
 
-fn reachable<'a>(graph: &Graph<'a>, from: &'a str) -> BTreeSet<&'a str> {
+/// Which file imports from which. Modules put the modules below them together, so these imports are left out.
+fn graph_of_files<'a>(
+    modules: &BTreeSet<&'a [String]>,
+    imports: &'a [Import<'a>],
+) -> Graph<'a, &'a [String]> {
+    let mut graph: Graph<'a, &[String]> = BTreeMap::new();
+    for import in imports.iter().filter(|it| !it.is_test) {
+        let from = import.source.module.as_slice();
+        let prefixes = (1..=import.to.len()).rev().map(|end| &import.to[..end]);
+        let to = prefixes.into_iter().find(|it| modules.contains(it));
+        if let Some(to) = to.filter(|to| !to.starts_with(from)) {
+            graph.entry(from).or_default().entry(to).or_insert(import);
+        }
+    }
+    graph
+}
+
+fn reachable<N: Copy + Ord>(graph: &Graph<'_, N>, from: N) -> BTreeSet<N> {
     let (mut found, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {
-        for next in graph.get(module).into_iter().flat_map(BTreeMap::keys) {
+        for next in graph.get(&module).into_iter().flat_map(BTreeMap::keys) {
             if found.insert(*next) {
-                open.push(next);
+                open.push(*next);
             }
         }
     }
@@ -75,4 +95,31 @@ fn no_modules_of_a_crate_import_each_other_in_a_cycle() {
     });
     let found = server.flat_map(|name| modules_in_cycles(&name, imports::all())).collect();
     at_most(MODULES_IN_CYCLES_REMAINING, "modules in import cycles", found);
+}
+
+/// Each file in a cycle, with the imports that make it.
+pub(crate) fn files_in_cycles(
+    modules: &BTreeSet<&[String]>,
+    imports: &[Import<'_>],
+) -> Vec<Finding> {
+    let graph = graph_of_files(modules, imports);
+    let mut found = Vec::new();
+    for (file, next) in &graph {
+        for (to, import) in next {
+            if reachable(&graph, *to).contains(file) {
+                let what =
+                    format!("{} and {} are in an import cycle", file.join("::"), to.join("::"));
+                found.push(import.source.finding(import.line, what));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_files_import_each_other_in_a_cycle() {
+    let workspace = Workspace::get();
+    let modules = workspace.production().map(|it| it.module.as_slice()).collect();
+    let found = files_in_cycles(&modules, imports::all());
+    at_most(FILES_IN_CYCLES_REMAINING, "files in import cycles", found);
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use crate::{
     boundaries,
-    cycles::modules_in_cycles,
+    cycles::{files_in_cycles, modules_in_cycles},
     imports::{Import, resolve},
     sources::{Finding, Source},
 };
@@ -128,4 +128,20 @@ fn a_cycle_of_modules_is_found() {
         ("web::auth", "use crate::http::Error;"),
     ];
     assert!(found_by(cycle, &tests).is_empty());
+}
+
+#[test]
+fn a_cycle_of_files_is_found() {
+    let files = [
+        ("web", "pub mod http;"),
+        ("web::http", "mod rate; mod quota; pub use self::rate::Rate; fn f() { quota::check() }"),
+        ("web::http::rate", "use super::quota::Quota;"),
+        ("web::http::quota", "fn f() { let it = crate::http::rate::Rate::NONE; }"),
+        ("web::http::page", "use super::{helper, rate::Rate};"),
+    ];
+    let modules = files.map(|(module, _)| module.split("::").map(str::to_owned).collect());
+    let modules: Vec<Vec<String>> = modules.into();
+    let known = modules.iter().map(Vec::as_slice).collect();
+    let found = found_by(|it| files_in_cycles(&known, it), &files);
+    assert_eq!(found.len(), 2, "{found:?}");
 }

@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use kernel::{Country, Error, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
 use secrecy::SecretString;
-use serde::Serialize;
 use sqlx::PgPool;
+
+pub use super::store::KeyRow;
 
 use super::{
     scope::ScopeSet,
@@ -43,20 +44,6 @@ pub struct CreatedKey {
     /// The whole key; it is not stored.
     pub token: SecretString,
     pub workspace: WorkspaceId,
-}
-
-/// A key in a list.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct KeyRow {
-    pub id: String,
-    pub kind: String,
-    pub label: Option<String>,
-    pub scopes: Vec<String>,
-    pub created_at: Timestamp,
-    /// The last use, to the minute or so.
-    pub last_used_at: Option<Timestamp>,
-    pub revoked_at: Option<Timestamp>,
 }
 
 /// Creates a key, and its workspace and organization if they are new.

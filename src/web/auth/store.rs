@@ -2,16 +2,30 @@
 //! result of the lookup.
 
 use kernel::{Country, KeyId, OrganizationId, Result, Timestamp, WorkspaceId};
+use serde::Serialize;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::{
     credential::{Credential, Used},
-    keys::KeyRow,
     scope::ScopeSet,
     sessions::Session,
     token::{KeyKind, SecretHash},
 };
+
+/// A key in a list.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRow {
+    pub id: String,
+    pub kind: String,
+    pub label: Option<String>,
+    pub scopes: Vec<String>,
+    pub created_at: Timestamp,
+    /// The last use, to the minute or so.
+    pub last_used_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+}
 
 /// A row of a live key with its workspace.
 struct LiveKeyRow {

@@ -19,6 +19,7 @@ pub mod health;
 pub mod openapi;
 pub mod quota;
 pub mod rate;
+pub mod rate_limits;
 
 #[cfg(test)]
 mod tests;

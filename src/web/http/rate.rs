@@ -32,9 +32,7 @@ use kernel::{Error, Result};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    failures::FailureRate,
     openapi,
-    quota::WorkspaceQuota,
     requester::{Client, PeerKey, TrustedProxies},
 };
 use crate::http::ApiError;
@@ -103,27 +101,12 @@ pub struct AppRates {
 }
 
 impl AppRates {
+    pub const NONE: Self = Self { peer: None, key: None };
+
     /// A rate of 0 a second is no limit.
     pub fn new(peer: Rate, key: Rate) -> Self {
         Self { peer: Class::new("sdk_peer", peer), key: Class::new("sdk_key", key) }
     }
-}
-
-/// The buckets of every class.
-#[derive(Debug, Clone)]
-pub struct RateLimits {
-    /// For consent, lists, the preference page and suppressions.
-    pub management: RateLimit,
-    pub campaigns: RateLimit,
-    /// For messages sent one by one.
-    pub transactional: RateLimit,
-    /// For opens and clicks of messages, by peer.
-    pub links: KeyedRate,
-    /// For short links that do not exist, by peer.
-    pub short_links: FailureRate,
-    pub test_sends: WorkspaceQuota,
-    /// For requests of apps with an SDK key.
-    pub sdk: AppRates,
 }
 
 /// The buckets of one limit.
@@ -160,25 +143,17 @@ struct Gate {
     status: Arc<OnceLock<RateLimitStatus>>,
 }
 
-impl RateLimits {
-    pub const NONE: Self = Self {
-        management: RateLimit(None),
-        campaigns: RateLimit(None),
-        transactional: RateLimit(None),
-        links: KeyedRate(None),
-        short_links: FailureRate::NONE,
-        test_sends: WorkspaceQuota::NONE,
-        sdk: AppRates { peer: None, key: None },
-    };
-}
-
 impl RateLimit {
+    pub const NONE: Self = Self(None);
+
     pub fn new(class: RateClass, rate: Rate) -> Self {
         Self(Class::new(class.name(), rate))
     }
 }
 
 impl KeyedRate {
+    pub const NONE: Self = Self(None);
+
     /// `name` is the limit's name in metrics; a rate of 0 a second is no limit.
     pub fn new(name: &'static str, rate: Rate) -> Self {
         Self(Class::new(name, rate))

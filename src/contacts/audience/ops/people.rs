@@ -5,7 +5,7 @@ use analytics::{
     events::{self, PeopleFilter, PropertyFilter, Tracked},
     messages::{self, EngagementFilter as Engaged},
 };
-use kernel::{Error, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{Error, Result, Timestamp, UserId, WorkspaceId, time::DAY};
 use sqlx::PgConnection;
 
 use crate::audience::{
@@ -24,8 +24,6 @@ use crate::audience::{
 pub(super) const PEOPLE_MAX: u64 = 3_000_000;
 /// Identifiers in a chunk on its way to PostgreSQL.
 const CHUNK_IDENTIFIERS: usize = 50_000;
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 /// The arguments that all event filters of a targeting share.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +38,7 @@ pub(super) struct EventQuery<'a> {
 impl EventQuery<'_> {
     /// The time range of a filter; open where it has no `withinDays`.
     pub(super) fn range(&self, within_days: Option<u32>) -> (Option<i64>, Option<i64>) {
-        let start = |days| self.now.millis() - i64::from(days) * DAY_MS;
+        let start = |days| self.now.before(DAY * days).millis();
         (within_days.map(start), within_days.map(|_| self.now.millis()))
     }
 

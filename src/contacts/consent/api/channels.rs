@@ -8,6 +8,7 @@ use kernel::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     audit::Origin,
@@ -20,6 +21,13 @@ use crate::consent::{
     model::{ChannelStatus, Channels},
     ops::{self, BounceCleared, ChannelChange},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(update_channel))
+        .routes(routes!(check_channel))
+        .routes(routes!(clear_bounce))
+}
 
 /// Characters of a source.
 pub(super) const SOURCE_CHARS_MAX: usize = 255;
@@ -90,7 +98,7 @@ impl FromFields for ChannelUpdate {
     request_body = ChannelUpdate,
     responses((status = 200, body = Channels))
 )]
-pub(super) async fn update_channel(
+async fn update_channel(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceWrite>,
     path: OfChannel,
@@ -127,7 +135,7 @@ pub(super) struct ChannelSubscribed {
     ),
     responses((status = 200, body = ChannelSubscribed))
 )]
-pub(super) async fn check_channel(
+async fn check_channel(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceRead>,
     path: OfChannel,
@@ -176,7 +184,7 @@ impl Success {
     request_body = Option<ClearBounce>,
     responses((status = 200, body = Success))
 )]
-pub(super) async fn clear_bounce(
+async fn clear_bounce(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceWrite>,
     OfContact(contact): OfContact,

@@ -3,6 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{CallerOrSession, scope},
@@ -14,6 +15,10 @@ use crate::consent::{
     model::{Channels, Membership},
     ops,
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(find_contact)).routes(routes!(check_email))
+}
 
 /// Consent of a contact, by channel and list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -39,7 +44,7 @@ pub(super) struct EmailValid {
     params(("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = Contact))
 )]
-pub(super) async fn find_contact(
+async fn find_contact(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceRead>,
     OfContact(contact): OfContact,
@@ -56,7 +61,7 @@ pub(super) async fn find_contact(
     params(("userId" = kernel::UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = EmailValid))
 )]
-pub(super) async fn check_email(
+async fn check_email(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceRead>,
     OfContact(contact): OfContact,

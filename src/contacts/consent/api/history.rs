@@ -3,6 +3,7 @@
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{CallerOrSession, scope},
@@ -14,6 +15,10 @@ use crate::{
     consent::{model::HistoryEntry, ops},
     page::PageWindow,
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_history))
+}
 
 /// Entries on a page by default, and at most.
 type Page = OffsetPage<50, 200>;
@@ -39,7 +44,7 @@ pub(super) struct History {
     ),
     responses((status = 200, body = History))
 )]
-pub(super) async fn list_history(
+async fn list_history(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceRead>,
     OfContact(contact): OfContact,

@@ -9,6 +9,7 @@ use kernel::{
 use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     audit::Origin,
@@ -26,6 +27,10 @@ use crate::consent::{
     ops::{self, Subscribed, Subscription},
 };
 
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_lists)).routes(routes!(subscribe, unsubscribe))
+}
+
 /// Lists a contact's memberships, subscribed and unsubscribed, oldest first.
 #[utoipa::path(
     get,
@@ -34,7 +39,7 @@ use crate::consent::{
     params(("userId" = UserId, Path, description = "internal contact id, 24-hex")),
     responses((status = 200, body = [Membership]))
 )]
-pub(super) async fn list_lists(
+async fn list_lists(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceRead>,
     OfContact(contact): OfContact,
@@ -134,7 +139,7 @@ impl PendingMembership {
     responses((status = 200, body = SubscribeAnswer, description = "`pending` where the list requires \
         double opt-in and the source is `form` or `preference_center`"))
 )]
-pub(super) async fn subscribe(
+async fn subscribe(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceWrite>,
     path: OfList,
@@ -194,7 +199,7 @@ impl FromFields for Unsubscribe {
     request_body = Unsubscribe,
     responses((status = 200, body = Success))
 )]
-pub(super) async fn unsubscribe(
+async fn unsubscribe(
     State(app): State<Services>,
     caller: CallerOrSession<scope::ComplianceWrite>,
     path: OfList,

@@ -6,18 +6,14 @@ mod history;
 mod lists;
 mod path;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 use web::Services;
 
 /// The routes of `/subscriptions/contacts`.
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
-        .routes(routes!(contact::find_contact))
-        .routes(routes!(contact::check_email))
-        .routes(routes!(channels::update_channel))
-        .routes(routes!(channels::check_channel))
-        .routes(routes!(channels::clear_bounce))
-        .routes(routes!(lists::list_lists))
-        .routes(routes!(lists::subscribe, lists::unsubscribe))
-        .routes(routes!(history::list_history))
+        .merge(contact::routes())
+        .merge(channels::routes())
+        .merge(lists::routes())
+        .merge(history::routes())
 }

@@ -11,6 +11,7 @@ use kernel::{
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -18,6 +19,10 @@ use web::{
 };
 
 use crate::events::ops;
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(aggregate_events))
+}
 
 /// Characters of an event name, and of a property's path.
 const NAME_CHARS_MAX: usize = 255;
@@ -207,7 +212,7 @@ struct AggregatedBucket {
     request_body = AggregateBody,
     responses((status = 200, body = Aggregated))
 )]
-pub(super) async fn aggregate_events(
+async fn aggregate_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsRead>,
     Body(AggregateBody(question)): Body<AggregateBody>,

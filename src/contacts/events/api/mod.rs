@@ -7,13 +7,10 @@ pub mod wire;
 
 pub use self::track::{TrackBody, Tracked};
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 use web::Services;
 
 /// The routes of `/events`.
 pub fn routes() -> OpenApiRouter<Services> {
-    OpenApiRouter::new()
-        .routes(routes!(track::track_events))
-        .routes(routes!(query::query_events))
-        .routes(routes!(aggregate::aggregate_events))
+    OpenApiRouter::new().merge(track::routes()).merge(query::routes()).merge(aggregate::routes())
 }

@@ -3,6 +3,7 @@
 use analytics::events::EventFilter;
 use axum::{Json, extract::State};
 use kernel::{Result, Timestamp};
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -11,6 +12,10 @@ use web::{
 
 use super::wire::Event;
 use crate::events::ops;
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(query_events))
+}
 
 /// Events on a page by default, and at most.
 type Page = OffsetPage<100, 1000>;
@@ -53,7 +58,7 @@ impl FromQuery for EventListQuery {
     ),
     responses((status = 200, body = [Event]))
 )]
-pub(super) async fn query_events(
+async fn query_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsRead>,
     Query(query): Query<EventListQuery>,

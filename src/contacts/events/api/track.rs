@@ -16,6 +16,7 @@ use utoipa::{
     ToSchema,
     openapi::{ObjectBuilder, Type},
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -23,6 +24,10 @@ use web::{
 };
 
 use crate::events::ops;
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(track_events))
+}
 
 /// An event as the caller sends it. The write path reads it; a test holds both together.
 struct TrackedEventFields;
@@ -152,7 +157,7 @@ impl From<Refused> for Rejected {
     request_body = TrackBody,
     responses((status = 200, body = Tracked, description = "durable; visible to queries within a second"))
 )]
-pub(super) async fn track_events(
+async fn track_events(
     State(app): State<Services>,
     caller: Caller<scope::EventsWrite>,
     body: JsonBytes<TRACK_BODY_BYTES_MAX>,

@@ -7,20 +7,24 @@ use kernel::{
     ListId,
     fields::{Fields, FromFields},
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
     http::{ApiResult, Body, BodyFor, FromQuery, PathOf, Query, QueryFields},
 };
 
-use super::wire::{List, Owner};
+use super::wire::List;
 use crate::lists::{
     model::{ListPatch, NewList},
     ops,
 };
 
-fn owner<S>(caller: &Caller<S>) -> Owner {
-    (caller.organization(), caller.workspace())
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new()
+        .routes(routes!(create_list, list_lists))
+        .routes(routes!(get_list, update_list, archive_list))
+        .routes(routes!(restore_list))
 }
 
 /// The body of a new list.
@@ -73,13 +77,13 @@ impl FromQuery for ListsQuery {
     request_body = Create,
     responses((status = 201, body = List), (status = 409, description = "an active list has the name"))
 )]
-pub(super) async fn create_list(
+async fn create_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     Body(Create(new)): Body<Create>,
 ) -> ApiResult<(StatusCode, Json<List>)> {
     let list = ops::create(&app, caller.workspace(), &new).await?;
-    Ok((StatusCode::CREATED, Json(List::of(owner(&caller), list))))
+    Ok((StatusCode::CREATED, Json(List::of(caller.tenant(), list))))
 }
 
 /// Lists the lists, newest first, at most 200.
@@ -90,13 +94,13 @@ pub(super) async fn create_list(
     params(("includeArchived" = Option<bool>, Query, description = "default false")),
     responses((status = 200, body = [List]))
 )]
-pub(super) async fn list_lists(
+async fn list_lists(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
     Query(query): Query<ListsQuery>,
 ) -> ApiResult<Json<Vec<List>>> {
     let lists = ops::list(&app, caller.workspace(), query.include_archived).await?;
-    Ok(Json(lists.into_iter().map(|list| List::of(owner(&caller), list)).collect()))
+    Ok(Json(lists.into_iter().map(|list| List::of(caller.tenant(), list)).collect()))
 }
 
 /// Reads one list of the workspace.
@@ -107,13 +111,13 @@ pub(super) async fn list_lists(
     params(("listId" = ListId, Path)),
     responses((status = 200, body = List), (status = 404, description = "absent or archived"))
 )]
-pub(super) async fn get_list(
+async fn get_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<List>> {
     let list = ops::get(&app, caller.workspace(), id).await?;
-    Ok(Json(List::of(owner(&caller), list)))
+    Ok(Json(List::of(caller.tenant(), list)))
 }
 
 /// Changes an active list.
@@ -129,13 +133,13 @@ pub(super) async fn get_list(
         (status = 409, description = "another active list has the name"),
     )
 )]
-pub(super) async fn update_list(
+async fn update_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     BodyFor(id, Body(Update(patch))): BodyFor<ListId, Body<Update>>,
 ) -> ApiResult<Json<List>> {
     let list = ops::update(&app, caller.workspace(), id, &patch).await?;
-    Ok(Json(List::of(owner(&caller), list)))
+    Ok(Json(List::of(caller.tenant(), list)))
 }
 
 /// Archives an active list; its memberships stay.
@@ -150,7 +154,7 @@ pub(super) async fn update_list(
         (status = 409, description = "the default list cannot be archived"),
     )
 )]
-pub(super) async fn archive_list(
+async fn archive_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     PathOf(id): PathOf<ListId>,
@@ -171,11 +175,11 @@ pub(super) async fn archive_list(
         (status = 409, description = "an active list took the name meanwhile"),
     )
 )]
-pub(super) async fn restore_list(
+async fn restore_list(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<List>> {
     let list = ops::restore(&app, caller.workspace(), id).await?;
-    Ok(Json(List::of(owner(&caller), list)))
+    Ok(Json(List::of(caller.tenant(), list)))
 }

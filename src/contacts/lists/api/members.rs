@@ -3,11 +3,12 @@
 use axum::{Json, extract::State};
 use kernel::fields::describe::described;
 use kernel::{
-    Channel, ListId, Tenant, UserId,
+    Channel, ListId, UserId,
     fields::{Fields, FromFields},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     audit::Origin,
@@ -27,6 +28,10 @@ use crate::{
         ops,
     },
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_members)).routes(routes!(add_members, remove_members))
+}
 
 /// Memberships on a page where the caller asks for no number, and at most.
 type Page = OffsetPage<50, 200>;
@@ -118,10 +123,6 @@ pub(super) struct Removed {
     removed: u64,
 }
 
-fn tenant<S>(caller: &Caller<S>) -> Tenant {
-    Tenant { organization: caller.organization(), workspace: caller.workspace() }
-}
-
 /// Lists the memberships of a list, newest first.
 #[utoipa::path(
     get,
@@ -136,13 +137,13 @@ fn tenant<S>(caller: &Caller<S>) -> Tenant {
     ),
     responses((status = 200, body = Members), (status = 404, description = "absent or archived"))
 )]
-pub(super) async fn list_members(
+async fn list_members(
     State(app): State<Services>,
     caller: Caller<scope::ComplianceRead>,
     Query(MembersQuery(filter)): Query<MembersQuery>,
     PathOf(id): PathOf<ListId>,
 ) -> ApiResult<Json<Members>> {
-    let (members, total) = ops::members(&app, tenant(&caller), id, &filter).await?;
+    let (members, total) = ops::members(&app, caller.tenant(), id, &filter).await?;
     Ok(Json(Members { members, total }))
 }
 
@@ -155,7 +156,7 @@ pub(super) async fn list_members(
     request_body = Bulk,
     responses((status = 200, body = Added), (status = 404, description = "absent or archived"))
 )]
-pub(super) async fn add_members(
+async fn add_members(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     requester: Requester,
@@ -163,7 +164,7 @@ pub(super) async fn add_members(
 ) -> ApiResult<Json<Added>> {
     let origin = bulk.origin(&caller, requester);
     let members = consent::ops::Members { list: id, channel: bulk.channel, users: &bulk.users };
-    let added = ops::add_members(&app, tenant(&caller), &origin, members).await?;
+    let added = ops::add_members(&app, caller.tenant(), &origin, members).await?;
     let skipped_unsubscribed = added.skipped_unsubscribed;
     Ok(Json(Added { made: added.added, updated: 0, skipped_unsubscribed }))
 }
@@ -177,7 +178,7 @@ pub(super) async fn add_members(
     request_body = Bulk,
     responses((status = 200, body = Removed), (status = 404, description = "absent or archived"))
 )]
-pub(super) async fn remove_members(
+async fn remove_members(
     State(app): State<Services>,
     caller: Caller<scope::SettingsWrite>,
     requester: Requester,
@@ -185,6 +186,6 @@ pub(super) async fn remove_members(
 ) -> ApiResult<Json<Removed>> {
     let origin = bulk.origin(&caller, requester);
     let members = consent::ops::Members { list: id, channel: bulk.channel, users: &bulk.users };
-    let removed = ops::remove_members(&app, tenant(&caller), &origin, members).await?;
+    let removed = ops::remove_members(&app, caller.tenant(), &origin, members).await?;
     Ok(Json(Removed { removed }))
 }

@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::ListId;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -11,6 +12,10 @@ use web::{
 };
 
 use crate::lists::{model, ops};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_stats))
+}
 
 /// Memberships of a list. `total` is `subscribed` plus `unsubscribed`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,7 +60,7 @@ impl From<model::Stats> for ListStats {
     params(("listId" = ListId, Path)),
     responses((status = 200, body = ListStats), (status = 404, description = "absent or archived"))
 )]
-pub(super) async fn list_stats(
+async fn list_stats(
     State(app): State<Services>,
     caller: Caller<scope::SettingsRead>,
     PathOf(id): PathOf<ListId>,

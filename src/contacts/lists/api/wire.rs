@@ -1,6 +1,6 @@
 //! Lists in answers.
 
-use kernel::{Channel, ListId, OrganizationId, Timestamp, WorkspaceId};
+use kernel::{Channel, ListId, OrganizationId, Tenant, Timestamp, WorkspaceId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -36,12 +36,11 @@ pub(super) struct List {
 }
 
 impl List {
-    /// A list of this organization and workspace.
-    pub(super) fn of((organization_id, workspace_id): Owner, list: model::List) -> Self {
+    pub(super) fn of(tenant: Tenant, list: model::List) -> Self {
         Self {
             id: list.id,
-            organization_id,
-            workspace_id,
+            organization_id: tenant.organization,
+            workspace_id: tenant.workspace,
             name: list.name,
             description: list.description,
             channels: list.channels,
@@ -57,6 +56,3 @@ impl List {
         }
     }
 }
-
-/// The tenant of the lists.
-pub(super) type Owner = (OrganizationId, WorkspaceId);

@@ -3,7 +3,4 @@
 mod lists;
 mod members;
 
-pub(super) use self::{
-    lists::{archive, create, find, list, restore, update},
-    members::{members, stats},
-};
+pub(super) use self::{lists::*, members::*};

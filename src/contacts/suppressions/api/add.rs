@@ -8,6 +8,7 @@ use kernel::{
     schema::{EMAIL_CHARS_MAX, text_of},
 };
 use utoipa::openapi::{KnownFormat, SchemaFormat};
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     audit::Origin,
@@ -22,6 +23,10 @@ use crate::suppressions::{
     model::{Identifier, Ledger, Reason, Scope, Suppression},
     ops::{deliverability, entries},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(assert_hard_bounce))
+}
 
 /// Where rows come from that a caller adds.
 pub(super) const SOURCE: &str = "api";
@@ -185,7 +190,7 @@ impl FromFields for HardBounce {
         (status = 200, body = SuppressionRow, description = "the row was there already"),
     )
 )]
-pub(super) async fn assert_hard_bounce(
+async fn assert_hard_bounce(
     State(app): State<Services>,
     EmailWriter(holder): EmailWriter,
     requester: Requester,

@@ -9,6 +9,7 @@ use kernel::{
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{Services, http::ApiResult};
 
 use super::{access::ByBody, add::LEDGER};
@@ -16,6 +17,10 @@ use crate::suppressions::{
     model::{Identifier, ImportedRow, Ledger, Reason},
     ops::entries::{self, IMPORT},
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(import_suppressions))
+}
 
 /// Entries of one import.
 const ENTRIES_MAX: usize = 5000;
@@ -107,7 +112,7 @@ pub(super) struct Imported {
     request_body = Import,
     responses((status = 200, body = Imported))
 )]
-pub(super) async fn import_suppressions(
+async fn import_suppressions(
     State(app): State<Services>,
     ByBody { holder, body }: ByBody<Import>,
 ) -> ApiResult<Json<Imported>> {

@@ -4,6 +4,7 @@ use axum::{Json, extract::State};
 use kernel::{Error, ListId, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     audit::Origin,
@@ -22,6 +23,10 @@ use crate::{
         ops::entries,
     },
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(find_suppression, remove_suppressions))
+}
 
 /// Rows on a page by default, and at most.
 type Page = OffsetPage<100, 1000>;
@@ -144,7 +149,7 @@ pub(super) struct Clear {
     ),
     responses((status = 200, body = SuppressionStatus))
 )]
-pub(super) async fn find_suppression(
+async fn find_suppression(
     State(app): State<Services>,
     ByQuery { holder, ledger, .. }: ByQuery<ToRead, ChannelOnly>,
     Path(identifier): Path<String>,
@@ -183,7 +188,7 @@ pub(super) struct RemovedSuppressions {
     ),
     responses((status = 200, body = RemovedSuppressions))
 )]
-pub(super) async fn remove_suppressions(
+async fn remove_suppressions(
     State(app): State<Services>,
     ByQuery { holder, ledger, .. }: ByQuery<ToWrite, ChannelOnly>,
     requester: Requester,

@@ -13,7 +13,7 @@ use web::Services;
 pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(ledger::list_suppressions, add::add_suppression))
-        .routes(routes!(add::assert_hard_bounce))
-        .routes(routes!(import::import_suppressions))
-        .routes(routes!(ledger::find_suppression, ledger::remove_suppressions))
+        .merge(add::routes())
+        .merge(import::routes())
+        .merge(ledger::routes())
 }

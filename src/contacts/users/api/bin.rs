@@ -5,6 +5,7 @@ use http::StatusCode;
 use kernel::{Timestamp, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -17,6 +18,10 @@ use crate::users::{
     model::{DeletedUser, Deletion},
     ops,
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_deleted_users))
+}
 
 /// Characters of the reason of a deletion.
 const REASON_CHARS_MAX: usize = 255;
@@ -126,7 +131,7 @@ impl FromQuery for DeletedUsersQuery {
     ),
     responses((status = 200, body = DeletedUsers))
 )]
-pub(super) async fn list_deleted_users(
+async fn list_deleted_users(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
     Query(query): Query<DeletedUsersQuery>,

@@ -10,7 +10,8 @@ use web::{
 };
 
 use super::{
-    sent::{self, Texts, UserUpdate},
+    raw_fields::Texts,
+    sent::{self, UserUpdate},
     wire::UserBody,
 };
 use crate::users::{
@@ -40,7 +41,7 @@ pub(super) async fn update_user(
 ) -> ApiResult<Json<UserBody>> {
     let wanted = read(&body)?;
     let user = ops::by_id(app.db(), caller.workspace(), user?).await?;
-    let tenant = Tenant { organization: caller.organization(), workspace: caller.workspace() };
+    let tenant = caller.tenant();
     changed(&app, tenant, user, &wanted).await.map_err(ApiError)
 }
 
@@ -61,7 +62,7 @@ pub(super) async fn update_user_by_external_id(
 ) -> ApiResult<Json<UserBody>> {
     let wanted = read(&body)?;
     let user = ops::by_external_id(app.db(), caller.workspace(), &user).await?;
-    let tenant = Tenant { organization: caller.organization(), workspace: caller.workspace() };
+    let tenant = caller.tenant();
     changed(&app, tenant, user, &wanted).await.map_err(ApiError)
 }
 

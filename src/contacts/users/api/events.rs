@@ -6,6 +6,7 @@ use kernel::{Error, EventTime, Result, Timestamp, UserId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -16,6 +17,10 @@ use crate::events::{
     model::sessions::{Session, Sessioned, group_by_session},
     ops,
 };
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(list_user_events))
+}
 
 /// Events on a page where the caller asks for no number, and at most.
 type Page = OffsetPage<50, 1000>;
@@ -147,7 +152,7 @@ impl From<Session<'_, UserEvent>> for UserSession {
     ),
     responses((status = 200, body = UserEvents))
 )]
-pub(super) async fn list_user_events(
+async fn list_user_events(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
     Query(query): Query<UserEventsQuery>,

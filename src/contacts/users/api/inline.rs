@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::sent::{FieldErrors, Texts};
+use super::raw_fields::{FieldErrors, Texts};
 use crate::{
     consent::model::MembershipStatus,
     users::model::{

@@ -4,6 +4,7 @@ mod bin;
 mod change;
 mod events;
 mod inline;
+mod raw_fields;
 mod read;
 mod sent;
 mod upsert;
@@ -19,10 +20,10 @@ pub fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new()
         .routes(routes!(upsert::upsert_users, read::list_users))
         .routes(routes!(read::get_user_by_external_id, change::update_user_by_external_id))
-        .routes(routes!(read::search_users))
-        .routes(routes!(bin::list_deleted_users))
+        .merge(read::routes())
+        .merge(bin::routes())
         .routes(routes!(read::get_user, change::update_user, bin::delete_user))
-        .routes(routes!(events::list_user_events))
+        .merge(events::routes())
 }
 
 /// A body's JSON as text.

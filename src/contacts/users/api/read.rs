@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State};
 use kernel::UserId;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     Services,
     auth::{Caller, scope},
@@ -10,6 +11,10 @@ use web::{
 
 use super::wire::{UserBody, UsersPage};
 use crate::{page::PageWindow, users::ops};
+
+pub(super) fn routes() -> OpenApiRouter<Services> {
+    OpenApiRouter::new().routes(routes!(search_users))
+}
 
 /// Profiles on a page where the caller asks for no number, and at most.
 pub(super) type Page = OffsetPage<50, 200>;
@@ -100,7 +105,7 @@ impl FromQuery for Search {
     ),
     responses((status = 200, body = UsersPage, description = "`total` counts up to 1000 matches; more are not found"))
 )]
-pub(super) async fn search_users(
+async fn search_users(
     State(app): State<Services>,
     caller: Caller<scope::UsersRead>,
     Query(search): Query<Search>,

@@ -1,20 +1,20 @@
 //! Users as callers send them.
 //!
-//! Each field is taken as text first and read alone, so that what JSON allows but no store takes (a number
-//! beyond doubles, half of a surrogate pair, ten thousand brackets) is an error of that field of that element.
 //! Attributes and inline events reach their own readers as they were sent.
 
 use kernel::fields::describe::described;
 use kernel::{
     EmailAddress, FieldError, UserId,
-    fields::{Fields, FromFields, Patch, read_object},
+    fields::{Fields, FromFields, Patch},
     schema::EmailOrNone,
 };
-use serde_json::{Map, Value, value::RawValue};
-use std::collections::BTreeMap;
+use serde_json::value::RawValue;
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, Type};
 
-use super::inline::{self, Form};
+use super::{
+    inline::{self, Form},
+    raw_fields::{FieldErrors, Texts},
+};
 use crate::users::{
     model::{
         EXTERNAL_ID_CHARS_MAX, Key, PHONE_CHARS_MAX, Upsert,
@@ -24,79 +24,14 @@ use crate::users::{
     ops::change::Update,
 };
 
-/// Errors in the order in which the API documents the fields.
-pub(super) type FieldErrors = Vec<FieldError>;
-
-/// The fields of one object as text; of a repeated one the last counts.
-#[derive(Debug)]
-pub(super) struct Texts<'b>(BTreeMap<String, &'b RawValue>);
-
-impl<'b> Texts<'b> {
-    /// Takes an object apart.
-    pub(super) fn of(json: &'b RawValue) -> Result<Self, FieldError> {
-        if !json.get().starts_with('{') {
-            return Err(FieldError::new("", "must be an object"));
-        }
-        serde_json::from_str(json.get()).map(Self).map_err(|wrong| unreadable("", &wrong))
-    }
-
-    /// The text of a field; null is absent.
-    pub(super) fn get(&self, name: &str) -> Option<&'b RawValue> {
-        self.0.get(name).copied().filter(|text| text.get() != "null")
-    }
-
-    /// A field that is a string, as it was sent.
-    pub(super) fn string(&self, name: &str) -> Option<String> {
-        serde_json::from_str(self.get(name)?.get()).ok()
-    }
-
-    /// The elements of a field that is a list.
-    pub(super) fn list(&self, name: &str) -> Option<Vec<&'b RawValue>> {
-        serde_json::from_str(self.get(name)?.get()).ok()
-    }
-
-    /// Reads these fields, and adds an error for each that cannot be read at all.
-    pub(super) fn read<T: FromFields>(
-        &self,
-        names: &[&str],
-        errors: &mut FieldErrors,
-    ) -> Option<T> {
-        let mut map = Map::new();
-        let before = errors.len();
-        for name in names {
-            match self.0.get(*name).map(|text| serde_json::from_str::<Value>(text.get())) {
-                None => {}
-                Some(Ok(value)) => drop(map.insert((*name).to_owned(), value)),
-                Some(Err(wrong)) => errors.push(unreadable(name, &wrong)),
-            }
-        }
-        match read_object(&map) {
-            Ok(read) => (errors.len() == before).then_some(read),
-            Err(more) => {
-                // A field that cannot be read is missing here, so errors of the whole object may be wrong.
-                let all_read = errors.len() == before;
-                errors.extend(more.into_iter().filter(|one| all_read || !one.path.is_empty()));
-                None
-            }
+fn attributes(texts: &Texts<'_>, errors: &mut FieldErrors) -> Option<Attributes> {
+    match Attributes::read(texts.get("attributes")?) {
+        Ok(attributes) => Some(attributes),
+        Err(fault) => {
+            errors.push(FieldError::new("attributes", fault.to_string()));
+            None
         }
     }
-
-    fn attributes(&self, errors: &mut FieldErrors) -> Option<Attributes> {
-        match Attributes::read(self.get("attributes")?) {
-            Ok(attributes) => Some(attributes),
-            Err(fault) => {
-                errors.push(FieldError::new("attributes", fault.to_string()));
-                None
-            }
-        }
-    }
-}
-
-/// The error without its position, which counts from the start of the field and not of the body.
-fn unreadable(path: &str, wrong: &serde_json::Error) -> FieldError {
-    let message = wrong.to_string();
-    let what = message.split(" at line ").next().unwrap_or_default();
-    FieldError::new(path, format!("cannot be read: {what}"))
 }
 
 /// An address; the empty text means that there is none.
@@ -269,7 +204,7 @@ impl<'b> Element<'b> {
 fn upsert(texts: &Texts<'_>, errors: &mut FieldErrors) -> Option<Upsert> {
     let identity: Option<Identity> =
         texts.read(&["externalId", "email", "userId", "phone"], errors);
-    let attributes = texts.attributes(errors);
+    let attributes = attributes(texts, errors);
     let Identity { key, email, phone } = identity?;
     Some(Upsert { key: key?, email, phone, attributes })
 }
@@ -293,7 +228,7 @@ impl FromFields for Contact {
 pub(super) fn update(texts: &Texts<'_>) -> Result<Update, FieldErrors> {
     let mut errors = FieldErrors::new();
     let contact: Option<Contact> = texts.read(&["email", "phone"], &mut errors);
-    let attributes = texts.attributes(&mut errors);
+    let attributes = attributes(texts, &mut errors);
     let Some(Contact { email, phone }) = contact.filter(|_| errors.is_empty()) else {
         return Err(errors);
     };

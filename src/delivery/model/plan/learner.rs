@@ -7,7 +7,7 @@ use campaigns::model::{
     CampaignKind,
     learning::{Arm, Learning, SENDS_MIN, Stage},
 };
-use kernel::{CampaignId, Timestamp, UserId};
+use kernel::{CampaignId, Timestamp, UserId, time::millis};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use statistics::beta::Beta;
 
@@ -17,19 +17,23 @@ use super::split::{BUCKETS, hashed, salted};
 pub const WAVES: [u64; 4] = [10, 20, 30, 40];
 /// The salt of a profile's wave.
 const WAVE_SALT: &str = "wave";
-/// Milliseconds between two updates of the rates.
-const EPOCH_MS: i64 = 15 * 60_000;
-
-/// Milliseconds that messages of an epoch wait for the results of the previous one; after that they are sent without.
-const PATIENCE_MS: i64 = 60_000;
+/// Time between two updates of the rates.
+const EPOCH: Duration = Duration::from_mins(15);
+/// Messages of an epoch wait this long for the results of the previous one; after that they are sent without.
+const RESULTS_WAIT_MAX: Duration = Duration::from_mins(1);
 /// Waiting messages are checked again after this time.
 const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// Whether an epoch has ended whose results are not included yet. Epochs are counted from the beginning of the learning,
 /// however long an update takes.
 pub fn is_behind(learning: &Learning, now: Timestamp) -> bool {
-    let epoch = |at: Timestamp| (at.millis() - learning.started_at.millis()).div_euclid(EPOCH_MS);
-    epoch(now) > epoch(learning.last_updated_at)
+    let start = learning.started_at;
+    epochs(start, now) > epochs(start, learning.last_updated_at)
+}
+
+/// Whole epochs from a time to another, negative if the latter is earlier.
+fn epochs(from: Timestamp, to: Timestamp) -> i64 {
+    (to.millis() - from.millis()).div_euclid(millis(EPOCH))
 }
 
 #[derive(Debug, Clone)]
@@ -58,21 +62,21 @@ impl Learner {
             end += share;
             percent < end
         });
-        let epochs = i64::try_from(wave.unwrap_or(0)).unwrap_or(0);
-        Timestamp::from_millis(begins.millis().saturating_add(epochs * EPOCH_MS))
+        begins.after(EPOCH * u32::try_from(wave.unwrap_or(0)).unwrap_or(0))
     }
 
     /// When to check again, if the results of the last wave are still to come.
     pub(super) fn waits(&self, now: Timestamp) -> Option<Timestamp> {
-        let since = (now.millis() - self.learning.started_at.millis()).rem_euclid(EPOCH_MS);
-        let is_worth_it = self.has_waves && since < PATIENCE_MS && is_behind(&self.learning, now);
+        let since = (now.millis() - self.learning.started_at.millis()).rem_euclid(millis(EPOCH));
+        let is_worth_it =
+            self.has_waves && since < millis(RESULTS_WAIT_MAX) && is_behind(&self.learning, now);
         is_worth_it.then(|| now.after(RECHECK_AFTER))
     }
 
     /// The id of the variant of a profile's message that is sent now. It is the same for the same campaign, profile and
     /// epoch, so that a draw can be reproduced.
     pub(super) fn draw(&self, user: UserId, now: Timestamp) -> &str {
-        let epoch = now.millis().div_euclid(EPOCH_MS);
+        let epoch = epochs(Timestamp::from_millis(0), now);
         let seed = hashed(&format!("{}:{user}:{epoch}", self.campaign));
         let mut random = StdRng::seed_from_u64(seed);
         let arms = &self.learning.arms;

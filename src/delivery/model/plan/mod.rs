@@ -77,7 +77,7 @@ pub enum Draw<'p> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     NoProfile,
-    /// Profiles to whom a message of the campaign was sent since this time, or ever.
+    /// Profiles that received a message of the campaign since this time, or ever.
     SentSince(Option<Timestamp>),
 }
 

@@ -3,7 +3,10 @@
 
 pub(crate) mod recipient_clocks;
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use campaigns::model::{
     Campaign, CampaignChannel, message::MessageChannel, settings::limits::Cadence,
@@ -41,12 +44,12 @@ use crate::{
 
 /// Recipients of one page: of one transaction, and one call of the spool.
 const PAGE: u32 = 5_000;
-/// Milliseconds of the lease of a run, without a renewal.
-const HOLD_MS: i64 = 60_000;
-/// Milliseconds until a failed run is tried again.
-const AGAIN_MS: i64 = 10_000;
-/// Milliseconds that quiet hours and caps may hold a message back.
-const HELD_MAX_MS: i64 = 72 * 3_600_000;
+/// The lease of a run, without a renewal.
+const LEASE: Duration = Duration::from_mins(1);
+/// A failed run is tried again after this time.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+/// Quiet hours and caps hold a message back at most this long.
+const DEFERRED_MAX: Duration = Duration::from_hours(72);
 
 /// Materialises one run, if one is due; returns whether one was.
 ///
@@ -61,7 +64,7 @@ pub(crate) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Resul
     match writer.write().await {
         Ok(()) => Ok(true),
         Err(error) => {
-            let until = Timestamp::from_millis(app.clock().now().millis() + AGAIN_MS);
+            let until = app.clock().now().after(RETRY_AFTER);
             runs::release(app.db(), &writer.run, by, Some(until)).await?;
             writer.failed(error).await.map(|()| true)
         }
@@ -69,7 +72,7 @@ pub(crate) async fn write_one(app: &DeliveryState, queues: &SendQueues) -> Resul
 }
 
 fn hold(by: Uuid, now: Timestamp) -> Hold {
-    Hold { by, until: Timestamp::from_millis(now.millis() + HOLD_MS) }
+    Hold { by, until: now.after(LEASE) }
 }
 
 /// Stores messages whose `queued` events are published; returns their number.
@@ -336,7 +339,7 @@ impl Known {
                 Placement::Control(variant) => (Some(variant), Start::Control),
                 Placement::Skip(reason) => (None, Start::Skipped(Skip::plain(reason))),
                 Placement::Send(variant, due) => {
-                    let expires = Timestamp::from_millis(due.millis() + HELD_MAX_MS);
+                    let expires = due.after(DEFERRED_MAX);
                     (variant, Start::Queued { due, expires: Some(expires) })
                 }
             }

@@ -17,16 +17,14 @@ use web::links::Signer;
 use super::{
     campaign_context::{CampaignContext, CampaignContexts, channels_of},
     channel_fault,
-    eligibility::{CheckedBatch, Eligibility},
-    provider_call::{self, Terms},
+    eligibility::{CheckedBatch, Eligibility, count_skip},
+    provider_call,
+    terms::Terms,
     volume::{self, VolumeDecision},
 };
 use crate::{
     DeliveryState,
-    model::{
-        claimed::{Claimed, MessageStatus, ReadyMessage, SettledMessage},
-        skip::SkipReason,
-    },
+    model::claimed::{Claimed, MessageStatus, ReadyMessage, SettledMessage},
     ops::{
         channels::{self, ChannelAvailability},
         lifecycle,
@@ -279,8 +277,4 @@ async fn update_statuses(
         }
     }
     Ok(())
-}
-
-pub(crate) fn count_skip(reason: SkipReason) {
-    metrics_catalogue::DELIVERY_REFUSALS.with([reason.code()]).increment(1);
 }

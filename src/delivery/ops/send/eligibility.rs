@@ -447,3 +447,7 @@ fn outgoing(
         content,
     }
 }
+
+pub(super) fn count_skip(reason: SkipReason) {
+    metrics_catalogue::DELIVERY_REFUSALS.with([reason.code()]).increment(1);
+}

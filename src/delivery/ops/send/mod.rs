@@ -7,4 +7,5 @@ pub(crate) mod eligibility;
 mod provider_call;
 mod recheck;
 pub(crate) mod sender_domain;
+mod terms;
 mod volume;

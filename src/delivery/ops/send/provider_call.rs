@@ -7,9 +7,8 @@ use std::{
 };
 
 use campaigns::model::message::MessageChannel;
-use contacts::audience::model::SubscriptionPreference;
 use ingest::record::MessageKind;
-use kernel::{CampaignId, ListId, Result, Timestamp, UserId, WorkspaceId};
+use kernel::{CampaignId, Result, Timestamp, UserId, WorkspaceId};
 use providers::{
     Provider, Sent,
     model::{Device, Feedback, FeedbackReason, Outcome},
@@ -17,10 +16,9 @@ use providers::{
 use supervisor::Backoff;
 
 use super::{
-    campaign_context::CampaignContext,
-    dispatch::count_skip,
-    eligibility::{caps, tallies},
+    eligibility::{caps, count_skip, tallies},
     recheck,
+    terms::Terms,
 };
 use crate::{
     DeliveryState,
@@ -48,49 +46,6 @@ const STORE_PAUSE_MAX: Duration = Duration::from_secs(1);
 const CALL_LONG: Duration = Duration::from_secs(1);
 /// The source of the feedback that outcomes are.
 const SOURCE: &str = "provider";
-
-/// The rules of sending.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
-    /// Attempts at the provider.
-    attempts_max: i16,
-    /// Whether the messages count against frequency caps.
-    is_capped: bool,
-    list: Option<ListId>,
-    preference: SubscriptionPreference,
-}
-
-impl Terms {
-    /// The rules of a campaign.
-    pub(crate) fn of_campaign(campaign_context: &CampaignContext) -> Self {
-        Self {
-            attempts_max: campaign_context.attempts_max,
-            is_capped: campaign_context.is_capped(),
-            list: campaign_context.campaign.definition.subscription_category_id,
-            preference: campaign_context.preference,
-        }
-    }
-
-    /// The list messages are sent under.
-    pub(crate) const fn list(&self) -> Option<ListId> {
-        self.list
-    }
-
-    /// The consent that recipients need.
-    pub(crate) const fn preference(&self) -> SubscriptionPreference {
-        self.preference
-    }
-
-    /// The rules of messages of no campaign.
-    pub(crate) const fn of_outbox() -> Self {
-        Self {
-            attempts_max: retry::ATTEMPTS_MAX,
-            is_capped: false,
-            list: None,
-            preference: SubscriptionPreference::SubscribedOrOptedIn,
-        }
-    }
-}
 
 /// The outcome of a message.
 pub(crate) struct Done {

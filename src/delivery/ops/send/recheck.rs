@@ -7,7 +7,7 @@ use campaigns::model::message::MessageChannel;
 use kernel::{MessageId, Result, UserId, WorkspaceId};
 use providers::model::Outgoing;
 
-use super::provider_call::Terms;
+use super::terms::Terms;
 use crate::{
     DeliveryState,
     model::{

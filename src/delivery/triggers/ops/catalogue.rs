@@ -19,8 +19,15 @@ use crate::{
 /// Campaigns read at one time.
 const PAGE: usize = 100;
 
-/// The events that each live trigger matched, in order.
-pub(super) type MatchedEvents = BTreeMap<(Uuid, Uuid), (Arc<LiveTrigger>, Vec<Arc<TriggerEvent>>)>;
+/// What live triggers matched, in the order of their campaigns.
+pub(super) type Matches = BTreeMap<CampaignKey, TriggerMatches>;
+
+/// The events that a live trigger matched, in order.
+#[derive(Debug)]
+pub(super) struct TriggerMatches {
+    pub(super) trigger: Arc<LiveTrigger>,
+    pub(super) events: Vec<Arc<TriggerEvent>>,
+}
 
 /// Live triggers by event name.
 #[derive(Debug, Default)]
@@ -92,7 +99,7 @@ impl Catalogue {
     }
 
     /// Adds the matching events of a batch. A batch of a workspace without live triggers is not decoded.
-    pub(super) fn match_batch(&self, payload: &Bytes, matched: &mut MatchedEvents) {
+    pub(super) fn match_batch(&self, payload: &Bytes, matches: &mut Matches) {
         // The ClickHouse writer stores and reports unreadable batches.
         let Ok(header) = Batch::header_of(payload) else { return };
         let Some(names) = self.by_event.get(&header.workspace_id) else { return };
@@ -119,10 +126,12 @@ impl Catalogue {
                 }
             };
             for one in active.filter(|one| one.matches(&event_read)) {
-                let key = (one.workspace.uuid(), one.id.uuid());
-                let (_, events) =
-                    matched.entry(key).or_insert_with(|| (Arc::clone(one), Vec::new()));
-                events.push(Arc::clone(&event_read));
+                let key = CampaignKey { workspace: one.workspace, id: one.id };
+                let of_trigger = matches.entry(key).or_insert_with(|| TriggerMatches {
+                    trigger: Arc::clone(one),
+                    events: Vec::new(),
+                });
+                of_trigger.events.push(Arc::clone(&event_read));
             }
         }
     }

@@ -16,7 +16,7 @@ use tokio::{runtime::Handle, sync::watch, time::timeout};
 
 use super::{
     batches::{EventBatch, EventBatches},
-    catalogue::{Catalogue, MatchedEvents},
+    catalogue::{Catalogue, Matches},
     entries, publish,
 };
 use crate::DeliveryState;
@@ -279,9 +279,9 @@ impl TriggerConsumer {
     /// Sheds a batch. Counts the events that match a known live trigger; all events, while live triggers are unknown.
     fn shed(&mut self, batch: &EventBatch) {
         let events = if self.catalogue.is_known() {
-            let mut matched = MatchedEvents::new();
-            batch.payloads.iter().for_each(|it| self.catalogue.match_batch(it, &mut matched));
-            matched.values().map(|(_, events)| events.len() as u64).sum()
+            let mut matches = Matches::new();
+            batch.payloads.iter().for_each(|it| self.catalogue.match_batch(it, &mut matches));
+            matches.values().map(|it| it.events.len() as u64).sum()
         } else {
             batch.events
         };
@@ -338,12 +338,12 @@ async fn process(
         }
         tokio::time::sleep(PAUSE).await;
     }
-    let mut matched = MatchedEvents::new();
+    let mut matches = Matches::new();
     for payload in &batch.payloads {
-        catalogue.match_batch(payload, &mut matched);
+        catalogue.match_batch(payload, &mut matches);
     }
-    for (trigger, events) in matched.into_values() {
-        entries::enter(app, &trigger, &events).await;
+    for of_trigger in matches.into_values() {
+        entries::enter(app, &of_trigger.trigger, &of_trigger.events).await;
     }
     BatchOutcome::Stored
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use self::token::{Account, Tokens};
 use super::{
     config::FcmSettings,
-    send::{Pushed, TTL_SECONDS_DEFAULT, base, is_address, key, timeout},
+    push::{Pushed, TTL_SECONDS_DEFAULT, base, is_address, key, timeout},
 };
 use crate::{
     client::{Answer, Client, Fault},

@@ -19,10 +19,12 @@ use crate::{
 
 /// What the token is for.
 const SCOPE: &str = "https://www.googleapis.com/auth/firebase.messaging";
-/// Milliseconds a JWT is believed: the most that Google allows.
-const ASSERTION_MS: i64 = 60 * 60 * 1_000;
-/// Milliseconds before its end at which a token is replaced.
-const MARGIN_MS: i64 = 5 * 60 * 1_000;
+/// Validity of a JWT: the most that Google allows.
+const ASSERTION_VALIDITY: Duration = Duration::from_hours(1);
+/// A token is replaced this long before it expires.
+const RENEWAL_MARGIN: Duration = Duration::from_mins(5);
+/// Longest validity of a token that is believed.
+const TOKEN_VALIDITY_MAX: Duration = Duration::from_hours(24);
 /// Time for Google to answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -110,9 +112,8 @@ impl Tokens {
             return Ok(token.text.clone());
         }
         let granted = self.ask(now).await?;
-        let until = Timestamp::from_millis(
-            now.millis() + granted.expires_in.clamp(0, 86_400) * 1_000 - MARGIN_MS,
-        );
+        let validity = Duration::from_secs(granted.expires_in.try_into().unwrap_or(0));
+        let until = now.after(validity.min(TOKEN_VALIDITY_MAX)).before(RENEWAL_MARGIN);
         *kept = Some(Token { text: granted.access_token.clone(), until });
         Ok(granted.access_token)
     }
@@ -123,7 +124,7 @@ impl Tokens {
             scope: SCOPE,
             aud: &self.url,
             iat: now.millis() / 1_000,
-            exp: (now.millis() + ASSERTION_MS) / 1_000,
+            exp: now.after(ASSERTION_VALIDITY).millis() / 1_000,
         };
         let refused = |reason: &str| crate::each::refused("oauth", reason);
         let assertion = jsonwebtoken::encode(&self.header, &claims, &self.key)

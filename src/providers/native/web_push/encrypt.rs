@@ -1,8 +1,8 @@
 //! Message encryption for Web Push: RFC 8291, in the content coding `aes128gcm` of RFC 8188.
 
+use aws_lc_rs::{aead, hkdf};
 use base64::Engine as _;
 use p256::{PublicKey, SecretKey, ecdh::diffie_hellman, elliptic_curve::sec1::ToEncodedPoint as _};
-use ring::{aead, hkdf};
 
 use super::BASE64URL;
 use crate::model::Device;

@@ -21,7 +21,7 @@ use url::Url;
 use self::{encrypt::Subscription, vapid::Vapid};
 use super::{
     config::WebPushSettings,
-    send::{Pushed, TTL_SECONDS_DEFAULT, key, timeout},
+    push::{Pushed, TTL_SECONDS_DEFAULT, key, timeout},
 };
 use crate::{
     client::{Client, REFUSED},

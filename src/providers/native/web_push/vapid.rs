@@ -1,6 +1,6 @@
 //! How push services know us: RFC 8292.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use anyhow::Context as _;
 use base64::Engine as _;
@@ -16,10 +16,10 @@ use url::Url;
 
 use super::BASE64URL;
 
-/// Milliseconds a token is believed: RFC 8292 2 allows a day.
-const TOKEN_MS: i64 = 12 * 60 * 60 * 1_000;
-/// Milliseconds before its end at which a token is replaced.
-const MARGIN_MS: i64 = 60 * 60 * 1_000;
+/// Validity of a token: RFC 8292 2 allows a day.
+const TOKEN_VALIDITY: Duration = Duration::from_hours(12);
+/// A token is replaced this long before it expires.
+const RENEWAL_MARGIN: Duration = Duration::from_hours(1);
 /// Push services whose tokens are kept; there are a handful, but browsers say which.
 const SERVICES_MAX: usize = 256;
 
@@ -73,10 +73,10 @@ impl Vapid {
         let service = endpoint.origin().ascii_serialization();
         let mut tokens = self.tokens.lock();
         let kept = tokens.get(&service);
-        if let Some(token) = kept.filter(|kept| kept.expires.millis() - now.millis() > MARGIN_MS) {
+        if let Some(token) = kept.filter(|kept| kept.expires.duration_since(now) > RENEWAL_MARGIN) {
             return Some(self.written(&token.text));
         }
-        let expires = Timestamp::from_millis(now.millis() + TOKEN_MS);
+        let expires = now.after(TOKEN_VALIDITY);
         let claims = Claims { aud: &service, exp: expires.millis() / 1_000, sub: &self.subject };
         let text = jsonwebtoken::encode(&Header::new(Algorithm::ES256), &claims, &self.key).ok()?;
         let credentials = self.written(&text);
@@ -131,14 +131,14 @@ mod tests {
     fn a_token_is_kept_for_its_service_until_it_is_about_to_expire() {
         let vapid = vapid(PRIVATE).unwrap();
         let (a, b) = ("https://a.test:8443/1/x?y", "https://b.test/1");
-        let at = |url: &str, ms: i64| {
-            vapid.credentials(&url.parse().unwrap(), Timestamp::from_millis(ms)).unwrap()
-        };
-        let first = at(a, 0);
+        let at = |url: &str, now| vapid.credentials(&url.parse().unwrap(), now).unwrap();
+        let issued = Timestamp::from_millis(0);
+        let renewal = issued.after(TOKEN_VALIDITY).before(RENEWAL_MARGIN);
+        let first = at(a, issued);
         assert!(first.starts_with("vapid t=") && first.ends_with(&format!(", k={PUBLIC}")));
-        assert_eq!(at("https://a.test:8443/2", TOKEN_MS - MARGIN_MS - 1), first);
-        assert_ne!(at(a, TOKEN_MS - MARGIN_MS), first);
-        assert_ne!(at(b, 0), first);
+        assert_eq!(at("https://a.test:8443/2", renewal.before(Duration::from_millis(1))), first);
+        assert_ne!(at(a, renewal), first);
+        assert_ne!(at(b, issued), first);
     }
 
     #[test]

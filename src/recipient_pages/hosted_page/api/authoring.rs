@@ -9,6 +9,7 @@ use kernel::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
     auth::{CallerOrSession, scope},
     http::{ApiResult, Body},
@@ -21,6 +22,12 @@ use crate::{
         ops,
     },
 };
+
+pub(super) fn routes() -> OpenApiRouter<PageState> {
+    OpenApiRouter::new()
+        .routes(routes!(get_template, save_template))
+        .routes(routes!(preview_template))
+}
 
 /// The template of a workspace's preference page.
 #[derive(Debug, Serialize, ToSchema)]
@@ -95,7 +102,7 @@ impl FromFields for Try {
     tag = "hosted page",
     responses((status = 200, body = Template))
 )]
-pub(super) async fn get_template(
+async fn get_template(
     State(app): State<PageState>,
     caller: CallerOrSession<scope::SettingsRead>,
 ) -> ApiResult<Json<Template>> {
@@ -110,7 +117,7 @@ pub(super) async fn get_template(
     request_body = Save,
     responses((status = 200, body = Template))
 )]
-pub(super) async fn save_template(
+async fn save_template(
     State(app): State<PageState>,
     caller: CallerOrSession<scope::SettingsWrite>,
     Body(Save(patch)): Body<Save>,
@@ -126,7 +133,7 @@ pub(super) async fn save_template(
     request_body = Try,
     responses((status = 200, body = PagePreview))
 )]
-pub(super) async fn preview_template(
+async fn preview_template(
     _caller: CallerOrSession<scope::SettingsRead>,
     Body(Try(html)): Body<Try>,
 ) -> ApiResult<Json<PagePreview>> {

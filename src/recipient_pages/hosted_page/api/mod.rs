@@ -3,14 +3,12 @@
 mod authoring;
 mod public;
 
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::PageState;
 
 pub fn routes() -> OpenApiRouter<PageState> {
-    OpenApiRouter::new()
-        .routes(routes!(authoring::get_template, authoring::save_template))
-        .routes(routes!(authoring::preview_template))
+    OpenApiRouter::new().merge(authoring::routes())
 }
 
 /// The pages for recipients. They are for browsers and mail programs, so OpenAPI does not list them.

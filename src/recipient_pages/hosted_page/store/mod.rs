@@ -3,7 +3,4 @@
 mod template;
 mod view;
 
-pub(super) use self::{
-    template::{find, save},
-    view::{list_name, view, workspace_and_contact},
-};
+pub(super) use self::{template::*, view::*};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use aws_lc_rs::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use campaigns::model::message::MessageChannel;
 use providers::model::{Content, Outcome};
-use ring::signature::{ED25519, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
 use super::{email, provider_of, send};
@@ -75,11 +75,12 @@ fn is_signed(mail: &str) -> bool {
     let (before, b) = signature.rsplit_once("b=").unwrap();
     signed.push_str(&relaxed(&signature_name, &format!("{before}b=")));
     let b = STANDARD.decode(bare(b)).unwrap();
-    let verify =
-        |algorithm: &'static dyn ring::signature::VerificationAlgorithm, key: &str, text: &[u8]| {
-            let key = STANDARD.decode(key).unwrap();
-            UnparsedPublicKey::new(algorithm, key).verify(text, &b).is_ok()
-        };
+    let verify = |algorithm: &'static dyn aws_lc_rs::signature::VerificationAlgorithm,
+                  key: &str,
+                  text: &[u8]| {
+        let key = STANDARD.decode(key).unwrap();
+        UnparsedPublicKey::new(algorithm, key).verify(text, &b).is_ok()
+    };
     match tag(&signature, "a") {
         "rsa-sha256" => verify(&RSA_PKCS1_2048_8192_SHA256, RSA, signed.as_bytes()),
         "ed25519-sha256" => verify(&ED25519, ED25519_KEY, &Sha256::digest(&signed)),

@@ -132,7 +132,7 @@ fn certificate() -> (TlsAcceptor, tempfile::NamedTempFile) {
     let pem = include_str!("localhost.pem");
     let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
     let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let tls = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use aws_lc_rs::{aead, hkdf};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use p256::{PublicKey, SecretKey, ecdh::diffie_hellman, elliptic_curve::sec1::ToEncodedPoint as _};
@@ -9,7 +10,6 @@ use providers::{
     Provider,
     model::{Device, Outcome, Platform, PushContent},
 };
-use ring::{aead, hkdf};
 use serde_json::{Value, json};
 
 use super::{

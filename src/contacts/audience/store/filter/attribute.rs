@@ -1,6 +1,9 @@
 //! Conditions on attributes, which are JSON of any type.
 
-use kernel::Timestamp;
+use kernel::{
+    Timestamp,
+    time::{DAY, millis},
+};
 use serde_json::{Number, Value};
 use sqlx::types::Json;
 
@@ -9,8 +12,6 @@ use crate::audience::model::{Bound, Comparison, Criterion, Join, Path, Scalar};
 
 /// Longest path, in keys, of an attribute: attributes are not nested deeper.
 const ATTRIBUTE_KEYS_MAX: usize = 5;
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 /// A bound of a number.
 #[derive(Debug, Clone, Copy)]
@@ -238,7 +239,7 @@ fn greatest_text(ms: i64) -> String {
 /// dates where no such text has that year.
 fn day_text(ms: i64, days: i64) -> String {
     use chrono::Datelike as _;
-    let day = Timestamp::from_millis(ms.saturating_add(days * DAY_MS)).utc();
+    let day = Timestamp::from_millis(ms.saturating_add(days * millis(DAY))).utc();
     match day.year() {
         ..0 => String::new(),
         0..=9999 => format!("{:04}-{:02}-{:02}", day.year(), day.month(), day.day()),

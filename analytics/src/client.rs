@@ -4,7 +4,7 @@ use std::fmt;
 
 use clickhouse::{Client, Compression};
 
-use crate::{Analytics, error::AnalyticsError, reads::Read};
+use crate::{Analytics, error::AnalyticsError, reads::Read, uniqueness};
 
 /// Longest time a read may run in ClickHouse, in seconds.
 pub const READ_SECONDS_MAX: u32 = 10;
@@ -84,7 +84,10 @@ pub(crate) fn read_outside(analytics: &Analytics, sql: &str) -> Read {
 }
 
 fn read_by(client: &Client, analytics: &Analytics, sql: &str) -> Read {
-    // `final = 1` is not used: FINAL stands in the statements, where a reader sees it.
+    // `final = 1` is not used: FINAL stands in the statements, where a reader sees it. It is left out where no row
+    // repeats another.
+    let plain = analytics.uniqueness.is_proven().then(|| uniqueness::plain(sql));
+    let sql = plain.as_deref().unwrap_or(sql);
     Read::new(client.query_raw(sql), analytics.reads.clone())
         .with_setting("max_execution_time", READ_SECONDS_MAX.to_string())
         .with_setting("timeout_overflow_mode", "throw")

@@ -20,12 +20,16 @@ pub mod messages;
 mod migrate;
 mod reads;
 mod refusal;
+mod repeats;
+mod uniqueness;
 
 use clickhouse::Client;
 
-use crate::reads::Reads;
+use crate::{reads::Reads, uniqueness::Uniqueness};
 
-pub use crate::{client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits};
+pub use crate::{
+    client::ClickHouseAddress, error::AnalyticsError, reads::ReadLimits, repeats::NotUnique,
+};
 
 const PING: &str = "SELECT 1";
 
@@ -36,6 +40,7 @@ pub struct Analytics {
     /// Without a database, and for pings alone.
     outside: Client,
     reads: Reads,
+    uniqueness: Uniqueness,
     address: ClickHouseAddress,
 }
 
@@ -59,6 +64,7 @@ impl Analytics {
             client: client::client(address, true),
             outside: client::client(address, false),
             reads: Reads::new(ReadLimits::default()),
+            uniqueness: Uniqueness::default(),
             address: address.clone(),
         })
     }

@@ -27,6 +27,10 @@ pub(super) async fn run(command: DeadLetters, settings: &Settings) -> anyhow::Re
         }
         DeadLetters::Retry => {
             let report = stores::with_clickhouse(settings, async |analytics| {
+                let months = dead_letters::months(&folder)?;
+                if settings.clickhouse_url.is_none() && !months.is_empty() {
+                    analytics.mark_repeats_possible(&months).await?;
+                }
                 Ok(dead_letters::retry(&folder, analytics.client()).await?)
             })
             .await?;

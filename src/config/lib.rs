@@ -152,6 +152,8 @@ pub struct Ingest {
     pub linger_ms: u64,
     /// Remembered ids of events without a timestamp.
     pub window_entries: usize,
+    /// Memory of the filters that distinguish new events from stored ones, with the embedded ClickHouse.
+    pub landed_keys_bytes: usize,
     /// Seconds by which this machine's clock may be behind ClickHouse's, or behind stored events.
     pub clock_behind_max_seconds: u32,
 }

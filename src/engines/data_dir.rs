@@ -64,6 +64,11 @@ impl DataDir {
         self.path.join("spool")
     }
 
+    /// The folder of the keys of stored events, by which repeats are recognised.
+    pub fn landed_keys(&self) -> PathBuf {
+        self.path.join("landed-keys")
+    }
+
     /// The folder of rows that ClickHouse refused.
     pub fn dead_letters(&self) -> PathBuf {
         self.path.join("dead-letters")

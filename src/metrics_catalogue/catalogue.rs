@@ -65,6 +65,14 @@ catalogue! {
         "time from an event's arrival until queries see it";
     INGEST_DEAD_LETTERS: Counter[] = "millrace_ingest_dead_letters_total", Count,
         "rows that ClickHouse refused for their content";
+    INGEST_REPEATS_LEFT_OUT: Counter[] = "millrace_ingest_repeats_left_out_total", Count,
+        "events not stored because an event of their key was stored before";
+    INGEST_KEYS_LOOKED_UP: Counter[] = "millrace_ingest_keys_looked_up_total", Count,
+        "keys of events and orders looked up in ClickHouse before they were stored";
+    INGEST_LANDED_KEYS_BYTES: Gauge[] = "millrace_ingest_landed_keys_bytes", Bytes,
+        "memory of the filters that distinguish new events from stored ones";
+    INGEST_LANDED_KEYS_WITHOUT_FILTER: Gauge[] = "millrace_ingest_landed_keys_without_filter", Count,
+        "months of events whose keys are all looked up because their filter is not in memory";
     SPOOL_FRAMES_APPENDED: Counter[] = "millrace_spool_frames_appended_total", Count,
         "frames written to the spool";
     SPOOL_APPENDED_BYTES: Counter[] = "millrace_spool_appended_bytes_total", Bytes,
@@ -83,6 +91,8 @@ catalogue! {
         "time of one insert";
     CLICKHOUSE_INSERT_ROWS: Counter[] = "millrace_clickhouse_insert_rows_total", Count,
         "rows inserted";
+    CLICKHOUSE_MONTHS_NOT_UNIQUE: Gauge[] = "millrace_clickhouse_months_not_unique", Count,
+        "months of events, and the orders, that are read with FINAL because rows may repeat others";
     CLICKHOUSE_ERRORS: Counter["kind"] = "millrace_clickhouse_errors_total", Count,
         "failed calls to ClickHouse, by kind";
     ENGINE_RESTARTS: Counter["engine"] = "millrace_engine_restarts_total", Count,

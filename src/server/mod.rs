@@ -266,6 +266,9 @@ impl Server {
             clocks: Clocks { behind_max_seconds: settings.ingest.clock_behind_max_seconds },
             demo: settings.database_url.is_none().then(|| welcome::Demo::at(self.api, show_key)),
         };
+        if stores.pipeline_options.landed_keys.is_some() {
+            stores::prove_uniqueness(&self.app, &self.pipeline, &mut self.background);
+        }
         stores.watch(&mut self.background);
         let (app, stopping) = (self.app.clone(), self.stopping.clone());
         self.keep(KEY_WATCH, move |heartbeat| {

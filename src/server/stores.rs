@@ -6,7 +6,7 @@ use analytics::{Analytics, AnalyticsError, events};
 use config::Settings;
 use engines::DataDir;
 use ingest::{
-    pipeline::{Limits, Pipeline, PipelineOptions},
+    pipeline::{LandedKeysOptions, Limits, Pipeline, PipelineOptions},
     spool::Spool,
     window::EventKey,
 };
@@ -32,6 +32,10 @@ const CHECK_MAX: Duration = Duration::from_secs(1);
 const SILENT_CHECKS_MAX: u32 = 2;
 /// How long a watching task may go without a heartbeat before it counts as hung.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Interval of questions whether each event is stored once.
+const UNIQUENESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Pause after a collapse of repeats that failed.
+const COLLAPSE_RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// Days for which server-stamped event ids are remembered to refuse duplicates.
 const WINDOW_DAYS: u32 = 7;
 
@@ -54,6 +58,12 @@ pub(super) fn pipeline_options(
     PipelineOptions {
         clickhouse: app.analytics().client().clone(),
         dead_letters_dir: data_dir.dead_letters(),
+        // Others may write into an external ClickHouse.
+        landed_keys: settings.clickhouse_url.is_none().then(|| LandedKeysOptions {
+            dir: data_dir.landed_keys(),
+            lengths_file: data_dir.spool().join("landed-keys.lengths"),
+            memory_max_bytes: settings.ingest.landed_keys_bytes,
+        }),
         limits: Limits {
             rows_max: settings.ingest.batch_rows,
             linger: Duration::from_millis(settings.ingest.linger_ms),
@@ -89,6 +99,54 @@ impl Stores {
             }
         }));
     }
+}
+
+/// Proves that each event is stored once, so that questions need no `FINAL`; for the only writer of a ClickHouse.
+pub(super) fn prove_uniqueness(
+    app: &App,
+    pipeline: &Arc<Mutex<Option<Pipeline>>>,
+    tasks: &mut JoinSet<()>,
+) {
+    let (app, pipeline) = (app.clone(), Arc::clone(pipeline));
+    let worker = app.readiness().workers().register("uniqueness", SILENCE_MAX);
+    tasks.spawn(worker.run(move |heartbeat| {
+        let (app, pipeline) = (app.clone(), Arc::clone(&pipeline));
+        async move {
+            // Rows are compared with others from now on.
+            while pipeline.lock().is_none() {
+                heartbeat.beat();
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            while let Err(error) = heartbeat.waiting(app.analytics().find_repeats_possible()).await
+            {
+                tracing::warn!(%error, "months with repeats were not looked for, trying again");
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            loop {
+                let pause = match heartbeat.waiting(collapse_next(app.analytics())).await {
+                    Ok(()) => UNIQUENESS_INTERVAL,
+                    Err(error) => {
+                        tracing::warn!(%error, "repeats were not collapsed, trying again");
+                        COLLAPSE_RETRY_PAUSE
+                    }
+                };
+                heartbeat.waiting(tokio::time::sleep(pause)).await;
+            }
+        }
+    }));
+}
+
+/// Asks where repeats are possible, and collapses the newest such month.
+async fn collapse_next(analytics: &Analytics) -> Result<(), AnalyticsError> {
+    let months = analytics.refresh_uniqueness().await?;
+    #[expect(clippy::cast_precision_loss, reason = "few months")]
+    metrics_catalogue::CLICKHOUSE_MONTHS_NOT_UNIQUE.set(months.len() as f64);
+    let Some(month) = months.last() else { return Ok(()) };
+    let began = std::time::Instant::now();
+    analytics.collapse(*month).await?;
+    let (left, seconds) = (months.len() - 1, began.elapsed().as_secs_f64());
+    tracing::info!(month = month.month, left, seconds, "repeats of a month were collapsed");
+    Ok(())
 }
 
 /// Refuses an unsupported ClickHouse cluster. If it cannot be checked now, it is checked again before the

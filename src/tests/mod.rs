@@ -34,5 +34,6 @@ mod single;
 mod stats;
 mod suppressions;
 mod triggers;
+mod unique_events;
 mod upgrade;
 mod users;

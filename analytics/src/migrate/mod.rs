@@ -86,6 +86,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "orders_of_apps",
         text: include_str!("../../../migrations/clickhouse/0011_orders_of_apps.sql"),
     },
+    Migration {
+        version: 12,
+        name: "unique_events",
+        text: include_str!("../../../migrations/clickhouse/0012_unique_events.sql"),
+    },
 ];
 
 const RECORD_TABLE: &str = include_str!("../sql/migrations_table.sql");

@@ -8,7 +8,9 @@
 mod by_id;
 mod messages;
 mod native;
+mod orders;
 mod rows;
+mod timeline;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use uuid::Uuid;
 use crate::record::{BatchHeader, EventView};
 
 pub use messages::MessageColumns;
+pub use orders::{OrderColumns, OrderKey};
 
 use native::{Dictionary, write_column_header, write_var_uint};
 use rows::{Row, Texts, Values};
@@ -32,6 +35,10 @@ pub enum Table {
     Events,
     /// What happened to messages.
     MessageEvents,
+    /// Keys of events by identifier and time.
+    Timeline,
+    /// First arrivals of orders.
+    Orders,
 }
 
 impl Table {
@@ -40,6 +47,8 @@ impl Table {
         match self {
             Self::Events => &COLUMNS,
             Self::MessageEvents => &messages::COLUMNS,
+            Self::Timeline => &timeline::COLUMNS,
+            Self::Orders => &orders::COLUMNS,
         }
     }
 
@@ -48,6 +57,8 @@ impl Table {
         match self {
             Self::Events => INSERT,
             Self::MessageEvents => messages::INSERT,
+            Self::Timeline => timeline::INSERT,
+            Self::Orders => orders::INSERT,
         }
     }
 
@@ -56,12 +67,14 @@ impl Table {
         match self {
             Self::Events => "events",
             Self::MessageEvents => "message_events",
+            Self::Timeline => "timeline",
+            Self::Orders => "orders",
         }
     }
 }
 
 /// The columns sent, in the order of the block, and their types in it.
-const COLUMNS: [(&str, &str); 22] = [
+const COLUMNS: [(&str, &str); 23] = [
     ("workspace_id", "UUID"),
     ("event_name", "LowCardinality(String)"),
     ("day", "Date"),
@@ -84,13 +97,14 @@ const COLUMNS: [(&str, &str); 22] = [
     ("base_currency", "LowCardinality(String)"),
     ("has_revenue", "UInt8"),
     ("seq", "UInt64"),
+    ("is_unique", "UInt8"),
 ];
 
 /// The statement a block is the body of.
 const INSERT: &str = "INSERT INTO events (workspace_id, event_name, day, timestamp, user_id, \
      anonymous_id, service_user_id, alias_label, alias_name, event_id, session_id, device_id, \
      received_at, properties, numbers, order_id, revenue, currency, base_revenue, base_currency, \
-     has_revenue, seq) FORMAT Native";
+     has_revenue, seq, is_unique) FORMAT Native";
 
 /// Rows of one partition, on their way into one block. Buffers are kept from block to block.
 #[derive(Debug, Default)]
@@ -103,9 +117,16 @@ pub struct EventColumns {
     currencies: Dictionary,
     number_paths: Dictionary,
     values: Values,
+    is_unique: bool,
 }
 
 impl EventColumns {
+    /// Columns of rows whose writer has looked for earlier arrivals of their keys and writes their entries of `timeline`
+    /// and `orders` itself: column `is_unique`. Of other rows the views behind `events` write them.
+    pub fn unique() -> Self {
+        Self { is_unique: true, ..Self::default() }
+    }
+
     /// Appends an event as one row.
     pub fn push(&mut self, header: &BatchHeader, event: &EventView<'_>) {
         let order = event.order.unwrap_or_default();
@@ -165,9 +186,14 @@ impl EventColumns {
         self.write(block);
     }
 
-    /// The rows' positions in the order of the table's key.
-    fn sorted(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
-        // ClickHouse compares UUIDs by their second half first.
+    /// Appends the rows' entries of `timeline` as one block, sorted by that table's key.
+    pub fn encode_timeline(&self, block: &mut Vec<u8>) {
+        timeline::encode(self, block);
+    }
+
+    /// For every workspace of the rows, its rank in the order of ClickHouse, which compares UUIDs by their second half
+    /// first.
+    fn workspace_ranks(&self) -> Vec<u32> {
         let mut by_id: Vec<(u64, u64, u32)> = (0..)
             .zip(&self.workspaces)
             .map(|(number, id)| (id.as_u64_pair().1, id.as_u64_pair().0, number))
@@ -177,6 +203,12 @@ impl EventColumns {
         for ((_, _, number), rank) in by_id.into_iter().zip(0..) {
             workspace_ranks[number as usize] = rank;
         }
+        workspace_ranks
+    }
+
+    /// The rows' positions in the order of the table's key.
+    fn sorted(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
+        let workspace_ranks = self.workspace_ranks();
         let name_ranks = self.event_names.ranks();
         let mut groups: Vec<(u64, u16, u32)> = (0..)
             .zip(&self.rows)
@@ -218,6 +250,10 @@ impl EventColumns {
                     block.extend_from_slice(&values.plain[index]);
                     self.number_paths.write_values(block, &values.leaf_paths);
                     block.extend_from_slice(&values.leaves);
+                    continue;
+                }
+                "is_unique" => {
+                    block.resize(block.len() + self.rows.len(), u8::from(self.is_unique));
                     continue;
                 }
                 _ => {

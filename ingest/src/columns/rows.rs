@@ -12,7 +12,9 @@ use crate::record::{EventView, NumbersIter};
 const TEXT_COUNT: usize = 9;
 /// Where those strings stand among [`COLUMNS`], in the order they are kept.
 const TEXT_COLUMNS: [usize; TEXT_COUNT] = [4, 5, 6, 8, 9, 10, 11, 13, 15];
-/// Where the event's id stands among those strings.
+/// Where some of them stand among those strings.
+const USER_ID: usize = 0;
+const SERVICE_USER_ID: usize = 2;
 const EVENT_ID: usize = 4;
 
 const _: () = assert!(TEXT_COLUMNS[TEXT_COUNT - 1] < COLUMNS.len() && EVENT_ID < TEXT_COUNT);
@@ -104,10 +106,22 @@ impl Texts {
 
     /// The id of a row's event, as bytes: ClickHouse compares strings so.
     pub(super) fn event_id(&self, row: &Row) -> &[u8] {
+        self.text(row, EVENT_ID)
+    }
+
+    pub(super) fn user_id(&self, row: &Row) -> &[u8] {
+        self.text(row, USER_ID)
+    }
+
+    pub(super) fn service_user_id(&self, row: &Row) -> &[u8] {
+        self.text(row, SERVICE_USER_ID)
+    }
+
+    fn text(&self, row: &Row, place: usize) -> &[u8] {
         let TextPlace { start, lengths } = &row.texts;
-        let before: usize = lengths[..EVENT_ID].iter().map(|length| *length as usize).sum();
+        let before: usize = lengths[..place].iter().map(|length| *length as usize).sum();
         let from = start + before;
-        self.bytes.get(from..from + lengths[EVENT_ID] as usize).unwrap_or_default()
+        self.bytes.get(from..from + lengths[place] as usize).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,10 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::record::{BatchKind, MessageEvent, MessageKind, NumberBuffer, OrderView};
 
+/// `SELECT cityHash64('ann')` and `SELECT cityHash64('bob')` of ClickHouse 26.7.
+const ANN_HASH: u64 = 11_277_972_941_799_405_761;
+const BOB_HASH: u64 = 13_671_481_681_542_908_696;
+
 fn header(workspace: u128) -> BatchHeader {
     BatchHeader {
         kind: BatchKind::Events,
@@ -136,7 +140,7 @@ fn read_of(table: Table, block: &[u8]) -> Vec<Vec<String>> {
 
 #[test]
 fn the_statement_names_the_columns_of_the_block() {
-    for table in [Table::Events, Table::MessageEvents] {
+    for table in [Table::Events, Table::MessageEvents, Table::Timeline, Table::Orders] {
         let names: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
         let expected = format!("INSERT INTO {} ({}) FORMAT Native", table.name(), names.join(", "));
         assert_eq!(table.insert(), expected);
@@ -172,9 +176,9 @@ fn every_value_lands_in_its_column() {
         }),
         ..EventView::default()
     };
-    let mut columns = EventColumns::default();
-    for _ in 0..2 {
-        columns.clear();
+    for (mut columns, is_unique) in
+        [(EventColumns::default(), "0"), (EventColumns::unique(), "1"), (reused(&event), "1")]
+    {
         columns.push(&header(7), &event);
         let mut block = Vec::new();
         columns.encode(&mut block);
@@ -203,8 +207,92 @@ fn every_value_lands_in_its_column() {
                 "USD",
                 "1",
                 "9",
+                is_unique,
             ]]
         );
+    }
+}
+
+/// Columns that were used for a block before.
+fn reused(event: &EventView<'_>) -> EventColumns {
+    let mut columns = EventColumns::unique();
+    columns.push(&header(8), event);
+    columns.encode(&mut Vec::new());
+    columns.clear();
+    columns
+}
+
+#[test]
+fn the_timeline_lists_each_event_for_its_workspace_and_its_identifiers_by_time() {
+    let event = |user_id, service_user_id, timestamp_ms, event_id| EventView {
+        event_name: "Viewed",
+        timestamp_ms,
+        day: 3,
+        user_id,
+        service_user_id,
+        event_id,
+        ..EventView::default()
+    };
+    let mut columns = EventColumns::unique();
+    // Workspaces are in the order of their second halves.
+    columns.push(&header(1 << 64 | 1), &event("ann", "", 20, "b"));
+    columns.push(&header(2), &event("", "", 5, "c"));
+    columns.push(&header(1 << 64 | 1), &event("ann", "bob", 10, "a"));
+    columns.push(&header(1 << 64 | 1), &event("ann", "ann", 15, "d"));
+    let mut block = Vec::new();
+    columns.encode_timeline(&mut block);
+    let entries = read_of(Table::Timeline, &block);
+    let of = |workspace: u128, identifier: &str| -> Vec<[&str; 2]> {
+        let workspace = Uuid::from_u128(workspace).to_string();
+        let listed = entries.iter().filter(|it| it[0] == workspace && it[1] == identifier);
+        listed.map(|it| [it[2].as_str(), it[5].as_str()]).collect()
+    };
+    let ann = ANN_HASH.cast_signed().to_string();
+    let bob = BOB_HASH.cast_signed().to_string();
+    let all = [["10", "a"], ["15", "d"], ["20", "b"]];
+    assert_eq!(of(1 << 64 | 1, "0"), all);
+    assert_eq!(of(1 << 64 | 1, &ann), all);
+    assert_eq!(of(1 << 64 | 1, &bob), [["10", "a"]]);
+    assert_eq!(of(2, "0"), [["5", "c"]]);
+    assert_eq!(entries.len(), 8);
+    let keys: Vec<(u128, u64, i64)> = entries
+        .iter()
+        .map(|it| {
+            let workspace: Uuid = it[0].parse().unwrap();
+            let identifier = it[1].parse::<i64>().unwrap().cast_unsigned();
+            (
+                workspace.as_u128() << 64 | workspace.as_u128() >> 64,
+                identifier,
+                it[2].parse().unwrap(),
+            )
+        })
+        .collect();
+    assert!(keys.is_sorted(), "{keys:?}");
+    assert!(entries.iter().all(|it| it[3] == "Viewed" && it[4] == "3"));
+}
+
+#[test]
+fn an_order_is_known_by_its_id_or_by_that_of_its_event() {
+    let order = |order_id| Some(OrderView { order_id, ..OrderView::default() });
+    let paid = Some(OrderView { revenue: Some(0), ..OrderView::default() });
+    let completed = |order, event_id| EventView {
+        event_name: "Order Completed",
+        order,
+        event_id,
+        ..EventView::default()
+    };
+    let key = |event: EventView<'_>| OrderKey::of(&event).map(|key| key.as_str().to_owned());
+    for (event, expected) in [
+        (completed(order("7"), "e"), Some("order:7")),
+        (completed(order(""), "e"), Some("event:e")),
+        (completed(None, "e"), Some("event:e")),
+        (completed(None, "sdk:e"), None),
+        (completed(order(""), "sdk:e"), None),
+        (completed(order("7"), "sdk:e"), Some("order:7")),
+        (completed(paid, "sdk:e"), Some("event:sdk:e")),
+        (EventView { event_name: "Viewed", ..completed(order("7"), "e") }, None),
+    ] {
+        assert_eq!(key(event).as_deref(), expected, "{event:?}");
     }
 }
 

@@ -22,6 +22,12 @@ pub fn first_of_month(day: u16) -> u16 {
     day - u16::try_from(day_of_month - 1).unwrap_or_default()
 }
 
+/// The partition of `events` that a key day lies in: `toYYYYMM(day)`.
+pub fn partition_month(day: u16) -> u32 {
+    let (year, month, _) = civil_from_days(i64::from(day));
+    u32::try_from(year * 100 + month).unwrap_or_default()
+}
+
 /// Months since year 0 of a day: the months that `toYYYYMM` distinguishes.
 pub fn month_of(day: u16) -> u32 {
     let (year, month, _) = civil_from_days(i64::from(day));
@@ -67,6 +73,15 @@ mod tests {
     use chrono::{Datelike, Days, NaiveDate};
 
     use super::*;
+
+    #[test]
+    fn a_day_lies_in_its_partition() {
+        for (day, expected) in
+            [(0, 197_001), (30, 197_001), (31, 197_002), (19_675, 202_311), (u16::MAX, 214_906)]
+        {
+            assert_eq!(partition_month(day), expected, "{day}");
+        }
+    }
 
     #[test]
     fn every_day_a_date_column_holds_agrees_with_chrono() {

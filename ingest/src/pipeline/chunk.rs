@@ -1,15 +1,20 @@
 //! The events between two cuts of the spool, by partition, on their way into ClickHouse.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    ops::Range,
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use chrono::{Datelike, NaiveDate, TimeDelta};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::dead_letters::DeadLetter;
 use crate::{
-    columns::Table,
-    record::{Batch, BatchHeader, EventView, MessageEvent},
+    columns::{OrderKey, Table},
+    model::calendar::partition_month,
+    record::{Batch, BatchHeader, EventView, Record},
     spool::{Mark, Position},
 };
 
@@ -22,9 +27,9 @@ pub(super) struct Chunk {
     pub end: Mark,
     /// Frames the chunk consists of.
     pub frames: u64,
-    /// The frames' batches, in order, until everything is in: refused rows are looked for in them.
-    pub batches: Arc<Vec<Batch>>,
-    /// One block per partition of each table, ascending.
+    /// The rows until everything is in: refused ones are looked for among them.
+    pub rows: Arc<Rows>,
+    /// One block per partition of each table, in the order of their inserts.
     pub partitions: Vec<Partition>,
     /// Frames that are no batches.
     pub unreadable: Vec<DeadLetter>,
@@ -36,9 +41,42 @@ pub(super) struct Chunk {
     pub permit: Permit,
 }
 
+/// What of a chunk's batches is stored.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// The frames' batches, in order.
+    pub batches: Vec<Batch>,
+    /// What is known about repeats; none where they are not looked for, and ClickHouse collapses them when it reads and
+    /// merges.
+    pub repeats: Option<Repeats>,
+}
+
+/// Events by arrival number, as the writer found them when it looked for earlier arrivals.
+#[derive(Debug, Default)]
+pub(super) struct Repeats {
+    /// Events whose key came before: they are not stored.
+    pub left_out: HashSet<u64>,
+    /// Events that complete an order first.
+    pub first_of_orders: HashMap<u64, OrderKey>,
+}
+
+impl Rows {
+    /// Whether an event is stored.
+    pub(super) fn is_stored(&self, seq: u64) -> bool {
+        self.repeats.as_ref().is_none_or(|repeats| !repeats.left_out.contains(&seq))
+    }
+}
+
 /// Target of one insert: a part of a table.
+///
+/// Entries of `timeline` and `orders` go in before the events they belong to. So an event that is stored has them,
+/// whenever the process was killed; entries without an event are found by no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum InsertTarget {
+    /// First arrivals of orders.
+    Orders,
+    /// Entries of one month's events by identifier and time.
+    Timeline { month: u32 },
     /// Events of one month, `toYYYYMM(day)`.
     Events { month: u32 },
     /// All message events: their table has no partitions.
@@ -46,8 +84,15 @@ pub(super) enum InsertTarget {
 }
 
 impl InsertTarget {
+    /// Whether its rows are derived from those of `events`, in which refused ones are found.
+    pub(super) fn is_derived(self) -> bool {
+        matches!(self, Self::Orders | Self::Timeline { .. })
+    }
+
     pub(super) fn table(self) -> Table {
         match self {
+            Self::Orders => Table::Orders,
+            Self::Timeline { .. } => Table::Timeline,
             Self::Events { .. } => Table::Events,
             Self::Messages => Table::MessageEvents,
         }
@@ -57,6 +102,8 @@ impl InsertTarget {
 impl fmt::Display for InsertTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Orders => f.write_str("orders"),
+            Self::Timeline { month } => write!(f, "{month}-timeline"),
             Self::Events { month } => write!(f, "{month}"),
             Self::Messages => f.write_str("messages"),
         }
@@ -72,22 +119,9 @@ pub(super) struct Partition {
     pub block: Bytes,
 }
 
-/// The table's partition of a key day: `toYYYYMM(day)`.
-pub(super) fn month(day: u16) -> u32 {
-    let date = NaiveDate::default() + TimeDelta::days(i64::from(day));
-    date.year().unsigned_abs() * 100 + date.month()
-}
-
-/// One row, as it is in its batch.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Record<'a> {
-    Event(EventView<'a>),
-    Message(MessageEvent<'a>),
-}
-
 /// Calls `each` with the rows of one target, `range` of them in order of arrival.
 pub(super) fn for_each_row<'a>(
-    batches: &'a [Batch],
+    rows: &'a Rows,
     target: InsertTarget,
     range: &Range<usize>,
     mut each: impl FnMut(&'a BatchHeader, Record<'a>),
@@ -99,13 +133,18 @@ pub(super) fn for_each_row<'a>(
         }
         index += 1;
     };
-    for batch in batches {
+    for batch in &rows.batches {
         match target {
             InsertTarget::Events { month: wanted } => {
-                for event in batch.events().filter(|event| month(event.day) == wanted) {
+                let is_wanted = |event: &EventView<'_>| {
+                    partition_month(event.day) == wanted && rows.is_stored(event.seq)
+                };
+                for event in batch.events().filter(is_wanted) {
                     offer(batch.header(), Record::Event(event));
                 }
             }
+            // Derived from events: they are never refused for their content.
+            InsertTarget::Orders | InsertTarget::Timeline { .. } => {}
             InsertTarget::Messages => {
                 for event in batch.messages() {
                     offer(batch.header(), Record::Message(event));
@@ -151,19 +190,5 @@ impl Drop for Permit {
     fn drop(&mut self) {
         // Fails only when the receiver is gone, at shutdown; then no task waits for the permit.
         self.0.try_send(()).ok();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::month;
-
-    #[test]
-    fn a_day_lies_in_its_month() {
-        for (day, expected) in
-            [(0, 197_001), (30, 197_001), (31, 197_002), (19_675, 202_311), (u16::MAX, 214_906)]
-        {
-            assert_eq!(month(day), expected, "{day}");
-        }
     }
 }

@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 
 use super::{
     Flow, Limits,
-    chunk::{Chunk, Permit, Permits},
+    chunk::{Chunk, Permit, Permits, Rows},
     dead_letters::DeadLetter,
     encode::Encoder,
+    repeats::{Interrupted, RepeatFinder},
 };
 use crate::{
     record::Batch,
@@ -36,6 +37,8 @@ pub(super) struct Gather {
     pub permits: Permits,
     pub chunks: mpsc::Sender<Chunk>,
     pub encoder: Encoder,
+    /// None where several processes write: ClickHouse collapses repeats then.
+    pub repeats: Option<RepeatFinder>,
     /// Where batches ended before the last stop: they are cut there again, so that ClickHouse knows
     /// their tokens.
     pub noted: VecDeque<Position>,
@@ -66,7 +69,7 @@ impl Gather {
         while let Some(permit) = self.permit() {
             let Ok(Some(open)) = self.gather() else { return };
             self.note_cut(open.end.position);
-            let chunk = self.encode(open, permit);
+            let Ok(chunk) = self.encode(open, permit) else { return };
             if self.chunks.blocking_send(chunk).is_err() {
                 return;
             }
@@ -198,24 +201,29 @@ impl Gather {
         }
     }
 
-    fn encode(&mut self, open: Open, permit: Permit) -> Chunk {
+    fn encode(&mut self, open: Open, permit: Permit) -> Result<Chunk, Interrupted> {
         debug_assert!(open.first < open.end.position, "a chunk has frames");
         debug_assert_eq!(
             open.frames,
             (open.batches.len() + open.unreadable.len()) as u64,
             "each frame is a batch or a dead letter"
         );
-        Chunk {
+        let repeats = match &mut self.repeats {
+            Some(finder) => Some(finder.find(open.first, &open.batches, &self.permits)?),
+            None => None,
+        };
+        let rows = Rows { batches: open.batches, repeats };
+        Ok(Chunk {
             first: open.first,
             end: open.end,
             frames: open.frames,
-            partitions: self.encoder.partitions(&open.batches),
-            batches: Arc::new(open.batches),
+            partitions: self.encoder.partitions(&rows),
+            rows: Arc::new(rows),
             unreadable: open.unreadable,
             events: open.events,
             oldest_at_ms: open.oldest_at_ms,
             permit,
-        }
+        })
     }
 }
 

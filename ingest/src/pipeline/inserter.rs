@@ -3,6 +3,8 @@
 use std::{ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use landed_keys::LandedKeys;
+use parking_lot::Mutex;
 use supervisor::{Backoff, Heartbeat};
 use tokio::sync::mpsc;
 
@@ -19,6 +21,8 @@ use crate::spool::{Cursor, Mark};
 
 /// Rows refused, and not one taken, before the fault is looked for in the table and not in the rows.
 const REFUSED_ALONE_MAX: usize = 64;
+/// Pause while a file of keys is being read.
+const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// Every how many failed tries there is a line in the log.
 const TRIES_PER_LOG: u32 = 20;
 
@@ -30,6 +34,8 @@ fn backoff() -> Backoff {
 pub(super) struct Inserter {
     pub client: clickhouse::Client,
     pub cursor: Cursor,
+    /// Made durable before the cursor moves past the rows.
+    pub landed_keys: Option<Arc<Mutex<LandedKeys>>>,
     pub dead_letters_dir: PathBuf,
     pub flow: Arc<Flow>,
     pub heartbeat: Heartbeat,
@@ -70,12 +76,19 @@ impl Inserter {
 
     /// Brings a chunk in, and moves the cursor behind it.
     async fn settle(&self, chunk: &Chunk) {
+        // Before the rows: then a file of keys lacks none that the table has, whenever the process ends.
+        let is_synced = self.sync_landed_keys().await;
         for partition in &chunk.partitions {
             self.insert_partition(chunk, partition).await;
         }
         if !chunk.unreadable.is_empty() {
             let name = format!("{:020}-unreadable", chunk.first.get());
             self.keep(name, chunk.unreadable.clone()).await;
+        }
+        if !is_synced {
+            while !self.sync_landed_keys().await {
+                tokio::time::sleep(SYNC_PAUSE).await;
+            }
         }
         self.commit(chunk.end).await;
     }
@@ -88,6 +101,10 @@ impl Inserter {
             let all = 0..partition.rows;
             let refusal = self.insert(chunk, partition, &all, Some(&partition.block)).await;
             let Err(refusal) = refusal else { return };
+            if partition.target.is_derived() {
+                self.pause(&mut backoff, "schema", &refusal.reason).await;
+                continue;
+            }
             match self.find_refused(chunk, partition, refusal).await {
                 Some(refused) => {
                     if refused.is_empty() {
@@ -124,7 +141,9 @@ impl Inserter {
             let sent = insert::send(&self.client, statement, Some(&token), block.clone()).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
-                self.metrics.insert_rows.increment(range.len() as u64);
+                if !partition.target.is_derived() {
+                    self.metrics.insert_rows.increment(range.len() as u64);
+                }
                 if backoff.attempts() > 0 {
                     tracing::info!(tries = backoff.attempts(), "ClickHouse takes rows again");
                 }
@@ -217,7 +236,7 @@ impl Inserter {
         let mut letters = Vec::with_capacity(refused.len());
         for refused in refused {
             let only = refused.row..refused.row + 1;
-            for_each_row(&chunk.batches, target, &only, |header, record| {
+            for_each_row(&chunk.rows, target, &only, |header, record| {
                 letters.push(DeadLetter {
                     at_ms,
                     code: refused.code,
@@ -252,6 +271,19 @@ impl Inserter {
         self.metrics.dead_letters.increment(count);
     }
 
+    /// Makes the keys of the chunk durable; false while a file of keys was not read yet.
+    async fn sync_landed_keys(&self) -> bool {
+        let Some(keys) = &self.landed_keys else { return true };
+        let mut backoff = backoff();
+        loop {
+            let keys = Arc::clone(keys);
+            match blocking(move || keys.lock().sync()).await {
+                Ok(is_synced) => return is_synced,
+                Err(error) => self.pause(&mut backoff, "landed_keys", &error.to_string()).await,
+            }
+        }
+    }
+
     async fn commit(&self, end: Mark) {
         let mut backoff = backoff();
         loop {
@@ -280,15 +312,15 @@ impl Inserter {
 
 /// Encoding thousands of rows takes too long for a thread that serves requests.
 async fn encode_range(chunk: &Chunk, target: InsertTarget, range: &Range<usize>) -> Bytes {
-    let (batches, range) = (Arc::clone(&chunk.batches), range.clone());
-    tokio::task::spawn_blocking(move || encode::range(&batches, target, &range))
+    let (rows, range) = (Arc::clone(&chunk.rows), range.clone());
+    tokio::task::spawn_blocking(move || encode::range(&rows, target, &range))
         .await
         .expect("encoding does not panic: it did not the first time")
 }
 
-async fn blocking(
-    work: impl FnOnce() -> std::io::Result<()> + Send + 'static,
-) -> std::io::Result<()> {
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> std::io::Result<T> {
     tokio::task::spawn_blocking(work)
         .await
         .unwrap_or_else(|error| Err(std::io::Error::other(error)))

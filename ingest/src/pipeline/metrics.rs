@@ -9,6 +9,10 @@ pub(super) struct PipelineMetrics {
     pub insert_seconds: Histogram,
     pub insert_rows: Counter,
     pub dead_letters: Counter,
+    /// Events left out because their key was stored before.
+    pub repeats: Counter,
+    /// Keys that the filter took for ones that may be stored.
+    pub looked_up: Counter,
 }
 
 impl PipelineMetrics {
@@ -19,6 +23,8 @@ impl PipelineMetrics {
             insert_seconds: metrics_catalogue::CLICKHOUSE_INSERT_DURATION_SECONDS.handle(),
             insert_rows: metrics_catalogue::CLICKHOUSE_INSERT_ROWS.handle(),
             dead_letters: metrics_catalogue::INGEST_DEAD_LETTERS.handle(),
+            repeats: metrics_catalogue::INGEST_REPEATS_LEFT_OUT.handle(),
+            looked_up: metrics_catalogue::INGEST_KEYS_LOOKED_UP.handle(),
         }
     }
 

@@ -42,6 +42,7 @@ mod insert;
 mod inserter;
 mod metrics;
 mod refusal;
+mod repeats;
 
 #[cfg(test)]
 mod tests;
@@ -57,12 +58,23 @@ use std::{
     time::Duration,
 };
 
+use landed_keys::LandedKeys;
+pub use landed_keys::Options as LandedKeysOptions;
 use parking_lot::Mutex;
 use supervisor::{Heartbeat, Suspects, Workers};
-use tokio::sync::{Notify, mpsc};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, mpsc},
+    task::JoinSet,
+};
 
 use self::{
-    chunk::Permits, encode::Encoder, gather::Gather, inserter::Inserter, metrics::PipelineMetrics,
+    chunk::Permits,
+    encode::Encoder,
+    gather::Gather,
+    inserter::Inserter,
+    metrics::PipelineMetrics,
+    repeats::{RepeatFinder, Upkeep},
 };
 use crate::{
     record::Batch,
@@ -125,6 +137,9 @@ pub struct PipelineOptions {
     pub clickhouse: clickhouse::Client,
     /// Where refused rows are kept; made when first needed.
     pub dead_letters_dir: PathBuf,
+    /// Where keys of stored events are kept, when this process is the only writer: it leaves repeats out then. None
+    /// where others may write: ClickHouse collapses repeats when it reads and merges.
+    pub landed_keys: Option<LandedKeysOptions>,
     /// How batches are cut.
     pub limits: Limits,
     /// Clock of arrival and retry times, Unix milliseconds.
@@ -259,6 +274,7 @@ impl Source {
 /// What both parts are made of, for each run.
 struct Parts {
     options: PipelineOptions,
+    landed_keys: Option<Arc<Mutex<LandedKeys>>>,
     flow: Arc<Flow>,
     gathering: Heartbeat,
     inserting: Heartbeat,
@@ -267,6 +283,7 @@ struct Parts {
 impl Parts {
     /// Runs until stopped and drained, aborted, or the spool is closed and drained; again after a panic.
     async fn keep_running(self, first: Source) {
+        let _upkeep = self.upkeep();
         let reopener = first.consumer.reopener();
         let mut source = Some(first);
         while !self.flow.aborted.load(Ordering::Acquire) {
@@ -300,6 +317,7 @@ impl Parts {
         flow.inserting.set(0, 0);
         flow.broken.store(false, Ordering::Release);
         let cursor = source.consumer.cursor();
+        let uncertain_before = cursor.head();
         let (sender, receiver) = mpsc::channel(1);
         let gather = Gather {
             noted: source.noted,
@@ -310,12 +328,14 @@ impl Parts {
             permits: Permits::new(CHUNKS_MAX),
             chunks: sender,
             encoder: Encoder::default(),
+            repeats: self.repeat_finder(uncertain_before),
             cuts: Vec::new(),
         };
         let inserter = Inserter {
             client: self.options.clickhouse.clone(),
             spool: uuid::Uuid::from_bytes(cursor.spool_id()).simple().to_string(),
             cursor,
+            landed_keys: self.landed_keys.clone(),
             dead_letters_dir: self.options.dead_letters_dir.clone(),
             flow: Arc::clone(flow),
             heartbeat: self.inserting.clone(),
@@ -344,13 +364,45 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// Keeps the filters of landed keys complete for as long as the answer lives.
+    fn upkeep(&self) -> Option<JoinSet<()>> {
+        let upkeep = Upkeep {
+            keys: Arc::clone(self.landed_keys.as_ref()?),
+            client: self.options.clickhouse.clone(),
+            dead_letters_dir: self.options.dead_letters_dir.clone(),
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(upkeep.run());
+        Some(tasks)
+    }
+
+    fn repeat_finder(&self, uncertain_before: Position) -> Option<RepeatFinder> {
+        let keys = Arc::clone(self.landed_keys.as_ref()?);
+        let fingerprints = keys.lock().fingerprints();
+        Some(RepeatFinder {
+            keys,
+            fingerprints,
+            client: self.options.clickhouse.clone(),
+            runtime: Handle::current(),
+            flow: Arc::clone(&self.flow),
+            heartbeat: self.gathering.clone(),
+            metrics: PipelineMetrics::new(),
+            uncertain_before,
+            previous: Vec::new(),
+        })
+    }
+}
+
 impl Pipeline {
     /// Starts reading the spool and inserting. Call it inside a tokio runtime.
     pub fn start(spool: &Spool, options: PipelineOptions) -> Result<Self, PipelineError> {
         let source = Source::of(spool.consumer(CONSUMER)?)?;
         let cursor = source.consumer.cursor();
         let flow = Arc::new(Flow::new(Arc::clone(&options.now_ms)));
+        let landed_keys = options.landed_keys.clone().map(LandedKeys::open).transpose()?;
         let parts = Parts {
+            landed_keys: landed_keys.map(Mutex::new).map(Arc::new),
             flow: Arc::clone(&flow),
             gathering: options.workers.register(GATHERING, SILENCE_MAX),
             inserting: options.workers.register(INSERTING, SILENCE_MAX),

@@ -87,6 +87,13 @@ pub struct BatchHeader {
     pub count: u32,
 }
 
+/// One element of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Record<'a> {
+    Event(EventView<'a>),
+    Message(MessageEvent<'a>),
+}
+
 /// Bytes that are not a batch: a torn frame, a foreign one, or one of a newer version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CorruptBatch {

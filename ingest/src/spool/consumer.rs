@@ -363,6 +363,11 @@ impl Cursor {
         self.shared.state.lock().slots[self.slot].committed
     }
 
+    /// The end of the spool.
+    pub fn head(&self) -> Position {
+        self.shared.state.lock().head.position
+    }
+
     /// What lies between the committed place and the end of the spool.
     pub fn behind(&self) -> Behind {
         let state = self.shared.state.lock();

@@ -9,3 +9,4 @@ mod rekey;
 mod repeats;
 mod schema;
 mod sums;
+mod uniqueness;

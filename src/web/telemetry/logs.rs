@@ -16,6 +16,7 @@ const CRATES: &[&str] = &[
     "delivery",
     "engines",
     "ingest",
+    "landed_keys",
     "kernel",
     "metrics_catalogue",
     "millrace",

@@ -26,7 +26,7 @@ mod retry;
 mod row;
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, BufRead, BufReader, BufWriter, Write},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
@@ -39,8 +39,11 @@ use uuid::Uuid;
 
 pub use retry::{RetryError, RetryReport, retry};
 
-use super::chunk::Record;
-use crate::{columns::Table, record::BatchHeader};
+use crate::{
+    columns::Table,
+    model::calendar::partition_month,
+    record::{BatchHeader, Record},
+};
 
 /// Characters of a refusal's text that are kept: ClickHouse repeats whole rows in some.
 const REASON_CHARS_MAX: usize = 2000;
@@ -115,6 +118,18 @@ pub fn list(dir: &Path) -> io::Result<Vec<DeadLetter>> {
         }
     }
     Ok(letters)
+}
+
+/// Months (`toYYYYMM(day)`) of the events among the dead letters in `dir`, ascending.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn months(dir: &Path) -> io::Result<Vec<u32>> {
+    let letters = list(dir)?;
+    let rows = letters.iter().filter(|letter| letter.table == Table::Events);
+    let days = rows.filter_map(|letter| letter.row.as_ref()).map(|row| row::day_of(row));
+    let months = days.map(|day| day.map(partition_month)).collect::<io::Result<BTreeSet<u32>>>()?;
+    Ok(months.into_iter().collect())
 }
 
 /// Durably keeps the refused rows of one partition of a batch.

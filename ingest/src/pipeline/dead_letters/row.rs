@@ -1,6 +1,9 @@
 //! A refused row as `JSONEachRow` takes it: the same columns the `Native` block has, in words.
 
+use std::io;
+
 use chrono::{DateTime, NaiveDate, TimeDelta};
+use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::record::{BatchHeader, EventView, MessageEvent, OrderView};
@@ -67,6 +70,17 @@ pub(super) fn of_event(
         "has_revenue": u8::from(is_order && has_revenue(&order)),
         "seq": event.seq,
     }))
+}
+
+/// The key day of an event's row: days since the epoch.
+pub(super) fn day_of(row: &RawValue) -> io::Result<u16> {
+    #[derive(Deserialize)]
+    struct Keyed {
+        day: NaiveDate,
+    }
+    let Keyed { day } = serde_json::from_str(row.get())?;
+    let days = (day - NaiveDate::default()).num_days();
+    u16::try_from(days).map_err(io::Error::other)
 }
 
 fn has_revenue(order: &OrderView<'_>) -> bool {

@@ -42,6 +42,7 @@ fn start(spool: &Spool, dir: &Path, client: ::clickhouse::Client, limits: Limits
     let options = PipelineOptions {
         clickhouse: client,
         dead_letters_dir: dir.join("dead-letters"),
+        landed_keys: None,
         limits,
         now_ms: Arc::new(|| 1_700_000_001_000),
         workers: Workers::default(),

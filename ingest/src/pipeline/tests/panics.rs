@@ -31,6 +31,7 @@ async fn frames_that_panic_go_to_the_dead_letters_and_all_others_land_once() {
     let options = PipelineOptions {
         clickhouse: server.client(),
         dead_letters_dir: dir.path().join("dead-letters"),
+        landed_keys: None,
         limits: limits(),
         now_ms: Arc::new(|| 1_700_000_001_000),
         workers: workers.clone(),
@@ -63,6 +64,7 @@ async fn after_a_panic_of_the_inserter_it_goes_on_behind_what_it_committed() {
     let options = PipelineOptions {
         clickhouse: server.client(),
         dead_letters_dir: dir.path().join("dead-letters"),
+        landed_keys: None,
         limits: limits(),
         // The inserter reads the clock after each chunk.
         now_ms: Arc::new(move || {

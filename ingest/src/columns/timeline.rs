@@ -1,0 +1,92 @@
+//! The entries of `timeline` of some events: the keys of events, for their workspace (identifier 0) and again for each
+//! user identifier (its `cityHash64`), in the order of time.
+
+use ch_cityhash102::cityhash64;
+
+use super::{
+    EventColumns,
+    native::{Dictionary, write_column_header, write_string, write_uuid, write_var_uint},
+    rows::Row,
+};
+
+/// The columns sent, in the order of the block, and their types in it.
+pub(super) const COLUMNS: [(&str, &str); 6] = [
+    ("workspace_id", "UUID"),
+    ("identifier", "UInt64"),
+    ("timestamp", "DateTime64(3, 'UTC')"),
+    ("event_name", "LowCardinality(String)"),
+    ("day", "Date"),
+    ("event_id", "String"),
+];
+
+/// The statement a block is the body of.
+pub(super) const INSERT: &str = "INSERT INTO timeline (workspace_id, identifier, timestamp, \
+     event_name, day, event_id) FORMAT Native";
+
+/// Stands for every event of a workspace.
+const EVERYONE: u64 = 0;
+
+/// An entry; its fields are the table's key, then the number of its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    workspace_rank: u32,
+    identifier: u64,
+    timestamp_ms: i64,
+    row: u32,
+}
+
+/// Appends the entries of all rows as one block, sorted by the table's key.
+pub(super) fn encode(events: &EventColumns, block: &mut Vec<u8>) {
+    let entries = sorted(events);
+    let rows = || entries.iter().map(|entry| &events.rows[entry.row as usize]);
+    write_var_uint(block, COLUMNS.len());
+    write_var_uint(block, entries.len());
+    for (name, kind) in COLUMNS {
+        write_column_header(block, name, kind);
+        match name {
+            "workspace_id" => {
+                rows().for_each(|row| write_uuid(block, events.workspaces[row.workspace as usize]));
+            }
+            "identifier" => {
+                block.extend(entries.iter().flat_map(|entry| entry.identifier.to_le_bytes()));
+            }
+            "timestamp" => {
+                block.extend(entries.iter().flat_map(|entry| entry.timestamp_ms.to_le_bytes()));
+            }
+            "event_name" => {
+                let numbers: Vec<u32> = rows().map(|row| row.event_name).collect();
+                Dictionary::write_prefix(block);
+                events.event_names.write_values(block, &numbers);
+            }
+            "day" => rows().for_each(|row| block.extend_from_slice(&row.day.to_le_bytes())),
+            "event_id" => {
+                rows().for_each(|row| write_string(block, events.texts.event_id(row)));
+            }
+            _ => debug_assert!(false, "each column is written"),
+        }
+    }
+}
+
+fn sorted(events: &EventColumns) -> Vec<Entry> {
+    let ranks = events.workspace_ranks();
+    let mut entries = Vec::with_capacity(2 * events.rows.len());
+    for (number, row) in (0..).zip(&events.rows) {
+        let entry = |identifier| Entry {
+            workspace_rank: ranks[row.workspace as usize],
+            identifier,
+            timestamp_ms: row.timestamp_ms,
+            row: number,
+        };
+        entries.push(entry(EVERYONE));
+        entries.extend(identifiers(events, row).map(|text| entry(cityhash64(text))));
+    }
+    entries.sort_unstable();
+    entries
+}
+
+/// The identifiers a row is listed by.
+fn identifiers<'a>(events: &'a EventColumns, row: &Row) -> impl Iterator<Item = &'a [u8]> {
+    let (user, service) = (events.texts.user_id(row), events.texts.service_user_id(row));
+    let service = (service != user).then_some(service);
+    [Some(user), service].into_iter().flatten().filter(|text| !text.is_empty())
+}

@@ -1,0 +1,336 @@
+//! Finds events that came before, so that `events` holds each event once and `orders` each order once.
+//!
+//! ```text
+//! keys of a chunk ─▶ filter of landed keys ─▶ new: stored
+//!                                          └▶ maybe ─▶ this chunk, the one before, ClickHouse ─▶ new: stored
+//!                                                                                             └▶ left out
+//! ```
+//!
+//! # What holds
+//!
+//! 1. A key that the filter has not seen is in no chunk before and not in ClickHouse. It is stored without a question.
+//! 2. Every other key is looked up: among the rows of the chunk, and in ClickHouse, once the chunk before it is stored
+//!    if that may hold it. Of several rows of one key in a chunk the first arrival stays.
+//! 3. Frames that were in the spool before this run may be stored already, by the run before it. All of them are looked
+//!    up, whatever the filter says; so a crash may be followed by other cuts.
+//! 4. The keys of a chunk are durable in the filter's files before the cursor moves past it.
+
+mod stored;
+mod upkeep;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use clickhouse::error::Error;
+use landed_keys::{Fingerprints, LandedKeys, Seen};
+use parking_lot::Mutex;
+use supervisor::{Backoff, Heartbeat};
+use tokio::runtime::Handle;
+
+use self::stored::{EventKey, WorkspaceOrder};
+use super::{
+    Flow,
+    chunk::{Permits, Repeats},
+    metrics::PipelineMetrics,
+};
+use crate::{
+    columns::OrderKey,
+    model::calendar::partition_month,
+    record::{Batch, EventView},
+    spool::Position,
+};
+
+/// The filter's partition of orders; the others are months of events.
+const ORDERS: u32 = 0;
+/// Longest wait for an answer of ClickHouse.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
+/// Longest sleep before the flags are looked at again.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// Interval of looks whether the chunk before is stored.
+const SETTLED_INTERVAL: Duration = Duration::from_millis(1);
+/// Every how many failed tries there is a line in the log.
+const TRIES_PER_LOG: u32 = 20;
+
+pub(super) use upkeep::Upkeep;
+
+/// The run is over before the answer is there.
+pub(super) struct Interrupted;
+
+pub(super) struct RepeatFinder {
+    pub keys: Arc<Mutex<LandedKeys>>,
+    pub fingerprints: Fingerprints,
+    pub client: clickhouse::Client,
+    pub runtime: Handle,
+    pub flow: Arc<Flow>,
+    pub heartbeat: Heartbeat,
+    pub metrics: PipelineMetrics,
+    /// Frames before it may be stored already.
+    pub uncertain_before: Position,
+    /// Fingerprints of the chunk before, which may not be stored yet.
+    pub previous: Vec<u64>,
+}
+
+/// Rows of a chunk that may be repeats, and its orders.
+#[derive(Default)]
+struct Offered<'a> {
+    /// Fingerprints of all events in order of arrival.
+    events: Vec<u64>,
+    /// Those that may have come before, and what the filter said of them first.
+    maybe: HashMap<u64, Seen>,
+    orders: Vec<OfferedOrder<'a>>,
+}
+
+struct OfferedOrder<'a> {
+    event: EventView<'a>,
+    workspace: uuid::Uuid,
+    key: OrderKey,
+    fingerprint: u64,
+    seen: Seen,
+    /// Whether the run before may have stored it.
+    is_uncertain: bool,
+}
+
+impl OfferedOrder<'_> {
+    fn may_be_stored(&self) -> bool {
+        self.is_uncertain || self.seen == Seen::Maybe
+    }
+}
+
+/// An event whose key may have come before.
+struct Candidate<'a> {
+    key: EventKey<'a>,
+    seq: u64,
+    fingerprint: u64,
+    seen: Seen,
+}
+
+impl RepeatFinder {
+    /// Offers a chunk's keys to the filter, and finds out which of its events and orders came before.
+    pub(super) fn find(
+        &mut self,
+        first: Position,
+        batches: &[Batch],
+        permits: &Permits,
+    ) -> Result<Repeats, Interrupted> {
+        self.begin_partitions(batches)?;
+        let is_uncertain = first < self.uncertain_before;
+        let offered = self.offer(batches, is_uncertain);
+        let mut repeats = Repeats::default();
+        if !offered.maybe.is_empty() {
+            self.wait_for_previous(permits, |fingerprint| {
+                offered.maybe.contains_key(&fingerprint)
+            })?;
+            self.find_events(&candidates(batches, &offered), is_uncertain, &mut repeats)?;
+        }
+        self.find_orders(&offered.orders, permits, &mut repeats)?;
+        let Offered { events, orders, .. } = offered;
+        self.previous = events;
+        self.previous.extend(orders.iter().map(|order| order.fingerprint));
+        self.metrics.repeats.increment(repeats.left_out.len() as u64);
+        Ok(repeats)
+    }
+
+    /// Begins to keep the keys of months that no chunk of this run had before.
+    fn begin_partitions(&self, batches: &[Batch]) -> Result<(), Interrupted> {
+        let mut days: Vec<u16> = batches.iter().flat_map(Batch::events).map(|it| it.day).collect();
+        days.sort_unstable();
+        days.dedup();
+        if days.is_empty() {
+            return Ok(());
+        }
+        let mut partitions = vec![ORDERS];
+        partitions.extend(days.into_iter().map(partition_month));
+        partitions.dedup();
+        for partition in partitions {
+            if !self.keys.lock().knows(partition) {
+                let rows = self.ask(async || stored::count(&self.client, partition).await)?;
+                self.keys.lock().begin(partition, rows);
+            }
+        }
+        Ok(())
+    }
+
+    fn offer<'a>(&self, batches: &'a [Batch], is_uncertain: bool) -> Offered<'a> {
+        let rows = batches.iter().map(|batch| batch.header().count as usize).sum();
+        let mut offered = Offered { events: Vec::with_capacity(rows), ..Offered::default() };
+        let (mut day, mut partition) = (None, ORDERS);
+        let mut keys = self.keys.lock();
+        for batch in batches {
+            let workspace = batch.header().workspace_id;
+            for event in batch.events() {
+                // Most events are of the same day as the one before.
+                if day != Some(event.day) {
+                    (day, partition) = (Some(event.day), partition_month(event.day));
+                }
+                let fingerprint = self.fingerprints.of(event_key(workspace, &event));
+                let seen = keys.offer(partition, fingerprint);
+                offered.events.push(fingerprint);
+                if is_uncertain || seen == Seen::Maybe {
+                    offered.maybe.entry(fingerprint).or_insert(seen);
+                }
+                if let Some(key) = OrderKey::of(&event) {
+                    let order = WorkspaceOrder { workspace, key: key.as_str() };
+                    let fingerprint = self.fingerprints.of(order);
+                    let seen = keys.offer(ORDERS, fingerprint);
+                    offered.orders.push(OfferedOrder {
+                        event,
+                        workspace,
+                        key,
+                        fingerprint,
+                        seen,
+                        is_uncertain,
+                    });
+                }
+            }
+        }
+        offered
+    }
+
+    /// Leaves out the events that are stored already, and all of one key but the first. The run before may have stored
+    /// those of uncertain frames without making their keys durable.
+    fn find_events(
+        &self,
+        candidates: &[Candidate<'_>],
+        is_uncertain: bool,
+        repeats: &mut Repeats,
+    ) -> Result<(), Interrupted> {
+        let mut first: HashMap<EventKey<'_>, u64> = HashMap::new();
+        for candidate in candidates {
+            let seq = first.entry(candidate.key).or_insert(candidate.seq);
+            *seq = candidate.seq.min(*seq);
+        }
+        let asked: Vec<EventKey<'_>> = first.keys().copied().collect();
+        self.metrics.looked_up.increment(asked.len() as u64);
+        let stored = self.ask(async || stored::events(&self.client, &asked).await)?;
+        let mut keys = self.keys.lock();
+        for candidate in candidates {
+            let is_repeat =
+                stored.contains(&candidate.key) || first[&candidate.key] != candidate.seq;
+            if is_repeat {
+                repeats.left_out.insert(candidate.seq);
+            }
+            if candidate.seen == Seen::Maybe && (is_uncertain || !is_repeat) {
+                keys.record(partition_month(candidate.key.day), candidate.fingerprint);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the events that complete an order first.
+    fn find_orders(
+        &self,
+        offered: &[OfferedOrder<'_>],
+        permits: &Permits,
+        repeats: &mut Repeats,
+    ) -> Result<(), Interrupted> {
+        let mut first: HashMap<WorkspaceOrder<'_>, &OfferedOrder<'_>> = HashMap::new();
+        let mut maybe: HashMap<u64, WorkspaceOrder<'_>> = HashMap::new();
+        for order in offered {
+            if repeats.left_out.contains(&order.event.seq) {
+                continue;
+            }
+            let key = WorkspaceOrder { workspace: order.workspace, key: order.key.as_str() };
+            if order.may_be_stored() {
+                maybe.insert(order.fingerprint, key);
+            }
+            let earliest = first.entry(key).or_insert(order);
+            if order.event.seq < earliest.event.seq {
+                *earliest = order;
+            }
+        }
+        if !maybe.is_empty() {
+            self.wait_for_previous(permits, |fingerprint| maybe.contains_key(&fingerprint))?;
+            let asked: Vec<WorkspaceOrder<'_>> = maybe.into_values().collect();
+            self.metrics.looked_up.increment(asked.len() as u64);
+            let stored = self.ask(async || stored::orders(&self.client, &asked).await)?;
+            let mut keys = self.keys.lock();
+            first.retain(|key, order| {
+                let is_stored = stored.contains(key);
+                if is_stored && order.is_uncertain && order.seen == Seen::Maybe {
+                    keys.record(ORDERS, order.fingerprint);
+                }
+                !is_stored
+            });
+        }
+        let mut keys = self.keys.lock();
+        for order in first.into_values() {
+            if order.seen == Seen::Maybe {
+                keys.record(ORDERS, order.fingerprint);
+            }
+            repeats.first_of_orders.insert(order.event.seq, order.key.clone());
+        }
+        Ok(())
+    }
+
+    /// Waits until the chunk before is stored, if it may hold a key that matters.
+    fn wait_for_previous(
+        &self,
+        permits: &Permits,
+        matters: impl Fn(u64) -> bool,
+    ) -> Result<(), Interrupted> {
+        if !self.previous.iter().any(|fingerprint| matters(*fingerprint)) {
+            return Ok(());
+        }
+        while !permits.is_idle() {
+            self.check()?;
+            std::thread::sleep(SETTLED_INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Asks ClickHouse until it answers.
+    fn ask<T>(&self, question: impl AsyncFn() -> Result<T, Error>) -> Result<T, Interrupted> {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+        loop {
+            let answer = async {
+                tokio::time::timeout(ANSWER_TIMEOUT, question())
+                    .await
+                    .unwrap_or(Err(Error::TimedOut))
+            };
+            match self.runtime.block_on(self.heartbeat.waiting(answer)) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => {
+                    self.metrics.error("lookup");
+                    if backoff.attempts().is_multiple_of(TRIES_PER_LOG) {
+                        tracing::warn!(%error, "keys were not looked up, trying again");
+                    }
+                    self.sleep(backoff.pause())?;
+                }
+            }
+        }
+    }
+
+    fn sleep(&self, pause: Duration) -> Result<(), Interrupted> {
+        let mut left = pause;
+        while !left.is_zero() {
+            self.check()?;
+            let piece = left.min(SLEEP_MAX);
+            std::thread::sleep(piece);
+            left -= piece;
+        }
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Interrupted> {
+        self.heartbeat.beat();
+        if self.flow.is_over() { Err(Interrupted) } else { Ok(()) }
+    }
+}
+
+/// The events whose keys may have come before, those of this chunk that they may repeat among them.
+fn candidates<'a>(batches: &'a [Batch], offered: &Offered<'_>) -> Vec<Candidate<'a>> {
+    let events = batches.iter().flat_map(|batch| {
+        let workspace = batch.header().workspace_id;
+        batch.events().map(move |event| (event_key(workspace, &event), event.seq))
+    });
+    events
+        .zip(&offered.events)
+        .filter_map(|((key, seq), fingerprint)| {
+            let seen = *offered.maybe.get(fingerprint)?;
+            Some(Candidate { key, seq, fingerprint: *fingerprint, seen })
+        })
+        .collect()
+}
+
+fn event_key<'a>(workspace: uuid::Uuid, event: &EventView<'a>) -> EventKey<'a> {
+    EventKey { workspace, name: event.event_name, day: event.day, id: event.event_id }
+}

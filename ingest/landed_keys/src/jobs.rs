@@ -8,7 +8,7 @@ use std::{
 use crate::{
     FILLING_SUFFIX, SUFFIX,
     file::{self, Checked, KeyFile},
-    filter::{BITS_PER_KEY, BITS_PER_KEY_MIN, Filter},
+    filter::{Filter, TAG_BYTES, TAG_BYTES_MIN},
 };
 
 /// Fingerprints written at once.
@@ -108,10 +108,10 @@ impl Load {
         let keys = usize::try_from(fs::metadata(&self.path)?.len() / 8).unwrap_or(usize::MAX);
         // Room for half as many more.
         let made_for = keys.saturating_add(keys / 2);
-        let bits = (BITS_PER_KEY_MIN..=BITS_PER_KEY)
-            .rev()
-            .find(|bits| Filter::bytes_for(made_for, *bits) <= self.memory_max_bytes);
-        let mut filter = bits.map(|bits| Filter::for_keys(made_for, bits));
+        let fits = |keys, tag_bytes| Filter::bytes_for(keys, tag_bytes) <= self.memory_max_bytes;
+        let sizes = [(made_for, TAG_BYTES), (made_for, TAG_BYTES_MIN), (keys, TAG_BYTES_MIN)];
+        let size = sizes.into_iter().find(|(keys, tag_bytes)| fits(*keys, *tag_bytes));
+        let mut filter = size.map(|(keys, tag_bytes)| Filter::for_keys(keys, tag_bytes));
         let checked = file::read(&self.path, self.bytes, |fingerprint| {
             if let Some(filter) = &mut filter {
                 filter.insert(fingerprint);

@@ -65,26 +65,31 @@ impl Partition {
 
     pub(crate) fn offer(&mut self, fingerprint: u64, now: u64) -> Seen {
         self.used_at = now;
-        match &mut self.filter {
-            None => {
-                self.unfiltered += 1;
-                Seen::Maybe
-            }
-            Some(filter) if filter.contains(fingerprint) => Seen::Maybe,
-            Some(_) => {
-                self.record(fingerprint);
-                Seen::New
-            }
+        let Some(filter) = &mut self.filter else {
+            self.unfiltered += 1;
+            return Seen::Maybe;
+        };
+        if !filter.insert(fingerprint) {
+            return Seen::Maybe;
         }
+        self.remember(fingerprint);
+        Seen::New
+    }
+
+    /// Whether the filter takes a key for one that was offered; false without a filter.
+    pub(crate) fn is_in_filter(&self, fingerprint: u64) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.contains(fingerprint))
     }
 
     /// Remembers a key, also in a filter that was made since the key was offered.
     pub(crate) fn record(&mut self, fingerprint: u64) {
-        if let Some(filter) = &mut self.filter
-            && !filter.contains(fingerprint)
-        {
+        if let Some(filter) = &mut self.filter {
             filter.insert(fingerprint);
         }
+        self.remember(fingerprint);
+    }
+
+    fn remember(&mut self, fingerprint: u64) {
         self.pending.push(fingerprint);
         if let Some(since_job) = &mut self.since_job {
             since_job.push(fingerprint);

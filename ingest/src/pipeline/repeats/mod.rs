@@ -111,9 +111,8 @@ impl RepeatFinder {
         batches: &[Batch],
         permits: &Permits,
     ) -> Result<Repeats, Interrupted> {
-        self.begin_partitions(batches)?;
         let is_uncertain = first < self.uncertain_before;
-        let offered = self.offer(batches, is_uncertain);
+        let offered = self.offer(batches, is_uncertain)?;
         let mut repeats = Repeats::default();
         if !offered.maybe.is_empty() {
             self.wait_for_previous(permits, |fingerprint| {
@@ -129,48 +128,41 @@ impl RepeatFinder {
         Ok(repeats)
     }
 
-    /// Begins to keep the keys of months that no chunk of this run had before.
-    fn begin_partitions(&self, batches: &[Batch]) -> Result<(), Interrupted> {
-        let mut days: Vec<u16> = batches.iter().flat_map(Batch::events).map(|it| it.day).collect();
-        days.sort_unstable();
-        days.dedup();
-        if days.is_empty() {
-            return Ok(());
-        }
-        let mut partitions = vec![ORDERS];
-        partitions.extend(days.into_iter().map(partition_month));
-        partitions.dedup();
-        for partition in partitions {
-            if !self.keys.lock().knows(partition) {
-                let rows = self.ask(async || stored::count(&self.client, partition).await)?;
-                self.keys.lock().begin(partition, rows);
-            }
+    /// Begins to keep the keys of a month that no chunk of this run had before.
+    fn begin_partition(&self, partition: u32) -> Result<(), Interrupted> {
+        if !self.keys.lock().knows(partition) {
+            let rows = self.ask(async || stored::count(&self.client, partition).await)?;
+            self.keys.lock().begin(partition, rows);
         }
         Ok(())
     }
 
-    fn offer<'a>(&self, batches: &'a [Batch], is_uncertain: bool) -> Offered<'a> {
+    fn offer<'a>(
+        &self,
+        batches: &'a [Batch],
+        is_uncertain: bool,
+    ) -> Result<Offered<'a>, Interrupted> {
+        self.begin_partition(ORDERS)?;
         let rows = batches.iter().map(|batch| batch.header().count as usize).sum();
         let mut offered = Offered { events: Vec::with_capacity(rows), ..Offered::default() };
         let (mut day, mut partition) = (None, ORDERS);
-        let mut keys = self.keys.lock();
+        let mut partitions = Vec::new();
         for batch in batches {
             let workspace = batch.header().workspace_id;
+            let (events_before, orders_before) = (offered.events.len(), offered.orders.len());
+            partitions.clear();
             for event in batch.events() {
                 // Most events are of the same day as the one before.
                 if day != Some(event.day) {
                     (day, partition) = (Some(event.day), partition_month(event.day));
+                    self.begin_partition(partition)?;
                 }
-                let fingerprint = self.fingerprints.of(event_key(workspace, &event));
-                let seen = keys.offer(partition, fingerprint);
-                offered.events.push(fingerprint);
-                if is_uncertain || seen == Seen::Maybe {
-                    offered.maybe.entry(fingerprint).or_insert(seen);
-                }
+                partitions.push(partition);
+                offered.events.push(self.fingerprints.of(event_key(workspace, &event)));
                 if let Some(key) = OrderKey::of(&event) {
                     let order = WorkspaceOrder { workspace, key: key.as_str() };
                     let fingerprint = self.fingerprints.of(order);
-                    let seen = keys.offer(ORDERS, fingerprint);
+                    let seen = Seen::Maybe;
                     offered.orders.push(OfferedOrder {
                         event,
                         workspace,
@@ -181,8 +173,23 @@ impl RepeatFinder {
                     });
                 }
             }
+            let mut keys = self.keys.lock();
+            let mut rest = &offered.events[events_before..];
+            for same in partitions.chunk_by(|one, next| one == next) {
+                let (fingerprints, after) = rest.split_at(same.len());
+                rest = after;
+                let seen = keys.offer_all(same[0], fingerprints);
+                for (fingerprint, seen) in fingerprints.iter().zip(seen) {
+                    if is_uncertain || seen == Seen::Maybe {
+                        offered.maybe.entry(*fingerprint).or_insert(seen);
+                    }
+                }
+            }
+            for order in &mut offered.orders[orders_before..] {
+                order.seen = keys.offer(ORDERS, order.fingerprint);
+            }
         }
-        offered
+        Ok(offered)
     }
 
     /// Leaves out the events that are stored already, and all of one key but the first. The run before may have stored
@@ -316,19 +323,26 @@ impl RepeatFinder {
     }
 }
 
-/// The events whose keys may have come before, those of this chunk that they may repeat among them.
+/// The events whose keys may have come before, those of this chunk that they may repeat among them. Most batches have
+/// none, and are not read again.
 fn candidates<'a>(batches: &'a [Batch], offered: &Offered<'_>) -> Vec<Candidate<'a>> {
-    let events = batches.iter().flat_map(|batch| {
+    let mut candidates = Vec::new();
+    let mut rest = offered.events.as_slice();
+    for batch in batches {
+        let (fingerprints, after) = rest.split_at(batch.events().len());
+        rest = after;
+        if !fingerprints.iter().any(|it| offered.maybe.contains_key(it)) {
+            continue;
+        }
         let workspace = batch.header().workspace_id;
-        batch.events().map(move |event| (event_key(workspace, &event), event.seq))
-    });
-    events
-        .zip(&offered.events)
-        .filter_map(|((key, seq), fingerprint)| {
-            let seen = *offered.maybe.get(fingerprint)?;
-            Some(Candidate { key, seq, fingerprint: *fingerprint, seen })
-        })
-        .collect()
+        for (event, fingerprint) in batch.events().zip(fingerprints) {
+            if let Some(seen) = offered.maybe.get(fingerprint) {
+                let (key, seq) = (event_key(workspace, &event), event.seq);
+                candidates.push(Candidate { key, seq, fingerprint: *fingerprint, seen: *seen });
+            }
+        }
+    }
+    candidates
 }
 
 fn event_key<'a>(workspace: uuid::Uuid, event: &EventView<'a>) -> EventKey<'a> {

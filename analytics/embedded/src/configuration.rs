@@ -15,9 +15,9 @@ use std::{
 use anyhow::Context as _;
 
 /// Threads for merges and mutations, whatever the machine: two cores are shared with the rest of the program.
-const BACKGROUND_POOL_THREADS: u32 = 4;
-/// How far merges stand back for inserts and questions: a Linux nice value. A merge can wait, a caller does not; while
-/// the machine is idle they run at full speed.
+pub(crate) const BACKGROUND_POOL_THREADS: u32 = 4;
+/// How far merges stand back for inserts and questions: a Linux nice value, where `SCHED_IDLE` is not allowed (see
+/// `merges`). A merge can wait, a caller does not; while the machine is idle they run at full speed.
 const MERGE_NICE: u64 = 10;
 /// Threads for periodic tasks (cleanup, buffers); the default of 512 is for servers of hundreds of tables.
 const BACKGROUND_SCHEDULE_THREADS: u32 = 8;

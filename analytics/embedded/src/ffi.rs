@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use nix::libc;
 
 use crate::{
     fault::{Fault, code},
@@ -77,6 +78,22 @@ struct Symbols {
 
 /// The release of the library that this crate is written and tested for.
 const RELEASE: (u32, u32) = (26, 7);
+
+/// Lets a thread of this process run when no other wants its core: `SCHED_IDLE` of sched(7).
+#[cfg(target_os = "linux")]
+pub(crate) fn run_when_idle(thread: i32) -> std::io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameters outlive the call, which only reads them; any thread id is allowed.
+    let status =
+        unsafe { libc::sched_setscheduler(thread, libc::SCHED_IDLE, &raw const parameters) };
+    if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+/// Other systems have no such policy.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run_when_idle(_thread: i32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
 
 /// Refuses a library older than [`RELEASE`]: its interface may differ, and it may not read what this
 /// release wrote. A newer one is taken; true says that it is one. Called before the library touches any file.

@@ -16,6 +16,7 @@ mod engine;
 mod fault;
 mod ffi;
 mod insert;
+mod merges;
 mod query;
 mod request;
 mod server;

@@ -29,6 +29,7 @@ use crate::{
     fault::{Fault, code},
     ffi::Library,
     insert::{self, Insert},
+    merges,
     query::{self, Query},
     request::{Request, not_implemented},
     session::Session,
@@ -93,6 +94,7 @@ pub async fn serve(
         let untested_version = library.untested_version.clone();
         let arguments: Arc<[String]> = configuration::prepare(&data_dir, memory_bytes)?.into();
         let (engine, threads) = Engine::start(library, &arguments, &name, connections)?;
+        merges::let_others_go_first(configuration::BACKGROUND_POOL_THREADS)?;
         anyhow::Ok((engine, threads, untested_version))
     })
     .await

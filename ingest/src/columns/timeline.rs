@@ -23,6 +23,9 @@ pub(super) const COLUMNS: [(&str, &str); 6] = [
 pub(super) const INSERT: &str = "INSERT INTO timeline (workspace_id, identifier, timestamp, \
      event_name, day, event_id) FORMAT Native";
 
+/// Bytes of an entry, at most, without its event's id.
+const ENTRY_BYTES: usize = 16 + 8 + 8 + 4 + 2 + 2;
+
 /// Stands for every event of a workspace.
 const EVERYONE: u64 = 0;
 
@@ -39,6 +42,8 @@ struct Entry {
 pub(super) fn encode(events: &EventColumns, block: &mut Vec<u8>) {
     let entries = sorted(events);
     let rows = || entries.iter().map(|entry| &events.rows[entry.row as usize]);
+    let ids: usize = rows().map(|row| events.texts.event_id(row).len()).sum();
+    block.reserve(ids + entries.len() * ENTRY_BYTES + COLUMNS.len() * 64);
     write_var_uint(block, COLUMNS.len());
     write_var_uint(block, entries.len());
     for (name, kind) in COLUMNS {
@@ -48,10 +53,14 @@ pub(super) fn encode(events: &EventColumns, block: &mut Vec<u8>) {
                 rows().for_each(|row| write_uuid(block, events.workspaces[row.workspace as usize]));
             }
             "identifier" => {
-                block.extend(entries.iter().flat_map(|entry| entry.identifier.to_le_bytes()));
+                for entry in &entries {
+                    block.extend_from_slice(&entry.identifier.to_le_bytes());
+                }
             }
             "timestamp" => {
-                block.extend(entries.iter().flat_map(|entry| entry.timestamp_ms.to_le_bytes()));
+                for entry in &entries {
+                    block.extend_from_slice(&entry.timestamp_ms.to_le_bytes());
+                }
             }
             "event_name" => {
                 let numbers: Vec<u32> = rows().map(|row| row.event_name).collect();

@@ -3,6 +3,7 @@
 use std::{ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use landed_keys::LandedKeys;
 use parking_lot::Mutex;
 use supervisor::{Backoff, Heartbeat};
@@ -78,7 +79,11 @@ impl Inserter {
     async fn settle(&self, chunk: &Chunk) {
         // Before the rows: then a file of keys lacks none that the table has, whenever the process ends.
         let is_synced = self.sync_landed_keys().await;
-        for partition in &chunk.partitions {
+        let (derived, others): (Vec<_>, Vec<_>) =
+            chunk.partitions.iter().partition(|it| it.target.is_derived());
+        // Each of them waits for the disk.
+        join_all(derived.into_iter().map(|it| self.insert_partition(chunk, it))).await;
+        for partition in others {
             self.insert_partition(chunk, partition).await;
         }
         if !chunk.unreadable.is_empty() {

@@ -62,7 +62,7 @@ pub(super) fn event(bytes: &[u8]) -> Result<(EventView<'_>, &[u8]), CorruptBatch
     let table_bytes = usize::from(number_count) * NUMBER_BYTES;
     let (table, text) =
         at.rest.split_at_checked(table_bytes).ok_or(CorruptBatch::Truncated("numbers"))?;
-    let text = str::from_utf8(text).map_err(|_| CorruptBatch::Inconsistent("text"))?;
+    let text = simdutf8::basic::from_utf8(text).map_err(|_| CorruptBatch::Inconsistent("text"))?;
     let mut text = Text { rest: text };
     event.event_name = text.take(lengths[0])?;
     event.user_id = text.take(lengths[1])?;

@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use parking_lot::Mutex;
 
 use super::{
@@ -34,6 +34,11 @@ use super::{
 
 /// Frames a consumer's channel holds.
 const LIVE_FRAMES_MAX: usize = 2048;
+/// While frames come, an empty channel is looked at again after this pause. A consumer that waited in the channel would
+/// have to be woken by the writer, for each frame, before the callers are answered.
+const POLL_PAUSE: Duration = Duration::from_millis(4);
+/// Time without a frame after which a consumer waits in the channel.
+const POLL_FOR: Duration = Duration::from_millis(100);
 
 /// Why a consumer got nothing.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +89,8 @@ pub struct Consumer {
     next: Mark,
     live: Option<Receiver<Frame>>,
     live_bytes: Arc<AtomicUsize>,
+    /// When the last frame came through the channel.
+    last_live: Option<Instant>,
     scan: Option<Scan>,
 }
 
@@ -121,7 +128,7 @@ impl Consumer {
         let replacing = Arc::clone(&slot.replacing);
         drop(state);
         let cursor = Cursor { shared: Arc::clone(&shared), slot: index, replacing };
-        Ok(Self { shared, cursor, next, live: None, live_bytes, scan: None })
+        Ok(Self { shared, cursor, next, live: None, live_bytes, last_live: None, scan: None })
     }
 
     /// The next frame, waiting up to `timeout` for it; `None` when none came. Blocks the thread.
@@ -129,8 +136,9 @@ impl Consumer {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(live) = &self.live {
-                match live.recv_deadline(deadline) {
+                match receive_live(live, self.last_live, deadline) {
                     Ok(frame) => {
+                        self.last_live = Some(Instant::now());
                         self.live_bytes.fetch_sub(frame.payload.len(), Ordering::AcqRel);
                         assert_eq!(frame.position, self.next.position, "a channel has no gaps");
                         self.next = frame.end;
@@ -391,5 +399,28 @@ impl Cursor {
     /// The spool's id: part of what makes a position unique in the world.
     pub fn spool_id(&self) -> [u8; 16] {
         self.shared.spool_id
+    }
+}
+
+/// The next frame of a channel, waiting for it until `deadline`.
+fn receive_live(
+    live: &Receiver<Frame>,
+    last: Option<Instant>,
+    deadline: Instant,
+) -> Result<Frame, RecvTimeoutError> {
+    loop {
+        match live.try_recv() {
+            Ok(frame) => return Ok(frame),
+            Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {}
+        }
+        let now = Instant::now();
+        if last.is_none_or(|last| now - last > POLL_FOR) {
+            return live.recv_deadline(deadline);
+        }
+        if now >= deadline {
+            return Err(RecvTimeoutError::Timeout);
+        }
+        std::thread::sleep(POLL_PAUSE.min(deadline - now));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, header};
+use http::{HeaderValue, Method, Request, Uri, header};
 use http_body_util::Full;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,11 +88,64 @@ struct Period {
     count: u64,
 }
 
+/// Where load goes at an endpoint.
+#[derive(Clone, Debug)]
+pub enum Intake {
+    /// `POST /events/track` of Millrace, whose acknowledgement is read event by event.
+    Track(ApiKey),
+    /// Another program: any 2xx acknowledges a whole body.
+    Peer {
+        /// Path of its requests.
+        path: String,
+        /// Content type of their bodies.
+        content_type: &'static str,
+    },
+}
+
 /// Makes the requests of one workspace.
 #[derive(Clone, Debug)]
 pub struct Requests {
     host: HeaderValue,
     bearer: HeaderValue,
+}
+
+/// Makes the requests that carry load.
+#[derive(Clone, Debug)]
+pub(crate) enum LoadRequests {
+    Track(Requests),
+    Peer { host: HeaderValue, path: Uri, content_type: HeaderValue },
+}
+
+impl LoadRequests {
+    /// Requests to what takes load at `endpoint`.
+    ///
+    /// # Errors
+    /// A key, a path or a content type that cannot be sent.
+    pub(crate) fn new(endpoint: &Endpoint, intake: &Intake) -> Result<Self> {
+        Ok(match intake {
+            Intake::Track(key) => Self::Track(Requests::new(endpoint, key)?),
+            Intake::Peer { path, content_type } => Self::Peer {
+                host: HeaderValue::from_str(&endpoint.authority)?,
+                path: path.parse().context("the path of the peer is not one")?,
+                content_type: HeaderValue::from_static(content_type),
+            },
+        })
+    }
+
+    /// A POST of a finished body.
+    pub(crate) fn post(&self, body: Bytes) -> Request<Full<Bytes>> {
+        match self {
+            Self::Track(requests) => requests.track(body),
+            Self::Peer { host, path, content_type } => {
+                let mut request = Request::new(Full::new(body));
+                *request.method_mut() = Method::POST;
+                *request.uri_mut() = path.clone();
+                request.headers_mut().insert(header::HOST, host.clone());
+                request.headers_mut().insert(header::CONTENT_TYPE, content_type.clone());
+                request
+            }
+        }
+    }
 }
 
 impl Requests {

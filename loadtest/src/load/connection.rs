@@ -17,7 +17,7 @@ use super::{
     tally::{Latencies, Tally},
 };
 use crate::{
-    api::TrackAnswer,
+    api::{LoadRequests, TrackAnswer},
     http::{Answer, Connection},
     journal::Mark,
     source::{Batch, mix},
@@ -98,7 +98,7 @@ impl Sender<'_> {
         loop {
             let started = Instant::now();
             let first_sent = *sent.get_or_insert(started);
-            let outcome = self.connection.exchange(run.requests.track(batch.body.clone())).await;
+            let outcome = self.connection.exchange(run.requests.post(batch.body.clone())).await;
             match outcome {
                 Ok(answer) if (200..300).contains(&answer.status) => {
                     let latency = ticket.latency(first_sent, Instant::now());
@@ -162,6 +162,10 @@ fn acknowledge(run: &Run, batch: &Batch, fresh: bool, answer: &Answer) -> Result
     let tally = &run.tally;
     Tally::add(&tally.requests, 1);
     Tally::add(&tally.bytes, batch.body.len());
+    if matches!(run.requests, LoadRequests::Peer { .. }) {
+        Tally::add(if fresh { &tally.acknowledged } else { &tally.repeated }, batch.events);
+        return Ok(());
+    }
     let verdict = match serde_json::from_slice(&answer.body) {
         Ok(verdict) => verdict,
         Err(error) => bail!("the server's acknowledgement cannot be read: {error}"),

@@ -21,7 +21,7 @@ pub use pace::{Pace, Ticket};
 pub use tally::{Counts, Latencies, Quantiles, Tally};
 
 use crate::{
-    api::Requests,
+    api::{Intake, LoadRequests},
     journal::Journal,
     source::EventSource,
     target::{ApiKey, Endpoint},
@@ -31,8 +31,8 @@ use crate::{
 pub struct LoadOptions {
     /// Where the API listens.
     pub endpoint: Endpoint,
-    /// API key of the workspace.
-    pub key: ApiKey,
+    /// What takes the load there.
+    pub intake: Intake,
     pub source: Arc<dyn EventSource>,
     /// Where sent and acknowledged ids are written.
     pub journal: Option<Arc<Journal>>,
@@ -62,11 +62,16 @@ impl std::fmt::Debug for LoadOptions {
 }
 
 impl LoadOptions {
-    /// Flat out over a few connections until the source ends; the fields are there to be changed.
+    /// Flat out to Millrace over a few connections until the source ends; the fields are there to be changed.
     pub fn new(endpoint: Endpoint, key: ApiKey, source: Arc<dyn EventSource>) -> Self {
+        Self::to(endpoint, Intake::Track(key), source)
+    }
+
+    /// The same to any intake.
+    pub fn to(endpoint: Endpoint, intake: Intake, source: Arc<dyn EventSource>) -> Self {
         Self {
             endpoint,
-            key,
+            intake,
             source,
             journal: None,
             connections: 4,
@@ -83,7 +88,7 @@ impl LoadOptions {
 /// What the connections of a run share.
 struct Run {
     endpoint: Endpoint,
-    requests: Requests,
+    requests: LoadRequests,
     source: Arc<dyn EventSource>,
     journal: Option<Arc<Journal>>,
     pace: Arc<Pace>,
@@ -129,7 +134,7 @@ impl Load {
         let connections = options.connections.max(1);
         let threads = options.threads.clamp(1, connections);
         let run = Arc::new(Run {
-            requests: Requests::new(&options.endpoint, &options.key)?,
+            requests: LoadRequests::new(&options.endpoint, &options.intake)?,
             endpoint: options.endpoint,
             source: options.source,
             journal: options.journal,

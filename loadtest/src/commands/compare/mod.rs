@@ -1,6 +1,9 @@
 //! `compare`: the same events through Millrace, and straight into the same ClickHouse, in turn.
 
 mod direct;
+mod otlp;
+mod peer;
+mod peers;
 mod rows;
 
 use std::{
@@ -87,6 +90,18 @@ pub struct CompareArguments {
     /// Connections of the straight way
     #[arg(long, default_value_t = 2)]
     direct_connections: usize,
+    /// Compare with these programs instead, each started by its script in `--peers-dir`
+    #[arg(long, value_delimiter = ',')]
+    peer: Vec<String>,
+    /// Where the scripts of peers are
+    #[arg(long, default_value = "loadtest/peers")]
+    peers_dir: PathBuf,
+    /// Seconds of single events flat out, and again at 1,000 a second, with `--peer`
+    #[arg(long, default_value_t = 10.0)]
+    singles_seconds: f64,
+    /// Process of the server, whose CPU and memory are read with `--peer`
+    #[arg(long)]
+    server_pid: Option<u32>,
     /// Decides what is generated
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -105,6 +120,11 @@ pub(super) async fn compare(arguments: CompareArguments) -> Result<Ending> {
         figures: ServerFigures::default(),
         arguments: &arguments,
     };
+    if !arguments.peer.is_empty() {
+        let report = comparison.peers(source.as_ref()).await?;
+        report::publish(&report, arguments.json.as_deref())?;
+        return Ok(Ending::Good);
+    }
     let bar = ProgressBar::new(arguments.pairs);
     let mut pairs = Vec::new();
     for number in 0..arguments.pairs {

@@ -50,7 +50,7 @@ pub(super) fn insert_bodies(
     Ok(bodies)
 }
 
-fn events(body: &[u8]) -> Result<Vec<Value>> {
+pub(super) fn events(body: &[u8]) -> Result<Vec<Value>> {
     Ok(match serde_json::from_slice(body)? {
         Value::Array(events) => events,
         event => vec![event],

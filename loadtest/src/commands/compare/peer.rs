@@ -55,7 +55,7 @@ pub(super) struct Peer {
     pub(super) endpoint: Endpoint,
     description: Description,
     process: Child,
-    clickhouse: ClickHouse,
+    target: ClickHouseTarget,
 }
 
 /// A peer, or why there is none here.
@@ -89,14 +89,13 @@ impl Peer {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
-        let clickhouse = ClickHouse::new(target)?;
-        let name = name.to_owned();
-        let mut peer = Self { name, endpoint, description, process, clickhouse };
+        let (name, target) = (name.to_owned(), target.clone());
+        let mut peer = Self { name, endpoint, description, process, target };
         if let Some(reason) = peer.listens().await? {
             return Ok(Start::Skipped { reason });
         }
         peer.drop_table().await?;
-        peer.clickhouse.execute(&fs::read_to_string(dir.join("schema.sql"))?, &[]).await?;
+        peer.clickhouse()?.execute(&fs::read_to_string(dir.join("schema.sql"))?, &[]).await?;
         Ok(Start::Running(Box::new(peer)))
     }
 
@@ -139,20 +138,25 @@ impl Peer {
         }
     }
 
+    /// A new connection: one that was not used for a while, ClickHouse may close at any moment.
+    fn clickhouse(&self) -> Result<ClickHouse> {
+        ClickHouse::new(&self.target)
+    }
+
     /// Rows of its table.
-    pub(super) async fn rows(&mut self) -> Result<u64> {
+    pub(super) async fn rows(&self) -> Result<u64> {
         let query =
             format!("select count() from {} format JSONCompactEachRow", self.description.table);
-        self.clickhouse.number(&query, &[]).await
+        self.clickhouse()?.number(&query, &[]).await
     }
 
     pub(super) fn process_id(&self) -> u32 {
         self.process.id()
     }
 
-    async fn drop_table(&mut self) -> Result<()> {
+    async fn drop_table(&self) -> Result<()> {
         let statement = format!("drop table if exists {} sync", self.description.table);
-        self.clickhouse.execute(&statement, &[]).await
+        self.clickhouse()?.execute(&statement, &[]).await
     }
 
     /// Ends the program and drops its table.

@@ -1,7 +1,7 @@
 //! The file of a partition: fingerprints in the order in which their keys landed.
 //!
 //! ```text
-//! file     "MLRKEYS1" · record, and so on
+//! file     "MLRKEYS2" · id of the file u64 · record, and so on
 //! record   fingerprints u32 · CRC32C u32 of the number and the fingerprints · fingerprint u64, and so on
 //! ```
 //!
@@ -16,7 +16,9 @@ use std::{
     path::Path,
 };
 
-const MAGIC: &[u8; 8] = b"MLRKEYS1";
+const MAGIC: &[u8; 8] = b"MLRKEYS2";
+/// Bytes before the first record.
+const FILE_HEADER_BYTES: usize = 16;
 const RECORD_HEADER_BYTES: usize = 8;
 /// Most fingerprints of a record.
 const RECORD_KEYS_MAX: usize = 1 << 17;
@@ -25,13 +27,22 @@ const RECORD_KEYS_MAX: usize = 1 << 17;
 #[derive(Debug)]
 pub(crate) struct KeyFile {
     file: File,
-    length: u64,
+    state: FileState,
+}
+
+/// Which file it is, and how far it is known to be good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileState {
+    /// Drawn when the file is made: a file that took its place is another.
+    pub id: u64,
+    /// Bytes of the header and all whole records.
+    pub length: u64,
 }
 
 /// What was read of a file.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    pub length: u64,
+    pub state: FileState,
     pub keys: u64,
 }
 
@@ -40,18 +51,19 @@ impl KeyFile {
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all_at(MAGIC, 0)?;
-        Ok(Self { file, length: MAGIC.len() as u64 })
+        let id: u64 = rand::random();
+        file.write_all_at(&[*MAGIC, id.to_le_bytes()].concat(), 0)?;
+        Ok(Self { file, state: FileState { id, length: FILE_HEADER_BYTES as u64 } })
     }
 
     /// Opens a file that was read as far as `checked` says, for appends behind it.
     pub(crate) fn open(path: &Path, checked: &Checked) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).open(path)?;
-        Ok(Self { file, length: checked.length })
+        Ok(Self { file, state: checked.state })
     }
 
-    pub(crate) fn length(&self) -> u64 {
-        self.length
+    pub(crate) fn state(&self) -> FileState {
+        self.state
     }
 
     /// Appends fingerprints. After an error the same may be appended again.
@@ -60,8 +72,8 @@ impl KeyFile {
         for piece in fingerprints.chunks(RECORD_KEYS_MAX) {
             encode(piece, &mut bytes);
         }
-        self.file.write_all_at(&bytes, self.length)?;
-        self.length += bytes.len() as u64;
+        self.file.write_all_at(&bytes, self.state.length)?;
+        self.state.length += bytes.len() as u64;
         Ok(())
     }
 
@@ -99,36 +111,39 @@ pub(crate) fn read(
         None => file.metadata()?.len(),
     };
     let mut reader = BufReader::with_capacity(1 << 20, file);
-    let mut magic = [0; MAGIC.len()];
-    reader.read_exact(&mut magic).map_err(|_| damaged(0))?;
-    if &magic != MAGIC {
+    let mut header = [0; FILE_HEADER_BYTES];
+    reader.read_exact(&mut header).map_err(|_| damaged(0))?;
+    let (magic, id) = header.split_at(MAGIC.len());
+    if magic != MAGIC {
         return Err(damaged(0));
     }
-    let mut checked = Checked { length: MAGIC.len() as u64, keys: 0 };
+    let id = u64::from_le_bytes(id.try_into().expect("eight bytes"));
+    let state = FileState { id, length: FILE_HEADER_BYTES as u64 };
+    let mut checked = Checked { state, keys: 0 };
     let mut record = Vec::new();
     loop {
-        let left = file_bytes - checked.length;
+        let left = file_bytes - checked.state.length;
         if left == 0 {
             return Ok(checked);
         }
         let mut header = [0; RECORD_HEADER_BYTES];
-        reader.read_exact(&mut header).map_err(|_| damaged(checked.length))?;
+        reader.read_exact(&mut header).map_err(|_| damaged(checked.state.length))?;
         let (count, crc) = header.split_at(4);
         let count = u32::from_le_bytes(count.try_into().expect("four bytes"));
         let crc = u32::from_le_bytes(crc.try_into().expect("four bytes"));
         let bytes = RECORD_HEADER_BYTES as u64 + u64::from(count) * 8;
         if bytes > left {
-            return Err(damaged(checked.length));
+            return Err(damaged(checked.state.length));
         }
         record.resize(count as usize * 8, 0);
         reader.read_exact(&mut record)?;
         if count == 0 || checksum(count, &record) != crc {
-            return Err(damaged(checked.length));
+            return Err(damaged(checked.state.length));
         }
         for fingerprint in record.chunks_exact(8) {
             each(u64::from_le_bytes(fingerprint.try_into().expect("eight bytes")));
         }
-        checked.length += bytes;
+        checked.state.length += bytes;
         checked.keys += u64::from(count);
     }
 }
@@ -154,7 +169,7 @@ pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Reads noted lengths of files, by partition; none where there is no note, or it is damaged.
-pub(crate) fn read_lengths(path: &Path) -> io::Result<BTreeMap<u32, u64>> {
+pub(crate) fn read_lengths(path: &Path) -> io::Result<BTreeMap<u32, FileState>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -162,15 +177,19 @@ pub(crate) fn read_lengths(path: &Path) -> io::Result<BTreeMap<u32, u64>> {
         Err(error) => return Err(error),
     };
     let line = |line: &str| {
-        let (partition, length) = line.split_once(' ')?;
-        Some((partition.parse().ok()?, length.parse().ok()?))
+        let mut numbers = line.split(' ');
+        let partition = numbers.next()?.parse().ok()?;
+        let (id, length) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        Some((partition, FileState { id, length }))
     };
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Notes lengths of files, a line each: the partition, and the bytes of its file.
-pub(crate) fn write_lengths(path: &Path, lengths: &BTreeMap<u32, u64>) -> io::Result<()> {
-    let lines = lengths.iter().map(|(partition, length)| format!("{partition} {length}\n"));
+/// Notes files, a line each: the partition, the id of its file, and the bytes of it.
+pub(crate) fn write_lengths(path: &Path, lengths: &BTreeMap<u32, FileState>) -> io::Result<()> {
+    let lines = lengths
+        .iter()
+        .map(|(partition, FileState { id, length })| format!("{partition} {id} {length}\n"));
     let fresh = path.with_extension("new");
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;

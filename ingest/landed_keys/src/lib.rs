@@ -37,6 +37,7 @@ use std::{
 
 use siphasher::sip::SipHasher13;
 
+use file::FileState;
 use partition::Partition;
 
 pub use jobs::{Fill, Filled, Load, Loaded};
@@ -57,8 +58,8 @@ const FILLING_SUFFIX: &str = ".filling";
 pub struct Options {
     /// The folder; made with mode 0700.
     pub dir: PathBuf,
-    /// A file in another folder, in which the lengths of the files are noted: a folder that was put back from an older
-    /// copy is not believed.
+    /// A file in another folder, in which the ids and lengths of the files are noted: a folder that was put back from an
+    /// older copy is not believed.
     pub lengths_file: PathBuf,
     /// Bytes of all filters together. Partitions used least lately lose theirs first.
     pub memory_max_bytes: usize,
@@ -110,8 +111,8 @@ pub struct LandedKeys {
     options: Options,
     fingerprints: Fingerprints,
     partitions: BTreeMap<u32, Partition>,
-    /// Bytes of each partition's file, as noted last.
-    lengths: BTreeMap<u32, u64>,
+    /// Each partition's file, as noted last.
+    lengths: BTreeMap<u32, FileState>,
     /// Counts calls of [`Self::offer`], to find partitions used least lately.
     offers: u64,
 }
@@ -152,10 +153,10 @@ impl LandedKeys {
     }
 
     /// Begins to keep the keys of a partition of which the table has so many rows, none of them added since the start.
-    /// A file with fewer keys is not believed.
+    /// A file with fewer keys is not believed, nor one that was not noted.
     pub fn begin(&mut self, partition: u32, rows: u64) {
         let (dir, noted) = (&self.options.dir, self.lengths.get(&partition).copied());
-        let find = || Partition::find(dir, partition, rows, noted.unwrap_or_default());
+        let find = || Partition::find(dir, partition, rows, noted);
         self.partitions.entry(partition).or_insert_with(find);
     }
 
@@ -210,7 +211,7 @@ impl LandedKeys {
     fn note_lengths(&mut self) -> io::Result<()> {
         let mut lengths = self.lengths.clone();
         for (number, partition) in &self.partitions {
-            lengths.extend(partition.file_length().map(|length| (*number, length)));
+            lengths.extend(partition.file_state().map(|state| (*number, state)));
         }
         if lengths != self.lengths {
             file::write_lengths(&self.options.lengths_file, &lengths)?;
@@ -246,8 +247,10 @@ impl LandedKeys {
     /// # Errors
     /// If the file cannot be written or synced; the fill is needed again.
     pub fn end_fill(&mut self, partition: u32, filled: Option<Filled>) -> io::Result<()> {
-        let keys = self.partitions.get_mut(&partition);
-        keys.map_or(Ok(()), |keys| keys.end_fill(filled))
+        if let Some(keys) = self.partitions.get_mut(&partition) {
+            keys.end_fill(filled)?;
+        }
+        self.note_lengths()
     }
 
     /// Begins to read a partition's file into a filter.

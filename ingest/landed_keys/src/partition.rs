@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use crate::{
     Need, Seen,
-    file::KeyFile,
+    file::{FileState, KeyFile},
     filter::Filter,
     jobs::{Filled, Loaded, path},
 };
@@ -30,8 +30,8 @@ enum Disk {
 pub(crate) struct Partition {
     disk: Disk,
     filter: Option<Filter>,
-    /// Bytes that the file had when its length was noted last; a shorter one lacks keys.
-    noted_length: u64,
+    /// The file as it was noted last; a shorter one, or another, may lack keys.
+    noted: Option<FileState>,
     /// Rows of the table before this process added any: the file holds as many keys, or lacks some.
     rows_at_start: u64,
     /// Fingerprints that are not in the file yet.
@@ -48,12 +48,17 @@ pub(crate) struct Partition {
 
 impl Partition {
     /// The partition as the folder holds it.
-    pub(crate) fn find(dir: &Path, number: u32, rows_at_start: u64, noted_length: u64) -> Self {
+    pub(crate) fn find(
+        dir: &Path,
+        number: u32,
+        rows_at_start: u64,
+        noted: Option<FileState>,
+    ) -> Self {
         let disk = if path(dir, number).exists() { Disk::Unverified } else { Disk::Missing };
         Self {
             disk,
             filter: None,
-            noted_length,
+            noted,
             rows_at_start,
             pending: Vec::new(),
             since_job: None,
@@ -114,10 +119,10 @@ impl Partition {
         Ok(true)
     }
 
-    /// Bytes of its file, once that is known to hold every key.
-    pub(crate) fn file_length(&self) -> Option<u64> {
+    /// Its file, once that is known to hold every key.
+    pub(crate) fn file_state(&self) -> Option<FileState> {
         match &self.disk {
-            Disk::Open(file) => Some(file.length()),
+            Disk::Open(file) => Some(file.state()),
             Disk::Missing | Disk::Unverified | Disk::Lost => None,
         }
     }
@@ -162,7 +167,7 @@ impl Partition {
     pub(crate) fn begin_job(&mut self) -> Option<u64> {
         self.since_job = Some(self.pending.clone());
         match &self.disk {
-            Disk::Open(file) => Some(file.length()),
+            Disk::Open(file) => Some(file.state().length),
             _ => None,
         }
     }
@@ -193,7 +198,10 @@ impl Partition {
             }
         };
         let (keys, rows) = (checked.keys, self.rows_at_start);
-        let lacks_keys = keys < rows || checked.length < self.noted_length;
+        let is_noted = self.noted.is_some_and(|noted| {
+            noted.id == checked.state.id && noted.length <= checked.state.length
+        });
+        let lacks_keys = keys < rows || !is_noted;
         if matches!(self.disk, Disk::Unverified) && lacks_keys {
             tracing::warn!(
                 keys,

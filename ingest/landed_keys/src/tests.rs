@@ -224,6 +224,32 @@ fn filters_stay_within_the_memory_and_none_is_made_in_vain() {
     assert!(keys.figures().without_filter > 0);
 }
 
+#[test]
+fn a_file_put_back_is_made_anew_although_it_is_longer() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = jobs::path(dir.path(), MONTH);
+    // A fill that began before a row was stored, and read it all the same, has its key twice.
+    let mut keys = open_for(dir.path(), 0);
+    for fingerprint in [1, 2] {
+        keys.offer(MONTH, fingerprint);
+        keys.record(MONTH, fingerprint);
+    }
+    work(&mut keys, &BTreeSet::from([1, 2]));
+    assert!(keys.sync().unwrap());
+    let older = fs::read(&path).unwrap();
+    drop(keys);
+    fs::remove_file(&path).unwrap();
+    let mut keys = open_for(dir.path(), 3);
+    work(&mut keys, &BTreeSet::from([1, 2, 3]));
+    assert!(keys.sync().unwrap());
+    drop(keys);
+    assert!(older.len() > fs::read(&path).unwrap().len());
+    fs::write(&path, older).unwrap();
+    let mut keys = open_for(dir.path(), 3);
+    work(&mut keys, &BTreeSet::from([1, 2, 3]));
+    assert_eq!(keys.offer(MONTH, 3), Seen::Maybe);
+}
+
 /// What happens to the keys in a random history.
 #[derive(Debug, Clone)]
 enum Step {

@@ -84,8 +84,8 @@ impl Analytics {
         self.record(month.month, month.generation, true, through_seq).await
     }
 
-    /// Records that rows of these days (since 1970) may soon repeat others, in `events` and `orders`, and waits until
-    /// every question uses `FINAL`.
+    /// Records that rows of these months (`toYYYYMM(day)`) may soon repeat others, in `events` and `orders`, and waits
+    /// until every question uses `FINAL`.
     ///
     /// # Errors
     /// When ClickHouse is away.

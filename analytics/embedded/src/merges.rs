@@ -19,15 +19,9 @@ pub(crate) fn let_others_go_first(threads: u32) -> io::Result<()> {
     let body = move || {
         let mut done = BTreeSet::new();
         while done.len() < threads as usize {
-            for thread in merging_threads().unwrap_or_default() {
-                if done.contains(&thread) {
-                    continue;
-                }
-                if let Err(error) = ffi::run_when_idle(thread) {
-                    tracing::warn!(%error, "merges keep their nice value: they cannot be made to wait for all others");
-                    return;
-                }
-                done.insert(thread);
+            if let Err(error) = set_policy(&mut done) {
+                tracing::warn!(%error, "merges keep their nice value: they cannot be made to wait for all others");
+                return;
             }
             thread::sleep(INTERVAL);
         }
@@ -35,14 +29,25 @@ pub(crate) fn let_others_go_first(threads: u32) -> io::Result<()> {
     thread::Builder::new().name("merge-policy".to_owned()).spawn(body).map(drop)
 }
 
-/// The ids of this process's threads that merge.
-fn merging_threads() -> io::Result<Vec<i32>> {
+/// Sets the policy of those threads that merge now, but for those that are done.
+fn set_policy(done: &mut BTreeSet<i32>) -> io::Result<()> {
+    for thread in threads_named(THREAD_NAME)? {
+        if !done.contains(&thread) {
+            ffi::run_when_idle(thread)?;
+            done.insert(thread);
+        }
+    }
+    Ok(())
+}
+
+/// The ids of this process's threads of a name.
+fn threads_named(wanted: &str) -> io::Result<Vec<i32>> {
     let mut threads = Vec::new();
     for entry in fs::read_dir("/proc/self/task")? {
         let path = entry?.path();
         // A thread may have ended since.
         let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
-        if name.trim_end() == THREAD_NAME {
+        if name.trim_end() == wanted {
             let id =
                 path.file_name().and_then(|id| id.to_str()).and_then(|id| id.parse::<i32>().ok());
             threads.extend(id);
@@ -77,16 +82,22 @@ mod tests {
         let _merging = [start(THREAD_NAME), start(THREAD_NAME)];
         let _other = start("MergeOther");
         let deadline = Instant::now() + Duration::from_secs(20);
-        while merging_threads().unwrap().len() < 2 {
-            assert!(Instant::now() < deadline, "the threads have their names");
-            thread::yield_now();
-        }
+        let await_named = |name: &str, count: usize| {
+            loop {
+                let threads = threads_named(name).unwrap();
+                if threads.len() == count {
+                    return threads;
+                }
+                assert!(Instant::now() < deadline, "the threads have their names");
+                thread::yield_now();
+            }
+        };
+        let (merging, others) = (await_named(THREAD_NAME, 2), await_named("MergeOther", 1));
         let_others_go_first(2).unwrap();
-        let threads = merging_threads().unwrap();
-        while threads.iter().any(|id| policy(*id) != "5") {
+        while merging.iter().any(|id| policy(*id) != "5") {
             assert!(Instant::now() < deadline, "the policy is set");
             thread::yield_now();
         }
-        assert_ne!(policy(nix::unistd::gettid().as_raw()), "5");
+        assert_ne!(policy(others[0]), "5");
     }
 }

@@ -58,8 +58,8 @@ const FILLING_SUFFIX: &str = ".filling";
 pub struct Options {
     /// The folder; made with mode 0700.
     pub dir: PathBuf,
-    /// A file in another folder, in which the ids and lengths of the files are noted: a folder that was put back from an
-    /// older copy is not believed.
+    /// A file in another folder that holds the id and the length of each partition's file. It detects a folder that was
+    /// restored from an older copy.
     pub lengths_file: PathBuf,
     /// Bytes of all filters together. Partitions used least lately lose theirs first.
     pub memory_max_bytes: usize,
@@ -174,9 +174,10 @@ impl LandedKeys {
 
     /// As [`Self::offer`] for some keys of a partition, in order. Quicker, since look-ups of many overlap in memory.
     pub fn offer_all(&mut self, partition: u32, fingerprints: &[u64]) -> Vec<Seen> {
-        let Some(keys) = self.partitions.get(&partition) else {
+        let Some(keys) = self.partitions.get_mut(&partition) else {
             return vec![Seen::Maybe; fingerprints.len()];
         };
+        keys.mark_used(self.offers);
         let is_known: Vec<bool> =
             fingerprints.iter().map(|fingerprint| keys.is_in_filter(*fingerprint)).collect();
         // Of those that are not, the places in the filter are in the processor's cache now.
@@ -207,7 +208,7 @@ impl LandedKeys {
         Ok(is_all)
     }
 
-    /// Not synced: after a power cut it names shorter files than there are, which is no harm.
+    /// Not synced: after a power cut it may name shorter files, which is no harm, or older ones, which are filled anew.
     fn note_lengths(&mut self) -> io::Result<()> {
         let mut lengths = self.lengths.clone();
         for (number, partition) in &self.partitions {

@@ -81,6 +81,11 @@ impl Partition {
         Seen::New
     }
 
+    /// Notes when it was offered a key last, in offers of all partitions.
+    pub(crate) fn mark_used(&mut self, now: u64) {
+        self.used_at = now;
+    }
+
     /// Whether the filter takes a key for one that was offered; false without a filter.
     pub(crate) fn is_in_filter(&self, fingerprint: u64) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.contains(fingerprint))

@@ -165,7 +165,7 @@ fn a_file_that_is_damaged_anywhere_or_lacks_keys_is_made_anew() {
 }
 
 #[test]
-fn a_file_put_back_from_an_older_copy_is_made_anew() {
+fn a_file_restored_from_an_older_copy_is_made_anew() {
     let dir = tempfile::tempdir().unwrap();
     let path = jobs::path(dir.path(), MONTH);
     let mut keys = ready(dir.path());
@@ -225,7 +225,7 @@ fn filters_stay_within_the_memory_and_none_is_made_in_vain() {
 }
 
 #[test]
-fn a_file_put_back_is_made_anew_although_it_is_longer() {
+fn a_restored_file_is_made_anew_although_it_is_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = jobs::path(dir.path(), MONTH);
     // A fill that began before a row was stored, and read it all the same, has its key twice.

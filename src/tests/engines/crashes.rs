@@ -16,7 +16,7 @@ use super::command::millrace;
 use crate::kit::{Client, Process, data_dir, eventually};
 
 /// Process numbers of the embedded PostgreSQL and ClickHouse, as their own lock files say.
-fn engines(data_dir: &Path) -> Option<[Pid; 2]> {
+pub(super) fn engines(data_dir: &Path) -> Option<[Pid; 2]> {
     let first = |path: &str| -> Option<Pid> {
         let text = std::fs::read_to_string(data_dir.join(path)).ok()?;
         text.lines().next()?.trim().parse().ok().map(Pid::from_raw)

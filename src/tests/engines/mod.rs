@@ -4,6 +4,7 @@ pub(crate) mod command;
 mod commands;
 mod crashes;
 mod directories;
+mod merges;
 
 use sqlx::{ConnectOptions as _, postgres::PgSslMode};
 

@@ -76,31 +76,31 @@ pub struct CompareArguments {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
     pairs: u64,
     /// What the straight way has to do
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Own, Way::All, Way::Views])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Own, Way::All, Way::Views], conflicts_with = "peer")]
     direct: Vec<Way>,
     /// Keep-alive connections to Millrace
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 8, conflicts_with = "peer")]
     connections: usize,
     /// Events in a request to Millrace
     #[arg(long, default_value_t = EVENTS_PER_REQUEST_MAX)]
     batch: usize,
     /// Rows in a straight insert
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "peer")]
     direct_rows: u32,
     /// Connections of the straight way
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, conflicts_with = "peer")]
     direct_connections: usize,
     /// Compare with these programs instead, each started by its script in `--peers-dir`
     #[arg(long, value_delimiter = ',')]
     peer: Vec<String>,
     /// Where the scripts of peers are
-    #[arg(long, default_value = "loadtest/peers")]
+    #[arg(long, default_value = "loadtest/peers", requires = "peer")]
     peers_dir: PathBuf,
     /// Seconds of single events flat out, and again at 1,000 a second, with `--peer`
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, requires = "peer")]
     singles_seconds: f64,
     /// Process of the server, whose CPU and memory are read with `--peer`
-    #[arg(long)]
+    #[arg(long, requires = "peer")]
     server_pid: Option<u32>,
     /// Decides what is generated
     #[arg(long, default_value_t = 1)]
@@ -137,6 +137,19 @@ pub(super) async fn compare(arguments: CompareArguments) -> Result<Ending> {
     Ok(Ending::Good)
 }
 
+impl CompareArguments {
+    /// The events of one pair.
+    fn part(&self, source: &dyn EventSource, number: u64) -> Result<Held> {
+        let batches = match source.batches() {
+            Some(batches) => batches / self.pairs,
+            None => self.events.div_ceil(self.batch as u64),
+        };
+        let part = Held::take(source, number * batches..(number + 1) * batches);
+        ensure!(part.events().unwrap_or(0) > 0, "there is nothing to send");
+        Ok(part)
+    }
+}
+
 /// One long source, of which each pair takes its own part: no event is ever sent twice.
 fn open_source(arguments: &CompareArguments) -> Result<Box<dyn EventSource>> {
     Ok(match &arguments.file {
@@ -165,14 +178,9 @@ impl Comparison<'_> {
         number: u64,
         bar: &ProgressBar,
     ) -> Result<Pair> {
-        let per_pair = match source.batches() {
-            Some(batches) => batches / self.arguments.pairs,
-            None => self.arguments.events.div_ceil(self.arguments.batch as u64),
-        };
         bar.set_message("preparing");
-        let held = Arc::new(Held::take(source, number * per_pair..(number + 1) * per_pair));
+        let held = Arc::new(self.arguments.part(source, number)?);
         let events = held.events().unwrap_or(0);
-        ensure!(events > 0, "there is nothing to send");
         let mut pair = Pair { events, millrace_per_second: 0.0, direct: Vec::new() };
         // The first to go finds colder caches and fewer parts; taking turns evens that out.
         let millrace_first = number.is_multiple_of(2);

@@ -94,6 +94,7 @@ impl Peer {
         if let Some(reason) = peer.listens().await? {
             return Ok(Start::Skipped { reason });
         }
+        peer.pass_output_on();
         peer.drop_table().await?;
         peer.clickhouse()?.execute(&fs::read_to_string(dir.join("schema.sql"))?, &[]).await?;
         Ok(Start::Running(Box::new(peer)))
@@ -117,6 +118,13 @@ impl Peer {
             time::sleep(START_PAUSE).await;
         }
         bail!("{} did not listen within {} s", self.name, START_PATIENCE.as_secs())
+    }
+
+    /// Prints what the program writes, which would stop once nothing read it.
+    fn pass_output_on(&mut self) {
+        if let Some(mut out) = self.process.stdout.take() {
+            std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::stderr()));
+        }
     }
 
     pub(super) fn intake(&self) -> Intake {

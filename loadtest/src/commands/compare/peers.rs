@@ -94,9 +94,8 @@ impl Comparison<'_> {
     pub(super) async fn peers(&mut self, source: &dyn EventSource) -> Result<PeersReport> {
         let mut report = PeersReport::default();
         let mut names = self.arguments.peer.clone();
-        let per_round = self.arguments.events.div_ceil(self.arguments.batch as u64);
         for number in 0..self.arguments.pairs {
-            let held = Held::take(source, number * per_round..(number + 1) * per_round);
+            let held = self.arguments.part(source, number)?;
             let mut round = Vec::new();
             if number.is_multiple_of(2) {
                 round.push(self.millrace_side(&held).await?);

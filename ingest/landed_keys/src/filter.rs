@@ -151,7 +151,7 @@ impl Filter {
 
     /// Bytes more that the next key takes: those of a further layer, or none.
     pub(crate) fn growth_bytes(&self) -> usize {
-        if self.has_room() { 0 } else { Self::bytes_for(self.keys, TAG_BYTES) }
+        if self.room() > 0 { 0 } else { Self::bytes_for(self.keys, TAG_BYTES) }
     }
 
     /// Whether it has so many layers that one of them all would be quicker.
@@ -168,13 +168,38 @@ impl Filter {
     /// Inserts a key that is taken for no member; a full filter gets a layer that doubles it. False if it was taken for
     /// one.
     pub(crate) fn insert(&mut self, hash: u64) -> bool {
-        if self.contains(hash) {
-            return false;
+        let is_new = !self.contains(hash);
+        if is_new {
+            self.insert_new(hash);
         }
+        is_new
+    }
+
+    /// Inserts those keys that are taken for no members, of equal ones the first. Answers for each whether it was
+    /// inserted.
+    pub(crate) fn insert_all(&mut self, hashes: &[u64]) -> Vec<bool> {
+        // Looked for one after the other without a change, so that the waits for memory overlap.
+        let mut are_new: Vec<bool> = hashes.iter().map(|hash| !self.contains(*hash)).collect();
+        // Where they go to. The layers before cannot hold a key by now that they did not hold then.
+        let growing = self.layers.len().saturating_sub(1);
+        for (hash, is_new) in hashes.iter().zip(&mut are_new) {
+            let came_twice = || {
+                self.layers[growing..].iter().any(|layer| layer.contains(*hash))
+                    || self.short.as_ref().is_some_and(|layer| layer.contains(*hash))
+            };
+            *is_new = *is_new && !came_twice();
+            if *is_new {
+                self.insert_new(*hash);
+            }
+        }
+        are_new
+    }
+
+    fn insert_new(&mut self, hash: u64) {
         self.keys += 1;
         if let Some(short) = self.short.as_mut().filter(|layer| layer.room > 0) {
             short.insert(hash);
-            return true;
+            return;
         }
         if self.layers.last().is_none_or(|layer| layer.room == 0) {
             self.layers.push(Layer::new((self.keys - 1).max(KEYS_MIN)));
@@ -182,12 +207,12 @@ impl Filter {
         if let Some(layer) = self.layers.last_mut() {
             layer.insert(hash);
         }
-        true
     }
 
-    fn has_room(&self) -> bool {
-        self.short.as_ref().is_some_and(|layer| layer.room > 0)
-            || self.layers.last().is_some_and(|layer| layer.room > 0)
+    /// Keys that it takes without growing.
+    pub(crate) fn room(&self) -> usize {
+        self.short.as_ref().map_or(0, |layer| layer.room)
+            + self.layers.last().map_or(0, |layer| layer.room)
     }
 }
 
@@ -240,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn keys_inserted_together_that_need_a_new_layer_are_members() {
+        let keys: Vec<u64> = hashes(6, 3 * KEYS_MIN).collect();
+        let twice: Vec<u64> = keys.iter().flat_map(|key| [*key, *key]).collect();
+        let mut filter = Filter::for_keys(0, TAG_BYTES);
+        let inserted = filter.insert_all(&twice).into_iter().filter(|it| *it).count();
+        assert!(filter.layers.len() > 1);
+        assert!((keys.len() - 10..=keys.len()).contains(&inserted), "{inserted}");
+        assert!(keys.iter().all(|key| filter.contains(*key)));
+    }
+
+    #[test]
     fn growth_is_known_before_it_happens() {
         let mut filter = Filter::for_keys(0, TAG_BYTES);
         for hash in hashes(3, 4 * KEYS_MIN) {
@@ -257,6 +293,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn keys_inserted_together_are_new_or_known_as_one_by_one(
+            batches: Vec<Vec<u8>>, made_for in 0_usize..1000, tag_bytes in TAG_BYTES_MIN..=TAG_BYTES
+        ) {
+            let (mut one, mut other) =
+                (Filter::for_keys(made_for, tag_bytes), Filter::for_keys(made_for, tag_bytes));
+            for batch in batches {
+                let batch: Vec<u64> = batch.into_iter().map(|it| u64::from(it) << 40 | u64::from(it)).collect();
+                let expected: Vec<bool> = batch.iter().map(|hash| one.insert(*hash)).collect();
+                prop_assert_eq!(other.insert_all(&batch), expected);
+            }
+        }
+
         #[test]
         fn no_member_is_denied(members: Vec<u64>, made_for in 0_usize..1000, tag_bytes in TAG_BYTES_MIN..=TAG_BYTES) {
             let mut filter = Filter::for_keys(made_for, tag_bytes);

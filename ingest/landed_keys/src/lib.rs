@@ -177,14 +177,11 @@ impl LandedKeys {
         let Some(keys) = self.partitions.get_mut(&partition) else {
             return vec![Seen::Maybe; fingerprints.len()];
         };
-        keys.mark_used(self.offers);
-        let is_known: Vec<bool> =
-            fingerprints.iter().map(|fingerprint| keys.is_in_filter(*fingerprint)).collect();
-        // Of those that are not, the places in the filter are in the processor's cache now.
-        let offered = fingerprints.iter().zip(is_known).map(|(fingerprint, is_known)| {
-            if is_known { Seen::Maybe } else { self.offer(partition, *fingerprint) }
-        });
-        offered.collect()
+        if let Some(seen) = keys.offer_all(fingerprints, self.offers) {
+            self.offers += fingerprints.len() as u64;
+            return seen;
+        }
+        fingerprints.iter().map(|fingerprint| self.offer(partition, *fingerprint)).collect()
     }
 
     /// Remembers a key that was answered [`Seen::Maybe`] and turned out to be new.

@@ -81,14 +81,19 @@ impl Partition {
         Seen::New
     }
 
-    /// Notes when it was offered a key last, in offers of all partitions.
-    pub(crate) fn mark_used(&mut self, now: u64) {
+    /// As [`Self::offer`] for several keys; none when the filter has to grow for them.
+    pub(crate) fn offer_all(&mut self, fingerprints: &[u64], now: u64) -> Option<Vec<Seen>> {
         self.used_at = now;
-    }
-
-    /// Whether the filter takes a key for one that was offered; false without a filter.
-    pub(crate) fn is_in_filter(&self, fingerprint: u64) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.contains(fingerprint))
+        let filter = self.filter.as_mut().filter(|it| it.room() > fingerprints.len())?;
+        let are_new = filter.insert_all(fingerprints);
+        let mut seen = Vec::with_capacity(are_new.len());
+        for (fingerprint, is_new) in fingerprints.iter().zip(are_new) {
+            if is_new {
+                self.remember(*fingerprint);
+            }
+            seen.push(if is_new { Seen::New } else { Seen::Maybe });
+        }
+        Some(seen)
     }
 
     /// Remembers a key, also in a filter that was made since the key was offered.

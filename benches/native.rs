@@ -40,16 +40,13 @@ fn native(criterion: &mut Criterion) {
         let batches = batches(&body);
         let rows: u64 = batches.iter().map(|batch| u64::from(batch.header().count)).sum();
         group.throughput(Throughput::Elements(rows));
-        let (mut columns, mut block) = (EventColumns::default(), Vec::new());
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                columns.clear();
-                block.clear();
+                let mut columns = EventColumns::default();
                 for batch in &batches {
                     batch.events().for_each(|event| columns.push(batch.header(), &event));
                 }
-                columns.encode(&mut block);
-                block.len()
+                columns.encode()
             });
         });
     }

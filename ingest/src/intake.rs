@@ -5,10 +5,14 @@
 //! commit of the spool. No answer is given before that, and no event of a request is stored when the
 //! spool has no room for all of them.
 
-use std::{cell::RefCell, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use metrics_catalogue::handle::Counter;
+use metrics_catalogue::handle::{Counter, Histogram};
 use uuid::Uuid;
 
 use crate::{
@@ -87,6 +91,7 @@ struct Inner {
     window_entries: usize,
     sequence: Sequence,
     counters: Counters,
+    validate_seconds: Histogram,
 }
 
 struct Counters {
@@ -137,6 +142,7 @@ impl Intake {
             window_entries: options.window_entries,
             sequence: Sequence::after(options.last_arrival_number),
             counters: Counters::register(),
+            validate_seconds: metrics_catalogue::INGEST_STAGE_DURATION_SECONDS.with(["validate"]),
         }))
     }
 
@@ -181,11 +187,14 @@ impl Intake {
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
         let inner = &*self.0;
+        let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
             let context = Context { workspace_id, received_at_ms, window, sequence, sender };
             admitter.admit(&body, &context)
-        })?;
+        });
+        inner.validate_seconds.record(start.elapsed());
+        let admitted = admitted?;
         drop(body);
         let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted;
         inner.counters.rejected.increment(rejected.len() as u64);

@@ -57,6 +57,8 @@ catalogue! {
         "message lifecycle events recorded as durable";
     INGEST_REQUESTS_REFUSED: Counter["reason"] = "millrace_ingest_requests_refused_total", Count,
         "whole requests refused for lack of room, by reason";
+    INGEST_STAGE_DURATION_SECONDS: Histogram["stage"] = "millrace_ingest_stage_duration_seconds", Seconds,
+        "time of a stage before the acknowledgement: per request validate and resume, per group commit queue (the longest wait) and write";
     INGEST_EVENTS_ENQUEUED: Counter[] = "millrace_ingest_events_enqueued_total", Count,
         "events appended to the spool";
     INGEST_EVENTS_DRAINED: Counter[] = "millrace_ingest_events_drained_total", Count,
@@ -69,10 +71,14 @@ catalogue! {
         "events not stored because an event of their key was stored before";
     INGEST_KEYS_LOOKED_UP: Counter[] = "millrace_ingest_keys_looked_up_total", Count,
         "keys of events and orders looked up in ClickHouse before they were stored";
+    INGEST_CHUNKS_BYTES: Gauge[] = "millrace_ingest_chunks_bytes", Bytes,
+        "memory of events on their way from the spool into ClickHouse";
     INGEST_LANDED_KEYS_BYTES: Gauge[] = "millrace_ingest_landed_keys_bytes", Bytes,
         "memory of the filters that distinguish new events from stored ones";
     INGEST_LANDED_KEYS_WITHOUT_FILTER: Gauge[] = "millrace_ingest_landed_keys_without_filter", Count,
         "months of events whose keys are all looked up because their filter is not in memory";
+    SPOOL_QUEUED_BYTES: Gauge[] = "millrace_spool_queued_bytes", Bytes,
+        "memory of events waiting for the disk; at most `ingest.queue_bytes`";
     SPOOL_FRAMES_APPENDED: Counter[] = "millrace_spool_frames_appended_total", Count,
         "frames written to the spool";
     SPOOL_APPENDED_BYTES: Counter[] = "millrace_spool_appended_bytes_total", Bytes,

@@ -1,6 +1,6 @@
 //! Events as columns, sorted by the table's key and written as ClickHouse `Native` blocks.
 //!
-//! Rows are copied once as they arrive, and once more when they are written: in the exact order of
+//! Rows are copied once, when they are written: in the exact order of
 //! the table's key (`workspace_id, event_name, day, event_id`), so that ClickHouse finds them sorted and
 //! leaves them where they are. Strings the table keeps as `LowCardinality` are sent
 //! so, one dictionary a block, which spares ClickHouse a hash look-up for every value.
@@ -15,6 +15,9 @@ mod timeline;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -23,8 +26,7 @@ use crate::record::{BatchHeader, EventView};
 pub use messages::MessageColumns;
 pub use orders::{OrderColumns, OrderKey};
 
-use native::{Dictionary, write_column_header, write_var_uint};
-use rows::{Row, Texts, Values};
+use rows::{Dictionaries, Row, Values};
 
 /// A table that rows go into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -106,50 +108,39 @@ const INSERT: &str = "INSERT INTO events (workspace_id, event_name, day, timesta
      received_at, properties, numbers, order_id, revenue, currency, base_revenue, base_currency, \
      has_revenue, seq, is_unique) FORMAT Native";
 
-/// Rows of one partition, on their way into one block. Buffers are kept from block to block.
+/// Rows of one partition on their way into one block, borrowed from their batches.
 #[derive(Debug, Default)]
-pub struct EventColumns {
-    rows: Vec<Row>,
-    texts: Texts,
+pub struct EventColumns<'a> {
+    rows: Vec<Row<'a>>,
     workspaces: Vec<Uuid>,
-    event_names: Dictionary,
-    alias_labels: Dictionary,
-    currencies: Dictionary,
-    number_paths: Dictionary,
-    values: Values,
+    dictionaries: Dictionaries,
     is_unique: bool,
 }
 
-impl EventColumns {
+impl<'a> EventColumns<'a> {
     /// Columns of rows whose writer has looked for earlier arrivals of their keys and writes their entries of `timeline`
     /// and `orders` itself: column `is_unique`. Of other rows the views behind `events` write them.
     pub fn unique() -> Self {
         Self { is_unique: true, ..Self::default() }
     }
 
-    /// Appends an event as one row.
-    pub fn push(&mut self, header: &BatchHeader, event: &EventView<'_>) {
-        let order = event.order.unwrap_or_default();
-        let numbers = self.texts.push_numbers(event.numbers(), &mut self.number_paths);
-        let row = Row {
-            workspace: self.workspace(header.workspace_id),
-            event_name: self.event_names.number(event.event_name),
-            day: event.day,
-            timestamp_ms: event.timestamp_ms,
-            received_at_ms: header.received_at_ms,
-            seq: event.seq,
-            alias_label: self.alias_labels.number(event.alias_label),
-            currency: self.currencies.number(order.currency),
-            base_currency: self.currencies.number(order.base_currency),
-            revenue: order.revenue,
-            base_revenue: order.base_revenue,
-            numbers,
-            texts: self.texts.push_texts(event, order.order_id),
-        };
-        self.rows.push(row);
+    /// Makes room for as many rows more.
+    pub fn reserve(&mut self, rows: usize) {
+        self.rows.reserve(rows);
     }
 
-    /// Rows pushed since the last block.
+    /// Appends an event as one row.
+    pub fn push(&mut self, header: &BatchHeader, event: &EventView<'a>) {
+        let workspace = self.workspace(header.workspace_id);
+        self.rows.push(Row::new(workspace, header, event, &mut self.dictionaries));
+    }
+
+    /// Takes rows out, by their arrival numbers.
+    pub fn leave_out(&mut self, seqs: &HashSet<u64>) {
+        self.rows.retain(|row| !seqs.contains(&row.seq));
+    }
+
+    /// Rows pushed and not taken out.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -159,31 +150,16 @@ impl EventColumns {
         self.rows.is_empty()
     }
 
-    /// Forgets all rows, keeps the memory.
-    pub fn clear(&mut self) {
-        self.rows.clear();
-        self.texts.clear();
-        self.workspaces.clear();
-        for dictionary in [
-            &mut self.event_names,
-            &mut self.alias_labels,
-            &mut self.currencies,
-            &mut self.number_paths,
-        ] {
-            dictionary.clear();
-        }
-    }
-
-    /// Appends all rows as one block, sorted by the table's key.
-    pub fn encode(&mut self, block: &mut Vec<u8>) {
+    /// All rows as one block in pieces, sorted by the table's key.
+    pub fn encode(self) -> Vec<Bytes> {
         let order = self.sorted();
         debug_assert_eq!(order.len(), self.rows.len(), "each row has one place in the order");
-        self.values.clear();
+        let mut values = Values::for_rows(&self.rows);
         for index in order {
             let row = &self.rows[index as usize];
-            self.values.push(row, self.workspaces[row.workspace as usize], &self.texts);
+            values.push(row, self.workspaces[row.workspace as usize]);
         }
-        self.write(block);
+        values.finish(&self.dictionaries, self.is_unique)
     }
 
     /// Appends the rows' entries of `timeline` as one block, sorted by that table's key.
@@ -209,7 +185,7 @@ impl EventColumns {
     /// The rows' positions in the order of the table's key.
     fn sorted(&self) -> impl ExactSizeIterator<Item = u32> + use<> {
         let workspace_ranks = self.workspace_ranks();
-        let name_ranks = self.event_names.ranks();
+        let name_ranks = self.dictionaries.event_names.ranks();
         let mut groups: Vec<(u64, u16, u32)> = (0..)
             .zip(&self.rows)
             .map(|(index, row)| {
@@ -223,47 +199,11 @@ impl EventColumns {
             |one: &(u64, u16, u32), next: &(u64, u16, u32)| (one.0, one.1) == (next.0, next.1);
         let mut order = Vec::with_capacity(groups.len());
         for group in groups.chunk_by(same_group) {
-            let ids = group
-                .iter()
-                .map(|(_, _, index)| (self.texts.event_id(&self.rows[*index as usize]), *index));
+            let ids =
+                group.iter().map(|(_, _, index)| (self.rows[*index as usize].event_id(), *index));
             by_id::append_sorted(ids, &mut order);
         }
         order.into_iter()
-    }
-
-    /// Writes the collected values column by column, in the order of [`COLUMNS`].
-    fn write(&self, block: &mut Vec<u8>) {
-        let values = &self.values;
-        debug_assert_eq!(values.rows(), Some(self.rows.len()), "all columns have as many values");
-        block.reserve(values.bytes() + self.number_paths.bytes() + COLUMNS.len() * 64);
-        write_var_uint(block, COLUMNS.len());
-        write_var_uint(block, self.rows.len());
-        for (index, (name, kind)) in COLUMNS.iter().enumerate() {
-            write_column_header(block, name, kind);
-            let (dictionary, numbers) = match *name {
-                "event_name" => (&self.event_names, &values.event_names),
-                "alias_label" => (&self.alias_labels, &values.alias_labels),
-                "currency" => (&self.currencies, &values.currencies),
-                "base_currency" => (&self.currencies, &values.base_currencies),
-                "numbers" => {
-                    Dictionary::write_prefix(block);
-                    block.extend_from_slice(&values.plain[index]);
-                    self.number_paths.write_values(block, &values.leaf_paths);
-                    block.extend_from_slice(&values.leaves);
-                    continue;
-                }
-                "is_unique" => {
-                    block.resize(block.len() + self.rows.len(), u8::from(self.is_unique));
-                    continue;
-                }
-                _ => {
-                    block.extend_from_slice(&values.plain[index]);
-                    continue;
-                }
-            };
-            Dictionary::write_prefix(block);
-            dictionary.write_values(block, numbers);
-        }
     }
 
     /// The number of a workspace; the last one is nearly always meant.

@@ -48,6 +48,12 @@ pub(super) fn write_column_header(out: &mut Vec<u8>, name: &str, kind: &str) {
     write_string(out, kind.as_bytes());
 }
 
+/// Bytes of a column's name and type as they are written; both are short.
+pub(super) const fn column_header_bytes(name: &str, kind: &str) -> usize {
+    debug_assert!(name.len() < 0x80 && kind.len() < 0x80);
+    1 + name.len() + 1 + kind.len()
+}
+
 /// The distinct strings of a column. Number 0 is the empty string, the type's default.
 #[derive(Debug)]
 pub(super) struct Dictionary {
@@ -58,20 +64,11 @@ pub(super) struct Dictionary {
 
 impl Default for Dictionary {
     fn default() -> Self {
-        let mut dictionary = Self { numbers: HashMap::default(), encoded: Vec::new() };
-        dictionary.clear();
-        dictionary
+        Self { numbers: HashMap::default(), encoded: vec![0] }
     }
 }
 
 impl Dictionary {
-    /// Forgets all strings but the empty one.
-    pub(super) fn clear(&mut self) {
-        self.numbers.clear();
-        self.encoded.clear();
-        self.encoded.push(0);
-    }
-
     /// The number of a string, a new one when it is new.
     #[inline]
     pub(super) fn number(&mut self, text: &str) -> u32 {
@@ -94,11 +91,6 @@ impl Dictionary {
     /// Strings, the empty one included.
     fn len(&self) -> usize {
         self.numbers.len() + 1
-    }
-
-    /// Bytes of the strings as they are written.
-    pub(super) fn bytes(&self) -> usize {
-        self.encoded.len()
     }
 
     /// For every number, the rank of its string among all by their bytes.

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::native::{write_column_header, write_string, write_uuid, write_var_uint};
 use crate::{
     model::ORDER_COMPLETED,
-    record::{BatchHeader, EventView, OrderView},
+    record::{EventView, OrderView},
 };
 
 /// The columns sent, in the order of the block, and their types in it.
@@ -80,8 +80,8 @@ impl Row<'_> {
 
 impl<'a> OrderColumns<'a> {
     /// Adds the event that completed an order first.
-    pub fn push(&mut self, header: &BatchHeader, key: OrderKey, event: EventView<'a>) {
-        self.rows.push(Row { workspace_id: header.workspace_id, key, event });
+    pub fn push(&mut self, workspace_id: Uuid, key: OrderKey, event: EventView<'a>) {
+        self.rows.push(Row { workspace_id, key, event });
     }
 
     /// Rows pushed so far.

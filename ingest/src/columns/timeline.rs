@@ -39,10 +39,10 @@ struct Entry {
 }
 
 /// Appends the entries of all rows as one block, sorted by the table's key.
-pub(super) fn encode(events: &EventColumns, block: &mut Vec<u8>) {
+pub(super) fn encode(events: &EventColumns<'_>, block: &mut Vec<u8>) {
     let entries = sorted(events);
     let rows = || entries.iter().map(|entry| &events.rows[entry.row as usize]);
-    let ids: usize = rows().map(|row| events.texts.event_id(row).len()).sum();
+    let ids: usize = rows().map(|row| row.event_id().len()).sum();
     block.reserve(ids + entries.len() * ENTRY_BYTES + COLUMNS.len() * 64);
     write_var_uint(block, COLUMNS.len());
     write_var_uint(block, entries.len());
@@ -65,18 +65,18 @@ pub(super) fn encode(events: &EventColumns, block: &mut Vec<u8>) {
             "event_name" => {
                 let numbers: Vec<u32> = rows().map(|row| row.event_name).collect();
                 Dictionary::write_prefix(block);
-                events.event_names.write_values(block, &numbers);
+                events.dictionaries.event_names.write_values(block, &numbers);
             }
             "day" => rows().for_each(|row| block.extend_from_slice(&row.day.to_le_bytes())),
             "event_id" => {
-                rows().for_each(|row| write_string(block, events.texts.event_id(row)));
+                rows().for_each(|row| write_string(block, row.event_id()));
             }
             _ => debug_assert!(false, "each column is written"),
         }
     }
 }
 
-fn sorted(events: &EventColumns) -> Vec<Entry> {
+fn sorted(events: &EventColumns<'_>) -> Vec<Entry> {
     let ranks = events.workspace_ranks();
     let mut entries = Vec::with_capacity(2 * events.rows.len());
     for (number, row) in (0..).zip(&events.rows) {
@@ -87,15 +87,15 @@ fn sorted(events: &EventColumns) -> Vec<Entry> {
             row: number,
         };
         entries.push(entry(EVERYONE));
-        entries.extend(identifiers(events, row).map(|text| entry(cityhash64(text))));
+        entries.extend(identifiers(row).map(|text| entry(cityhash64(text))));
     }
     entries.sort_unstable();
     entries
 }
 
 /// The identifiers a row is listed by.
-fn identifiers<'a>(events: &'a EventColumns, row: &Row) -> impl Iterator<Item = &'a [u8]> {
-    let (user, service) = (events.texts.user_id(row), events.texts.service_user_id(row));
+fn identifiers<'a>(row: &Row<'a>) -> impl Iterator<Item = &'a [u8]> {
+    let (user, service) = (row.user_id(), row.service_user_id());
     let service = (service != user).then_some(service);
     [Some(user), service].into_iter().flatten().filter(|text| !text.is_empty())
 }

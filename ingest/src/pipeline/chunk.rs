@@ -1,18 +1,14 @@
 //! The events between two cuts of the spool, by partition, on their way into ClickHouse.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-    ops::Range,
-    sync::Arc,
-};
+use std::{collections::HashSet, fmt, ops::Range};
 
 use bytes::Bytes;
 use crossbeam_channel::{Receiver, Sender};
+use metrics_catalogue::handle::Gauge;
 
 use super::dead_letters::DeadLetter;
 use crate::{
-    columns::{OrderKey, Table},
+    columns::Table,
     model::calendar::partition_month,
     record::{Batch, BatchHeader, EventView, Record},
     spool::{Mark, Position},
@@ -27,8 +23,10 @@ pub(super) struct Chunk {
     pub end: Mark,
     /// Frames the chunk consists of.
     pub frames: u64,
-    /// The rows until everything is in: refused ones are looked for among them.
-    pub rows: Arc<Rows>,
+    /// Positions of frames that give no rows.
+    pub skipped: Vec<Position>,
+    /// Arrival numbers of events that are not stored; none where repeats are not looked for.
+    pub left_out: Option<HashSet<u64>>,
     /// One block per partition of each table, in the order of their inserts.
     pub partitions: Vec<Partition>,
     /// Frames that are no batches.
@@ -41,29 +39,20 @@ pub(super) struct Chunk {
     pub permit: Permit,
 }
 
-/// What of a chunk's batches is stored.
+/// The rows of a chunk, read again from the spool to find refused ones among them.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// The frames' batches, in order.
     pub batches: Vec<Batch>,
-    /// What is known about repeats; none where they are not looked for, and ClickHouse collapses them when it reads and
-    /// merges.
-    pub repeats: Option<Repeats>,
-}
-
-/// Events by arrival number, as the writer found them when it looked for earlier arrivals.
-#[derive(Debug, Default)]
-pub(super) struct Repeats {
-    /// Events whose key came before: they are not stored.
-    pub left_out: HashSet<u64>,
-    /// Events that complete an order first.
-    pub first_of_orders: HashMap<u64, OrderKey>,
+    /// Arrival numbers of events whose key came before: they are not stored. None where repeats are not looked for, and
+    /// ClickHouse collapses them when it reads and merges.
+    pub left_out: Option<HashSet<u64>>,
 }
 
 impl Rows {
     /// Whether an event is stored.
-    pub(super) fn is_stored(&self, seq: u64) -> bool {
-        self.repeats.as_ref().is_none_or(|repeats| !repeats.left_out.contains(&seq))
+    fn is_stored(&self, seq: u64) -> bool {
+        self.left_out.as_ref().is_none_or(|left_out| !left_out.contains(&seq))
     }
 }
 
@@ -115,8 +104,8 @@ impl fmt::Display for InsertTarget {
 pub(super) struct Partition {
     pub target: InsertTarget,
     pub rows: usize,
-    /// The rows as a `Native` block.
-    pub block: Bytes,
+    /// The rows as a `Native` block, in pieces.
+    pub block: Vec<Bytes>,
 }
 
 /// Calls `each` with the rows of one target, `range` of them in order of arrival.
@@ -155,8 +144,27 @@ pub(super) fn for_each_row<'a>(
 }
 
 /// The right to hold one chunk in memory.
-#[derive(Debug)]
-pub(super) struct Permit(Sender<()>);
+pub(super) struct Permit {
+    back: Sender<()>,
+    /// Bytes of the chunk's blocks.
+    bytes: usize,
+    chunk_bytes: Gauge,
+}
+
+impl Permit {
+    /// Notes how much memory the chunk takes.
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53 bytes")]
+    pub(super) fn note_bytes(&mut self, bytes: usize) {
+        self.chunk_bytes.increment(bytes as f64 - self.bytes as f64);
+        self.bytes = bytes;
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
 
 /// Limits the chunks in memory: one permit each.
 #[derive(Debug)]
@@ -177,7 +185,8 @@ impl Permits {
     /// Waits up to `timeout` for a permit.
     pub(super) fn take(&self, timeout: std::time::Duration) -> Option<Permit> {
         self.free.recv_timeout(timeout).ok()?;
-        Some(Permit(self.back.clone()))
+        let chunk_bytes = metrics_catalogue::INGEST_CHUNKS_BYTES.handle();
+        Some(Permit { back: self.back.clone(), bytes: 0, chunk_bytes })
     }
 
     /// Whether another chunk could begin right now: nothing is being inserted.
@@ -189,6 +198,7 @@ impl Permits {
 impl Drop for Permit {
     fn drop(&mut self) {
         // Fails only when the receiver is gone, at shutdown; then no task waits for the permit.
-        self.0.try_send(()).ok();
+        self.back.try_send(()).ok();
+        self.note_bytes(0);
     }
 }

@@ -1,21 +1,22 @@
 //! Reads the spool, cuts it into chunks and encodes them, on a thread of its own.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     fmt::Write as _,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use supervisor::Heartbeat;
 use tokio::sync::mpsc;
 
 use super::{
     Flow, Limits,
-    chunk::{Chunk, Permit, Permits, Rows},
+    chunk::{Chunk, Partition, Permit, Permits},
     dead_letters::DeadLetter,
-    encode::Encoder,
-    repeats::{Interrupted, RepeatFinder},
+    encode::{self, Months},
+    repeats::{Found, Interrupted, RepeatFinder},
 };
 use crate::{
     record::Batch,
@@ -36,7 +37,6 @@ pub(super) struct Gather {
     pub heartbeat: Heartbeat,
     pub permits: Permits,
     pub chunks: mpsc::Sender<Chunk>,
-    pub encoder: Encoder,
     /// None where several processes write: ClickHouse collapses repeats then.
     pub repeats: Option<RepeatFinder>,
     /// Where batches ended before the last stop: they are cut there again, so that ClickHouse knows
@@ -52,6 +52,8 @@ struct Open {
     end: Mark,
     batches: Vec<Batch>,
     unreadable: Vec<DeadLetter>,
+    /// Positions of those frames.
+    skipped: Vec<Position>,
     frames: u64,
     rows: usize,
     bytes: usize,
@@ -94,7 +96,10 @@ impl Gather {
             let linger = match &open {
                 _ if stopping => Duration::ZERO,
                 None => WAIT_MAX,
-                Some(open) => self.limits.linger.saturating_sub(open.since.elapsed()).min(WAIT_MAX),
+                Some(open) => {
+                    let linger = self.limits.linger_of(open.rows);
+                    linger.saturating_sub(open.since.elapsed()).min(WAIT_MAX)
+                }
             };
             match self.receive(linger)? {
                 Received::Frame(frame) => {
@@ -144,6 +149,7 @@ impl Gather {
         if self.flow.suspects.lock().is_left_out(frame.position.get()) {
             let at_ms = (self.flow.now_ms)();
             open.unreadable.push(unreadable(frame, LEFT_OUT, at_ms));
+            open.skipped.push(frame.position);
             return open.fill();
         }
         #[cfg(test)]
@@ -156,6 +162,7 @@ impl Gather {
             Err(reason) => {
                 let at_ms = (self.flow.now_ms)();
                 open.unreadable.push(unreadable(frame, &reason.to_string(), at_ms));
+                open.skipped.push(frame.position);
             }
         }
         open.fill()
@@ -184,7 +191,7 @@ impl Gather {
 
     /// Whether the chunk should not wait for more.
     fn is_due(&self, open: &Open) -> bool {
-        let waited = open.since.elapsed() >= self.limits.linger;
+        let waited = open.since.elapsed() >= self.limits.linger_of(open.rows);
         waited && self.noted.is_empty()
             || open.since.elapsed() >= self.limits.linger * 4
             || self.noted.is_empty() && open.rows >= self.limits.rows_min && self.permits.is_idle()
@@ -201,29 +208,55 @@ impl Gather {
         }
     }
 
-    fn encode(&mut self, open: Open, permit: Permit) -> Result<Chunk, Interrupted> {
+    fn encode(&mut self, open: Open, mut permit: Permit) -> Result<Chunk, Interrupted> {
         debug_assert!(open.first < open.end.position, "a chunk has frames");
         debug_assert_eq!(
             open.frames,
             (open.batches.len() + open.unreadable.len()) as u64,
             "each frame is a batch or a dead letter"
         );
-        let repeats = match &mut self.repeats {
-            Some(finder) => Some(finder.find(open.first, &open.batches, &self.permits)?),
-            None => None,
-        };
-        let rows = Rows { batches: open.batches, repeats };
+        let (left_out, partitions) = self.partitions(&open)?;
+        permit.note_bytes(partitions.iter().flat_map(|it| &it.block).map(Bytes::len).sum());
         Ok(Chunk {
             first: open.first,
             end: open.end,
             frames: open.frames,
-            partitions: self.encoder.partitions(&rows),
-            rows: Arc::new(rows),
+            partitions,
+            left_out,
+            skipped: open.skipped,
             unreadable: open.unreadable,
             events: open.events,
             oldest_at_ms: open.oldest_at_ms,
             permit,
         })
+    }
+
+    /// The blocks of a chunk in the order of their inserts, and what they leave out.
+    fn partitions(
+        &mut self,
+        open: &Open,
+    ) -> Result<(Option<HashSet<u64>>, Vec<Partition>), Interrupted> {
+        let batches = open.batches.as_slice();
+        let mut months = Months::new(open.rows, self.repeats.is_some());
+        let Found { left_out, orders } = if let Some(finder) = &mut self.repeats {
+            finder.find(open.first..open.end.position, batches, &mut months)?
+        } else {
+            for batch in batches {
+                for event in batch.events() {
+                    months.push(batch.header(), &event);
+                }
+            }
+            Found::default()
+        };
+        let mut partitions: Vec<Partition> = encode::orders(orders).into_iter().collect();
+        partitions.extend(months.partitions(&left_out));
+        partitions.extend(encode::messages(batches));
+        debug_assert_eq!(
+            partitions.iter().filter(|it| !it.target.is_derived()).map(|it| it.rows).sum::<usize>(),
+            open.rows - left_out.len(),
+            "each stored record is a row of one block"
+        );
+        Ok((self.repeats.is_some().then_some(left_out), partitions))
     }
 }
 
@@ -248,6 +281,7 @@ impl Open {
             end: frame.end(),
             batches: Vec::new(),
             unreadable: Vec::new(),
+            skipped: Vec::new(),
             frames: 0,
             rows: 0,
             bytes: 0,

@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Where a body goes, and which format it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statement {
-    /// One `Native` block of this table.
+    /// A `Native` block of this table.
     Native(Table),
     /// JSON objects, one per line.
     JsonEachRow(Table),
@@ -36,12 +36,12 @@ impl Statement {
     }
 }
 
-/// Inserts `body`. `token` names these rows: ClickHouse drops a repeat of it.
+/// Inserts `body`, which comes in pieces. `token` names these rows: ClickHouse drops a repeat of it.
 pub(super) async fn send(
     client: &Client,
     statement: Statement,
     token: Option<&str>,
-    body: Bytes,
+    body: &[Bytes],
 ) -> Result<(), Error> {
     let mut insert = client
         .insert_formatted_with(statement.sql())
@@ -57,10 +57,11 @@ pub(super) async fn send(
     if let Some(token) = token {
         insert = insert.with_setting("insert_deduplication_token", token);
     }
-    let mut body = body;
-    while !body.is_empty() {
-        let piece = body.split_to(body.len().min(PIECE_BYTES));
-        insert.send(piece).await?;
+    for mut rest in body.iter().cloned() {
+        while !rest.is_empty() {
+            let piece = rest.split_to(rest.len().min(PIECE_BYTES));
+            insert.send(piece).await?;
+        }
     }
     insert.end().await
 }

@@ -1,24 +1,27 @@
-//! Sends chunks to ClickHouse in order, as often as it takes, and moves the cursor behind them.
+//! Sends chunks to ClickHouse, as often as it takes, and moves the cursor behind them in order.
 
-use std::{ops::Range, path::PathBuf, sync::Arc, time::Duration};
+use std::{future::poll_fn, ops::Range, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, future::join_all, stream};
 use landed_keys::LandedKeys;
 use parking_lot::Mutex;
 use supervisor::{Backoff, Heartbeat};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::{
     Flow,
-    chunk::{Chunk, InsertTarget, Partition, for_each_row},
+    chunk::{Chunk, InsertTarget, Partition, Rows, for_each_row},
     dead_letters::{self, DeadLetter},
     encode,
     insert::{self, Statement},
     metrics::PipelineMetrics,
     refusal::{self, Refusal},
 };
-use crate::spool::{Cursor, Mark};
+use crate::{
+    record::Batch,
+    spool::{Cursor, Mark},
+};
 
 /// Rows refused, and not one taken, before the fault is looked for in the table and not in the rows.
 const REFUSED_ALONE_MAX: usize = 64;
@@ -45,6 +48,14 @@ pub(super) struct Inserter {
     pub spool: String,
 }
 
+/// A chunk and its place in the order of commits.
+struct Turn {
+    chunk: Chunk,
+    /// Answers when the chunk before is settled; none for the first.
+    previous: Option<oneshot::Receiver<()>>,
+    settled: oneshot::Sender<()>,
+}
+
 /// A row ClickHouse refused.
 struct Refused {
     row: usize,
@@ -59,24 +70,51 @@ struct ContentRefusal {
 }
 
 impl Inserter {
-    /// Runs until the gathering thread ends.
-    pub(super) async fn run(self, mut chunks: mpsc::Receiver<Chunk>) {
-        while let Some(chunk) = self.heartbeat.waiting(chunks.recv()).await {
-            self.flow.inserting.set(chunk.first.get(), chunk.frames);
-            // ClickHouse may be away for long: each call of it has a deadline of its own.
-            self.heartbeat.waiting(self.settle(&chunk)).await;
-            self.flow.suspects.lock().passed(chunk.end.position.get());
-            self.flow.in_flight.lock().pop_front();
-            self.metrics.events_drained.increment(chunk.events);
-            #[expect(clippy::cast_precision_loss, reason = "milliseconds of a lag")]
-            let lag_ms = (self.flow.now_ms)().saturating_sub(chunk.oldest_at_ms) as f64;
-            self.metrics.visible_lag_seconds.record(lag_ms / 1000.0);
-            drop(chunk.permit);
-        }
+    /// Runs until the gathering thread ends. Several chunks are inserted at one time, since each waits for the disk; the
+    /// cursor moves behind them in their order.
+    pub(super) async fn run(self, chunks: mpsc::Receiver<Chunk>) {
+        let turns = stream::unfold((chunks, None), async |(mut chunks, previous)| {
+            let chunk = self.heartbeat.waiting(chunks.recv()).await?;
+            let (settled, next) = oneshot::channel();
+            Some((Turn { chunk, previous, settled }, (chunks, Some(next))))
+        });
+        // As many as there are permits for chunks.
+        turns.for_each_concurrent(None, |turn| self.settle(turn)).await;
     }
 
-    /// Brings a chunk in, and moves the cursor behind it.
-    async fn settle(&self, chunk: &Chunk) {
+    /// Brings a chunk in, and moves the cursor behind it once it is behind the chunk before.
+    async fn settle(&self, turn: Turn) {
+        let Turn { chunk, previous, settled } = turn;
+        // ClickHouse may be away for long: each call of it has a deadline of its own.
+        self.heartbeat.waiting(self.noting(&chunk, self.insert_chunk(&chunk))).await;
+        if let Some(previous) = previous {
+            // Its sender is dropped with it: only when all of them end.
+            self.heartbeat.waiting(previous).await.ok();
+        }
+        self.heartbeat.waiting(self.noting(&chunk, self.commit(chunk.end))).await;
+        self.flow.suspects.lock().passed(chunk.end.position.get());
+        self.flow.in_flight.lock().pop_front();
+        self.metrics.events_drained.increment(chunk.events);
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of a lag")]
+        let lag_ms = (self.flow.now_ms)().saturating_sub(chunk.oldest_at_ms) as f64;
+        self.metrics.visible_lag_seconds.record(lag_ms / 1000.0);
+        drop(chunk.permit);
+        // None waits for the last one.
+        settled.send(()).ok();
+    }
+
+    /// Awaits `work` on a chunk whose frames are to blame should it panic.
+    async fn noting<T>(&self, chunk: &Chunk, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        poll_fn(|context| {
+            self.flow.inserting.set(chunk.first.get(), chunk.frames);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Brings in all rows of a chunk.
+    async fn insert_chunk(&self, chunk: &Chunk) {
         // Before the rows: then a file of keys lacks none that the table has, whenever the process ends.
         let is_synced = self.sync_landed_keys().await;
         let (derived, others): (Vec<_>, Vec<_>) =
@@ -95,7 +133,6 @@ impl Inserter {
                 tokio::time::sleep(SYNC_PAUSE).await;
             }
         }
-        self.commit(chunk.end).await;
     }
 
     /// Brings the rows of one partition in, whatever it takes; those that can never go in become
@@ -104,24 +141,46 @@ impl Inserter {
         let mut backoff = backoff();
         loop {
             let all = 0..partition.rows;
-            let refusal = self.insert(chunk, partition, &all, Some(&partition.block)).await;
+            let refusal = self.insert(chunk, partition, &all, &partition.block).await;
             let Err(refusal) = refusal else { return };
             if partition.target.is_derived() {
                 self.pause(&mut backoff, "schema", &refusal.reason).await;
                 continue;
             }
-            match self.find_refused(chunk, partition, refusal).await {
+            let rows = Arc::new(self.read_again(chunk).await);
+            match self.find_refused(chunk, partition, &rows, refusal).await {
                 Some(refused) => {
                     if refused.is_empty() {
                         return;
                     }
-                    let letters = self.letters(chunk, partition.target, &refused);
+                    let letters = self.letters(&rows, partition.target, &refused);
                     let name = format!("{:020}-{}", chunk.first.get(), partition.target);
                     self.keep(name, letters).await;
                     return;
                 }
                 None => self.pause(&mut backoff, "schema", "every row was refused").await,
             }
+        }
+    }
+
+    /// The rows of a chunk. Blocks were made of them, which cannot be taken apart.
+    async fn read_again(&self, chunk: &Chunk) -> Rows {
+        let mut backoff = backoff();
+        loop {
+            let (cursor, frames) = (self.cursor.clone(), chunk.first..chunk.end.position);
+            let payloads = match blocking(move || cursor.read_again(frames)).await {
+                Ok(payloads) => payloads,
+                Err(error) => {
+                    self.pause(&mut backoff, "spool", &error.to_string()).await;
+                    continue;
+                }
+            };
+            let batches = (chunk.first.get()..).zip(payloads).filter_map(|(position, payload)| {
+                let is_skipped = chunk.skipped.iter().any(|it| it.get() == position);
+                // It was a batch when it was read first.
+                (!is_skipped).then(|| Batch::from_bytes(payload).ok()).flatten()
+            });
+            return Rows { batches: batches.collect(), left_out: chunk.left_out.clone() };
         }
     }
 
@@ -132,18 +191,14 @@ impl Inserter {
         chunk: &Chunk,
         partition: &Partition,
         range: &Range<usize>,
-        block: Option<&Bytes>,
+        block: &[Bytes],
     ) -> Result<(), ContentRefusal> {
-        let block = match block {
-            Some(block) => block.clone(),
-            None => encode_range(chunk, partition.target, range).await,
-        };
         let token = self.token(chunk, partition, range);
         let statement = Statement::Native(partition.target.table());
         let mut backoff = backoff();
         loop {
             let start = std::time::Instant::now();
-            let sent = insert::send(&self.client, statement, Some(&token), block.clone()).await;
+            let sent = insert::send(&self.client, statement, Some(&token), block).await;
             let Err(error) = sent else {
                 self.metrics.insert_seconds.record(start.elapsed());
                 if !partition.target.is_derived() {
@@ -184,6 +239,7 @@ impl Inserter {
         &self,
         chunk: &Chunk,
         partition: &Partition,
+        rows: &Arc<Rows>,
         first: ContentRefusal,
     ) -> Option<Vec<Refused>> {
         let mut refused = Vec::new();
@@ -203,7 +259,8 @@ impl Inserter {
             }
             let middle = range.start + range.len() / 2;
             for half in [middle..range.end, range.start..middle] {
-                match self.insert(chunk, partition, &half, None).await {
+                let block = encode_range(rows, partition.target, &half).await;
+                match self.insert(chunk, partition, &half, &block).await {
                     Ok(()) => taken += half.len(),
                     Err(refusal) => suspects.push((half, refusal)),
                 }
@@ -214,7 +271,7 @@ impl Inserter {
             refused.is_sorted_by(|one, next| one.row < next.row),
             "each row is refused once"
         );
-        Some(self.offer_again(chunk, partition, refused).await)
+        Some(self.offer_again(chunk, partition, rows, refused).await)
     }
 
     /// Tries each refused row once more: the table may have been repaired during the bisection.
@@ -222,13 +279,15 @@ impl Inserter {
         &self,
         chunk: &Chunk,
         partition: &Partition,
+        rows: &Arc<Rows>,
         suspects: Vec<Refused>,
     ) -> Vec<Refused> {
         let mut refused = Vec::with_capacity(suspects.len());
         for Refused { row, .. } in suspects {
             let only = row..row + 1;
+            let block = encode_range(rows, partition.target, &only).await;
             if let Err(ContentRefusal { code, reason }) =
-                self.insert(chunk, partition, &only, None).await
+                self.insert(chunk, partition, &only, &block).await
             {
                 refused.push(Refused { row, code, reason });
             }
@@ -236,12 +295,12 @@ impl Inserter {
         refused
     }
 
-    fn letters(&self, chunk: &Chunk, target: InsertTarget, refused: &[Refused]) -> Vec<DeadLetter> {
+    fn letters(&self, rows: &Rows, target: InsertTarget, refused: &[Refused]) -> Vec<DeadLetter> {
         let at_ms = (self.flow.now_ms)();
         let mut letters = Vec::with_capacity(refused.len());
         for refused in refused {
             let only = refused.row..refused.row + 1;
-            for_each_row(&chunk.rows, target, &only, |header, record| {
+            for_each_row(rows, target, &only, |header, record| {
                 letters.push(DeadLetter {
                     at_ms,
                     code: refused.code,
@@ -316,8 +375,8 @@ impl Inserter {
 }
 
 /// Encoding thousands of rows takes too long for a thread that serves requests.
-async fn encode_range(chunk: &Chunk, target: InsertTarget, range: &Range<usize>) -> Bytes {
-    let (rows, range) = (Arc::clone(&chunk.rows), range.clone());
+async fn encode_range(rows: &Arc<Rows>, target: InsertTarget, range: &Range<usize>) -> Vec<Bytes> {
+    let (rows, range) = (Arc::clone(rows), range.clone());
     tokio::task::spawn_blocking(move || encode::range(&rows, target, &range))
         .await
         .expect("encoding does not panic: it did not the first time")

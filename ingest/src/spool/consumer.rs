@@ -14,6 +14,7 @@
 
 use std::{
     io,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -21,6 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use crossbeam_channel::{Receiver, RecvTimeoutError, TryRecvError};
 use parking_lot::Mutex;
 
@@ -257,7 +259,7 @@ impl Consumer {
         Ok(())
     }
 
-    fn frame(&mut self, header: FrameHeader, payload: bytes::Bytes, offset: u64) -> Frame {
+    fn frame(&mut self, header: FrameHeader, payload: Bytes, offset: u64) -> Frame {
         self.next = Mark {
             position: Position(header.position + 1),
             events: header.first_event + u64::from(header.events),
@@ -369,6 +371,37 @@ impl Cursor {
     /// The cursor on disk.
     pub fn committed(&self) -> Mark {
         self.shared.state.lock().slots[self.slot].committed
+    }
+
+    /// Reads the payloads of frames again that no consumer has let go, in order. Blocks.
+    ///
+    /// # Errors
+    /// When a segment cannot be read, or lacks one of the frames.
+    pub fn read_again(&self, frames: Range<Position>) -> io::Result<Vec<Bytes>> {
+        let shared = &self.shared;
+        let segments: Vec<Segment> = shared.state.lock().segments.iter().copied().collect();
+        let mut payloads = Vec::new();
+        let mut next = frames.start;
+        for (index, segment) in segments.iter().enumerate() {
+            let ends_before = segments.get(index + 1).is_some_and(|after| after.base <= next.0);
+            if ends_before || next >= frames.end {
+                continue;
+            }
+            let path = live_path(&shared.options.dir, segment.id);
+            let mut scan = Scan::new(shared.files.open(&path)?, segment.id, shared.seed, 0);
+            while next < frames.end
+                && let Found::Frame { header, payload } = scan.next(segment.bytes)?
+            {
+                if header.position == next.0 {
+                    payloads.push(payload);
+                    next = Position(next.0 + 1);
+                }
+            }
+        }
+        if next < frames.end {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a frame of the spool is lost"));
+        }
+        Ok(payloads)
     }
 
     /// The end of the spool.

@@ -63,7 +63,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -83,7 +83,7 @@ use self::{
     scan::{Found, Scan},
     segment::SEGMENT_HEADER_BYTES,
     state::{Shared, State},
-    writer::{Item, Message, Writer},
+    writer::{Appended, Item, Message, Writer},
 };
 
 /// Size of a segment unless set otherwise: large enough that opening one is rare, small enough that
@@ -308,18 +308,24 @@ impl Spool {
         entry: Entry,
     ) -> impl Future<Output = Result<Position, AppendError>> + Send + use<> {
         let submitted = self.submit(entry);
-        async move { submitted?.await.unwrap_or(Err(AppendError::Closed)) }
+        let resume_seconds = self.inner.shared.metrics.resume_seconds.clone();
+        async move {
+            let appended = submitted?.await.unwrap_or(Err(AppendError::Closed))?;
+            resume_seconds.record(appended.answered_at.elapsed());
+            Ok(appended.position)
+        }
     }
 
     /// [`Spool::append`] for a thread that may block.
     pub fn append_blocking(&self, entry: Entry) -> Result<Position, AppendError> {
-        self.submit(entry)?.blocking_recv().unwrap_or(Err(AppendError::Closed))
+        let appended = self.submit(entry)?.blocking_recv().unwrap_or(Err(AppendError::Closed))?;
+        Ok(appended.position)
     }
 
     fn submit(
         &self,
         entry: Entry,
-    ) -> Result<oneshot::Receiver<Result<Position, AppendError>>, AppendError> {
+    ) -> Result<oneshot::Receiver<Result<Appended, AppendError>>, AppendError> {
         let shared = &self.inner.shared;
         let bytes = entry.payload.len();
         let overhead = (SEGMENT_HEADER_BYTES + FRAME_HEADER_BYTES) as u64;
@@ -347,7 +353,8 @@ impl Spool {
             return give_back(full);
         }
         let (reply, answer) = oneshot::channel();
-        match self.inner.queue.try_send(Message::Append(Item { entry, reply })) {
+        let item = Item { entry, submitted_at: Instant::now(), reply };
+        match self.inner.queue.try_send(Message::Append(item)) {
             Ok(()) => Ok(answer),
             Err(TrySendError::Full(_)) => give_back(AppendError::QueueFull),
             Err(TrySendError::Disconnected(_)) => give_back(AppendError::Closed),

@@ -39,7 +39,16 @@ pub(super) enum Message {
 #[derive(Debug)]
 pub(super) struct Item {
     pub entry: Entry,
-    pub reply: oneshot::Sender<Result<Position, AppendError>>,
+    pub submitted_at: Instant,
+    pub reply: oneshot::Sender<Result<Appended, AppendError>>,
+}
+
+/// A durable entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Appended {
+    pub position: Position,
+    /// When its caller was woken.
+    pub answered_at: Instant,
 }
 
 impl Item {
@@ -101,6 +110,8 @@ impl Writer {
 
     fn write_until_closed(&mut self) {
         while let Some(first) = self.first() {
+            // It waited longest.
+            self.shared.metrics.queued_seconds.record(first.submitted_at.elapsed());
             self.gather(first);
             let outcome = self.write();
             self.answer(&outcome);
@@ -246,7 +257,9 @@ impl Writer {
         let left = self.shared.options.segment_bytes - active.offset - self.group_bytes;
         let terminator = usize::try_from(left).unwrap_or(usize::MAX).min(TERMINATOR.len());
         self.buffer.extend_from_slice(&TERMINATOR[..terminator]);
+        let start = Instant::now();
         active.file.write_at(&self.buffer, active.offset)?;
+        self.shared.metrics.write_seconds.record(start.elapsed());
         self.buffer.shrink_to(usize::try_from(GROUP_BYTES_MAX).unwrap_or(usize::MAX) * 2);
         if self.shared.options.durability == Durability::Fsync {
             let start = Instant::now();
@@ -307,14 +320,19 @@ impl Writer {
 
     fn answer(&mut self, outcome: &Result<u64, AppendError>) {
         self.shared.update_room();
+        let answered_at = Instant::now();
         for (index, item) in self.group.drain(..).enumerate() {
             self.shared.queued_bytes.fetch_sub(item.entry.payload.len(), Ordering::AcqRel);
-            let answer =
-                outcome.as_ref().map_err(Clone::clone).map(|first| Position(first + index as u64));
+            let appended =
+                |first| Appended { position: Position(first + index as u64), answered_at };
+            let answer = outcome.as_ref().map_err(Clone::clone).copied().map(appended);
             // A caller that went away does not need the answer; the entry is durable all the same.
             drop(item.reply.send(answer));
         }
         self.group_bytes = 0;
+        #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+        let queued_bytes = self.shared.queued_bytes.load(Ordering::Relaxed) as f64;
+        self.shared.metrics.queued_bytes.set(queued_bytes);
     }
 
     fn abandon(&mut self, error: &io::Error) {

@@ -129,7 +129,7 @@ async fn send(
     if body.is_empty() {
         return Ok(());
     }
-    insert::send(client, Statement::JsonEachRow(table), None, Bytes::from(body)).await
+    insert::send(client, Statement::JsonEachRow(table), None, &[Bytes::from(body)]).await
 }
 
 fn lock(dir: &Path) -> Result<File, RetryError> {

@@ -9,8 +9,8 @@
 //! # What holds
 //!
 //! 1. A key that the filter has not seen is in no chunk before and not in ClickHouse. It is stored without a question.
-//! 2. Every other key is looked up: among the rows of the chunk, and in ClickHouse, once the chunk before it is stored
-//!    if that may hold it. Of several rows of one key in a chunk the first arrival stays.
+//! 2. Every other key is looked up: among the rows of the chunk, and in ClickHouse, once the chunks before it are stored
+//!    that may hold it. Of several rows of one key in a chunk the first arrival stays.
 //! 3. Frames that were in the spool before this run may be stored already, by the run before it. All of them are looked
 //!    up, whatever the filter says; so a crash may be followed by other cuts.
 //! 4. The keys of a chunk are durable in the filter's files before the cursor moves past it.
@@ -18,7 +18,12 @@
 mod stored;
 mod upkeep;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    ops::Range,
+    sync::Arc,
+    time::Duration,
+};
 
 use clickhouse::error::Error;
 use landed_keys::{Fingerprints, LandedKeys, Seen};
@@ -27,16 +32,12 @@ use supervisor::{Backoff, Heartbeat};
 use tokio::runtime::Handle;
 
 use self::stored::{EventKey, WorkspaceOrder};
-use super::{
-    Flow,
-    chunk::{Permits, Repeats},
-    metrics::PipelineMetrics,
-};
+use super::{Flow, encode::Months, metrics::PipelineMetrics};
 use crate::{
-    columns::OrderKey,
+    columns::{OrderColumns, OrderKey},
     model::calendar::partition_month,
     record::{Batch, EventView},
-    spool::Position,
+    spool::{Cursor, Position},
 };
 
 /// The filter's partition of orders; the others are months of events.
@@ -45,7 +46,7 @@ const ORDERS: u32 = 0;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(90);
 /// Longest sleep before the flags are looked at again.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// Interval of looks whether the chunk before is stored.
+/// Interval of looks whether a chunk before is stored.
 const SETTLED_INTERVAL: Duration = Duration::from_millis(1);
 /// Every how many failed tries there is a line in the log.
 const TRIES_PER_LOG: u32 = 20;
@@ -65,8 +66,26 @@ pub(super) struct RepeatFinder {
     pub metrics: PipelineMetrics,
     /// Frames before it may be stored already.
     pub uncertain_before: Position,
-    /// Fingerprints of the chunk before, which may not be stored yet.
-    pub previous: Vec<u64>,
+    /// The consumer's cursor: what is before it is stored.
+    pub cursor: Cursor,
+    /// Chunks before that may not be stored yet, oldest first.
+    pub unsettled: VecDeque<Unsettled>,
+}
+
+/// A chunk on its way into ClickHouse.
+pub(super) struct Unsettled {
+    end: Position,
+    /// Fingerprints of its events and orders.
+    fingerprints: Vec<u64>,
+}
+
+/// What is known about the events of a chunk.
+#[derive(Debug, Default)]
+pub(super) struct Found<'a> {
+    /// Arrival numbers of events whose key came before: they are not stored.
+    pub left_out: HashSet<u64>,
+    /// Events that complete an order first.
+    pub orders: OrderColumns<'a>,
 }
 
 /// Rows of a chunk that may be repeats, and its orders.
@@ -104,28 +123,29 @@ struct Candidate<'a> {
 }
 
 impl RepeatFinder {
-    /// Offers a chunk's keys to the filter, and finds out which of its events and orders came before.
-    pub(super) fn find(
+    /// Offers the keys of a chunk to the filter, and finds out which of its events and orders came before. Adds each
+    /// event to `months`, so that the batches are read once.
+    pub(super) fn find<'a>(
         &mut self,
-        first: Position,
-        batches: &[Batch],
-        permits: &Permits,
-    ) -> Result<Repeats, Interrupted> {
-        let is_uncertain = first < self.uncertain_before;
-        let offered = self.offer(batches, is_uncertain)?;
-        let mut repeats = Repeats::default();
+        frames: Range<Position>,
+        batches: &'a [Batch],
+        months: &mut Months<'a>,
+    ) -> Result<Found<'a>, Interrupted> {
+        let is_uncertain = frames.start < self.uncertain_before;
+        let offered = self.offer(batches, is_uncertain, months)?;
+        let mut found = Found::default();
+        self.forget_settled();
         if !offered.maybe.is_empty() {
-            self.wait_for_previous(permits, |fingerprint| {
-                offered.maybe.contains_key(&fingerprint)
-            })?;
-            self.find_events(&candidates(batches, &offered), is_uncertain, &mut repeats)?;
+            self.wait_for_unsettled(|fingerprint| offered.maybe.contains_key(&fingerprint))?;
+            let candidates = candidates(batches, &offered);
+            found.left_out = self.repeated_events(&candidates, is_uncertain)?;
         }
-        self.find_orders(&offered.orders, permits, &mut repeats)?;
-        let Offered { events, orders, .. } = offered;
-        self.previous = events;
-        self.previous.extend(orders.iter().map(|order| order.fingerprint));
-        self.metrics.repeats.increment(repeats.left_out.len() as u64);
-        Ok(repeats)
+        self.find_orders(&offered.orders, &mut found)?;
+        let Offered { events: mut fingerprints, orders, .. } = offered;
+        fingerprints.extend(orders.iter().map(|order| order.fingerprint));
+        self.unsettled.push_back(Unsettled { end: frames.end, fingerprints });
+        self.metrics.repeats.increment(found.left_out.len() as u64);
+        Ok(found)
     }
 
     /// Begins to keep the keys of a month that no chunk of this run had before.
@@ -141,21 +161,22 @@ impl RepeatFinder {
         &self,
         batches: &'a [Batch],
         is_uncertain: bool,
+        months: &mut Months<'a>,
     ) -> Result<Offered<'a>, Interrupted> {
         self.begin_partition(ORDERS)?;
         let rows = batches.iter().map(|batch| batch.header().count as usize).sum();
         let mut offered = Offered { events: Vec::with_capacity(rows), ..Offered::default() };
-        let (mut day, mut partition) = (None, ORDERS);
+        let mut last = ORDERS;
         let mut partitions = Vec::new();
         for batch in batches {
             let workspace = batch.header().workspace_id;
             let (events_before, orders_before) = (offered.events.len(), offered.orders.len());
             partitions.clear();
             for event in batch.events() {
-                // Most events are of the same day as the one before.
-                if day != Some(event.day) {
-                    (day, partition) = (Some(event.day), partition_month(event.day));
+                let partition = months.push(batch.header(), &event);
+                if partition != last {
                     self.begin_partition(partition)?;
+                    last = partition;
                 }
                 partitions.push(partition);
                 offered.events.push(self.fingerprints.of(event_key(workspace, &event)));
@@ -192,14 +213,13 @@ impl RepeatFinder {
         Ok(offered)
     }
 
-    /// Leaves out the events that are stored already, and all of one key but the first. The run before may have stored
+    /// Finds the events that are stored already, and all of one key but the first. The run before may have stored
     /// those of uncertain frames without making their keys durable.
-    fn find_events(
+    fn repeated_events(
         &self,
         candidates: &[Candidate<'_>],
         is_uncertain: bool,
-        repeats: &mut Repeats,
-    ) -> Result<(), Interrupted> {
+    ) -> Result<HashSet<u64>, Interrupted> {
         let mut first: HashMap<EventKey<'_>, u64> = HashMap::new();
         for candidate in candidates {
             let seq = first.entry(candidate.key).or_insert(candidate.seq);
@@ -208,31 +228,31 @@ impl RepeatFinder {
         let asked: Vec<EventKey<'_>> = first.keys().copied().collect();
         self.metrics.looked_up.increment(asked.len() as u64);
         let stored = self.ask(async || stored::events(&self.client, &asked).await)?;
+        let mut repeated = HashSet::new();
         let mut keys = self.keys.lock();
         for candidate in candidates {
             let is_repeat =
                 stored.contains(&candidate.key) || first[&candidate.key] != candidate.seq;
             if is_repeat {
-                repeats.left_out.insert(candidate.seq);
+                repeated.insert(candidate.seq);
             }
             if candidate.seen == Seen::Maybe && (is_uncertain || !is_repeat) {
                 keys.record(partition_month(candidate.key.day), candidate.fingerprint);
             }
         }
-        Ok(())
+        Ok(repeated)
     }
 
     /// Finds the events that complete an order first.
-    fn find_orders(
+    fn find_orders<'a>(
         &self,
-        offered: &[OfferedOrder<'_>],
-        permits: &Permits,
-        repeats: &mut Repeats,
+        offered: &[OfferedOrder<'a>],
+        found: &mut Found<'a>,
     ) -> Result<(), Interrupted> {
-        let mut first: HashMap<WorkspaceOrder<'_>, &OfferedOrder<'_>> = HashMap::new();
+        let mut first: HashMap<WorkspaceOrder<'_>, &OfferedOrder<'a>> = HashMap::new();
         let mut maybe: HashMap<u64, WorkspaceOrder<'_>> = HashMap::new();
         for order in offered {
-            if repeats.left_out.contains(&order.event.seq) {
+            if found.left_out.contains(&order.event.seq) {
                 continue;
             }
             let key = WorkspaceOrder { workspace: order.workspace, key: order.key.as_str() };
@@ -245,7 +265,7 @@ impl RepeatFinder {
             }
         }
         if !maybe.is_empty() {
-            self.wait_for_previous(permits, |fingerprint| maybe.contains_key(&fingerprint))?;
+            self.wait_for_unsettled(|fingerprint| maybe.contains_key(&fingerprint))?;
             let asked: Vec<WorkspaceOrder<'_>> = maybe.into_values().collect();
             self.metrics.looked_up.increment(asked.len() as u64);
             let stored = self.ask(async || stored::orders(&self.client, &asked).await)?;
@@ -263,21 +283,23 @@ impl RepeatFinder {
             if order.seen == Seen::Maybe {
                 keys.record(ORDERS, order.fingerprint);
             }
-            repeats.first_of_orders.insert(order.event.seq, order.key.clone());
+            found.orders.push(order.workspace, order.key.clone(), order.event);
         }
         Ok(())
     }
 
-    /// Waits until the chunk before is stored, if it may hold a key that matters.
-    fn wait_for_previous(
-        &self,
-        permits: &Permits,
-        matters: impl Fn(u64) -> bool,
-    ) -> Result<(), Interrupted> {
-        if !self.previous.iter().any(|fingerprint| matters(*fingerprint)) {
-            return Ok(());
+    fn forget_settled(&mut self) {
+        let stored = self.cursor.committed().position;
+        while self.unsettled.front().is_some_and(|chunk| chunk.end <= stored) {
+            self.unsettled.pop_front();
         }
-        while !permits.is_idle() {
+    }
+
+    /// Waits until the chunks before are stored that may hold a key that matters.
+    fn wait_for_unsettled(&self, matters: impl Fn(u64) -> bool) -> Result<(), Interrupted> {
+        let holds = |chunk: &&Unsettled| chunk.fingerprints.iter().any(|it| matters(*it));
+        let Some(newest) = self.unsettled.iter().rev().find(holds) else { return Ok(()) };
+        while self.cursor.committed().position < newest.end {
             self.check()?;
             std::thread::sleep(SETTLED_INTERVAL);
         }

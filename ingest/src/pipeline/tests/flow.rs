@@ -159,12 +159,37 @@ async fn until_open(dir: &std::path::Path) -> crate::spool::Spool {
     open_spool(dir)
 }
 
+/// Waits for rows as long as it takes.
+fn patient() -> Limits {
+    let wait = Duration::from_hours(1);
+    Limits { linger: wait, linger_of_few: wait, ..limits() }
+}
+
+#[tokio::test]
+async fn few_rows_are_inserted_while_many_wait_for_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = FakeClickHouse::start(|_| Ok(())).await;
+    let spool = open_spool(dir.path());
+    let limits = Limits { linger_of_few: Duration::from_millis(20), ..patient() };
+    append(&spool, 0, 10).await;
+    let pipeline = start(&spool, dir.path(), server.client(), limits);
+    until("the few are in", || pipeline.backlog().frames == 0).await;
+    // One frame, so that they are many at once.
+    append(&spool, 10, 200).await;
+    append(&spool, 210, 10).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(pipeline.backlog().frames, 2, "they wait for more");
+    spool.close().await;
+    pipeline.stop(Duration::from_secs(20)).await;
+    assert_eq!(server.taken(), once_each(220));
+}
+
 #[tokio::test]
 async fn stop_inserts_what_is_in_the_spool() {
     let dir = tempfile::tempdir().unwrap();
     let server = FakeClickHouse::start(|_| Ok(())).await;
     let spool = open_spool(dir.path());
-    let patient = Limits { linger: Duration::from_hours(1), ..limits() };
+    let patient = patient();
     let pipeline = start(&spool, dir.path(), server.client(), patient);
     for index in 0..20 {
         append(&spool, index * 10, 10).await;
@@ -182,13 +207,13 @@ async fn chunks_end_at_the_limits_of_rows_and_bytes() {
     for index in 0..100 {
         append(&spool, index * 10, 10).await;
     }
-    let rows = Limits { rows_max: 100, rows_min: 100, linger: Duration::from_hours(1), ..limits() };
+    let rows = Limits { rows_max: 100, rows_min: 100, ..patient() };
     let pipeline = start(&spool, dir.path(), server.client(), rows);
     until("all is in", || pipeline.backlog().frames == 0).await;
     assert!(server.seen().iter().all(|(insert, _)| insert.events.len() == 100));
     pipeline.stop(Duration::from_secs(5)).await;
 
-    let tight = Limits { bytes_max: 3000, linger: Duration::from_hours(1), ..limits() };
+    let tight = Limits { bytes_max: 3000, ..patient() };
     let pipeline = start(&spool, dir.path(), server.client(), tight);
     for index in 100..200 {
         append(&spool, index * 10, 10).await;

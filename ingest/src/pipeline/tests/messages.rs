@@ -44,7 +44,11 @@ async fn a_chunk_of_both_kinds_is_an_insert_into_each_table() {
     append_queued(&spool, 100, 10).await;
     append(&spool, 10, 10).await;
     append_queued(&spool, 110, 10).await;
-    let once = Limits { linger: Duration::from_secs(1), ..limits() };
+    let once = Limits {
+        linger: Duration::from_secs(1),
+        linger_of_few: Duration::from_secs(1),
+        ..limits()
+    };
     let pipeline = start(&spool, dir.path(), server.client(), once);
     until("all is in", || pipeline.backlog().frames == 0).await;
     let seen = server.seen();

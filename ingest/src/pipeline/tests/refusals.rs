@@ -84,7 +84,11 @@ async fn a_table_that_refuses_every_row_is_awaited_without_dead_letters() {
     for index in 0..30 {
         append(&spool, index * 10, 10).await;
     }
-    let lasting = Limits { linger: Duration::from_secs(1), ..limits() };
+    let lasting = Limits {
+        linger: Duration::from_secs(1),
+        linger_of_few: Duration::from_secs(1),
+        ..limits()
+    };
     let pipeline = start(&spool, dir.path(), server.client(), lasting);
     until("rows were tried alone", || {
         server.seen().iter().filter(|(insert, _)| insert.events.len() == 1).count() > 70

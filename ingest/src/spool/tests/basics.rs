@@ -53,6 +53,29 @@ fn a_committed_entry_is_not_delivered_again_and_the_one_after_it_is() {
 }
 
 #[test]
+fn frames_that_were_not_let_go_can_be_read_again_in_any_range() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(options(dir.path())).unwrap();
+    let mut consumer = spool.consumer("clickhouse").unwrap();
+    for number in 0..200 {
+        spool.append_blocking(entry(number, 100)).unwrap();
+    }
+    let frames: Vec<_> = (0..200).map(|_| consumer.receive(PATIENCE).unwrap().unwrap()).collect();
+    let cursor = consumer.cursor();
+    // Segments end among them; a range may begin or end at any frame.
+    for (first, last) in [(0, 0), (0, 199), (199, 199), (20, 60), (26, 28), (27, 27), (120, 199)] {
+        let again = cursor.read_again(frames[first].position..frames[last].end().position).unwrap();
+        let expected = frames[first..=last].iter().map(|frame| frame.payload.clone());
+        assert_eq!(again, expected.collect::<Vec<_>>(), "{first} to {last}");
+    }
+    assert!(cursor.read_again(frames[3].position..frames[3].position).unwrap().is_empty());
+    cursor.commit(frames[150].end()).unwrap();
+    assert!(cursor.read_again(frames[0].position..frames[1].end().position).is_err());
+    let kept = cursor.read_again(frames[151].position..frames[199].end().position).unwrap();
+    assert_eq!(kept.len(), 49);
+}
+
+#[test]
 fn a_second_process_on_the_same_folder_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(options(dir.path())).unwrap();

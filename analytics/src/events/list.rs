@@ -21,7 +21,7 @@ const NEWEST_EVENTS: &str = include_str!("../sql/newest_events.sql");
 const USER_EVENTS_TOTAL: &str = include_str!("../sql/user_events_total.sql");
 
 /// Timeline entries looked at beyond the page, so that a few repeats need no second look.
-const SLACK_ENTRIES: u64 = 32;
+const SLACK_ENTRIES: u64 = 8;
 /// By how much a look that found too little is widened.
 const WIDENING: u64 = 8;
 /// Stands for everyone: the timeline lists every event of the workspace under the hash 0.

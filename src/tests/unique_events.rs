@@ -138,6 +138,33 @@ async fn events_sent_by_many_clients_at_once_are_stored_once() {
     assert!(process.stop().await.success());
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_with_any_share_of_repeats_are_stored_once() {
+    let folder = data_dir("shares-of-repeats");
+    let (process, key) = Process::start(&folder, &[]).await;
+    let client = process.client(&key.expect("the first start prints a key"));
+    let mut sent = 0;
+    for percent in [0, 1, 10, 50, 90, 100] {
+        let repeats = EVENTS * percent / 100;
+        for _ in 0..3 {
+            // The newest events may not be stored yet when they come again.
+            let (oldest, newest) = (repeats / 2, repeats.div_ceil(2));
+            let fresh = EVENTS - repeats;
+            let parts = [0..oldest, sent..sent + fresh, sent - newest..sent].map(events);
+            let body: Value =
+                parts.iter().flat_map(|part| part.as_array().unwrap().clone()).collect();
+            let twice = (0..2).map(|_| client.post("/events/track", &body, 200));
+            futures_util::future::join_all(twice).await;
+            sent += fresh;
+        }
+        drained(&process).await;
+        let once =
+            Stored { events: sent, unique_events: sent, listed: sent, orders: 5, unique_orders: 5 };
+        assert_eq!(stored(&folder).await, once, "{percent} % of a request came before");
+    }
+    assert!(process.stop().await.success());
+}
+
 /// What happens to the files in which the keys of stored events are kept.
 #[derive(Debug, Clone, Copy)]
 enum Damage {

@@ -104,7 +104,7 @@ pub const BYTES_MAX_DEFAULT: usize = 12 << 20;
 pub const LINGER_DEFAULT: Duration = Duration::from_millis(500);
 /// How long it waits while it has few rows, unless set otherwise: few more would come.
 pub const LINGER_OF_FEW_DEFAULT: Duration = Duration::from_millis(200);
-/// Rows that are few.
+/// A chunk of fewer rows has few.
 const ROWS_FEW: usize = 100;
 
 /// Reads the clock: milliseconds since 1970. Injected, because only the program reads the system clock.

@@ -43,7 +43,7 @@ pub(super) struct Item {
     pub reply: oneshot::Sender<Result<Appended, AppendError>>,
 }
 
-/// A durable entry.
+/// An entry that became durable, as its caller learns of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Appended {
     pub position: Position,

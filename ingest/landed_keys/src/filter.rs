@@ -9,7 +9,7 @@ pub(crate) const TAG_BYTES: usize = 3;
 /// Bytes of a tag where it does not: one in eight thousand.
 pub(crate) const TAG_BYTES_MIN: usize = 2;
 /// Keys the first layer of a filter is made for.
-const KEYS_MIN: usize = 1 << 17;
+pub(crate) const KEYS_MIN: usize = 1 << 17;
 /// Layers beyond which a filter should be built anew as one.
 const LAYERS_MAX: usize = 3;
 

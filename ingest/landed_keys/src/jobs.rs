@@ -81,10 +81,13 @@ impl Filled {
 /// A file to be read into a filter.
 #[derive(Debug)]
 pub struct Load {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// How much of it is to be read; all where it was not read before.
-    bytes: Option<u64>,
-    memory_max_bytes: usize,
+    pub(crate) bytes: Option<u64>,
+    /// Bytes that the filter should not exceed, so that others fit too.
+    pub(crate) share_bytes: usize,
+    /// Bytes that it may not exceed.
+    pub(crate) memory_max_bytes: usize,
 }
 
 /// What was read of a file.
@@ -96,21 +99,27 @@ pub struct Loaded {
 }
 
 impl Load {
-    pub(crate) fn new(path: PathBuf, bytes: Option<u64>, memory_max_bytes: usize) -> Self {
-        Self { path, bytes, memory_max_bytes }
-    }
-
     /// Reads the file. Blocks.
     ///
     /// # Errors
     /// If it cannot be read, or is damaged.
     pub fn run(self) -> io::Result<Loaded> {
         let keys = usize::try_from(fs::metadata(&self.path)?.len() / 8).unwrap_or(usize::MAX);
-        // Room for half as many more.
-        let made_for = keys.saturating_add(keys / 2);
-        let fits = |keys, tag_bytes| Filter::bytes_for(keys, tag_bytes) <= self.memory_max_bytes;
-        let sizes = [(made_for, TAG_BYTES), (made_for, TAG_BYTES_MIN), (keys, TAG_BYTES_MIN)];
-        let size = sizes.into_iter().find(|(keys, tag_bytes)| fits(*keys, *tag_bytes));
+        // Room for half as many more, or for some more.
+        let (roomy, snug) = (keys.saturating_add(keys / 2), keys.saturating_add(keys / 8));
+        let smallest = (keys, TAG_BYTES_MIN);
+        let sizes = [
+            (roomy, TAG_BYTES),
+            (snug, TAG_BYTES),
+            (roomy, TAG_BYTES_MIN),
+            (snug, TAG_BYTES_MIN),
+            smallest,
+        ];
+        let fits = |size: &(usize, usize), bytes| Filter::bytes_for(size.0, size.1) <= bytes;
+        let size = sizes
+            .into_iter()
+            .find(|size| fits(size, self.share_bytes))
+            .or_else(|| Some(smallest).filter(|size| fits(size, self.memory_max_bytes)));
         let mut filter = size.map(|(keys, tag_bytes)| Filter::for_keys(keys, tag_bytes));
         let checked = file::read(&self.path, self.bytes, |fingerprint| {
             if let Some(filter) = &mut filter {

@@ -255,7 +255,21 @@ impl LandedKeys {
     pub fn begin_load(&mut self, partition: u32) -> Load {
         let path = jobs::path(&self.options.dir, partition);
         let bytes = self.partitions.get_mut(&partition).and_then(Partition::begin_job);
-        Load::new(path, bytes, self.options.memory_max_bytes)
+        let memory_max_bytes = self.options.memory_max_bytes;
+        Load { path, bytes, memory_max_bytes, share_bytes: self.share_bytes(partition) }
+    }
+
+    /// Part of the memory for a partition's filter, by its keys among those of all partitions in use.
+    fn share_bytes(&self, partition: u32) -> usize {
+        let in_use_since = self.offers.saturating_sub(OFFERS_WHILE_IN_USE);
+        let in_use = self
+            .partitions
+            .iter()
+            .filter(|(number, it)| **number == partition || it.used_at() >= in_use_since);
+        let all: u128 = in_use.map(|(_, it)| u128::from(it.keys())).sum();
+        let own = self.partitions.get(&partition).map_or(0, |it| u128::from(it.keys()));
+        let share = self.options.memory_max_bytes as u128 * own / all.max(1);
+        usize::try_from(share).unwrap_or(usize::MAX)
     }
 
     /// Takes what a load has read. If it failed, or lacks keys, the file is removed, and a fill is needed.

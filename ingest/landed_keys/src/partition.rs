@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use crate::{
     Need, Seen,
     file::{FileState, KeyFile},
-    filter::Filter,
+    filter::{Filter, KEYS_MIN},
     jobs::{Filled, Loaded, path},
 };
 
@@ -135,6 +135,12 @@ impl Partition {
             Disk::Open(file) => Some(file.state()),
             Disk::Missing | Disk::Unverified | Disk::Lost => None,
         }
+    }
+
+    /// Keys it has, about; of a young one those that its filter is made for.
+    pub(crate) fn keys(&self) -> u64 {
+        let in_file = self.file_state().map_or(0, |state| state.length / 8);
+        self.rows_at_start.max(in_file).max(KEYS_MIN as u64)
     }
 
     pub(crate) fn is_busy(&self) -> bool {

@@ -225,6 +225,41 @@ fn filters_stay_within_the_memory_and_none_is_made_in_vain() {
 }
 
 #[test]
+fn after_a_restart_the_filters_of_all_partitions_share_the_memory() {
+    const ROWS: [(u32, u64); 2] = [(202_610, 900_000), (202_611, 300_000)];
+    let dir = tempfile::tempdir().unwrap();
+    let mut keys = open(dir.path());
+    for (partition, rows) in ROWS {
+        keys.begin(partition, 0);
+        work(&mut keys, &BTreeSet::new());
+        for number in 0..rows {
+            let fingerprint = keys.fingerprints().of((partition, number));
+            if keys.offer(partition, fingerprint) == Seen::Maybe {
+                keys.record(partition, fingerprint);
+            }
+        }
+        assert!(keys.sync().unwrap());
+    }
+    drop(keys);
+
+    // Each of them could have room for half as many more, but not both.
+    let memory = 5_000_000;
+    let mut keys = open_with(dir.path(), memory);
+    ROWS.into_iter().for_each(|(partition, rows)| keys.begin(partition, rows));
+    work(&mut keys, &BTreeSet::new());
+    assert_eq!(keys.figures().without_filter, 0);
+    assert!(keys.figures().memory_bytes <= memory);
+    for (partition, rows) in ROWS {
+        let seen = |number: u64, keys: &mut LandedKeys| {
+            keys.offer(partition, keys.fingerprints().of((partition, number)))
+        };
+        assert!((0..rows).step_by(97).all(|number| seen(number, &mut keys) == Seen::Maybe));
+        let fresh = (rows..rows + 20_000).filter(|it| seen(*it, &mut keys) == Seen::New).count();
+        assert!(fresh > 19_900, "{fresh}");
+    }
+}
+
+#[test]
 fn a_restored_file_is_made_anew_although_it_is_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = jobs::path(dir.path(), MONTH);

@@ -1,9 +1,10 @@
 //! Collects metrics of this process and renders them for Prometheus.
 
-use std::{sync::OnceLock, time::Duration};
+use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use metrics_process::Collector;
+use parking_lot::Mutex;
 
 /// Buckets of durations: from a fast fsync to a request that is about to time out.
 const DURATION_SECONDS_BUCKETS: &[f64] = &[
@@ -30,8 +31,10 @@ impl std::fmt::Debug for Recorder {
 impl Recorder {
     /// Installs the recorder of this process, or returns the one installed before.
     pub fn install() -> anyhow::Result<Self> {
-        static INSTALLED: OnceLock<Recorder> = OnceLock::new();
-        if let Some(recorder) = INSTALLED.get() {
+        // Held while it is installed: of two servers that start at once the second waits.
+        static INSTALLED: Mutex<Option<Recorder>> = Mutex::new(None);
+        let mut installed = INSTALLED.lock();
+        if let Some(recorder) = &*installed {
             return Ok(recorder.clone());
         }
         let handle = PrometheusBuilder::new()
@@ -43,7 +46,7 @@ impl Recorder {
         metrics_catalogue::describe();
         let process = Collector::default();
         process.describe();
-        Ok(INSTALLED.get_or_init(|| Self { handle, process }).clone())
+        Ok(installed.insert(Self { handle, process }).clone())
     }
 
     /// The Prometheus text of every metric, including process metrics.

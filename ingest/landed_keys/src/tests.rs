@@ -245,7 +245,9 @@ fn after_a_restart_the_filters_of_all_partitions_share_the_memory() {
     // Each of them could have room for half as many more, but not both.
     let memory = 5_000_000;
     let mut keys = open_with(dir.path(), memory);
-    ROWS.into_iter().for_each(|(partition, rows)| keys.begin(partition, rows));
+    for (partition, rows) in ROWS {
+        keys.begin(partition, rows);
+    }
     work(&mut keys, &BTreeSet::new());
     assert_eq!(keys.figures().without_filter, 0);
     assert!(keys.figures().memory_bytes <= memory);

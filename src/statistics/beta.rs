@@ -91,6 +91,16 @@ pub fn probabilities_to_be_best(rates: &[Beta]) -> Vec<f64> {
     found.into_iter().map(|share| share / sum).collect()
 }
 
+/// For each of several rates how much is lost on average if it is chosen: the expectation of what the greatest of the
+/// others has more (Stucchio 2014). From E[max] = ∫ 1 − ∏ F(x) dx over the range where a rate can be.
+pub fn expected_losses(rates: &[Beta]) -> Vec<f64> {
+    let ends = |p: f64| rates.iter().map(move |rate| rate.quantile(p)).fold(0.0, f64::max);
+    let (low, high) = (ends(LEFT_OUT), ends(1.0 - LEFT_OUT));
+    let all_below = |x: f64| rates.iter().map(|rate| rate.below(x)).product::<f64>();
+    let greatest = high - simpson(low, high, all_below);
+    rates.iter().map(|rate| (greatest - rate.mean()).max(0.0)).collect()
+}
+
 /// The random draws of an estimate.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {

@@ -7,6 +7,9 @@
 //! | [`beta`] | posterior of a rate: distribution, draws, probability to be the best |
 //! | [`proportion`] | rates, their intervals, and the comparison of two |
 //! | [`mean`] | means of amounts, and the comparison of two |
+//! | [`ratio`] | rates of messages, of people with several each |
+//! | [`multiplicity`] | p-values of several comparisons |
+//! | [`score`] | intervals of the difference and the ratio of two rates |
 //! | [`sample_ratio`] | chi-square tests of divisions and of several rates |
 
 #![warn(missing_docs)]
@@ -14,9 +17,12 @@
 pub mod beta;
 pub mod gamma;
 pub mod mean;
+pub mod multiplicity;
 pub mod normal;
 pub mod proportion;
+pub mod ratio;
 pub mod sample_ratio;
+pub mod score;
 
 #[cfg(test)]
 mod comparison;

@@ -48,6 +48,24 @@ impl ChiSquare {
         Self::new(statistic, pairs.len())
     }
 
+    /// Whether each of several groups of counts is divided in its proportions: statistics and degrees of freedom add up.
+    /// None where there is nothing to divide.
+    pub fn of_divisions<'d>(
+        divisions: impl IntoIterator<Item = (&'d [u64], &'d [f64])>,
+    ) -> Option<Self> {
+        let tests: Vec<Self> = divisions
+            .into_iter()
+            .filter_map(|(counts, weights)| Self::of_division(counts, weights))
+            .collect();
+        let degrees: u32 = tests.iter().map(|test| test.degrees).sum();
+        let statistic: f64 = tests.iter().map(|test| test.statistic).sum();
+        (degrees > 0).then(|| Self {
+            statistic,
+            degrees,
+            p_value: chi_square_above(statistic, degrees),
+        })
+    }
+
     /// Whether several rates are the same. None where there are fewer than two, or nothing varies.
     pub fn of_rates(rates: &[Proportion]) -> Option<Self> {
         let tried: Vec<&Proportion> = rates.iter().filter(|rate| rate.trials > 0).collect();

@@ -29,9 +29,10 @@ pub struct Count {
     pub occurrence: u32,
     pub queued: u64,
     pub sent: u64,
+    /// Of `sent` those that did not bounce, or were opened all the same: the denominator of open and click rates. It
+    /// does not depend on how many deliveries a provider reports.
+    pub sent_not_bounced: u64,
     pub delivered: u64,
-    /// Of them those with a reported delivery; the others were opened or clicked.
-    pub reported_delivered: u64,
     pub opened: u64,
     /// Of them those with a reported open; the others were clicked.
     pub reported_opened: u64,
@@ -48,12 +49,6 @@ pub struct Count {
 }
 
 impl Count {
-    /// Denominator of open and click rates: delivered messages, or sent ones where no provider reports
-    /// deliveries.
-    pub const fn reached(&self) -> u64 {
-        if self.reported_delivered == 0 { self.sent } else { self.delivered }
-    }
-
     /// Clicked messages without a reported open: a click implies an open.
     pub const fn implied_opens(&self) -> u64 {
         self.opened.saturating_sub(self.reported_opened)

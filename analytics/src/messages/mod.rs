@@ -16,8 +16,9 @@ mod rewards;
 mod spans;
 mod timeline;
 mod touches;
+mod units;
 
 pub use self::{
     conversions::*, counts::*, delays::*, failures::*, in_app::*, links::*, outcomes::*, people::*,
-    recipients::*, rewards::*, spans::*, timeline::*, touches::*,
+    recipients::*, rewards::*, spans::*, timeline::*, touches::*, units::*,
 };

@@ -6,6 +6,7 @@ use crate::{Analytics, client, error::AnalyticsError, events::Range, reads::Read
 
 const OUTCOMES: &str = include_str!("../sql/message_final.sql");
 const IN_RANGE: &str = include_str!("../sql/message_in_range.sql");
+const OF_TRIAL: &str = include_str!("../sql/message_of_trial.sql");
 const AMONG: &str = include_str!("../sql/message_among.sql");
 const STATUS: &str = include_str!("../sql/message_status.sql");
 const SEEN: &str = include_str!("../sql/message_seen.sql");
@@ -105,6 +106,17 @@ impl Among {
     }
 }
 
+/// Messages of an A/B test, or those sent to the rest of the audience after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialFilter {
+    /// Only messages of occurrences after this one.
+    pub after_occurrence: u32,
+    /// When the test ended, in milliseconds since 1970, UTC; none while it runs.
+    pub concluded_ms: Option<i64>,
+    /// Messages that left or failed until the end of the test; else those after it.
+    pub is_trial: bool,
+}
+
 /// Messages of one campaign, of all time or of those that left in a range of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Cohort<'a> {
@@ -118,12 +130,14 @@ pub struct Cohort<'a> {
     pub start_ms: Option<i64>,
     /// Inclusive end, in milliseconds since 1970, UTC.
     pub end_ms: Option<i64>,
+    /// Only the messages of an A/B test, or of its roll-out.
+    pub trial: Option<TrialFilter>,
 }
 
 impl Cohort<'_> {
-    /// Whether only a range of time is asked about.
+    /// Whether only some messages of the campaign are asked about, by their times.
     pub(super) fn is_ranged(&self) -> bool {
-        self.start_ms.is_some() || self.end_ms.is_some()
+        self.start_ms.is_some() || self.end_ms.is_some() || self.trial.is_some()
     }
 
     /// Whether messages of all time are asked about that lie in several parts, so that their rows have to be put
@@ -168,14 +182,23 @@ impl Cohort<'_> {
         among: Among,
     ) -> Option<Read> {
         let range = Range::new(self.start_ms, self.end_ms)?;
-        let in_range = if self.is_ranged() { IN_RANGE } else { "" };
-        let query = ask_outcomes(analytics, sql, &format!("{in_range}\n{condition}"), among);
+        let in_range = if self.start_ms.is_some() || self.end_ms.is_some() { IN_RANGE } else { "" };
+        let of_trial = if self.trial.is_some() { OF_TRIAL } else { "" };
+        let conditions = format!("{in_range}\n{of_trial}\n{condition}");
+        let query = ask_outcomes(analytics, sql, &conditions, among);
         let query = query
             .param("workspace", self.workspace.to_string())
             .param("campaign", self.campaign.to_string())
             .param("campaigns", [self.campaign.to_string()].as_slice())
             .param("variants", self.variants);
-        if !self.is_ranged() {
+        let query = match self.trial {
+            None => query,
+            Some(trial) => query
+                .param("after_occurrence", trial.after_occurrence)
+                .param("concluded_ms", trial.concluded_ms.unwrap_or(i64::MAX))
+                .param("is_trial", trial.is_trial),
+        };
+        if in_range.is_empty() {
             return Some(query);
         }
         Some(query.param("start_ms", range.start_ms).param("end_ms", range.end_ms))

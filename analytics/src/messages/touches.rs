@@ -20,6 +20,8 @@ pub struct TouchFilter<'a> {
     pub workspace: Uuid,
     /// Campaigns whose messages are read.
     pub campaigns: &'a [Uuid],
+    /// Campaign of which the messages that did not leave are read too.
+    pub unsent_of: Uuid,
     /// Ids of variants: answers name them by their place here, counted from 1; 0 is any other.
     pub variants: &'a [String],
     /// Internal ids; at most [`PEOPLE_MAX`].
@@ -32,7 +34,7 @@ pub struct TouchFilter<'a> {
     pub touches_max: u64,
 }
 
-/// A message that left, or would have, were its recipient not in a control group.
+/// A message that left, or would have, were its recipient not in a control group, or had it not failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Row, Deserialize)]
 pub struct Touch {
     /// The recipient's internal id.
@@ -46,8 +48,9 @@ pub struct Touch {
     pub occurrence: u32,
     /// The variant's place among those named, from 1; 0 is any other.
     pub variant: u8,
-    /// Whether it never left, for measuring the others by.
-    pub is_control: bool,
+    /// 1 if its recipient is in the control group, 2 if it was sent; 3, 4 and 5 if it failed, was skipped or cancelled
+    /// after its variant was assigned.
+    pub class: u8,
     /// When it left, or would have, in milliseconds since 1970.
     pub at_ms: i64,
 }
@@ -78,6 +81,7 @@ pub async fn touches(
         .param("campaigns", campaigns)
         .param("variants", filter.variants)
         .param("people", people)
+        .param("unsent_of", filter.unsent_of.to_string())
         .param("start_ms", range.start_ms)
         .param("end_ms", range.end_ms)
         .param("touches_max", filter.touches_max);

@@ -7,7 +7,7 @@
 -- had failed, and an unknown outcome counts as sent once a report says so. A bounce likewise, and it
 -- undoes the delivery. `class`: 1 control, 2 sent, 3 failed, 4 skipped, 5 cancelled, 6 still to come.
 -- A message belongs to the time it left; one of a control group to when it would have; any other to when
--- it was queued. `place` is the variant's among those named, counted from 1; 0 for any other.
+-- it was queued. It was decided when it left, failed, or was given up. `place` is the variant's among those named, counted from 1; 0 for any other.
 --
 -- A variant is known by the cityHash64 of its id (migration 7), which is no identity where callers choose ids: two
 -- are made to collide in milliseconds. Here that is who writes the campaign, for at most eight variants of it, and
@@ -45,6 +45,11 @@ SELECT
         6) AS class,
     if(left_at < never, left_at, control_at) AS touched_at,
     multiIf(touched_at < never, touched_at, queued_at < never, queued_at, first_at) AS counted_at,
+    multiIf(
+        touched_at < never, touched_at,
+        class = 3, greatest(failed_at, unknown_at),
+        class IN (4, 5), last_at,
+        counted_at) AS decided_at,
     bitAnd(happened, {bounced:UInt32}) != 0 AND (left_at = never OR bounced_at >= left_at) AS is_bounced,
     class = 2 AND (seen_at < never OR delivered_at < never AND NOT is_bounced) AS is_delivered,
     class = 2 AND seen_at < never AS is_opened,

@@ -1,14 +1,15 @@
--- Which messages of campaigns did people get, and which would they have got, were they not in a control group?
+-- Which messages of campaigns did people get, and which would they have got, were they not in a control group or had
+-- their message not failed?
 SELECT
     user_id,
     campaign_id,
     reinterpretAsUInt128(message_id) AS message,
     occurrence,
     toUInt8(place) AS variant,
-    class = 1 AS is_control,
-    touched_at AS at_ms
+    toUInt8(class) AS class,
+    if(class <= 2, touched_at, decided_at) AS at_ms
 FROM ($outcomes$)
-WHERE class <= 2
-    AND touched_at >= {start_ms:Int64}
-    AND touched_at <= {end_ms:Int64}
+WHERE (class <= 2 OR class <= 5 AND place != 0 AND campaign_id = {unsent_of:UUID})
+    AND at_ms >= {start_ms:Int64}
+    AND at_ms <= {end_ms:Int64}
 LIMIT {touches_max:UInt64}

@@ -1,5 +1,7 @@
 //! The progress of a campaign's A/B test.
 
+use std::collections::BTreeMap;
+
 use kernel::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,8 +34,35 @@ impl Phase {
     }
 }
 
+/// How an A/B test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// A variant won significantly.
+    Won,
+    /// No variant won significantly; the best one is sent to the rest.
+    BestSent,
+    /// No variant won significantly; the rest gets nothing.
+    Stopped,
+    /// The winner was selected by hand.
+    Selected,
+}
+
+/// The end of an A/B test, as it was decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TrialVerdict)]
+pub struct TrialVerdict {
+    /// Messages decided later belong to the roll-out.
+    pub at: Timestamp,
+    pub decision: Decision,
+    /// The p-value of the best variant against each other one, by the id of the other, adjusted for their number (Holm).
+    /// Empty if the winner was selected by hand.
+    pub p_values: BTreeMap<String, f64>,
+}
+
 /// Progress of an A/B test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
     pub phase: Phase,
@@ -50,6 +79,9 @@ pub struct Trial {
     /// The last occurrence before it.
     #[serde(default)]
     pub after_occurrence: i32,
+    /// How it ended; absent while it runs, and of tests that ended before verdicts were kept.
+    #[serde(default)]
+    pub verdict: Option<TrialVerdict>,
 }
 
 impl Trial {
@@ -71,6 +103,7 @@ impl Trial {
                 previous_winner_variant_id: None,
                 began_at: None,
                 after_occurrence: 0,
+                verdict: None,
             }
         }))
     }
@@ -85,6 +118,7 @@ impl Trial {
             previous_winner_variant_id: self.winner_variant_id.clone(),
             began_at: None,
             after_occurrence: occurrence,
+            verdict: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A/B tests of a campaign's variants: start, conclusion, and repetition.
 
+use std::collections::BTreeMap;
+
 use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
 
 use super::{Step, Who, change, recurring::refuse_others};
@@ -7,7 +9,7 @@ use crate::{
     CampaignState,
     model::{
         Action, Campaign, Change, Status,
-        trial::{Phase, Trial},
+        trial::{Decision, Phase, Trial, TrialVerdict},
     },
     store,
 };
@@ -63,10 +65,10 @@ pub async fn select_winner(
     id: CampaignId,
     variant: &str,
 ) -> Result<Campaign> {
-    change(app, who, id, |campaign, _| selected(campaign, variant).map(Some)).await
+    change(app, who, id, |campaign, now| selected(campaign, variant, now).map(Some)).await
 }
 
-fn selected(campaign: &Campaign, variant: &str) -> Result<Step> {
+fn selected(campaign: &Campaign, variant: &str, now: Timestamp) -> Result<Step> {
     let trial = Trial::of(campaign).ok_or_else(no_test)?;
     let variants = &campaign.definition.variants;
     if !variants.iter().any(|it| it.id == variant && !it.is_control()) {
@@ -85,7 +87,18 @@ fn selected(campaign: &Campaign, variant: &str) -> Result<Step> {
     if let Some(winner) = &trial.winner_variant_id {
         return Err(Error::Conflict(format!("The trial has a winner: {winner}")));
     }
-    concluded(campaign, trial, &Ending::Won(variant.to_owned()))
+    let verdict = TrialVerdict { at: now, decision: Decision::Selected, p_values: BTreeMap::new() };
+    concluded(campaign, trial, &Ending::Won(variant.to_owned()), verdict)
+}
+
+/// The end of a test whose time is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// The number of the test.
+    pub round: u32,
+    pub ending: Ending,
+    /// The p-value of the best variant against each other one, by the id of the other, adjusted for their number.
+    pub p_values: BTreeMap<String, f64>,
 }
 
 /// Concludes a test that is still running.
@@ -96,19 +109,30 @@ pub async fn conclude(
     app: &CampaignState,
     workspace: WorkspaceId,
     id: CampaignId,
-    round: u32,
-    ending: &Ending,
+    conclusion: &Conclusion,
 ) -> Result<Campaign> {
-    change(app, &Who::system(workspace), id, |campaign, _| {
+    change(app, &Who::system(workspace), id, |campaign, now| {
         let running = Trial::of(campaign)
-            .filter(|trial| trial.round == round && trial.phase == Phase::Testing);
-        running.map(|trial| concluded(campaign, trial, ending)).transpose()
+            .filter(|trial| trial.round == conclusion.round && trial.phase == Phase::Testing);
+        let decision = match conclusion.ending {
+            Ending::Won(_) => Decision::Won,
+            Ending::SendBest(_) => Decision::BestSent,
+            Ending::Stop => Decision::Stopped,
+        };
+        let verdict = TrialVerdict { at: now, decision, p_values: conclusion.p_values.clone() };
+        running.map(|trial| concluded(campaign, trial, &conclusion.ending, verdict)).transpose()
     })
     .await
 }
 
-fn concluded(campaign: &Campaign, mut trial: Trial, ending: &Ending) -> Result<Step> {
+fn concluded(
+    campaign: &Campaign,
+    mut trial: Trial,
+    ending: &Ending,
+    verdict: TrialVerdict,
+) -> Result<Step> {
     let before = trial.phase;
+    trial.verdict = Some(verdict);
     (trial.phase, trial.winner_variant_id) = match ending {
         Ending::Won(variant) => (Phase::WinnerSent, Some(variant.clone())),
         Ending::SendBest(variant) => (Phase::Inconclusive, Some(variant.clone())),

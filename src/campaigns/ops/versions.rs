@@ -1,7 +1,10 @@
 //! The versions of a campaign and its history.
 
-use kernel::{CampaignId, Error, Result};
+use std::collections::BTreeMap;
+
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
 use serde_json::Value;
+use sqlx::PgPool;
 
 use super::{
     Who, change, find, secrets,
@@ -15,6 +18,9 @@ use crate::{
     },
     store,
 };
+
+/// Versions whose weights are looked through; the newest of them.
+const ALL_VERSIONS: Page = Page { limit: 10_000, offset: 0 };
 
 /// Two versions and their differences.
 #[derive(Debug)]
@@ -113,4 +119,52 @@ pub async fn history(
         ..entry
     });
     Ok((hidden.collect(), total))
+}
+
+/// A time from which on the variants had these weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightEpoch {
+    pub since: Timestamp,
+    /// By the id of the variant.
+    pub weights: BTreeMap<String, f64>,
+}
+
+/// The weights of a campaign's variants over time, oldest first, from its versions. At least one epoch.
+///
+/// # Errors
+/// If the store fails.
+pub async fn weight_epochs(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+) -> Result<Vec<WeightEpoch>> {
+    let (mut versions, _) = store::versions(db, workspace, campaign.id, ALL_VERSIONS).await?;
+    versions.retain(|version| {
+        version.number == 1 || version.changed_fields.iter().any(|field| field == "variants")
+    });
+    versions.sort_by_key(|version| version.number);
+    let mut epochs: Vec<WeightEpoch> = Vec::new();
+    // Without a change of the variants the weights are those of the campaign.
+    for version in versions.iter().filter(|_| versions.len() > 1) {
+        let name = VersionName::Number(version.number);
+        let found = store::find_version(db, workspace, campaign.id, name).await?;
+        let Some(weights) = found.map(|found| weights_of(&found.snapshot)) else { continue };
+        if epochs.last().is_none_or(|epoch| epoch.weights != weights) {
+            epochs.push(WeightEpoch { since: version.created_at, weights });
+        }
+    }
+    if epochs.is_empty() {
+        let variants = campaign.definition.variants.iter();
+        let weights = variants.map(|variant| (variant.id.clone(), variant.weight)).collect();
+        epochs.push(WeightEpoch { since: campaign.created_at, weights });
+    }
+    Ok(epochs)
+}
+
+fn weights_of(snapshot: &Value) -> BTreeMap<String, f64> {
+    let variants = snapshot["variants"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let weight = |variant: &Value| {
+        Some((variant["id"].as_str()?.to_owned(), variant["weight"].as_f64().unwrap_or(0.0)))
+    };
+    variants.iter().filter_map(weight).collect()
 }

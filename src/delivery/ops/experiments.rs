@@ -9,7 +9,7 @@ use campaigns::{
         settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
         trial::{Phase, Trial},
     },
-    ops::Ending,
+    ops::{Conclusion, Ending},
 };
 use kernel::{Result, Timestamp, WorkspaceId};
 use stats::ops::{Verdict, rewards, verdict};
@@ -64,8 +64,12 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     if trial.began_at.is_none() {
         return campaigns::ops::store_beginning(app, workspace, campaign, began).await;
     }
-    let ending = ending(config, &verdict);
-    campaigns::ops::conclude(app, workspace, campaign.id, trial.round, &ending).await?;
+    let conclusion = Conclusion {
+        round: trial.round,
+        ending: ending(config, &verdict),
+        p_values: verdict.p_values,
+    };
+    campaigns::ops::conclude(app, workspace, campaign.id, &conclusion).await?;
     app.due_signal().notify();
     Ok(())
 }
@@ -125,6 +129,8 @@ async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campai
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use stats::ops::TrialVariant;
 
     use super::*;
@@ -138,6 +144,7 @@ mod tests {
             best: best.map(str::to_owned),
             winner: winner.map(str::to_owned),
             is_enough: true,
+            p_values: BTreeMap::new(),
             began_at: None,
         };
         let stop =

@@ -13,7 +13,10 @@ use web::{
     http::{ApiResult, DateRange, PathOf, Query},
 };
 
-use super::{Range, number::Number};
+use super::{
+    Range,
+    number::{Number, RateBase},
+};
 use crate::ops::{self, ReportScope};
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -32,6 +35,8 @@ const LABELS: [&str; DELAY_EDGES_SECONDS.len()] =
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkStats {
     campaign_id: CampaignId,
+    /// What click rates are a share of.
+    rate_base: RateBase,
     links: Vec<LinkStat>,
     /// Clicks on all links.
     total_clicks: u64,
@@ -49,7 +54,7 @@ struct LinkStat {
     total_clicks: u64,
     /// Recipients, counted once for each sending.
     unique_clicks: u64,
-    /// `uniqueClicks` relative to deliveries.
+    /// `uniqueClicks` relative to the messages sent that did not bounce.
     #[schema(value_type = f64)]
     click_rate: Number,
     first_clicked_at: Timestamp,
@@ -66,7 +71,7 @@ struct LinkStatOfVariant {
     unique_clicks: u64,
 }
 
-fn link_stat(scope: &ReportScope, link: Link, reached: u64) -> LinkStat {
+fn link_stat(scope: &ReportScope, link: Link, sent_not_bounced: u64) -> LinkStat {
     let mut by_variant: Vec<_> = link.variants;
     by_variant.sort_by_key(|of| of.variant);
     let of_variant = |of: &analytics::messages::LinkOfVariant| {
@@ -74,7 +79,7 @@ fn link_stat(scope: &ReportScope, link: Link, reached: u64) -> LinkStat {
         Some(LinkStatOfVariant { variant_id, total_clicks: of.total, unique_clicks: of.unique })
     };
     LinkStat {
-        click_rate: Number::of(share(link.unique, reached)),
+        click_rate: Number::of(share(link.unique, sent_not_bounced)),
         url: link.url,
         label: Some(link.label).filter(|label| !label.is_empty()),
         total_clicks: link.total,
@@ -107,9 +112,13 @@ async fn link_stats(
     let (links, total_clicks, total) = ops::links(&app, &scope).await?;
     Ok(Json(LinkStats {
         campaign_id: scope.campaign.id,
+        rate_base: RateBase::SentNotBounced,
         total_clicks,
         unique_clickers: total.clicked,
-        links: links.into_iter().map(|link| link_stat(&scope, link, total.reached())).collect(),
+        links: links
+            .into_iter()
+            .map(|link| link_stat(&scope, link, total.sent_not_bounced))
+            .collect(),
     }))
 }
 

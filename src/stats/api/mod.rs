@@ -8,6 +8,7 @@ mod occurrences;
 mod recipients;
 mod stats;
 mod timeline;
+mod uplift;
 mod variants;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -40,6 +40,14 @@ impl Serialize for Number {
     }
 }
 
+/// What open and click rates are a share of.
+#[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RateBase {
+    /// The messages that were sent and did not bounce, whatever deliveries the provider reports.
+    SentNotBounced,
+}
+
 /// Both ends of an interval.
 #[derive(Debug, Clone, Copy, Serialize, utoipa::ToSchema)]
 #[schema(as = StatsInterval)]

@@ -7,7 +7,7 @@ use campaigns::model::{
 };
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
-use statistics::proportion::{Proportion, real, share};
+use statistics::proportion::{real, share};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -18,21 +18,20 @@ use web::{
 
 use super::{
     Range,
-    number::{Bounds, Number},
+    number::Number,
+    uplift::{RevenueUplift, UpliftStats},
 };
 use crate::{
-    model::outcome::{Converted, Earned},
-    ops::{self, Report, ReportScope, Uplift},
+    model::{
+        outcome::{Converted, Earned},
+        warning::{Warning, WarningAnswer},
+    },
+    ops::{self, Report, ReportScope, Revenue},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(campaign_stats))
 }
-
-/// Confidence of intervals, and of the significance of the uplift.
-const CONFIDENCE: f64 = 0.95;
-/// Control group below which a warning is given.
-const CONTROL_SMALL: u64 = 1_000;
 
 /// The results of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
@@ -102,9 +101,9 @@ struct ConversionOfEvent {
     /// Events credited to the messages; with `linear` a message may have a part of one.
     #[schema(value_type = f64)]
     conversions: Number,
-    /// Recipients who converted, counted once for each sending.
+    /// People who converted, each counted once.
     unique_conversions: u64,
-    /// `uniqueConversions` relative to sent messages.
+    /// `uniqueConversions` relative to the people who were sent a message.
     #[schema(value_type = f64)]
     conversion_rate: Number,
     /// Events by the time of the message they are credited to, like every figure of a report.
@@ -127,7 +126,7 @@ struct ConversionOfVariant {
 #[serde(rename_all = "camelCase")]
 struct RevenueStats {
     /// The workspace's currency; without one the `base_currency` of its orders if all that have one name the
-    /// same, else the only currency of the orders, else null.
+    /// same, else the currency of most orders. Null without orders.
     currency: Option<String>,
     #[schema(value_type = f64)]
     total: Number,
@@ -136,12 +135,15 @@ struct RevenueStats {
     orders: Number,
     #[schema(value_type = f64)]
     average_order_value: Number,
-    /// Relative to sent messages.
+    /// Relative to the people who were sent a message.
     #[schema(value_type = f64)]
     revenue_per_recipient: Number,
     by_variant: Vec<RevenueOfVariant>,
     /// Not included in the total.
     other_currencies: Vec<RevenueInCurrency>,
+    /// Each currency with orders, the main one first.
+    by_currency: Vec<RevenueByCurrency>,
+    warnings: Vec<WarningAnswer>,
 }
 
 /// The revenue of one variant.
@@ -168,55 +170,18 @@ struct RevenueInCurrency {
     orders: Number,
 }
 
-/// The effect of the campaign: the treated compared with the control group.
+/// Revenue in one of several currencies.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct UpliftStats {
-    control_variant_id: String,
-    treatment: UpliftSide,
-    control: UpliftSide,
-    /// The difference of the rates; null if one side is empty.
-    #[schema(value_type = Option<f64>)]
-    absolute_uplift: Option<Number>,
-    /// Relative to the control group's rate; null if that is 0.
-    #[schema(value_type = Option<f64>)]
-    relative_uplift: Option<Number>,
-    /// Of the difference (Newcombe).
-    confidence_interval: Option<UpliftInterval>,
-    /// Of the relative uplift.
-    relative_interval: Option<Bounds>,
-    #[schema(value_type = Option<f64>)]
-    p_value: Option<Number>,
-    /// 1 minus the p-value.
-    #[schema(value_type = Option<f64>)]
-    confidence: Option<Number>,
-    is_significant: bool,
-    /// The difference of the rates, times the treated.
-    #[schema(value_type = Option<f64>)]
-    incremental_conversions: Option<Number>,
-    /// The difference of the revenues per recipient, times the treated.
-    #[schema(value_type = Option<f64>)]
-    incremental_revenue: Option<Number>,
-    warnings: Vec<String>,
-}
-
-/// One side of a comparison.
-#[derive(Debug, Serialize, ToSchema)]
-struct UpliftSide {
-    size: u64,
-    conversions: u64,
+struct RevenueByCurrency {
+    currency: String,
     #[schema(value_type = f64)]
-    rate: Number,
+    total: Number,
     #[schema(value_type = f64)]
-    revenue: Number,
-}
-
-/// A confidence interval of a difference.
-#[derive(Debug, Serialize, ToSchema)]
-struct UpliftInterval {
-    level: f64,
-    #[serde(flatten)]
-    bounds: Bounds,
+    orders: Number,
+    by_variant: Vec<RevenueOfVariant>,
+    /// Null without a control group.
+    uplift: Option<RevenueUplift>,
 }
 
 impl MessageStats {
@@ -257,16 +222,16 @@ fn conversion_stats(
     let of_event = |name: &str, found: Converted| ConversionOfEvent {
         event_name: name.to_owned(),
         conversions: Number::parts(found.conversions),
-        unique_conversions: found.unique,
-        conversion_rate: Number::of(share(found.unique, report.total.sent)),
+        unique_conversions: found.people,
+        conversion_rate: Number::of(share(found.people, report.people_sent())),
         conversions_by_send_time: Number::parts(found.conversions),
     };
-    let of_variant = |(id, place): (&String, u8)| {
-        let unique = report.converted_of(0, place).unique;
+    let of_variant = |(id, number): (&String, u8)| {
+        let people = report.converted_of(0, number).people;
         ConversionOfVariant {
             variant_id: id.clone(),
-            unique_conversions: unique,
-            conversion_rate: Number::of(share(unique, report.count_of(place).sent)),
+            unique_conversions: people,
+            conversion_rate: Number::of(share(people, report.people_sent_of(number))),
         }
     };
     let secondary = tracking.secondary().iter().zip(1..);
@@ -285,87 +250,67 @@ fn per(amount: f64, of: u64) -> Number {
     Number::money(if of == 0 { 0.0 } else { amount / real(of) })
 }
 
-fn revenue_stats(scope: &ReportScope, report: &Report) -> RevenueStats {
-    let found = report.revenue();
-    let total = |earned: &Earned| earned.amount / 1e4;
-    let of_variant = |(id, place): (&String, u8)| {
-        let earned =
-            found.currency.as_deref().map(|of| report.earned_of(of, place)).unwrap_or_default();
+/// An amount in whole units.
+fn total(earned: &Earned) -> f64 {
+    earned.amount / 1e4
+}
+
+fn revenue_by_variant(
+    scope: &ReportScope,
+    report: &Report,
+    currency: &str,
+) -> Vec<RevenueOfVariant> {
+    let of_variant = |(id, number): (&String, u8)| {
+        let earned = report.earned_of(currency, number);
         RevenueOfVariant {
             variant_id: id.clone(),
             total: Number::money(total(&earned)),
             orders: Number::parts(earned.orders),
-            revenue_per_recipient: per(total(&earned), report.count_of(place).sent),
+            revenue_per_recipient: per(total(&earned), report.people_sent_of(number)),
         }
     };
-    let average =
-        if found.earned.orders > 0.0 { total(&found.earned) / found.earned.orders } else { 0.0 };
+    treated(scope).map(of_variant).collect()
+}
+
+fn revenue_stats(scope: &ReportScope, report: &Report) -> RevenueStats {
+    let main = report.main_currency();
+    let all = report.revenue();
+    let (own, others): (Vec<&Revenue>, Vec<&Revenue>) =
+        all.iter().partition(|revenue| Some(&revenue.currency) == main.as_ref());
+    let earned = own.first().map(|revenue| revenue.earned.clone()).unwrap_or_default();
+    let average = if earned.orders > 0.0 { total(&earned) / earned.orders } else { 0.0 };
+    let mixed = main.clone().filter(|_| report.currency.is_none() && !others.is_empty());
+    let has_control = scope.control().is_some();
     RevenueStats {
-        total: Number::money(total(&found.earned)),
-        orders: Number::parts(found.earned.orders),
+        total: Number::money(total(&earned)),
+        orders: Number::parts(earned.orders),
         average_order_value: Number::money(average),
-        revenue_per_recipient: per(total(&found.earned), report.total.sent),
-        by_variant: treated(scope).map(of_variant).collect(),
-        other_currencies: found
-            .others
+        revenue_per_recipient: per(total(&earned), report.people_sent()),
+        by_variant: revenue_by_variant(scope, report, main.as_deref().unwrap_or_default()),
+        other_currencies: others
             .iter()
-            .map(|(currency, earned)| RevenueInCurrency {
-                currency: currency.clone(),
-                total: Number::money(total(earned)),
-                orders: Number::parts(earned.orders),
+            .map(|revenue| RevenueInCurrency {
+                currency: revenue.currency.clone(),
+                total: Number::money(total(&revenue.earned)),
+                orders: Number::parts(revenue.earned.orders),
             })
             .collect(),
-        currency: found.currency,
+        by_currency: all
+            .iter()
+            .map(|revenue| RevenueByCurrency {
+                total: Number::money(total(&revenue.earned)),
+                orders: Number::parts(revenue.earned.orders),
+                by_variant: revenue_by_variant(scope, report, &revenue.currency),
+                uplift: has_control.then(|| RevenueUplift::new(report, &revenue.currency)),
+                currency: revenue.currency.clone(),
+            })
+            .collect(),
+        warnings: mixed
+            .map(|main| WarningAnswer::from(&Warning::MixedCurrencies(main)))
+            .into_iter()
+            .collect(),
+        currency: main,
     }
-}
-
-fn warnings(scope: &ReportScope, uplift: &Uplift) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if scope.campaign.definition.conversion_tracking.is_none() {
-        warnings.push("no conversions are counted: conversionTracking is absent".to_owned());
-    }
-    if uplift.control.trials < CONTROL_SMALL {
-        warnings.push(format!("control smaller than {CONTROL_SMALL}"));
-    }
-    warnings.extend(uplift.treatment.too_small(uplift.control));
-    warnings
-}
-
-fn uplift_stats(scope: &ReportScope, report: &Report) -> Option<UpliftStats> {
-    let control = scope.control()?;
-    let uplift = report.uplift();
-    let (treatment, held_out) = (uplift.treatment, uplift.control);
-    let side = |of: Proportion, earned: &Earned| UpliftSide {
-        size: of.trials,
-        conversions: of.successes,
-        rate: Number::of(of.rate()),
-        revenue: Number::money(earned.amount / 1e4),
-    };
-    let is_there = treatment.trials > 0 && held_out.trials > 0;
-    let difference = is_there.then(|| treatment.rate() - held_out.rate());
-    let each = |earned: &Earned, of: Proportion| earned.amount / 1e4 / real(of.trials);
-    let gain = is_there.then(|| {
-        each(&uplift.treatment_revenue, treatment) - each(&uplift.control_revenue, held_out)
-    });
-    let p_value = treatment.p_value(held_out);
-    let interval = treatment.difference(held_out, CONFIDENCE);
-    Some(UpliftStats {
-        control_variant_id: scope.variant(control).unwrap_or_default().to_owned(),
-        treatment: side(treatment, &uplift.treatment_revenue),
-        control: side(held_out, &uplift.control_revenue),
-        absolute_uplift: difference.map(Number::of),
-        relative_uplift: treatment.lift(held_out).map(Number::of),
-        confidence_interval: interval
-            .map(|found| UpliftInterval { level: CONFIDENCE, bounds: found.into() }),
-        relative_interval: treatment.lift_interval(held_out, CONFIDENCE).map(Bounds::from),
-        p_value: p_value.map(Number::of),
-        confidence: p_value.map(|p| Number::of(1.0 - p)),
-        is_significant: treatment.too_small(held_out).is_none()
-            && p_value.is_some_and(|p| p < 1.0 - CONFIDENCE),
-        incremental_conversions: difference.map(|it| Number::parts(it * real(treatment.trials))),
-        incremental_revenue: gain.map(|it| Number::money(it * real(treatment.trials))),
-        warnings: warnings(scope, &uplift),
-    })
 }
 
 /// Reports the results of a campaign: progress of its messages, conversions, revenue, and uplift over the
@@ -389,7 +334,7 @@ async fn campaign_stats(
 ) -> ApiResult<Json<CampaignStats>> {
     let scope = ReportScope::find(&app, caller.workspace(), id, range).await?;
     let currency = ops::reporting_currency(&app, caller.workspace()).await?;
-    let report = ops::report(&app, &scope, currency.as_deref()).await?;
+    let report = Box::pin(ops::report(&app, &scope, currency.as_deref())).await?;
     let (campaign, definition) = (&scope.campaign, &scope.campaign.definition);
     let tracking = definition.conversion_tracking.as_deref();
     Ok(Json(CampaignStats {
@@ -400,7 +345,7 @@ async fn campaign_stats(
         stats: MessageStats::new(&report),
         conversion_stats: tracking.map(|tracking| conversion_stats(&scope, tracking, &report)),
         revenue: tracking.map(|_| revenue_stats(&scope, &report)),
-        uplift: uplift_stats(&scope, &report),
+        uplift: UpliftStats::new(&scope, &report),
         conversion_tracking: tracking.cloned(),
         started_at: campaign.state.started_at,
         completed_at: campaign.state.completed_at,

@@ -1,7 +1,10 @@
 //! `GET /campaigns/:campaignId/variant-stats`.
 
 use axum::{Json, extract::State};
-use campaigns::model::{settings::ab_test::WinnerMetric, trial::Phase};
+use campaigns::model::{
+    settings::ab_test::WinnerMetric,
+    trial::{Phase, TrialVerdict},
+};
 use kernel::CampaignId;
 use serde::Serialize;
 use statistics::{
@@ -18,11 +21,12 @@ use web::{
 
 use super::{
     Range,
-    number::{Bounds, Number},
+    number::{Bounds, Number, RateBase},
+    uplift::{Analysis, MaturityAnswer, Unit},
 };
 use crate::{
-    model::comparison::Measure,
-    ops::{self, ReportScope, VariantReport, VariantResult},
+    model::{comparison::Measure, warning::WarningAnswer},
+    ops::{self, ReportScope, Rollout, VariantReport, VariantResult},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -51,10 +55,51 @@ pub(super) struct VariantStats {
     baseline_variant_id: Option<String>,
     phase: Phase,
     winner_variant_id: Option<String>,
+    /// Which messages are compared.
+    scope: ComparedMessages,
+    /// What open and click rates are a share of.
+    rate_base: RateBase,
+    /// What is counted; `person` where people got several messages, and for conversions and revenue.
+    unit: Unit,
+    /// Whom conversions and revenue are compared by; null for opens and clicks.
+    analysis: Option<Analysis>,
+    /// The currency of revenue.
+    currency: Option<String>,
+    /// The end of the A/B test as it was decided; null while it runs or without one.
+    verdict: Option<TrialVerdict>,
+    /// Messages to the rest of the audience after the A/B test; null while it runs or without one.
+    rollout: Option<RolloutStats>,
+    maturity: MaturityAnswer,
+    /// What concerns all variants.
+    warnings: Vec<WarningAnswer>,
     sample_ratio_mismatch: SampleRatio,
     /// Whether all variants perform the same: a chi-square test of their rates.
     omnibus: Option<Omnibus>,
     variants: Vec<VariantStat>,
+}
+
+/// Which messages are compared.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ComparedMessages {
+    /// Those of the A/B test; messages to the rest of the audience are in `rollout`.
+    Trial,
+    /// All messages of the campaign.
+    Campaign,
+}
+
+/// Messages to the rest of the audience after an A/B test.
+#[derive(Debug, Serialize, ToSchema)]
+struct RolloutStats {
+    /// Messages sent to the rest.
+    recipients: u64,
+    opened: u64,
+    clicked: u64,
+    failed: u64,
+    /// People with a primary conversion.
+    conversions: u64,
+    #[schema(value_type = f64)]
+    revenue: Number,
 }
 
 /// Whether the audience was divided by the weights.
@@ -87,32 +132,44 @@ struct VariantStat {
     #[schema(value_type = f64)]
     weight: Number,
     is_control_group: bool,
-    /// Recipients it was sent to, or of the control group.
+    /// Messages sent with it, or held back for the control group.
     recipients: u64,
+    /// People it was assigned to, whether their message left or not, or of the control group.
+    people: u64,
     sent: u64,
     delivered: u64,
     opened: u64,
     clicked: u64,
     failed: u64,
     unsubscribed: u64,
-    /// Recipients with a primary conversion.
+    /// People with a primary conversion.
     conversions: u64,
+    /// The same as `conversions`.
+    converters: u64,
     #[schema(value_type = f64)]
     revenue: Number,
-    /// Unique opens, as a share of deliveries.
+    /// Unique opens, as a share of the messages that were sent and did not bounce.
     #[schema(value_type = f64)]
     open_rate: Number,
-    /// Unique clicks, as a share of deliveries.
+    /// Unique clicks, as a share of the messages that were sent and did not bounce.
     #[schema(value_type = f64)]
     click_rate: Number,
     /// Unique clicks, as a share of unique opens.
     #[schema(value_type = f64)]
     click_to_open_rate: Number,
+    /// People who converted, as a share of those who were sent a message or held back.
     #[schema(value_type = f64)]
     conversion_rate: Number,
+    /// The metric. Conversions and revenue are of all who were assigned, up to the age that is compared.
     #[schema(value_type = f64)]
     rate: Number,
     interval: Bounds,
+    /// Adds up to 1 over the variants; null below `minSamplePerVariant`, or if it is not measured.
+    #[schema(value_type = Option<f64>)]
+    probability_to_be_best: Option<Number>,
+    /// How much of the metric is lost on average if this variant is chosen (Stucchio 2014).
+    #[schema(value_type = Option<f64>)]
+    expected_loss: Option<Number>,
     /// Null for the baseline.
     comparison: Option<Compared>,
 }
@@ -124,6 +181,8 @@ struct Compared {
     #[schema(value_type = Option<f64>)]
     lift: Option<Number>,
     lift_interval: Option<Bounds>,
+    /// Of the lift, adjusted for the number of comparisons (Bonferroni): all of these hold together.
+    adjusted_interval: Option<Bounds>,
     #[schema(value_type = Option<f64>)]
     z_score: Option<Number>,
     #[schema(value_type = Option<f64>)]
@@ -131,7 +190,7 @@ struct Compared {
     /// Adjusted for the number of comparisons (Holm).
     #[schema(value_type = Option<f64>)]
     adjusted_p_value: Option<Number>,
-    /// 1 minus the p-value.
+    /// 1 minus the p-value; not a probability that the variant is better.
     #[schema(value_type = Option<f64>)]
     confidence: Option<Number>,
     /// By the adjusted p-value, and only with large enough samples.
@@ -139,7 +198,20 @@ struct Compared {
     #[schema(value_type = Option<f64>)]
     probability_to_be_best: Option<Number>,
     /// Why the comparison is not conclusive, if so.
-    warnings: Vec<String>,
+    warnings: Vec<WarningAnswer>,
+}
+
+impl From<&Rollout> for RolloutStats {
+    fn from(rollout: &Rollout) -> Self {
+        Self {
+            recipients: rollout.count.sent,
+            opened: rollout.count.opened,
+            clicked: rollout.count.clicked,
+            failed: rollout.count.failed,
+            conversions: rollout.converted,
+            revenue: Number::money(rollout.revenue),
+        }
+    }
 }
 
 impl SampleRatio {
@@ -157,13 +229,14 @@ fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
     Some(Compared {
         lift: found.lift.map(Number::of),
         lift_interval: found.lift_interval.map(Bounds::from),
+        adjusted_interval: found.adjusted_interval.map(Bounds::from),
         z_score: found.z_score.map(Number::of),
         p_value: found.p_value.map(Number::of),
         adjusted_p_value: adjusted.map(Number::of),
         confidence: found.p_value.map(|p| Number::of(1.0 - p)),
-        is_significant: found.warning.is_none() && adjusted.is_some_and(|p| p < 1.0 - confidence),
+        is_significant: found.is_significant(adjusted, confidence),
         probability_to_be_best: variant.probability_to_be_best.map(Number::of),
-        warnings: found.warning.clone().into_iter().collect(),
+        warnings: found.warnings.iter().map(WarningAnswer::from).collect(),
     })
 }
 
@@ -177,20 +250,24 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
             weight: Number::of(variant.weight),
             is_control_group: variant.is_control(),
             recipients: of.recipients,
+            people: of.people.assigned + of.people.control,
             sent: count.sent,
             delivered: count.delivered,
             opened: count.opened,
             clicked: count.clicked,
             failed: count.failed,
             unsubscribed: count.unsubscribed,
-            conversions: of.converted.unique,
+            conversions: of.converted.people,
+            converters: of.converted.people,
             revenue: Number::money(of.earned.amount / 1e4),
-            open_rate: Number::of(share(count.opened, count.reached())),
-            click_rate: Number::of(share(count.clicked, count.reached())),
+            open_rate: Number::of(share(count.opened, count.sent_not_bounced)),
+            click_rate: Number::of(share(count.clicked, count.sent_not_bounced)),
             click_to_open_rate: Number::of(share(count.clicked, count.opened)),
-            conversion_rate: Number::of(share(of.converted.unique, of.recipients)),
+            conversion_rate: Number::of(of.conversion_rate()),
             rate: Number::of(of.measure.value()),
             interval: of.measure.interval(report.confidence).into(),
+            probability_to_be_best: of.probability_to_be_best.map(Number::of),
+            expected_loss: of.expected_loss.map(Number::of),
             comparison: compared(of, report.confidence),
         }
     };
@@ -206,6 +283,19 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
         baseline_variant_id: baseline.map(|variant| variant.id.clone()),
         phase: report.trial.as_ref().map_or(Phase::None, |trial| trial.phase),
         winner_variant_id: report.trial.as_ref().and_then(|it| it.winner_variant_id.clone()),
+        scope: if report.is_of_trial {
+            ComparedMessages::Trial
+        } else {
+            ComparedMessages::Campaign
+        },
+        rate_base: RateBase::SentNotBounced,
+        unit: if report.is_by_person() { Unit::Person } else { Unit::Message },
+        analysis: report.is_by_assignment().then_some(Analysis::IntentionToTreat),
+        currency: report.currency.clone(),
+        verdict: report.trial.as_ref().and_then(|it| it.verdict.clone()),
+        rollout: report.rollout.as_ref().map(RolloutStats::from),
+        maturity: MaturityAnswer::new(scope, &report.maturity),
+        warnings: report.warnings.iter().map(WarningAnswer::from).collect(),
         sample_ratio_mismatch: SampleRatio::new(report.sample_ratio),
         omnibus: report.omnibus.map(|found| Omnibus {
             chi_square: Number::of(found.statistic),

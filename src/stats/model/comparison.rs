@@ -1,62 +1,186 @@
 //! Comparison of a campaign's variants by one metric, and the significant winner.
 
+use analytics::messages::PeopleSums;
 use statistics::{
-    beta::{Beta, probabilities_to_be_best},
-    mean::{Mean, probabilities_to_be_greatest},
-    proportion::{Interval, Proportion, real},
+    beta::{Beta, expected_losses as expected_losses_of_rates, probabilities_to_be_best},
+    mean::{Mean, expected_losses as expected_losses_of_means, probabilities_to_be_greatest},
+    multiplicity::holm,
+    proportion::{EXPECTED_MIN, Interval, Proportion, TRIALS_MIN, real},
+    ratio::PersonSums,
+    score,
 };
 
+use super::{outcome::Earned, warning::Warning};
+
 /// The measured metric of a variant.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
+    /// Each person counts once.
     Rate(Proportion),
-    /// The mean revenue of a recipient.
-    Money(Mean),
+    /// Each message counts, of people with several of them.
+    Ratio(PersonSums),
+    /// The mean revenue of a person.
+    Money(Revenue),
+}
+
+/// The revenue of a variant's people, in whole units of the currency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revenue {
+    pub mean: Mean,
+    /// What each person who paid has paid; the others paid nothing.
+    pub by_payer: Vec<f64>,
 }
 
 impl Measure {
+    /// Opens out of the messages that were sent and did not bounce.
+    pub fn of_opens(people: &PeopleSums) -> Self {
+        let own = PeopleSums { ..*people };
+        Self::of_messages(&own, own.opened, own.opened_squared, own.opened_messages)
+    }
+
+    /// Clicks out of the messages that were sent and did not bounce.
+    pub fn of_clicks(people: &PeopleSums) -> Self {
+        let own = PeopleSums { ..*people };
+        Self::of_messages(&own, own.clicked, own.clicked_squared, own.clicked_messages)
+    }
+
+    fn of_messages(people: &PeopleSums, successes: u64, squared: u64, by_messages: u64) -> Self {
+        if people.messages_squared == people.messages {
+            return Self::Rate(Proportion { successes, trials: people.messages });
+        }
+        Self::Ratio(PersonSums {
+            people: people.reached,
+            successes: real(successes),
+            messages: real(people.messages),
+            successes_squared: real(squared),
+            successes_messages: real(by_messages),
+            messages_squared: real(people.messages_squared),
+        })
+    }
+
+    /// Revenue of this many people, in ten thousandths.
+    pub fn money(earned: &Earned, people: u64) -> Self {
+        Self::Money(Revenue {
+            mean: earned.mean(people),
+            by_payer: earned.by_payer.iter().map(|amount| amount / 1e4).collect(),
+        })
+    }
+
     /// The rate or the mean amount.
     pub fn value(&self) -> f64 {
         match self {
             Self::Rate(rate) => rate.rate(),
-            Self::Money(mean) => mean.value(),
+            Self::Ratio(ratio) => ratio.rate(),
+            Self::Money(revenue) => revenue.mean.value(),
         }
     }
 
     pub fn interval(&self, confidence: f64) -> Interval {
         match self {
             Self::Rate(rate) => rate.interval(confidence),
-            Self::Money(mean) => mean.interval(confidence),
+            Self::Ratio(ratio) => ratio.interval(confidence),
+            Self::Money(revenue) => revenue.mean.interval(confidence),
         }
     }
 
+    /// Number of people, or of messages to as many people.
     pub fn sample(&self) -> u64 {
         match self {
             Self::Rate(rate) => rate.trials,
-            Self::Money(mean) => mean.count,
+            Self::Ratio(ratio) => ratio.people,
+            Self::Money(revenue) => revenue.mean.count,
         }
     }
 
-    /// Compares it with another of its kind.
+    /// Successes and trials, if each person counts once.
+    pub fn proportion(&self) -> Option<Proportion> {
+        match self {
+            Self::Rate(rate) => Some(*rate),
+            Self::Ratio(_) | Self::Money(_) => None,
+        }
+    }
+
+    /// Compares it with another of the same metric. Where people of one side got several messages, both sides count by
+    /// person.
     pub fn against(&self, base: &Self, confidence: f64) -> Comparison {
         match (self, base) {
             (Self::Rate(own), Self::Rate(base)) => Comparison {
                 lift: own.lift(*base),
-                lift_interval: own.lift_interval(*base, confidence),
+                lift_interval: score::lift(*own, *base, confidence),
+                adjusted_interval: None,
                 z_score: own.z_above(*base),
                 p_value: own.p_value(*base),
-                warning: own.too_small(*base),
+                warnings: too_small(*own, *base).into_iter().collect(),
+                is_mature: true,
             },
-            (Self::Money(own), Self::Money(base)) => Comparison {
-                lift: own.lift(*base),
-                lift_interval: own.lift_interval(*base, confidence),
-                z_score: own.z_above(*base),
-                p_value: own.p_value(*base),
-                warning: own.too_small(*base),
+            (Self::Money(own), Self::Money(base)) => {
+                let (own, base) = (own.mean, base.mean);
+                let few = own.count < TRIALS_MIN || base.count < TRIALS_MIN;
+                Comparison {
+                    lift: own.lift(base),
+                    lift_interval: own.lift_interval(base, confidence),
+                    adjusted_interval: None,
+                    z_score: own.z_above(base),
+                    p_value: own.p_value(base),
+                    warnings: few
+                        .then_some(Warning::FewRecipients(TRIALS_MIN))
+                        .into_iter()
+                        .collect(),
+                    is_mature: true,
+                }
+            }
+            _ => match (self.by_person(), base.by_person()) {
+                (Some(own), Some(base)) => {
+                    let few = own.people < TRIALS_MIN || base.people < TRIALS_MIN;
+                    Comparison {
+                        lift: own.lift(&base),
+                        lift_interval: own.lift_interval(&base, confidence),
+                        adjusted_interval: None,
+                        z_score: own.z_above(&base),
+                        p_value: own.p_value(&base),
+                        warnings: few
+                            .then_some(Warning::FewRecipients(TRIALS_MIN))
+                            .into_iter()
+                            .collect(),
+                        is_mature: true,
+                    }
+                }
+                _ => Comparison::default(),
             },
-            _ => Comparison::default(),
         }
     }
+
+    fn by_person(&self) -> Option<PersonSums> {
+        match self {
+            Self::Rate(rate) => Some(PersonSums::one_message_each(*rate)),
+            Self::Ratio(ratio) => Some(*ratio),
+            Self::Money(_) => None,
+        }
+    }
+
+    /// The posterior of a rate; of people with several messages with as many trials as would vary as much.
+    fn posterior(&self) -> Option<Beta> {
+        match self {
+            Self::Rate(rate) => Some(Beta {
+                alpha: 1.0 + real(rate.successes),
+                beta: 1.0 + real(rate.trials - rate.successes),
+            }),
+            Self::Ratio(ratio) => {
+                let trials = ratio.effective_trials();
+                let rate = ratio.rate();
+                Some(Beta { alpha: 1.0 + rate * trials, beta: 1.0 + (1.0 - rate) * trials })
+            }
+            Self::Money(_) => None,
+        }
+    }
+}
+
+/// Why samples are too small for a test, if they are.
+pub fn too_small(own: Proportion, base: Proportion) -> Option<Warning> {
+    if own.trials < TRIALS_MIN || base.trials < TRIALS_MIN {
+        return Some(Warning::FewRecipients(TRIALS_MIN));
+    }
+    (own.fewest_expected(base) < EXPECTED_MIN).then_some(Warning::FewExpected(EXPECTED_MIN))
 }
 
 /// The comparison of a variant with another.
@@ -65,74 +189,102 @@ pub struct Comparison {
     /// The difference relative to the other.
     pub lift: Option<f64>,
     pub lift_interval: Option<Interval>,
+    /// That of all comparisons together.
+    pub adjusted_interval: Option<Interval>,
     /// The difference in standard deviations.
     pub z_score: Option<f64>,
     /// The probability of such a difference if both were the same.
     pub p_value: Option<f64>,
-    /// Why the comparison is not conclusive, if so.
-    pub warning: Option<String>,
+    /// Whether enough attribution windows are over.
+    pub is_mature: bool,
+    /// Why the comparison is not conclusive.
+    pub warnings: Vec<Warning>,
 }
 
-/// p-values adjusted for multiple comparisons (Holm, Scand. J. Stat. 6, 1979, 65-70), in their order. Missing
-/// ones do not count.
-pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
-    let mut order: Vec<(usize, f64)> =
-        p_values.iter().enumerate().filter_map(|(at, p)| p.map(|p| (at, p))).collect();
-    order.sort_by(|(_, one), (_, other)| one.total_cmp(other));
-    let mut adjusted = vec![None; p_values.len()];
-    let mut least = 0.0_f64;
-    for (rank, (at, p)) in order.iter().enumerate() {
-        let left = u32::try_from(order.len() - rank).unwrap_or(u32::MAX);
-        least = least.max((p * f64::from(left)).min(1.0));
-        adjusted[*at] = Some(least);
+impl Comparison {
+    /// Leaves out what would look like a result.
+    #[must_use]
+    pub fn without_result(mut self, why: Warning) -> Self {
+        self.p_value = None;
+        self.z_score = None;
+        self.warnings.push(why);
+        self
     }
-    adjusted
+
+    /// Whether the difference is significant, by a p-value adjusted for the number of comparisons.
+    pub fn is_significant(&self, adjusted_p: Option<f64>, confidence: f64) -> bool {
+        self.warnings.is_empty()
+            && self.is_mature
+            && adjusted_p.is_some_and(|p| p < 1.0 - confidence)
+    }
 }
 
 /// For each the probability that it is the best: rates by their posterior, means as normally distributed.
 pub fn probabilities(measures: &[Measure]) -> Vec<f64> {
-    let rates: Option<Vec<Beta>> = measures
-        .iter()
-        .map(|measure| match measure {
-            Measure::Rate(rate) => Some(Beta {
-                alpha: 1.0 + real(rate.successes),
-                beta: 1.0 + real(rate.trials - rate.successes),
-            }),
-            Measure::Money(_) => None,
-        })
-        .collect();
-    if let Some(rates) = rates {
-        return probabilities_to_be_best(&rates);
+    match posteriors(measures) {
+        Some(rates) => probabilities_to_be_best(&rates),
+        None => probabilities_to_be_greatest(&means(measures)),
     }
-    let means = measures.iter().map(|measure| match measure {
-        Measure::Money(mean) => *mean,
-        Measure::Rate(_) => Mean::default(),
-    });
-    probabilities_to_be_greatest(&means.collect::<Vec<_>>())
+}
+
+/// For each how much of the metric is lost on average if it is chosen: the mean of what the best has more.
+pub fn expected_losses(measures: &[Measure]) -> Vec<f64> {
+    match posteriors(measures) {
+        Some(rates) => expected_losses_of_rates(&rates),
+        None => expected_losses_of_means(&means(measures)),
+    }
+}
+
+fn posteriors(measures: &[Measure]) -> Option<Vec<Beta>> {
+    measures.iter().map(Measure::posterior).collect()
+}
+
+fn means(measures: &[Measure]) -> Vec<Mean> {
+    let mean = |measure: &Measure| match measure {
+        Measure::Money(revenue) => revenue.mean,
+        Measure::Rate(_) | Measure::Ratio(_) => Mean::default(),
+    };
+    measures.iter().map(mean).collect()
 }
 
 /// The index of the best; the first of equals. None for an empty list.
 pub fn best(measures: &[Measure]) -> Option<usize> {
-    let places = measures.iter().enumerate();
-    let found = places.max_by(|(at, one), (later, other)| {
+    let numbered = measures.iter().enumerate();
+    let found = numbered.max_by(|(at, one), (later, other)| {
         one.value().total_cmp(&other.value()).then(later.cmp(at))
     });
     found.map(|(at, _)| at)
 }
 
-/// The index of the best if it beats each of the others significantly: with this confidence, adjusted for
-/// their number, and with large enough samples.
-pub fn winner(measures: &[Measure], confidence: f64) -> Option<usize> {
+/// The best measure against each other one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contest {
+    /// The index of the best.
+    pub best: usize,
+    /// Whether it beats each of the others significantly: with the confidence, adjusted for their number, and with large
+    /// enough samples.
+    pub is_won: bool,
+    /// The adjusted p-value against each of the others, by their index.
+    pub p_values: Vec<(usize, f64)>,
+}
+
+/// Compares the best with each of the others. None for an empty list.
+pub fn contest(measures: &[Measure], confidence: f64) -> Option<Contest> {
     let best = best(measures)?;
-    let others = measures.iter().enumerate().filter(|(at, _)| *at != best);
+    let others: Vec<usize> = (0..measures.len()).filter(|at| *at != best).collect();
     let compared: Vec<Comparison> =
-        others.map(|(_, other)| measures[best].against(other, confidence)).collect();
-    if compared.is_empty() || compared.iter().any(|one| one.warning.is_some()) {
-        return None;
-    }
-    let p_values: Vec<Option<f64>> = compared.iter().map(|one| one.p_value).collect();
-    let is_sure = |p: &Option<f64>| p.is_some_and(|p| p < 1.0 - confidence);
-    holm(&p_values).iter().all(is_sure).then_some(best)
+        others.iter().map(|at| measures[best].against(&measures[*at], confidence)).collect();
+    let adjusted = holm(&compared.iter().map(|one| one.p_value).collect::<Vec<_>>());
+    let is_sure = |(one, p): (&Comparison, &Option<f64>)| one.is_significant(*p, confidence);
+    Some(Contest {
+        best,
+        is_won: !compared.is_empty() && compared.iter().zip(&adjusted).all(is_sure),
+        p_values: others
+            .into_iter()
+            .zip(adjusted)
+            .filter_map(|(at, p)| p.map(|p| (at, p)))
+            .collect(),
+    })
 }
 
 #[cfg(test)]
@@ -145,18 +297,8 @@ mod tests {
         Measure::Rate(Proportion { successes, trials })
     }
 
-    #[test]
-    fn p_values_are_adjusted_by_holms_method() {
-        let found = holm(&[Some(0.04), None, Some(0.01), Some(0.03)]);
-        // 3 × 0.01; 2 × 0.03; and 0.04, raised to the value before it.
-        let expected = [Some(0.06), None, Some(0.03), Some(0.06)];
-        for (found, expected) in found.iter().zip(expected) {
-            assert_eq!(found.is_some(), expected.is_some());
-            let (found, expected) = (found.unwrap_or(0.0), expected.unwrap_or(0.0));
-            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
-        }
-        assert_eq!(holm(&[Some(0.6), Some(0.9)]), [Some(1.0), Some(1.0)]);
-        assert_eq!(holm(&[]), []);
+    fn winner(measures: &[Measure], confidence: f64) -> Option<usize> {
+        contest(measures, confidence).filter(|contest| contest.is_won).map(|contest| contest.best)
     }
 
     #[test]
@@ -192,7 +334,7 @@ mod tests {
                 rate((0..RECIPIENTS).filter(|_| random.random_bool(0.2)).count() as u64, RECIPIENTS)
             };
             let (a, b, c) = (arm(), arm(), arm());
-            significant += u32::from(winner(&[a, b], 0.95).is_some());
+            significant += u32::from(winner(&[a.clone(), b.clone()], 0.95).is_some());
             among_three += u32::from(winner(&[a, b, c], 0.95).is_some());
         }
         let share = f64::from(significant) / f64::from(TESTS);

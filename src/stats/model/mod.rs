@@ -4,3 +4,4 @@ pub mod attribution;
 pub mod comparison;
 pub mod goal;
 pub mod outcome;
+pub mod warning;

@@ -1,7 +1,12 @@
 //! The messages that a report covers.
 
-use analytics::messages::{Cohort, Count, Span};
-use campaigns::model::Campaign;
+use std::collections::BTreeSet;
+
+use analytics::messages::{Cohort, Count, PeopleSums, Span, TrialFilter, people_sums};
+use campaigns::model::{
+    Campaign,
+    trial::{Phase, Trial},
+};
 use kernel::{CampaignId, Result, WorkspaceId};
 use web::{Services, http::DateRange};
 
@@ -58,13 +63,49 @@ impl ReportScope {
 
     /// The messages as a filter for ClickHouse.
     pub(super) fn cohort(&self) -> Cohort<'_> {
+        self.cohort_of(None)
+    }
+
+    /// Those of an A/B test or of its roll-out.
+    pub(super) fn cohort_of(&self, trial: Option<TrialFilter>) -> Cohort<'_> {
         Cohort {
             workspace: self.workspace.uuid(),
             campaign: self.campaign.id.uuid(),
             variants: &self.variants,
             start_ms: self.range.start.map(kernel::Timestamp::millis),
             end_ms: self.range.end.map(kernel::Timestamp::millis),
+            trial,
         }
+    }
+
+    /// The messages of the campaign's A/B test; none if it has none, or if it is not known when the test ended.
+    pub(super) fn trial(&self) -> Option<TrialFilter> {
+        let trial = Trial::of(&self.campaign)?;
+        let concluded_ms = trial.verdict.as_ref().map(|verdict| verdict.at.millis());
+        let is_known = match trial.phase {
+            Phase::None => false,
+            Phase::Testing => true,
+            Phase::WinnerSent | Phase::Inconclusive => concluded_ms.is_some(),
+        };
+        is_known.then(|| TrialFilter {
+            after_occurrence: u32::try_from(trial.after_occurrence).unwrap_or(0),
+            concluded_ms,
+            is_trial: true,
+        })
+    }
+
+    /// The people of each variant of these messages, of which there are `counts`.
+    pub(super) async fn people(
+        app: &Services,
+        cohort: &Cohort<'_>,
+        counts: &[Count],
+    ) -> Result<Vec<PeopleSums>> {
+        let occurrences: BTreeSet<u32> = counts.iter().map(|count| count.occurrence).collect();
+        if occurrences.len() <= 1 {
+            // A person has one message in each occurrence.
+            return Ok(counts.iter().map(one_message_each).collect());
+        }
+        Ok(people_sums(app.analytics(), cohort).await?)
     }
 
     /// Counts of messages by progress.
@@ -75,5 +116,25 @@ impl ReportScope {
     /// When the messages of each occurrence were sent, or would have been for the control group.
     pub(super) async fn spans(&self, app: &Services) -> Result<Vec<Span>> {
         Ok(analytics::messages::spans(app.analytics(), &self.cohort()).await?)
+    }
+}
+
+/// The people of a count in which each has one message.
+fn one_message_each(count: &Count) -> PeopleSums {
+    let (messages, opened, clicked) = (count.sent_not_bounced, count.opened, count.clicked);
+    PeopleSums {
+        variant: count.variant,
+        assigned: count.sent + count.failed + count.skipped + count.cancelled,
+        sent: count.sent,
+        control: count.control,
+        reached: messages,
+        messages,
+        messages_squared: messages,
+        opened,
+        opened_squared: opened,
+        opened_messages: opened,
+        clicked,
+        clicked_squared: clicked,
+        clicked_messages: clicked,
     }
 }

@@ -24,7 +24,7 @@ use crate::{
     model::{
         attribution::{self, credit},
         goal::{ConversionEvent, ORDER_COMPLETED, Tracker},
-        outcome::{Credit, Goal, MessageGroup},
+        outcome::{Credit, Goal, MessageGroup, Treatment},
     },
     store,
 };
@@ -36,6 +36,11 @@ const CHUNK_EVENTS: usize = 50_000;
 /// Messages that one chunk of events may be credited to.
 const TOUCHES_MAX: u64 = 2_000_000;
 
+/// [`Touch::class`] of the control group.
+const CLASS_CONTROL: u8 = 1;
+/// [`Touch::class`] of a sent message; greater ones did not leave.
+const CLASS_SENT: u8 = 2;
+
 /// Which credits are computed.
 #[derive(Debug, Clone, Default)]
 pub struct CreditFilter {
@@ -45,6 +50,18 @@ pub struct CreditFilter {
     pub of: Option<UserId>,
     /// Only messages of occurrences after this one.
     pub after_occurrence: i32,
+    /// Whether [`Credits::by_assignment`] is computed.
+    pub by_assignment: bool,
+}
+
+/// The outcomes of messages.
+#[derive(Debug, Clone, Default)]
+pub struct Credits {
+    /// Outcomes of the messages that were sent, and of the control group.
+    pub credited: Vec<Credit>,
+    /// The same as if each message that failed, was skipped or cancelled had been sent then: what comparisons by
+    /// assignment count. Each event is credited anew, so its parts add up to 1 here too.
+    pub by_assignment: Vec<Credit>,
 }
 
 /// The currency of reports: the workspace's; without one the base currency of its orders, if all orders with
@@ -69,15 +86,15 @@ pub(super) async fn credits(
     scope: &ReportScope,
     currency: Option<&str>,
     filter: &CreditFilter,
-) -> Result<Vec<Credit>> {
+) -> Result<Credits> {
     let Some(tracking) = scope.campaign.definition.conversion_tracking.as_deref() else {
-        return Ok(Vec::new());
+        return Ok(Credits::default());
     };
     let mut spans = scope.spans(app).await?;
     spans.retain(|span| i64::from(span.occurrence) > i64::from(filter.after_occurrence));
     let (first, last) =
         (spans.iter().map(|span| span.first_ms).min(), spans.iter().map(|span| span.last_ms).max());
-    let (Some(first), Some(last)) = (first, last) else { return Ok(Vec::new()) };
+    let (Some(first), Some(last)) = (first, last) else { return Ok(Credits::default()) };
     let end = last.saturating_add(millis(HOUR * tracking.window_hours()));
     let own = Tracker { campaign: scope.campaign.id, tracking: tracking.clone() };
     let (earliest, latest) = (Timestamp::from_millis(first), Timestamp::from_millis(end));
@@ -93,7 +110,7 @@ pub(super) async fn credits(
     let is_untrusted = |name: &str| {
         !app.sdk_trusted_events().contains(name) && triggering.iter().any(|it| it == name)
     };
-    let mut found = Vec::new();
+    let mut found = Credits::default();
     for name in names {
         let scan = ConversionScan {
             app,
@@ -135,7 +152,7 @@ struct ConversionScan<'a> {
 }
 
 impl ConversionScan<'_> {
-    async fn run(&self, start_ms: i64, end_ms: i64, found: &mut Vec<Credit>) -> Result<()> {
+    async fn run(&self, start_ms: i64, end_ms: i64, found: &mut Credits) -> Result<()> {
         let identifiers = self.identifiers().await?;
         let filter = ConversionFilter {
             event_name: self.name,
@@ -203,7 +220,7 @@ impl ConversionScan<'_> {
         })
     }
 
-    async fn credit(&self, met: Vec<MatchedEvent>, found: &mut Vec<Credit>) -> Result<()> {
+    async fn credit(&self, met: Vec<MatchedEvent>, found: &mut Credits) -> Result<()> {
         let Some(first) = met.iter().map(|event| event.at_ms).min() else { return Ok(()) };
         let last = met.iter().map(|event| event.at_ms).max().unwrap_or(first);
         let people = self.people(&met).await?;
@@ -212,8 +229,9 @@ impl ConversionScan<'_> {
         let start = first - millis(HOUR * window);
         let touches = self.touches(&people, start, last).await?;
         // Numbers continue after those of earlier chunks.
-        let places = found.last().map_or(0, |credit| credit.event + 1)..;
-        for (place, event) in places.zip(&met) {
+        let last_of = |credits: &[Credit]| credits.last().map_or(0, |credit| credit.event + 1);
+        let first_number = last_of(&found.credited).max(last_of(&found.by_assignment));
+        for (number, event) in (first_number..).zip(&met) {
             let whose: BTreeSet<UserId> = event
                 .identifiers
                 .iter()
@@ -223,8 +241,13 @@ impl ConversionScan<'_> {
                 .collect();
             let near: Vec<&Touch> =
                 whose.iter().filter_map(|user| touches.get(user.bytes())).flatten().collect();
+            let sent: Vec<&Touch> =
+                near.iter().filter(|touch| touch.class <= CLASS_SENT).copied().collect();
             for goal in &event.goals {
-                found.extend(self.share(place, event, goal, &near));
+                found.credited.extend(self.share(number, event, goal, &sent));
+                if self.filter.by_assignment {
+                    found.by_assignment.extend(self.share(number, event, goal, &near));
+                }
             }
         }
         Ok(())
@@ -276,6 +299,7 @@ impl ConversionScan<'_> {
             let filter = TouchFilter {
                 workspace: self.scope.workspace.uuid(),
                 campaigns: &campaigns,
+                unsent_of: self.scope.campaign.id.uuid(),
                 variants: self.scope.variants(),
                 people: some,
                 start_ms,
@@ -328,10 +352,15 @@ impl ConversionScan<'_> {
             if own && is_meant {
                 found.push(Credit {
                     message: touch.message,
+                    person: touch.user_id,
                     group: MessageGroup {
                         variant: touch.variant,
                         occurrence: touch.occurrence,
-                        is_control: touch.is_control,
+                        treatment: match touch.class {
+                            CLASS_CONTROL => Treatment::Control,
+                            CLASS_SENT => Treatment::Sent,
+                            _ => Treatment::Unsent,
+                        },
                     },
                     sent_ms: touch.at_ms,
                     at_ms: event.at_ms,

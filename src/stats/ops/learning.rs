@@ -1,14 +1,12 @@
-//! Results of A/B tests, and rewards of learning campaigns.
+//! Rewards of learning campaigns.
 
-use analytics::messages::{self, Count, RewardFilter};
+use analytics::messages::{self, RewardFilter};
 use campaigns::model::{
     Campaign,
     learning::{Learning, Objective},
-    settings::ab_test::{AbTestConfig, WinnerMetric},
-    trial::Trial,
 };
 use kernel::{
-    Result, Timestamp, WorkspaceId,
+    Result, WorkspaceId,
     time::{HOUR, millis},
 };
 use web::{Services, http::DateRange};
@@ -16,105 +14,8 @@ use web::{Services, http::DateRange};
 use super::{
     ReportScope,
     conversion_scan::{CreditFilter, credits, reporting_currency},
-    variants::{Results, measure},
 };
-use crate::model::{
-    comparison::{best, winner},
-    outcome::{Credit, Goal, MessageGroup, Outcomes, sum},
-};
-
-/// The result of a variant in an A/B test.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrialVariant {
-    pub variant_id: String,
-    /// Messages sent with it.
-    pub recipients: u64,
-    /// Its metric: a rate, or revenue per recipient.
-    pub value: f64,
-}
-
-/// The state of an A/B test.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// Its variants without the control group.
-    pub variants: Vec<TrialVariant>,
-    /// The best so far.
-    pub best: Option<String>,
-    /// The significant winner: it beats each other variant with the required confidence, adjusted for their
-    /// number, on samples of the required size.
-    pub winner: Option<String>,
-    /// Whether every variant has the required sample.
-    pub is_enough: bool,
-    /// When the first message of the test was sent, if one was.
-    pub began_at: Option<Timestamp>,
-}
-
-/// The state of a campaign's A/B test by its metric, over the messages of occurrences since the test began.
-///
-/// # Errors
-/// If a store fails; a bad request if there are too many events to scan.
-pub async fn verdict(
-    app: &Services,
-    workspace: WorkspaceId,
-    campaign: &Campaign,
-) -> Result<Verdict> {
-    let config = campaign.definition.ab_test_config.clone().unwrap_or_default();
-    let after_occurrence = Trial::of(campaign).map_or(0, |trial| trial.after_occurrence);
-    let is_included = |of: u32| i64::from(of) > i64::from(after_occurrence);
-    let scope = ReportScope::new(workspace, campaign.clone(), DateRange::default());
-    let mut counts = scope.counts(app).await?;
-    counts.retain(|count| is_included(count.occurrence));
-    let mut spans = scope.spans(app).await?;
-    spans.retain(|span| is_included(span.occurrence));
-    let currency = reporting_currency(app, workspace).await?;
-    let mut credits = match config.winner_metric() {
-        WinnerMetric::OpenRate | WinnerMetric::ClickRate => Vec::new(),
-        WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient => {
-            let filter = CreditFilter { after_occurrence, ..CreditFilter::default() };
-            credits(app, &scope, currency.as_deref(), &filter).await?
-        }
-    };
-    credits.retain(|credit| is_included(credit.group.occurrence));
-    let outcomes = Outcomes::of(&credits);
-    let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
-    let results = Results { outcomes: &outcomes, currency: currency.as_deref() };
-    Ok(state_of(&scope, &config, &counts, began_at, &results))
-}
-
-fn state_of(
-    scope: &ReportScope,
-    config: &AbTestConfig,
-    counts: &[Count],
-    began_at: Option<Timestamp>,
-    results: &Results<'_>,
-) -> Verdict {
-    let (mut variants, mut measures) = (Vec::new(), Vec::new());
-    for (at, variant) in scope.campaign.definition.variants.iter().enumerate() {
-        if variant.is_control() {
-            continue;
-        }
-        let place = u8::try_from(at + 1).unwrap_or(0);
-        let count = sum(counts.iter().filter(|count| count.variant == place));
-        let is_its = |of: &MessageGroup| of.variant == place && !of.is_control;
-        let measure = measure(config.winner_metric(), &count, count.sent, results, &is_its);
-        variants.push(TrialVariant {
-            variant_id: variant.id.clone(),
-            recipients: count.sent,
-            value: measure.value(),
-        });
-        measures.push(measure);
-    }
-    let least = u64::from(config.min_sample_per_variant());
-    let is_enough = variants.iter().all(|variant| variant.recipients >= least);
-    let named = |place: usize| variants.get(place).map(|variant| variant.variant_id.clone());
-    Verdict {
-        best: best(&measures).and_then(named),
-        winner: winner(&measures, config.confidence_level()).filter(|_| is_enough).and_then(named),
-        is_enough,
-        began_at,
-        variants,
-    }
-}
+use crate::model::outcome::{Credit, Goal, sum};
 
 /// The rewards of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,6 +93,7 @@ async fn known_rewards(
             };
             let currency = reporting_currency(app, scope.workspace).await?;
             let earned = credits(app, scope, currency.as_deref(), &CreditFilter::default()).await?;
+            let earned = earned.credited;
             let mut rewarded: std::collections::HashMap<u128, &Credit> =
                 std::collections::HashMap::new();
             for credit in &earned {
@@ -199,7 +101,7 @@ async fn known_rewards(
                     rewarded.insert(credit.message, credit);
                 }
             }
-            for credit in rewarded.values().filter(|credit| !credit.group.is_control) {
+            for credit in rewarded.values().filter(|credit| !credit.group.is_control()) {
                 if let Some(arm) =
                     settled.iter_mut().find(|arm| arm.variant == credit.group.variant)
                 {

@@ -5,12 +5,26 @@ mod conversion_scan;
 mod in_app;
 mod learning;
 mod lists;
+mod maturity;
 mod occurrences;
 mod recipients;
 mod report;
+mod sample_ratio;
+mod uplift;
 mod variants;
+mod verdict;
 
 pub use self::{
-    cohort::*, conversion_scan::*, in_app::*, learning::*, lists::*, occurrences::*, recipients::*,
-    report::*, variants::*,
+    cohort::*,
+    conversion_scan::*,
+    in_app::*,
+    learning::*,
+    lists::*,
+    maturity::{CLOSED_MIN, ClosedShare, Maturity},
+    occurrences::*,
+    recipients::*,
+    report::*,
+    uplift::*,
+    variants::{Rollout, VariantReport, VariantResult, variant_report},
+    verdict::*,
 };

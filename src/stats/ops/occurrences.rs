@@ -49,7 +49,7 @@ pub async fn send_occurrences(
     let filter = CreditFilter::default();
     let (runs, counts, credits) =
         tokio::join!(runs, scope.counts(app), credits(app, scope, currency, &filter));
-    let (runs, counts, outcomes) = (runs?, counts?, Outcomes::of(&credits?));
+    let (runs, counts, outcomes) = (runs?, counts?, Outcomes::of(&credits?.credited));
     let run_of = |number: u32| runs.iter().find(|run| run.occurrence == number);
     // An occurrence without a run is known by the times of its messages only.
     let is_known = |count: &Count| run_of(count.occurrence).is_some();
@@ -65,7 +65,7 @@ pub async fn send_occurrences(
     let occurrence = |number: &u32| {
         let run: Option<&Run> = run_of(*number);
         let count = sum(counts.iter().filter(|count| count.occurrence == *number));
-        let is_its = |place: &MessageGroup| place.occurrence == *number && !place.is_control;
+        let is_its = |place: &MessageGroup| place.occurrence == *number && place.is_sent();
         let span = spans.iter().find(|span| span.occurrence == *number);
         let first = span.map(|span| Timestamp::from_millis(span.first_ms));
         let last = span.map(|span| Timestamp::from_millis(span.last_ms));

@@ -90,7 +90,7 @@ pub async fn timeline(app: &Services, scope: &ReportScope, named: &str) -> Resul
         let messages = messages::messages_to(app.analytics(), &cohort, &text).await?;
         let filter = CreditFilter { of: Some(user), ..CreditFilter::default() };
         let currency = reporting_currency(app, scope.workspace).await?;
-        let mut credits = credits(app, scope, currency.as_deref(), &filter).await?;
+        let mut credits = credits(app, scope, currency.as_deref(), &filter).await?.credited;
         credits.sort_by_key(|credit| credit.at_ms);
         return Ok(Timeline { user, messages, happenings, credits });
     }

@@ -1,13 +1,13 @@
-//! The main report: messages by progress, revenue, and uplift.
+//! The main report: messages by progress, conversions and revenue.
 
-use analytics::messages::{self, Count, Engagements};
+use analytics::messages::{self, Count, Engagements, PeopleSums};
 use kernel::Result;
-use statistics::proportion::Proportion;
 use web::Services;
 
 use super::{
-    ReportScope,
+    Maturity, ReportScope,
     conversion_scan::{CreditFilter, credits},
+    maturity::maturity,
 };
 use crate::model::outcome::{Converted, Earned, MessageGroup, Outcomes, sum};
 
@@ -17,32 +17,25 @@ pub struct Report {
     /// By variant and occurrence.
     pub counts: Vec<Count>,
     pub total: Count,
+    /// Sums over people, by variant.
+    pub people: Vec<PeopleSums>,
     /// All opens and clicks.
     pub engagements: Engagements,
+    /// Of the messages that were sent, and of the control group.
     pub outcomes: Outcomes,
+    /// Of all who were assigned to a variant or to the control group, up to the age that comparisons count.
+    pub by_assignment: Outcomes,
+    pub maturity: Maturity,
     /// The reporting currency, if there is one.
     pub currency: Option<String>,
 }
 
-/// Revenue that is attributed to messages.
+/// Revenue in one currency that is attributed to messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revenue {
-    /// The reporting currency, or the only one of the orders.
-    pub currency: Option<String>,
+    /// Empty for orders without a currency.
+    pub currency: String,
     pub earned: Earned,
-    /// Other currencies, which are not added up.
-    pub others: Vec<(String, Earned)>,
-}
-
-/// The treated and the control group.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Uplift {
-    /// Recipients of a message, and those who converted.
-    pub treatment: Proportion,
-    /// The control group, and those who converted.
-    pub control: Proportion,
-    pub treatment_revenue: Earned,
-    pub control_revenue: Earned,
 }
 
 /// Computes the main report.
@@ -51,81 +44,83 @@ pub struct Uplift {
 /// If a store fails; a bad request if there are too many events to scan.
 pub async fn report(app: &Services, scope: &ReportScope, currency: Option<&str>) -> Result<Report> {
     let cohort = scope.cohort();
-    let filter = CreditFilter::default();
-    let (counts, credits, engagements) = tokio::join!(
+    let filter = CreditFilter { by_assignment: true, ..CreditFilter::default() };
+    let (counts, credits, engagements, maturity) = tokio::join!(
         scope.counts(app),
         credits(app, scope, currency, &filter),
         messages::engagements(app.analytics(), &cohort),
+        maturity(app, scope, &cohort),
     );
-    let counts = counts?;
+    let (counts, credits, maturity) = (counts?, credits?, maturity?);
+    let compared = credits.by_assignment.iter().filter(|credit| maturity.includes(credit));
     Ok(Report {
+        people: ReportScope::people(app, &cohort, &counts).await?,
         total: sum(&counts),
         counts,
         engagements: engagements?,
-        outcomes: Outcomes::of(&credits?),
+        outcomes: Outcomes::of(&credits.credited),
+        by_assignment: Outcomes::of(compared),
+        maturity,
         currency: currency.map(str::to_owned),
     })
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape of those who choose places")]
-fn treated(place: &MessageGroup) -> bool {
-    !place.is_control
-}
-
-/// The currency of the main figures: the reporting currency, else the only one of the orders.
+/// The currency of the main figures: the reporting currency, else that of most orders.
 pub(super) fn main_currency(outcomes: &Outcomes, currency: Option<&str>) -> Option<String> {
-    currency.map(str::to_owned).or_else(|| match outcomes.currencies().as_slice() {
-        [only] if !only.is_empty() => Some(only.clone()),
-        _ => None,
-    })
+    currency.map(str::to_owned).or_else(|| outcomes.most_frequent_currency())
 }
 
 impl Report {
     /// Conversions of a goal without the control group.
     pub fn converted(&self, goal: usize) -> Converted {
-        self.outcomes.converted(goal, treated)
+        self.outcomes.converted(goal, MessageGroup::is_sent)
     }
 
     /// Conversions of one variant, by its number.
     pub fn converted_of(&self, goal: usize, variant: u8) -> Converted {
-        self.outcomes.converted(goal, |place| treated(place) && place.variant == variant)
+        self.outcomes.converted(goal, |group| group.is_sent() && group.variant == variant)
     }
 
-    /// Messages of one variant, by its number.
-    pub fn count_of(&self, variant: u8) -> Count {
-        sum(self.counts.iter().filter(|count| count.variant == variant))
+    /// People with a message of any variant that was sent.
+    pub fn people_sent(&self) -> u64 {
+        self.people_by(|people| people.sent)
     }
 
-    pub fn revenue(&self) -> Revenue {
-        let currency = main_currency(&self.outcomes, self.currency.as_deref());
-        let earned = |of: &str| self.outcomes.earned(of, treated);
+    /// People with a message of one variant that was sent, by its number.
+    pub fn people_sent_of(&self, variant: u8) -> u64 {
+        self.people.iter().filter(|people| people.variant == variant).map(|it| it.sent).sum()
+    }
+
+    /// A count of people, added up over the variants.
+    pub(super) fn people_by(&self, count: impl Fn(&PeopleSums) -> u64) -> u64 {
+        self.people.iter().map(count).sum()
+    }
+
+    /// The currency of the main figures, if there are orders in a currency or the workspace has one.
+    pub fn main_currency(&self) -> Option<String> {
+        main_currency(&self.outcomes, self.currency.as_deref())
+    }
+
+    /// Revenue by currency, that of the main figures first.
+    pub fn revenue(&self) -> Vec<Revenue> {
+        let main = self.main_currency();
         let others =
-            self.outcomes.currencies().into_iter().filter(|of| currency.as_ref() != Some(of));
-        let others: Vec<(String, Earned)> = others
-            .map(|of| (of.clone(), earned(&of)))
-            .filter(|(_, earned)| earned.orders > 0.0)
-            .collect();
-        let main = currency.as_deref().map(earned).unwrap_or_default();
-        Revenue { earned: main, currency, others }
+            self.outcomes.currencies().into_iter().filter(|of| main.as_deref() != Some(*of));
+        let earned = |of: &str| Revenue {
+            currency: of.to_owned(),
+            earned: self.outcomes.earned(of, MessageGroup::is_sent),
+        };
+        let others = others.map(earned).filter(|revenue| revenue.earned.orders > 0.0);
+        main.as_deref().map(earned).into_iter().chain(others).collect()
     }
 
     /// Revenue of one variant in a currency.
     pub fn earned_of(&self, currency: &str, variant: u8) -> Earned {
-        self.outcomes.earned(currency, |place| treated(place) && place.variant == variant)
+        self.outcomes.earned(currency, |group| group.is_sent() && group.variant == variant)
     }
 
-    pub fn uplift(&self) -> Uplift {
-        let currency = main_currency(&self.outcomes, self.currency.as_deref()).unwrap_or_default();
-        let of = |is_meant: fn(&MessageGroup) -> bool, trials: u64| Proportion {
-            successes: self.outcomes.converted(0, is_meant).unique.min(trials),
-            trials,
-        };
-        let held_out = |place: &MessageGroup| place.is_control;
-        Uplift {
-            treatment: of(treated, self.total.sent),
-            control: of(held_out, self.total.control),
-            treatment_revenue: self.outcomes.earned(&currency, treated),
-            control_revenue: self.outcomes.earned(&currency, held_out),
-        }
+    /// Whether orders are in several currencies that are not added up.
+    pub fn has_mixed_currencies(&self) -> bool {
+        self.outcomes.currencies().len() > 1
     }
 }

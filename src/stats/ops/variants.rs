@@ -1,22 +1,29 @@
 //! The comparison of a campaign's variants.
 
-use analytics::messages::Count;
+use analytics::messages::{Count, PeopleSums, TrialFilter, counts};
 use campaigns::model::{
     settings::ab_test::{AbTestConfig, CONFIDENCE_DEFAULT, WinnerMetric},
     trial::Trial,
 };
 use kernel::Result;
-use statistics::{proportion::Proportion, sample_ratio::ChiSquare};
+use statistics::{
+    multiplicity::{holm, simultaneous_confidence},
+    proportion::{Proportion, share},
+    sample_ratio::{ChiSquare, MISMATCH_BELOW},
+};
 use web::Services;
 
 use super::{
-    ReportScope,
-    conversion_scan::{CreditFilter, credits},
+    Maturity, ReportScope,
+    conversion_scan::{CreditFilter, Credits, credits},
+    maturity::maturity,
     report::main_currency,
+    sample_ratio::sample_ratio,
 };
 use crate::model::{
-    comparison::{Comparison, Measure, holm, probabilities},
-    outcome::{Converted, Earned, MessageGroup, Outcomes, sum},
+    comparison::{Comparison, Measure, expected_losses, probabilities},
+    outcome::{Converted, Credit, Earned, MessageGroup, Outcomes, Treatment, sum},
+    warning::Warning,
 };
 
 /// The comparison of a campaign's variants.
@@ -28,12 +35,31 @@ pub struct VariantReport {
     pub baseline: Option<usize>,
     /// The state of the A/B test.
     pub trial: Option<Trial>,
+    /// Whether only the messages of the A/B test are compared.
+    pub is_of_trial: bool,
+    /// The messages to the rest of the audience after the test, once it has ended.
+    pub rollout: Option<Rollout>,
+    /// The currency of revenue.
+    pub currency: Option<String>,
     /// Whether the audience was divided by the weights, if they apply.
     pub sample_ratio: Option<ChiSquare>,
     /// Whether all variants perform the same, if that can be tested.
     pub omnibus: Option<ChiSquare>,
+    pub maturity: Maturity,
+    /// What concerns all variants.
+    pub warnings: Vec<Warning>,
     /// In the order of the campaign.
     pub variants: Vec<VariantResult>,
+}
+
+/// Messages to the rest of the audience after an A/B test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rollout {
+    pub count: Count,
+    /// Number of people who converted.
+    pub converted: u64,
+    /// In whole units of the currency.
+    pub revenue: f64,
 }
 
 /// The results of one variant.
@@ -41,23 +67,28 @@ pub struct VariantReport {
 pub struct VariantResult {
     /// Number of messages by progress.
     pub count: Count,
+    /// People by what became of their messages.
+    pub people: PeopleSums,
     /// Messages sent, or of the control group.
     pub recipients: u64,
     pub converted: Converted,
-    /// In the reporting currency.
+    /// In the main currency.
     pub earned: Earned,
     pub measure: Measure,
     /// The comparison with the baseline; none for the baseline itself.
     pub comparison: Option<Comparison>,
     /// The p-value, adjusted for the number of comparisons.
     pub adjusted_p: Option<f64>,
-    /// The probability that it is the best; none if it is not measured.
+    /// The probability that it is the best; none if it is not measured or has too few recipients.
     pub probability_to_be_best: Option<f64>,
+    /// How much of the metric is lost on average if it is chosen and another is better.
+    pub expected_loss: Option<f64>,
 }
 
 /// Outcomes and the reporting currency, if there is one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Results<'a> {
+    /// By assignment, as comparisons count.
     pub(super) outcomes: &'a Outcomes,
     pub(super) currency: Option<&'a str>,
 }
@@ -65,32 +96,43 @@ pub(super) struct Results<'a> {
 /// Whether a group belongs to a variant.
 pub(super) type BelongsTo<'a> = &'a dyn Fn(&MessageGroup) -> bool;
 
-/// The measured metric of a variant.
+/// The measured metric of a variant. Opens and clicks are of the messages that were sent and did not bounce; conversions
+/// and revenue are of all people who were assigned to it.
 pub(super) fn measure(
     metric: WinnerMetric,
-    count: &Count,
-    recipients: u64,
+    people: &PeopleSums,
     results: &Results<'_>,
     belongs: BelongsTo<'_>,
 ) -> Measure {
     let Results { outcomes, currency } = *results;
-    let rate = |successes: u64, trials: u64| {
-        Measure::Rate(Proportion { successes: successes.min(trials), trials })
-    };
+    let assigned = people.assigned + people.control;
     match metric {
-        WinnerMetric::OpenRate => rate(count.opened, count.reached()),
-        WinnerMetric::ClickRate => rate(count.clicked, count.reached()),
-        WinnerMetric::ConversionRate => rate(outcomes.converted(0, belongs).unique, recipients),
+        WinnerMetric::OpenRate => Measure::of_opens(people),
+        WinnerMetric::ClickRate => Measure::of_clicks(people),
+        WinnerMetric::ConversionRate => {
+            let successes = outcomes.converted(0, belongs).people.min(assigned);
+            Measure::Rate(Proportion { successes, trials: assigned })
+        }
         WinnerMetric::RevenuePerRecipient => {
             let currency = main_currency(outcomes, currency);
             let earned = currency.map(|of| outcomes.earned(&of, belongs)).unwrap_or_default();
-            Measure::Money(earned.mean(recipients))
+            Measure::money(&earned, assigned)
         }
     }
 }
 
+/// The messages that variants are compared by, with their outcomes.
+pub(super) struct Compared {
+    pub(super) counts: Vec<Count>,
+    pub(super) people: Vec<PeopleSums>,
+    /// Of the messages that were sent, and of the control group.
+    pub(super) outcomes: Outcomes,
+    /// Of all who were assigned, up to the age that comparisons count.
+    pub(super) by_assignment: Outcomes,
+}
+
 /// Compares the variants of a campaign: by the metric of its A/B test, else by conversions if they are
-/// tracked, else by opens.
+/// tracked, else by opens. Of a campaign with an A/B test only the messages of the test are compared.
 ///
 /// # Errors
 /// If a store fails; a bad request if there are too many events to scan.
@@ -107,107 +149,251 @@ pub async fn variant_report(
     };
     let metric = config.as_ref().map_or(by_default, AbTestConfig::winner_metric);
     let confidence = config.as_ref().map_or(CONFIDENCE_DEFAULT, AbTestConfig::confidence_level);
-    let counts = scope.counts(app).await?;
-    let outcomes = Outcomes::of(&credits(app, scope, currency, &CreditFilter::default()).await?);
-    let results = Results { outcomes: &outcomes, currency };
+    let filter = scope.trial();
+    let cohort = scope.cohort_of(filter);
+    let maturity = maturity(app, scope, &cohort).await?;
+    let credits = credits_by_assignment(app, scope, currency).await?;
+    let compared = compared(app, scope, filter, &credits, &maturity).await?;
+    let main = main_currency(&compared.by_assignment, currency);
+    let results = Results { outcomes: &compared.by_assignment, currency: main.as_deref() };
     let mut variants: Vec<VariantResult> = (1_u8..)
         .take(definition.variants.len())
-        .map(|place| of_variant(place, metric, &counts, &results))
+        .map(|number| of_variant(number, metric, &compared, &results))
         .collect();
-    let control = scope.control().map(|place| usize::from(place) - 1);
+    let control = scope.control().map(|number| usize::from(number) - 1);
     let baseline = control.or(if variants.is_empty() { None } else { Some(0) });
     // The control group has no messages to open.
-    let is_measured = |place: usize| {
-        control != Some(place)
-            || matches!(metric, WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient)
-    };
-    compare(&mut variants, baseline, confidence, &is_measured);
-    let measured = variants.iter().enumerate().filter(|(place, _)| is_measured(*place));
-    let rates: Vec<Proportion> = measured
-        .filter_map(|(_, variant)| match variant.measure {
-            Measure::Rate(rate) => Some(rate),
-            Measure::Money(_) => None,
-        })
-        .collect();
+    let is_measured = |at: usize| control != Some(at) || is_by_assignment(metric);
+    let min_sample = config.as_ref().map_or(0, |config| u64::from(config.min_sample_per_variant()));
+    let rules = Rules { confidence, min_sample, is_mature: is_mature(metric, &maturity) };
+    compare(&mut variants, baseline, &rules, &is_measured);
     let trial = Trial::of(&scope.campaign);
+    let rollout = match filter.filter(|filter| filter.concluded_ms.is_some()) {
+        Some(filter) => Some(
+            rollout(
+                app,
+                scope,
+                TrialFilter { is_trial: false, ..filter },
+                &credits,
+                main.as_deref(),
+            )
+            .await?,
+        ),
+        None => None,
+    };
+    let measured = variants.iter().enumerate().filter(|(at, _)| is_measured(*at));
+    let rates: Vec<Proportion> =
+        measured.filter_map(|(_, variant)| variant.measure.proportion()).collect();
+    let all_measured = variants
+        .iter()
+        .enumerate()
+        .all(|(at, variant)| !is_measured(at) || variant.measure.proportion().is_some());
     Ok(VariantReport {
         metric,
         confidence,
         baseline,
-        sample_ratio: sample_ratio(scope, &variants, trial.as_ref()),
-        omnibus: ChiSquare::of_rates(&rates),
+        is_of_trial: filter.is_some(),
+        rollout,
+        sample_ratio: sample_ratio(app, scope, &cohort, &compared.counts).await?,
+        omnibus: if all_measured { ChiSquare::of_rates(&rates) } else { None },
+        warnings: warnings(metric, &compared, &maturity, main.as_deref(), currency),
+        currency: main,
+        maturity,
         trial,
         variants,
     })
 }
 
+/// Whether a metric counts all who were assigned, and not only messages that were sent.
+pub(super) fn is_by_assignment(metric: WinnerMetric) -> bool {
+    matches!(metric, WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient)
+}
+
+fn is_mature(metric: WinnerMetric, maturity: &Maturity) -> bool {
+    !is_by_assignment(metric) || maturity.is_comparable()
+}
+
+async fn credits_by_assignment(
+    app: &Services,
+    scope: &ReportScope,
+    currency: Option<&str>,
+) -> Result<Credits> {
+    let filter = CreditFilter { by_assignment: true, ..CreditFilter::default() };
+    credits(app, scope, currency, &filter).await
+}
+
+/// Whether a credit is of a message of these.
+fn is_among(trial: Option<TrialFilter>, credit: &Credit) -> bool {
+    trial.is_none_or(|trial| {
+        let is_before = trial.concluded_ms.is_none_or(|concluded| credit.sent_ms < concluded);
+        credit.group.occurrence > trial.after_occurrence && is_before == trial.is_trial
+    })
+}
+
+/// The messages of an A/B test, or all, and their outcomes.
+pub(super) async fn compared(
+    app: &Services,
+    scope: &ReportScope,
+    trial: Option<TrialFilter>,
+    credits: &Credits,
+    maturity: &Maturity,
+) -> Result<Compared> {
+    let cohort = scope.cohort_of(trial);
+    let counts = counts(app.analytics(), &cohort).await?;
+    let own = |credit: &&Credit| is_among(trial, credit);
+    let by_age = |credit: &&Credit| maturity.includes(credit);
+    Ok(Compared {
+        people: ReportScope::people(app, &cohort, &counts).await?,
+        counts,
+        outcomes: Outcomes::of(credits.credited.iter().filter(own)),
+        by_assignment: Outcomes::of(credits.by_assignment.iter().filter(own).filter(by_age)),
+    })
+}
+
+async fn rollout(
+    app: &Services,
+    scope: &ReportScope,
+    after: TrialFilter,
+    credits: &Credits,
+    currency: Option<&str>,
+) -> Result<Rollout> {
+    let count = sum(&counts(app.analytics(), &scope.cohort_of(Some(after))).await?);
+    let own = credits.credited.iter().filter(|credit| is_among(Some(after), credit));
+    let outcomes = Outcomes::of(own);
+    let earned = currency.map(|of| outcomes.earned(of, MessageGroup::is_sent)).unwrap_or_default();
+    let converted = outcomes.converted(0, MessageGroup::is_sent).people;
+    Ok(Rollout { count, converted, revenue: earned.amount / 1e4 })
+}
+
 fn of_variant(
-    place: u8,
+    number: u8,
     metric: WinnerMetric,
-    counts: &[Count],
+    compared: &Compared,
     results: &Results<'_>,
 ) -> VariantResult {
-    let Results { outcomes, currency } = *results;
-    let count = sum(counts.iter().filter(|count| count.variant == place));
-    let recipients = count.sent + count.control;
-    let belongs = |of: &MessageGroup| of.variant == place;
-    let earned = main_currency(outcomes, currency).map(|of| outcomes.earned(&of, belongs));
+    let count = sum(compared.counts.iter().filter(|count| count.variant == number));
+    let people = compared.people.iter().find(|people| people.variant == number).copied();
+    let people = people.unwrap_or(PeopleSums { variant: number, ..PeopleSums::default() });
+    let belongs = |of: &MessageGroup| of.variant == number;
+    let left = |of: &MessageGroup| of.variant == number && of.treatment != Treatment::Unsent;
+    let earned = results.currency.map(|of| compared.outcomes.earned(of, left));
     VariantResult {
-        recipients,
-        converted: outcomes.converted(0, belongs),
+        recipients: count.sent + count.control,
+        converted: compared.outcomes.converted(0, left),
         earned: earned.unwrap_or_default(),
-        measure: measure(metric, &count, recipients, results, &belongs),
+        measure: measure(metric, &people, results, &belongs),
         count,
+        people,
         comparison: None,
         adjusted_p: None,
         probability_to_be_best: None,
+        expected_loss: None,
     }
+}
+
+/// When comparisons may be shown, and called significant.
+struct Rules {
+    confidence: f64,
+    /// Recipients that each variant must have.
+    min_sample: u64,
+    is_mature: bool,
 }
 
 fn compare(
     variants: &mut [VariantResult],
     baseline: Option<usize>,
-    confidence: f64,
+    rules: &Rules,
     is_measured: &dyn Fn(usize) -> bool,
 ) {
     let Some(baseline) = baseline else { return };
-    let Some(base) = variants.get(baseline).map(|variant| variant.measure) else { return };
-    for (place, variant) in variants.iter_mut().enumerate() {
-        if place == baseline {
-            continue;
-        }
-        variant.comparison = Some(if is_measured(baseline) {
-            variant.measure.against(&base, confidence)
+    let Some(base) = variants.get(baseline).map(|variant| variant.measure.clone()) else { return };
+    let is_below = |at: usize, variant: &VariantResult| {
+        is_measured(at) && variant.measure.sample() < rules.min_sample
+    };
+    let too_few = variants.iter().enumerate().any(|(at, variant)| is_below(at, variant));
+    let comparisons = variants.len().saturating_sub(1);
+    for (at, variant) in variants.iter_mut().enumerate().filter(|(at, _)| *at != baseline) {
+        let mut comparison = if is_measured(baseline) {
+            let adjusted = simultaneous_confidence(rules.confidence, comparisons);
+            let mut comparison = variant.measure.against(&base, rules.confidence);
+            comparison.adjusted_interval = variant.measure.against(&base, adjusted).lift_interval;
+            comparison
         } else {
-            let warning = "the control group gets no messages to open or click in".to_owned();
-            Comparison { warning: Some(warning), ..Comparison::default() }
-        });
+            let warnings = vec![Warning::ControlHasNoMessages];
+            Comparison { warnings, ..Comparison::default() }
+        };
+        if too_few && is_measured(at) {
+            comparison = comparison.without_result(Warning::BelowMinSample(rules.min_sample));
+        }
+        comparison.is_mature = rules.is_mature;
+        variant.comparison = Some(comparison);
     }
     let p_of = |variant: &VariantResult| variant.comparison.as_ref().and_then(|it| it.p_value);
     let adjusted = holm(&variants.iter().map(p_of).collect::<Vec<_>>());
-    let places: Vec<usize> = (0..variants.len()).filter(|place| is_measured(*place)).collect();
-    let measures: Vec<Measure> = places.iter().map(|place| variants[*place].measure).collect();
-    for (place, probability) in places.into_iter().zip(probabilities(&measures)) {
-        variants[place].probability_to_be_best = Some(probability);
-    }
     for (variant, p) in variants.iter_mut().zip(adjusted) {
         variant.adjusted_p = p;
     }
+    if too_few {
+        return;
+    }
+    let measured: Vec<usize> = (0..variants.len()).filter(|at| is_measured(*at)).collect();
+    let measures: Vec<Measure> = measured.iter().map(|at| variants[*at].measure.clone()).collect();
+    let best = probabilities(&measures).into_iter().zip(expected_losses(&measures));
+    for (at, (probability, loss)) in measured.into_iter().zip(best) {
+        variants[at].probability_to_be_best = Some(probability);
+        variants[at].expected_loss = Some(loss);
+    }
 }
 
-/// Whether the audience was divided by the weights. Not tested once a winner got the rest, nor if learning
-/// sets the shares.
-fn sample_ratio(
-    scope: &ReportScope,
-    variants: &[VariantResult],
-    trial: Option<&Trial>,
-) -> Option<ChiSquare> {
-    let state = &scope.campaign.state;
-    let is_by_weight =
-        state.rl.is_none() && trial.is_none_or(|trial| trial.winner_variant_id.is_none());
-    let counts: Vec<u64> =
-        variants.iter().map(|variant| variant.count.queued + variant.count.control).collect();
-    let weights: Vec<f64> =
-        scope.campaign.definition.variants.iter().map(|variant| variant.weight).collect();
-    if is_by_weight { ChiSquare::of_division(&counts, &weights) } else { None }
+fn warnings(
+    metric: WinnerMetric,
+    compared: &Compared,
+    maturity: &Maturity,
+    main: Option<&str>,
+    reporting: Option<&str>,
+) -> Vec<Warning> {
+    let mut found = Vec::new();
+    if !is_mature(metric, maturity) {
+        found.push(Warning::WindowsOpen(maturity.closed));
+    }
+    if let Some(main) = main.filter(|_| reporting.is_none())
+        && compared.outcomes.currencies().len() > 1
+    {
+        found.push(Warning::MixedCurrencies(main.to_owned()));
+    }
+    let failures: Vec<Proportion> = compared
+        .people
+        .iter()
+        .filter(|people| people.variant > 0 && people.assigned > 0)
+        .map(|of| Proportion {
+            successes: of.assigned.saturating_sub(of.sent),
+            trials: of.assigned,
+        })
+        .collect();
+    found.extend(
+        ChiSquare::of_rates(&failures)
+            .filter(|test| test.p_value < MISMATCH_BELOW)
+            .map(|test| Warning::DifferentialFailure(test.p_value)),
+    );
+    found
+}
+
+impl VariantResult {
+    /// Share of the people who were sent a message, or held back as the control group, who converted.
+    pub fn conversion_rate(&self) -> f64 {
+        share(self.converted.people, self.people.sent + self.people.control)
+    }
+}
+
+impl VariantReport {
+    /// Whether the metric counts all who were assigned.
+    pub fn is_by_assignment(&self) -> bool {
+        is_by_assignment(self.metric)
+    }
+
+    /// Whether people are compared, and not messages.
+    pub fn is_by_person(&self) -> bool {
+        let is_ratio = |variant: &VariantResult| matches!(variant.measure, Measure::Ratio(_));
+        self.is_by_assignment() || self.variants.iter().any(is_ratio)
+    }
 }

@@ -152,6 +152,7 @@ async fn reports_over_several_parts_equal_those_over_one() {
         variants: &variants,
         start_ms: None,
         end_ms: None,
+        trial: None,
     });
     assert_eq!(parts(&analytics).await, INSERTS as u64);
     let mut scattered = Vec::new();
@@ -186,7 +187,14 @@ async fn variants_whose_ids_collide_are_counted_as_the_first_and_no_message_is_l
         writeln!(rows, "{row}").unwrap();
     }
     insert_into(&analytics, "message_events", &rows).await;
-    let cohort = Cohort { workspace, campaign, variants: &variants, start_ms: None, end_ms: None };
+    let cohort = Cohort {
+        workspace,
+        campaign,
+        variants: &variants,
+        start_ms: None,
+        end_ms: None,
+        trial: None,
+    };
     let counted: Vec<_> = counts(&analytics, &cohort)
         .await
         .unwrap()

@@ -158,6 +158,18 @@ async fn ending_a_trial_by_hand_sends_the_winner_to_waiting_recipients_at_once()
     clocked.api.post(&format!("/campaigns/{early}/select-winner"), &winner, 200).await;
     until(&clocked.api, &early, "completed").await;
     assert_eq!(clocked.log.taken(&early).len(), PEOPLE);
+    let stats = eventually("the roll-out is reported", async || {
+        let stats = clocked.api.get(format!("/campaigns/{early}/variant-stats"), 200).await.json();
+        (stats["rollout"]["recipients"] == PEOPLE - before.len()).then_some(stats)
+    })
+    .await;
+    assert_eq!(
+        (&stats["scope"], &stats["verdict"]["decision"]),
+        (&json!("trial"), &json!("selected"))
+    );
+    let compared: u64 =
+        stats["variants"].as_array().unwrap().iter().map(|it| it["sent"].as_u64().unwrap()).sum();
+    assert_eq!(compared, before.len() as u64, "messages of the test only");
     for (person, variant) in given(&clocked.log.of(&early)) {
         assert_eq!(variant, before.get(&person).map_or("a", String::as_str));
     }

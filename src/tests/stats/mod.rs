@@ -1,5 +1,6 @@
 //! Reports of campaigns, over HTTP on the real engines.
 
+mod comparisons;
 mod fixture;
 mod model;
 mod random;

@@ -18,6 +18,8 @@ pub(super) struct Message {
     pub(super) class: &'static str,
     /// The time it belongs to.
     pub(super) at: i64,
+    /// When it was sent, held back, failed or was given up.
+    pub(super) decided: i64,
     pub(super) delivered: bool,
     pub(super) opened: Option<i64>,
     pub(super) clicked: Option<i64>,
@@ -74,10 +76,17 @@ fn message(
         "queued"
     };
     let at = left.or(first(K::Control)).or(first(K::Queued));
+    let last = message_events.iter().map(|it| it.at_ms).max().unwrap();
+    let decided = match class {
+        "failed" => left.or(of(K::Failed).map(|it| it.at_ms).max()).unwrap(),
+        "skipped" | "cancelled" => last,
+        _ => at.unwrap_or(last),
+    };
     let ids = |kind: K| of(kind).map(|it| &it.event_id).collect::<BTreeSet<_>>().len();
     let reason = |kind: K| of(kind).map(|it| it.code.clone()).next();
     Message {
         at: at.or(message_events.iter().map(|it| it.at_ms).min()).unwrap(),
+        decided,
         variant: message_events.iter().map(|it| it.variant.clone()).max().unwrap(),
         delivered: is_sent && (opened.is_some() || first(K::Delivered).is_some() && !bounced),
         opened: opened.filter(|_| is_sent),
@@ -166,13 +175,30 @@ pub(super) fn distinct(profile_events: &[ProfileEvent]) -> Vec<ProfileEvent> {
     profile_events.iter().filter(is_new).cloned().collect()
 }
 
-/// What the messages of a campaign are credited with: of goal number so, or of money.
+/// Which messages are credited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Credited {
+    /// Those that were sent, and the control group.
+    Sent,
+    /// Also those of the campaign itself that failed, were skipped or cancelled.
+    Assigned,
+}
+
+/// Which outcomes are asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    /// The number of a goal; none for money.
+    pub(super) goal: Option<usize>,
+    pub(super) credited: Credited,
+}
+
+/// What the messages of a campaign are credited with.
 pub(super) fn shares<'a>(
     own: &Counter,
     all: &[Counter],
     messages: &'a [Message],
     profile_events: &'a [ProfileEvent],
-    goal: Option<usize>,
+    Wanted { goal, credited }: Wanted,
 ) -> Vec<Share<'a>> {
     let mut found = Vec::new();
     for profile_event in profile_events {
@@ -196,20 +222,23 @@ pub(super) fn shares<'a>(
             } else {
                 counter.earns(profile_event)
             };
-            let after = profile_event.at - message.at;
-            let reached = message.is("sent") || message.is("control");
+            let after = profile_event.at - message.decided;
+            let is_own = message.campaign == own.campaign;
+            let reached = message.is("sent")
+                || message.is("control")
+                || credited == Credited::Assigned && is_own && !message.is("queued");
             if counts && reached && (0..=counter.window_hours * H).contains(&after) {
                 touches.push(message);
             }
         }
-        touches.sort_by_key(|message| message.at);
-        let credited: Vec<&Message> = match own.model {
+        touches.sort_by_key(|message| message.decided);
+        let shared: Vec<&Message> = match own.model {
             "last_touch" => touches.last().copied().into_iter().collect(),
             "first_touch" => touches.first().copied().into_iter().collect(),
             _ => touches,
         };
-        let part = 1.0 / credited.len() as f64;
-        let its = credited.into_iter().filter(|message| message.campaign == own.campaign);
+        let part = 1.0 / shared.len() as f64;
+        let its = shared.into_iter().filter(|message| message.campaign == own.campaign);
         found.extend(its.map(|message| Share { message, part, profile_event }));
     }
     found

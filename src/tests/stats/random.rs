@@ -12,7 +12,7 @@ use super::{
         TestMessageEvent, campaign, hour, in_euros, iso, message_event, near, person, publish,
         report, track, variant,
     },
-    model::{Counter, Message, ProfileEvent, distinct, messages, shares},
+    model::{Counter, Credited, Message, ProfileEvent, Wanted, distinct, messages, shares},
 };
 use crate::kit::Workspace;
 
@@ -164,21 +164,22 @@ impl Checked<'_> {
         self.messages.iter().filter(is_own).collect()
     }
 
-    /// Events credited, messages with any, and money by currency.
+    /// Events credited, people with any, and money by currency.
     fn totals(
         &self,
-        goal: Option<usize>,
+        wanted: Wanted,
         range: (i64, i64),
         is_control: bool,
     ) -> (f64, usize, BTreeMap<&str, f64>) {
-        let shares = shares(self.own, self.all, self.messages, self.profile_events, goal);
+        let shares = shares(self.own, self.all, self.messages, self.profile_events, wanted);
         let within = shares.iter().filter(|it| {
-            (range.0..=range.1).contains(&it.message.at) && it.message.is("control") == is_control
+            (range.0..=range.1).contains(&it.message.decided)
+                && it.message.is("control") == is_control
         });
         let (mut parts, mut who, mut money) = (0.0, BTreeSet::new(), BTreeMap::new());
         for it in within {
             parts += it.part;
-            who.insert((&it.message.user, it.message.occurrence));
+            who.insert(&it.message.user);
             *money.entry(it.profile_event.currency).or_insert(0.0) +=
                 it.part * it.profile_event.total;
         }
@@ -234,9 +235,14 @@ impl Checked<'_> {
                 report["stats"]
             );
         }
-        let sent = count(&|it| it.is("sent"));
+        let people = |is: &dyn Fn(&Message) -> bool| {
+            let users = cohort.iter().filter(|it| is(it)).map(|it| (&it.user, &it.variant));
+            users.collect::<BTreeSet<_>>().len() as f64
+        };
+        let sent = people(&|it| it.is("sent"));
+        let sent_of = |goal| Wanted { goal, credited: Credited::Sent };
         for goal in 0..self.own.goals.len() {
-            let (parts, unique, _) = self.totals(Some(goal), range, false);
+            let (parts, unique, _) = self.totals(sent_of(Some(goal)), range, false);
             let conversions = &report["conversionStats"];
             let found = if goal == 0 {
                 &conversions["primary"]
@@ -250,7 +256,7 @@ impl Checked<'_> {
             );
             assert!(near(&found["conversionRate"], unique as f64 / sent), "{found}");
         }
-        let (_, _, money) = self.totals(None, range, false);
+        let (_, _, money) = self.totals(sent_of(None), range, false);
         let (revenue, euros) = (&report["revenue"], money.get("EUR").copied().unwrap_or(0.0));
         assert_eq!(revenue["currency"], "EUR");
         assert!(
@@ -268,11 +274,14 @@ impl Checked<'_> {
             "{revenue} is not {money:?}"
         );
         let uplift = &report["uplift"];
-        let (_, treated, _) = self.totals(Some(0), range, false);
-        let (_, held_out, _) = self.totals(Some(0), range, true);
+        let assigned = Wanted { goal: Some(0), credited: Credited::Assigned };
+        let (_, treated, _) = self.totals(assigned, range, false);
+        let (_, held_out, _) = self.totals(assigned, range, true);
         assert!(near(&uplift["treatment"]["conversions"], treated as f64), "{uplift}");
         assert!(near(&uplift["control"]["conversions"], held_out as f64), "{uplift}");
-        assert!(near(&uplift["control"]["size"], count(&|it| it.is("control"))), "{uplift}");
+        let is_assigned = |it: &Message| !it.is("control") && !it.is("queued");
+        assert!(near(&uplift["treatment"]["size"], people(&is_assigned)), "{uplift}");
+        assert!(near(&uplift["control"]["size"], people(&|it| it.is("control"))), "{uplift}");
     }
 
     async fn others(&self) {

@@ -1,4 +1,4 @@
-//! Rates where no delivery is reported, and links as they were written.
+//! Rates of opens and clicks, and links as they were written.
 
 use ingest::record::MessageKind as K;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn are(found: &[Value; 4], expected: [f64; 4]) {
 }
 
 #[tokio::test]
-async fn rates_are_of_sent_messages_when_no_delivery_is_reported() {
+async fn rates_are_of_the_messages_that_were_sent_and_did_not_bounce() {
     let workspace = Workspace::new().await;
     let id = campaign(&workspace, json!({})).await;
     let users = sent(&workspace, id, 8).await;
@@ -58,16 +58,16 @@ async fn rates_are_of_sent_messages_when_no_delivery_is_reported() {
     }
     are(&rates(&workspace, id).await, [3.0 / 8.0, 2.0 / 8.0, 2.0 / 3.0, 2.0 / 8.0]);
 
-    // With one reported delivery, rates are of delivered messages. An opened message counts as delivered.
+    // A reported delivery changes no rate. An opened message counts as delivered.
     publish(&workspace, &[at(3, K::Delivered)]).await;
     assert_eq!(report(&workspace, id, "stats").await["stats"]["delivered"], 4);
-    are(&rates(&workspace, id).await, [3.0 / 4.0, 2.0 / 4.0, 2.0 / 3.0, 2.0 / 4.0]);
+    are(&rates(&workspace, id).await, [3.0 / 8.0, 2.0 / 8.0, 2.0 / 3.0, 2.0 / 8.0]);
 
-    // A bounced message was not delivered, even after a delivery report.
-    let bounced = message_event(id, &users[3], K::Bounced, hour(3));
-    publish(&workspace, &[at(4, K::Delivered), bounced]).await;
+    // A bounced message was not delivered, even after a delivery report. An opened one was, whatever bounced.
+    let bounced = |user: usize| message_event(id, &users[user], K::Bounced, hour(3));
+    publish(&workspace, &[at(4, K::Delivered), bounced(3), bounced(0)]).await;
     assert_eq!(report(&workspace, id, "stats").await["stats"]["delivered"], 4);
-    are(&rates(&workspace, id).await, [3.0 / 4.0, 2.0 / 4.0, 2.0 / 3.0, 2.0 / 4.0]);
+    are(&rates(&workspace, id).await, [3.0 / 7.0, 2.0 / 7.0, 2.0 / 3.0, 2.0 / 7.0]);
 }
 
 #[tokio::test]

@@ -44,7 +44,10 @@ async fn a_campaign_without_events_reports_zeros_in_every_field() {
     let links = report(&workspace, id, "links").await;
     assert_eq!(
         links,
-        json!({"campaignId": id, "links": [], "totalClicks": 0, "uniqueClickers": 0})
+        json!({
+            "campaignId": id, "rateBase": "sent_not_bounced", "links": [], "totalClicks": 0,
+            "uniqueClickers": 0,
+        })
     );
     assert_eq!(report(&workspace, id, "failure-reasons").await, json!([]));
     let engaged = report(&workspace, id, "time-to-engage").await;

@@ -20,6 +20,7 @@ pub mod mean;
 pub mod multiplicity;
 pub mod normal;
 pub mod proportion;
+mod quadrature;
 pub mod ratio;
 pub mod sample_ratio;
 pub mod score;

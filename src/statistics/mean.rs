@@ -1,17 +1,13 @@
 //! Means of amounts of money, and how two of them compare: by the unequal-variance z of large samples.
 
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-
 use crate::{
     gamma::{normal_below, two_sided},
-    normal,
     proportion::{Interval, deviations, real},
+    quadrature::{ends, integral},
 };
 
-/// Draws of an expected loss.
-const LOSS_DRAWS: u32 = 20_000;
-/// Seed of these draws.
-const LOSS_SEED: u64 = 20_261_124;
+/// Standard deviations beyond which a normal distribution is left out of an integral.
+const TAIL: f64 = 8.0;
 
 /// Sums over amounts, from which mean and variance follow.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -38,6 +34,16 @@ impl Mean {
         let n = real(self.count);
         let spread = (self.sum_of_squares - self.sum * self.sum / n).max(0.0);
         spread / (n - 1.0) / n
+    }
+
+    /// The standard deviation of the mean; of nothing that varies one that is next to nothing.
+    fn deviation(self) -> f64 {
+        self.variance().sqrt().max(self.value().abs() * 1e-9).max(1e-12)
+    }
+
+    /// The probability that the mean lies below `x`.
+    fn below(self, x: f64) -> f64 {
+        normal_below((x - self.value()) / self.deviation())
     }
 
     /// Where the mean lies.
@@ -84,50 +90,47 @@ impl Mean {
     }
 }
 
-/// For each of several means the probability that it is the greatest, each taken for normally distributed:
-/// an integral by Simpson's rule. They add up to 1.
+/// For each of several means the probability that it is the greatest, each taken for normally distributed. They add up
+/// to 1.
 pub fn probabilities_to_be_greatest(means: &[Mean]) -> Vec<f64> {
-    const STEPS: u32 = 2_000;
-    const DEVIATIONS: f64 = 8.0;
-    let spread = |mean: &Mean| mean.variance().sqrt().max(mean.value().abs() * 1e-9).max(1e-12);
+    let pieces = pieces(means);
     let greatest = |own: usize, mean: &Mean| -> f64 {
-        let step = 2.0 * DEVIATIONS / f64::from(STEPS);
-        let sum: f64 = (0..=STEPS)
-            .map(|at| {
-                let z = -DEVIATIONS + step * f64::from(at);
-                let x = mean.value() + z * spread(mean);
-                let others = means.iter().enumerate().filter(|(place, _)| *place != own);
-                let below: f64 = others
-                    .map(|(_, other)| normal_below((x - other.value()) / spread(other)))
-                    .product();
-                let weight = match at {
-                    0 | STEPS => 1.0,
-                    odd if odd % 2 == 1 => 4.0,
-                    _ => 2.0,
-                };
-                weight * (-z * z / 2.0).exp() * below
-            })
-            .sum();
-        sum * step / 3.0
+        let (middle, deviation) = (mean.value(), mean.deviation());
+        let density = |x: f64| {
+            let z = (x - middle) / deviation;
+            (-z * z / 2.0).exp() / (deviation * std::f64::consts::TAU.sqrt())
+        };
+        let others_below = |x: f64| -> f64 {
+            let others = means.iter().enumerate().filter(|(at, _)| *at != own);
+            others.map(|(_, other)| other.below(x)).product()
+        };
+        let (low, high) = (middle - TAIL * deviation, middle + TAIL * deviation);
+        integral(low, high, &pieces, |x| density(x) * others_below(x))
     };
     let found: Vec<f64> = means.iter().enumerate().map(|(at, mean)| greatest(at, mean)).collect();
     let whole: f64 = found.iter().sum();
     found.into_iter().map(|part| if whole > 0.0 { part / whole } else { 0.0 }).collect()
 }
 
-/// For each of several means how much is lost on average if it is chosen: the expectation of what the greatest of the
-/// others has more (Stucchio 2014), each taken for normally distributed. By draws of a fixed seed.
+/// For each of several means how much is lost on average if it is chosen: the expectation of what the greatest has more
+/// (Stucchio 2014), each taken for normally distributed.
 pub fn expected_losses(means: &[Mean]) -> Vec<f64> {
-    let mut random = StdRng::seed_from_u64(LOSS_SEED);
-    let mut normal = || normal::quantile(random.random_range(f64::EPSILON..1.0));
-    let mut losses = vec![0.0; means.len()];
-    for _ in 0..LOSS_DRAWS {
-        let drawn: Vec<f64> =
-            means.iter().map(|mean| mean.value() + normal() * mean.variance().sqrt()).collect();
-        let greatest = drawn.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        losses.iter_mut().zip(&drawn).for_each(|(loss, own)| *loss += greatest - own);
+    let end = |side: f64| {
+        let ends = means.iter().map(|mean| mean.value() + side * TAIL * mean.deviation());
+        ends.fold(f64::NEG_INFINITY, f64::max)
+    };
+    let (low, high) = (end(-1.0), end(1.0));
+    if means.is_empty() {
+        return Vec::new();
     }
-    losses.into_iter().map(|sum| sum / f64::from(LOSS_DRAWS)).collect()
+    let all_below = |x: f64| means.iter().map(|mean| mean.below(x)).product::<f64>();
+    let greatest = high - integral(low, high, &pieces(means), all_below);
+    means.iter().map(|mean| (greatest - mean.value()).max(0.0)).collect()
+}
+
+/// Where the distributions change fast.
+fn pieces(means: &[Mean]) -> Vec<f64> {
+    means.iter().flat_map(|mean| ends(mean.value(), mean.deviation())).collect()
 }
 
 #[cfg(test)]
@@ -150,7 +153,31 @@ mod tests {
         assert!((z - 3.0 / 2.5_f64.sqrt()).abs() < 1e-12, "{z}");
         assert!((two.lift(one).unwrap() - 1.0).abs() < 1e-12);
         let found = probabilities_to_be_greatest(&[one, two]);
-        assert!((found[1] - normal_below(z)).abs() < 1e-6, "{found:?}");
+        assert!((found[1] - normal_below(z)).abs() < 1e-9, "{found:?}");
+    }
+
+    #[test]
+    fn the_loss_of_a_choice_matches_the_closed_form() {
+        let (one, two) = (of(&[1.0, 2.0, 3.0, 4.0, 5.0]), of(&[2.0, 4.0, 6.0, 8.0, 10.5]));
+        let losses = expected_losses(&[one, two]);
+        // E[max(D, 0)] of a normal D: σ·φ(μ/σ) + μ·Φ(μ/σ).
+        let (mean, deviation) =
+            (two.value() - one.value(), (one.variance() + two.variance()).sqrt());
+        let z = mean / deviation;
+        let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
+        let expected = deviation * density + mean * normal_below(z);
+        assert!((losses[0] - expected).abs() < 1e-9, "{losses:?} {expected}");
+        assert!((losses[1] - (expected - mean)).abs() < 1e-9, "{losses:?}");
+        assert_eq!(expected_losses(&[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn a_narrow_mean_beside_a_wide_one_is_not_missed() {
+        let wide = Mean { sum: 100.0, sum_of_squares: 5_000.0, count: 20 };
+        let narrow = Mean { sum: 5.2e8, sum_of_squares: 2.9e9, count: 100_000_000 };
+        let found = probabilities_to_be_greatest(&[wide, narrow]);
+        let z = wide.z_above(narrow).unwrap();
+        assert!((found[0] - normal_below(z)).abs() < 1e-9, "{found:?}");
     }
 
     #[test]

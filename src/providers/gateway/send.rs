@@ -24,6 +24,9 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Characters of the gateway's own id of a message; a longer one is not stored.
 const ID_CHARS_MAX: usize = 255;
 
+/// Characters of a failure's code; the status stands for a longer one.
+const CODE_CHARS_MAX: usize = 64;
+
 /// A gateway of the operator.
 #[derive(Debug)]
 pub(crate) struct Gateway {
@@ -154,7 +157,8 @@ impl Gateway {
 /// What an answer means for the message.
 fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
     if !answer.status.is_success() {
-        return answer.refusal(answer.status.as_str().to_owned(), &answer.text(), now);
+        let code = failure_code(answer).unwrap_or_else(|| answer.status.as_str().to_owned());
+        return answer.refusal(code, &answer.text(), now);
     }
     let id = answer.json::<Taken>().and_then(|taken| match taken.id {
         serde_json::Value::String(id) => Some(id),
@@ -167,6 +171,19 @@ fn outcome(answer: &Answer, now: Timestamp) -> Outcome {
     Outcome::Accepted { provider_id, is_delivered: false }
 }
 
+/// The code that a gateway gives for a failure: `code`, or `code` of `error`, as text or number.
+fn failure_code(answer: &Answer) -> Option<String> {
+    let body: serde_json::Value = answer.json()?;
+    let found = [&body["code"], &body["error"]["code"]].into_iter().find(|code| !code.is_null())?;
+    let code = match found {
+        serde_json::Value::String(code) => code.trim().to_owned(),
+        serde_json::Value::Number(code) => code.to_string(),
+        _ => return None,
+    };
+    let is_short = (1..=CODE_CHARS_MAX).contains(&code.chars().count());
+    (is_short && !code.chars().any(char::is_control)).then_some(code)
+}
+
 impl Provider for Gateway {
     fn send<'a>(&'a self, batch: &'a [Outgoing]) -> Sending<'a> {
         each(batch, move |message| async move { self.send_one(message).await.into() })
@@ -174,5 +191,51 @@ impl Provider for Gateway {
 
     fn batch_max(&self) -> usize {
         self.connections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    fn refused(status: u16, body: &str) -> Outcome {
+        let answer = Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: Bytes::copy_from_slice(body.as_bytes()),
+        };
+        outcome(&answer, Timestamp::from_millis(0))
+    }
+
+    #[test]
+    fn a_failure_has_the_code_of_the_gateway_or_else_the_status() {
+        let long = format!(r#"{{"code":"{}"}}"#, "x".repeat(CODE_CHARS_MAX + 1));
+        let longest = "x".repeat(CODE_CHARS_MAX);
+        for (body, expected) in [
+            (r#"{"code":"21610"}"#, "21610"),
+            (r#"{"code":21610,"message":"unsubscribed"}"#, "21610"),
+            (r#"{"error":{"code":"invalid_number"}}"#, "invalid_number"),
+            (r#"{"code":null,"error":{"code":7}}"#, "7"),
+            (&format!(r#"{{"code":"{longest}"}}"#), &longest),
+            (&long, "400"),
+            (r#"{"code":""}"#, "400"),
+            (r#"{"code":"a\nb"}"#, "400"),
+            (r#"{"code":{"a":1}}"#, "400"),
+            (r#"{"error":"no"}"#, "400"),
+            (r#"["code"]"#, "400"),
+            ("no JSON", "400"),
+            ("", "400"),
+        ] {
+            let Outcome::Rejected { code, reason, .. } = refused(400, body) else {
+                panic!("{body} is final");
+            };
+            assert_eq!((code.as_str(), reason.as_str()), (expected, body), "{body}");
+        }
+        let Outcome::Retry { code, .. } = refused(503, r#"{"code":"busy"}"#) else {
+            panic!("503 is temporary");
+        };
+        assert_eq!(code, "busy");
     }
 }

@@ -155,7 +155,9 @@ impl FeedbackKind {
 impl Feedback {
     /// An id by which a repeat is recognised; empty for what happens to a message at most once.
     pub fn event_id(&self) -> String {
-        if !self.kind.repeats() {
+        // A message is read as often as a source says so by ids of its own, as its picture is loaded.
+        let is_another_read = matches!(self.kind, FeedbackKind::Read) && !self.event.is_empty();
+        if !self.kind.repeats() && !is_another_read {
             return String::new();
         }
         // A source without ids is taken to repeat a report if the code is the same.

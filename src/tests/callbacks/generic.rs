@@ -135,6 +135,20 @@ async fn informational_callbacks_are_recorded_without_side_effects() {
 }
 
 #[tokio::test]
+async fn reads_with_ids_of_their_own_are_counted_each() {
+    let workspace = Workspace::new().await;
+    let message = sent(&workspace, "sms").await;
+    let read = |event: &str| json!({"type": "read", "id": message.provider_id, "eventId": event});
+    // The first is repeated; of those without an id there is one.
+    let without = json!({"type": "read", "id": message.provider_id});
+    let all = json!([read("1"), read("2"), read("1"), without, without]);
+    gateway("sms", &all).await;
+    assert_eq!(recorded(message.reference, 3).await, ["opened", "opened", "opened"]);
+    gateway("sms", &json!([read("2"), read("3")])).await;
+    assert_eq!(recorded(message.reference, 4).await, ["opened"; 4]);
+}
+
+#[tokio::test]
 async fn a_bounce_without_a_profile_marks_the_address_in_the_callback() {
     let workspace = Workspace::new().await;
     let reference = message(workspace.id, "email", None).await;

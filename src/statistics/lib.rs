@@ -9,6 +9,7 @@
 //! | [`mean`] | means of amounts, and the comparison of two |
 //! | [`ratio`] | rates of messages, of people with several each |
 //! | [`multiplicity`] | p-values of several comparisons |
+//! | [`revenue`] | revenue of two groups, by re-randomisation |
 //! | [`score`] | intervals of the difference and the ratio of two rates |
 //! | [`sample_ratio`] | chi-square tests of divisions and of several rates |
 
@@ -22,6 +23,7 @@ pub mod normal;
 pub mod proportion;
 mod quadrature;
 pub mod ratio;
+pub mod revenue;
 pub mod sample_ratio;
 pub mod score;
 

@@ -12,8 +12,7 @@ use utoipa::ToSchema;
 use super::number::{Bounds, Number};
 use crate::{
     model::{
-        comparison::too_small,
-        outcome::Earned,
+        comparison::{Revenue, few_payers, too_small},
         warning::{Warning, WarningAnswer},
     },
     ops::{Maturity, Report, ReportScope, Uplift, UpliftRevenue},
@@ -75,6 +74,9 @@ pub(super) struct UpliftStats {
     incremental_conversions: Option<Incremental>,
     /// The difference of the revenues a person, times the assigned, in the main currency.
     incremental_revenue: Option<Incremental>,
+    /// The same with the greatest thousandth of the amounts cut to the 99.9th percentile of both sides. Null without
+    /// revenue.
+    incremental_revenue_capped: Option<Incremental>,
     maturity: MaturityAnswer,
     warnings: Vec<WarningAnswer>,
 }
@@ -177,31 +179,30 @@ impl MaturityAnswer {
 }
 
 impl RevenueUplift {
-    pub(super) fn new(report: &Report, currency: &str) -> Self {
-        let (uplift, revenue) = (report.uplift(), report.uplift_revenue(currency));
+    pub(super) fn new(scope: &ReportScope, report: &Report, currency: &str) -> Self {
+        let revenue = report.uplift_revenue(currency);
         Self {
-            treatment: Number::money(revenue.treatment.amount / 1e4),
-            control: Number::money(revenue.control.amount / 1e4),
-            incremental: incremental_revenue(&uplift, &revenue),
+            treatment: Number::money(revenue.treatment.mean.sum),
+            control: Number::money(revenue.control.mean.sum),
+            incremental: incremental_revenue(&revenue, scope.seed()),
         }
     }
 }
 
 /// The difference of the revenues a person, times the assigned. None if one side is empty.
-fn incremental_revenue(uplift: &Uplift, revenue: &UpliftRevenue) -> Option<Incremental> {
-    let (assigned, held_out) = (uplift.treatment.trials, uplift.control.trials);
+fn incremental_revenue(revenue: &UpliftRevenue, seed: u64) -> Option<Incremental> {
+    let (assigned, held_out) = (revenue.treatment.mean.count, revenue.control.mean.count);
     if assigned == 0 || held_out == 0 {
         return None;
     }
-    let (treatment, control) = (revenue.treatment.mean(assigned), revenue.control.mean(held_out));
-    let difference = treatment.value() - control.value();
-    let interval = treatment.difference(control, CONFIDENCE);
+    let found = revenue.difference(CONFIDENCE, seed);
     let whole = |each: f64| Number::money(each * real(assigned));
+    let bound = |of: fn(Interval) -> f64| found.map_or(0.0, |found| of(found.interval));
     Some(Incremental {
-        value: whole(difference),
-        lower: whole(interval.lower),
-        upper: whole(interval.upper),
-        p_value: treatment.p_value(control).map(Number::of),
+        value: whole(found.map_or(0.0, |found| found.value)),
+        lower: whole(bound(|interval| interval.lower)),
+        upper: whole(bound(|interval| interval.upper)),
+        p_value: found.map(|found| Number::of(found.p_value)),
     })
 }
 
@@ -212,11 +213,11 @@ impl UpliftStats {
         let uplift = report.uplift();
         let revenue = report.uplift_revenue(report.main_currency().as_deref().unwrap_or_default());
         let (treatment, held_out) = (uplift.treatment, uplift.control);
-        let side = |of: Proportion, earned: &Earned| UpliftSide {
+        let side = |of: Proportion, earned: &Revenue| UpliftSide {
             size: of.trials,
             conversions: of.successes,
             rate: Number::of(of.rate()),
-            revenue: Number::money(earned.amount / 1e4),
+            revenue: Number::money(earned.mean.sum),
         };
         let is_there = treatment.trials > 0 && held_out.trials > 0;
         let difference = is_there.then(|| treatment.rate() - held_out.rate());
@@ -242,9 +243,15 @@ impl UpliftStats {
                 && report.maturity.is_comparable()
                 && p_value.is_some_and(|p| p < 1.0 - CONFIDENCE),
             incremental_conversions: effect.map(|effect| effect.incremental(treatment.trials)),
-            incremental_revenue: incremental_revenue(&uplift, &revenue),
+            incremental_revenue: incremental_revenue(&revenue, scope.seed()),
+            incremental_revenue_capped: revenue
+                .capped()
+                .and_then(|capped| incremental_revenue(&capped, scope.seed())),
             maturity: MaturityAnswer::new(scope, &report.maturity),
-            warnings: warnings(scope, report, &uplift).iter().map(WarningAnswer::from).collect(),
+            warnings: warnings(scope, report, &uplift, &revenue)
+                .iter()
+                .map(WarningAnswer::from)
+                .collect(),
         })
     }
 }
@@ -276,7 +283,12 @@ impl Effect {
     }
 }
 
-fn warnings(scope: &ReportScope, report: &Report, uplift: &Uplift) -> Vec<Warning> {
+fn warnings(
+    scope: &ReportScope,
+    report: &Report,
+    uplift: &Uplift,
+    revenue: &UpliftRevenue,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if scope.campaign.definition.conversion_tracking.is_none() {
         warnings.push(Warning::NoConversions);
@@ -285,6 +297,8 @@ fn warnings(scope: &ReportScope, report: &Report, uplift: &Uplift) -> Vec<Warnin
         warnings.push(Warning::ControlSmall(CONTROL_SMALL));
     }
     warnings.extend(too_small(uplift.treatment, uplift.control));
+    let is_paid = revenue.treatment.mean.sum != 0.0 || revenue.control.mean.sum != 0.0;
+    warnings.extend(few_payers(&revenue.treatment, &revenue.control).filter(|_| is_paid));
     if !report.maturity.is_comparable() {
         warnings.push(Warning::WindowsOpen(report.maturity.closed));
     }

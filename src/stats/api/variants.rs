@@ -9,6 +9,7 @@ use kernel::CampaignId;
 use serde::Serialize;
 use statistics::{
     proportion::share,
+    revenue::PAYERS_MAX,
     sample_ratio::{ChiSquare, MISMATCH_BELOW},
 };
 use utoipa::ToSchema;
@@ -39,7 +40,11 @@ pub(super) fn routes() -> OpenApiRouter<Services> {
 #[schema(as = StatsMethod)]
 enum Method {
     TwoProportionZTest,
-    /// For amounts of money, whose variances differ.
+    /// For opens and clicks of people with several messages: the variance is that of a ratio of sums over people.
+    RatioByPersonZTest,
+    /// For amounts of money: people are assigned anew at random, thousands of times.
+    ReRandomisation,
+    /// For amounts of money of more payers than are assigned anew.
     WelchZTest,
 }
 
@@ -201,6 +206,24 @@ struct Compared {
     warnings: Vec<WarningAnswer>,
 }
 
+impl Method {
+    fn of(report: &VariantReport) -> Self {
+        let measures = || report.variants.iter().map(|variant| &variant.measure);
+        let payers = measures().map(|measure| match measure {
+            Measure::Money(revenue) => revenue.by_payer.len(),
+            Measure::Rate(_) | Measure::Ratio(_) => 0,
+        });
+        match measures().next() {
+            Some(Measure::Money(_)) if payers.sum::<usize>() > PAYERS_MAX => Self::WelchZTest,
+            Some(Measure::Money(_)) => Self::ReRandomisation,
+            _ if measures().any(|measure| matches!(measure, Measure::Ratio(_))) => {
+                Self::RatioByPersonZTest
+            }
+            _ => Self::TwoProportionZTest,
+        }
+    }
+}
+
 impl From<&Rollout> for RolloutStats {
     fn from(rollout: &Rollout) -> Self {
         Self {
@@ -273,12 +296,11 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     };
     let variants: Vec<VariantStat> =
         definition.variants.iter().zip(&report.variants).map(stat).collect();
-    let is_money = report.variants.iter().any(|it| matches!(it.measure, Measure::Money(_)));
     let baseline = report.baseline.and_then(|place| definition.variants.get(place));
     VariantStats {
         campaign_id: scope.campaign.id,
         metric: report.metric,
-        method: if is_money { Method::WelchZTest } else { Method::TwoProportionZTest },
+        method: Method::of(report),
         confidence_level: report.confidence,
         baseline_variant_id: baseline.map(|variant| variant.id.clone()),
         phase: report.trial.as_ref().map_or(Phase::None, |trial| trial.phase),

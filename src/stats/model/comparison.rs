@@ -7,6 +7,7 @@ use statistics::{
     multiplicity::holm,
     proportion::{EXPECTED_MIN, Interval, Proportion, TRIALS_MIN, real},
     ratio::PersonSums,
+    revenue::{self, Draws, Group, PAYERS_MIN},
     score,
 };
 
@@ -60,10 +61,7 @@ impl Measure {
 
     /// Revenue of this many people, in ten thousandths.
     pub fn money(earned: &Earned, people: u64) -> Self {
-        Self::Money(Revenue {
-            mean: earned.mean(people),
-            by_payer: earned.by_payer.iter().map(|amount| amount / 1e4).collect(),
-        })
+        Self::Money(Revenue::new(earned, people))
     }
 
     /// The rate or the mean amount.
@@ -102,7 +100,8 @@ impl Measure {
 
     /// Compares it with another of the same metric. Where people of one side got several messages, both sides count by
     /// person.
-    pub fn against(&self, base: &Self, confidence: f64) -> Comparison {
+    pub fn against(&self, base: &Self, rules: Compare) -> Comparison {
+        let confidence = rules.confidence;
         match (self, base) {
             (Self::Rate(own), Self::Rate(base)) => Comparison {
                 lift: own.lift(*base),
@@ -113,22 +112,7 @@ impl Measure {
                 warnings: too_small(*own, *base).into_iter().collect(),
                 is_mature: true,
             },
-            (Self::Money(own), Self::Money(base)) => {
-                let (own, base) = (own.mean, base.mean);
-                let few = own.count < TRIALS_MIN || base.count < TRIALS_MIN;
-                Comparison {
-                    lift: own.lift(base),
-                    lift_interval: own.lift_interval(base, confidence),
-                    adjusted_interval: None,
-                    z_score: own.z_above(base),
-                    p_value: own.p_value(base),
-                    warnings: few
-                        .then_some(Warning::FewRecipients(TRIALS_MIN))
-                        .into_iter()
-                        .collect(),
-                    is_mature: true,
-                }
-            }
+            (Self::Money(own), Self::Money(base)) => own.against(base, rules),
             _ => match (self.by_person(), base.by_person()) {
                 (Some(own), Some(base)) => {
                     let few = own.people < TRIALS_MIN || base.people < TRIALS_MIN;
@@ -173,6 +157,63 @@ impl Measure {
             Self::Money(_) => None,
         }
     }
+}
+
+/// How two measures are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compare {
+    /// Of intervals.
+    pub confidence: f64,
+    /// Of random draws: the same seed gives the same result.
+    pub seed: u64,
+}
+
+impl Revenue {
+    /// Of amounts in ten thousandths, and of this many people.
+    pub fn new(earned: &Earned, people: u64) -> Self {
+        Self {
+            mean: earned.mean(people),
+            by_payer: earned.by_payer.iter().map(|amount| amount / 1e4).collect(),
+        }
+    }
+
+    /// The same with each amount cut to the cap.
+    #[must_use]
+    pub fn capped(&self, cap: f64) -> Self {
+        let by_payer: Vec<f64> = self.by_payer.iter().map(|amount| amount.min(cap)).collect();
+        let mean = Group { amounts: &by_payer, people: self.mean.count }.mean();
+        Self { mean, by_payer }
+    }
+
+    /// The amounts, and how many people they are of.
+    pub fn group(&self) -> Group<'_> {
+        Group { amounts: &self.by_payer, people: self.mean.count }
+    }
+
+    fn against(&self, base: &Self, Compare { confidence, seed }: Compare) -> Comparison {
+        let draws = Draws::of(self.by_payer.len() + base.by_payer.len(), seed);
+        let found = revenue::difference(self.group(), base.group(), confidence, draws);
+        let mean = base.mean.value();
+        let in_parts = |interval: Interval| Interval {
+            lower: interval.lower / mean,
+            upper: interval.upper / mean,
+        };
+        Comparison {
+            lift: self.mean.lift(base.mean),
+            lift_interval: found.filter(|_| mean > 0.0).map(|found| in_parts(found.interval)),
+            adjusted_interval: None,
+            z_score: self.mean.z_above(base.mean),
+            p_value: found.map(|found| found.p_value),
+            warnings: few_payers(self, base).into_iter().collect(),
+            is_mature: true,
+        }
+    }
+}
+
+/// Whether too few people paid for a comparison.
+pub fn few_payers(own: &Revenue, base: &Revenue) -> Option<Warning> {
+    let is_few = |of: &Revenue| of.by_payer.len() < PAYERS_MIN;
+    (is_few(own) || is_few(base)).then_some(Warning::FewPayers(PAYERS_MIN))
 }
 
 /// Why samples are too small for a test, if they are.
@@ -269,13 +310,13 @@ pub struct Contest {
 }
 
 /// Compares the best with each of the others. None for an empty list.
-pub fn contest(measures: &[Measure], confidence: f64) -> Option<Contest> {
+pub fn contest(measures: &[Measure], rules: Compare) -> Option<Contest> {
     let best = best(measures)?;
     let others: Vec<usize> = (0..measures.len()).filter(|at| *at != best).collect();
     let compared: Vec<Comparison> =
-        others.iter().map(|at| measures[best].against(&measures[*at], confidence)).collect();
+        others.iter().map(|at| measures[best].against(&measures[*at], rules)).collect();
     let adjusted = holm(&compared.iter().map(|one| one.p_value).collect::<Vec<_>>());
-    let is_sure = |(one, p): (&Comparison, &Option<f64>)| one.is_significant(*p, confidence);
+    let is_sure = |(one, p): (&Comparison, &Option<f64>)| one.is_significant(*p, rules.confidence);
     Some(Contest {
         best,
         is_won: !compared.is_empty() && compared.iter().zip(&adjusted).all(is_sure),
@@ -298,7 +339,8 @@ mod tests {
     }
 
     fn winner(measures: &[Measure], confidence: f64) -> Option<usize> {
-        contest(measures, confidence).filter(|contest| contest.is_won).map(|contest| contest.best)
+        let rules = Compare { confidence, seed: 1 };
+        contest(measures, rules).filter(|contest| contest.is_won).map(|contest| contest.best)
     }
 
     #[test]

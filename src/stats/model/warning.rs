@@ -14,6 +14,8 @@ pub enum Warning {
     FewRecipients(u64),
     /// Fewer successes or failures than this are expected on one side of a comparison.
     FewExpected(f64),
+    /// Fewer people than this have paid on one side of a comparison of revenue.
+    FewPayers(usize),
     /// A variant has fewer recipients than the A/B test asks for.
     BelowMinSample(u64),
     /// The control group has no messages to open or click in.
@@ -34,6 +36,7 @@ impl Warning {
             Self::ControlSmall(_) => "control_small",
             Self::FewRecipients(_) => "few_recipients",
             Self::FewExpected(_) => "few_expected",
+            Self::FewPayers(_) => "few_payers",
             Self::BelowMinSample(_) => "below_min_sample",
             Self::ControlHasNoMessages => "control_has_no_messages",
             Self::WindowsOpen(_) => "windows_open",
@@ -56,6 +59,9 @@ impl Warning {
             Self::FewExpected(least) => format!(
                 "Fewer than {least} successes or failures are to be expected on one side: wait for more."
             ),
+            Self::FewPayers(least) => {
+                format!("Fewer than {least} people have paid on one side: wait for more.")
+            }
             Self::BelowMinSample(least) => format!(
                 "A variant has fewer than {least} recipients, the minSamplePerVariant of the A/B test: \
                  no result is shown before."

@@ -45,6 +45,11 @@ impl ReportScope {
         &self.variants
     }
 
+    /// The seed of random draws: equal data have equal results.
+    pub fn seed(&self) -> u64 {
+        self.campaign.id.uuid().as_u64_pair().1
+    }
+
     /// The id of a variant by its number.
     pub fn variant(&self, place: u8) -> Option<&str> {
         self.variants.get(usize::from(place).checked_sub(1)?).map(String::as_str)

@@ -2,11 +2,12 @@
 
 use statistics::{
     proportion::{Proportion, share},
+    revenue::{self, Difference, Draws},
     sample_ratio::ChiSquare,
 };
 
 use super::Report;
-use crate::model::outcome::{Earned, MessageGroup};
+use crate::model::{comparison::Revenue, outcome::MessageGroup};
 
 /// The assigned and the control group, by intention to treat: each person counts where they were assigned, whether
 /// their message left or not.
@@ -22,11 +23,28 @@ pub struct Uplift {
     pub failures: Option<ChiSquare>,
 }
 
-/// Revenue of both sides in one currency.
+/// Revenue of both sides in one currency, in whole units of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpliftRevenue {
-    pub treatment: Earned,
-    pub control: Earned,
+    pub treatment: Revenue,
+    pub control: Revenue,
+}
+
+impl UpliftRevenue {
+    /// The same with the greatest thousandth of the amounts cut to a common cap. None of no payers.
+    #[must_use]
+    pub fn capped(&self) -> Option<Self> {
+        let amounts = self.treatment.by_payer.iter().chain(&self.control.by_payer).copied();
+        let cap = revenue::cap(amounts)?;
+        Some(Self { treatment: self.treatment.capped(cap), control: self.control.capped(cap) })
+    }
+
+    /// The difference of the mean revenues. None where one side is empty or nothing varies.
+    pub fn difference(&self, confidence: f64, seed: u64) -> Option<Difference> {
+        let payers = self.treatment.by_payer.len() + self.control.by_payer.len();
+        let draws = Draws::of(payers, seed);
+        revenue::difference(self.treatment.group(), self.control.group(), confidence, draws)
+    }
 }
 
 impl Report {
@@ -56,9 +74,13 @@ impl Report {
 
     /// Revenue of both sides in a currency.
     pub fn uplift_revenue(&self, currency: &str) -> UpliftRevenue {
+        let assigned = self.people.iter().filter(|of| of.variant > 0).map(|of| of.assigned).sum();
+        let earned = |is_meant: fn(&MessageGroup) -> bool, people: u64| {
+            Revenue::new(&self.by_assignment.earned(currency, is_meant), people)
+        };
         UpliftRevenue {
-            treatment: self.by_assignment.earned(currency, MessageGroup::is_assigned),
-            control: self.by_assignment.earned(currency, MessageGroup::is_control),
+            treatment: earned(MessageGroup::is_assigned, assigned),
+            control: earned(MessageGroup::is_control, self.people_by(|people| people.control)),
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
     sample_ratio::sample_ratio,
 };
 use crate::model::{
-    comparison::{Comparison, Measure, expected_losses, probabilities},
+    comparison::{Compare, Comparison, Measure, expected_losses, probabilities},
     outcome::{Converted, Credit, Earned, MessageGroup, Outcomes, Treatment, sum},
     warning::Warning,
 };
@@ -165,8 +165,14 @@ pub async fn variant_report(
     // The control group has no messages to open.
     let is_measured = |at: usize| control != Some(at) || is_by_assignment(metric);
     let min_sample = config.as_ref().map_or(0, |config| u64::from(config.min_sample_per_variant()));
-    let rules = Rules { confidence, min_sample, is_mature: is_mature(metric, &maturity) };
-    compare(&mut variants, baseline, &rules, &is_measured);
+    let rules = Rules {
+        confidence,
+        seed: scope.seed(),
+        min_sample,
+        is_mature: is_mature(metric, &maturity),
+    };
+    // Thousands of random draws take a tenth of a second.
+    tokio::task::block_in_place(|| compare(&mut variants, baseline, &rules, &is_measured));
     let trial = Trial::of(&scope.campaign);
     let rollout = match filter.filter(|filter| filter.concluded_ms.is_some()) {
         Some(filter) => Some(
@@ -294,6 +300,8 @@ fn of_variant(
 /// When comparisons may be shown, and called significant.
 struct Rules {
     confidence: f64,
+    /// Of random draws, with the number of the variant.
+    seed: u64,
     /// Recipients that each variant must have.
     min_sample: u64,
     is_mature: bool,
@@ -314,9 +322,11 @@ fn compare(
     let comparisons = variants.len().saturating_sub(1);
     for (at, variant) in variants.iter_mut().enumerate().filter(|(at, _)| *at != baseline) {
         let mut comparison = if is_measured(baseline) {
-            let adjusted = simultaneous_confidence(rules.confidence, comparisons);
-            let mut comparison = variant.measure.against(&base, rules.confidence);
-            comparison.adjusted_interval = variant.measure.against(&base, adjusted).lift_interval;
+            let confidence = simultaneous_confidence(rules.confidence, comparisons);
+            let own = Compare { confidence: rules.confidence, seed: rules.seed ^ at as u64 };
+            let mut comparison = variant.measure.against(&base, own);
+            let adjusted = variant.measure.against(&base, Compare { confidence, ..own });
+            comparison.adjusted_interval = adjusted.lift_interval;
             comparison
         } else {
             let warnings = vec![Warning::ControlHasNoMessages];

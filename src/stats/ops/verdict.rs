@@ -13,7 +13,10 @@ use super::{
     maturity::maturity,
     variants::{Compared, Results, compared, is_by_assignment, measure},
 };
-use crate::model::{comparison::contest, outcome::MessageGroup};
+use crate::model::{
+    comparison::{Compare, contest},
+    outcome::MessageGroup,
+};
 
 /// The result of a variant in an A/B test.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +105,8 @@ fn state_of(
     let least = u64::from(config.min_sample_per_variant());
     let is_enough = variants.iter().all(|variant| variant.recipients >= least);
     let id_of = |at: usize| variants[at].variant_id.clone();
-    let found = contest(&measures, config.confidence_level());
+    let rules = Compare { confidence: config.confidence_level(), seed: scope.seed() };
+    let found = tokio::task::block_in_place(|| contest(&measures, rules));
     let won = found.as_ref().filter(|contest| contest.is_won && is_enough);
     Verdict {
         winner: won.map(|contest| id_of(contest.best)),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fixture::{
-    H, TestMessageEvent, campaign, hour, iso, message_event, near, publish, report, track, variant,
+    H, TestMessageEvent, campaign, hour, in_euros, iso, message_event, near, publish, report,
+    track, variant,
 };
 use crate::kit::Workspace;
 
@@ -423,4 +424,77 @@ async fn conversions_are_compared_up_to_the_age_that_both_sides_have_reached() {
     assert!(near(&variants["variants"][1]["rate"], 0.5), "{variants}");
     // All of them are there all the same.
     assert_eq!(variants["variants"][1]["converters"], 30);
+}
+
+/// Nineteen to one: the few of the control group who pay a lot decide what the normal distribution says.
+#[tokio::test]
+async fn revenue_beside_a_small_control_group_is_compared_by_random_assignment() {
+    let workspace = in_euros().await;
+    let tracking = json!({"primaryConversion": {"eventName": "Order Completed"}});
+    let fields = json!({"variants": with_control(), "conversionTracking": tracking});
+    let id = campaign(&workspace, fields).await;
+    let (mut all, mut events) = (Vec::new(), Vec::new());
+    for number in 0..400 {
+        let is_control = number % 20 == 0;
+        let (kind, variant) = if is_control { (K::Control, "c") } else { (K::Sent, "a") };
+        all.push(message_event(id, &user(number), kind, hour(0)).of(variant));
+        // Half of each side pays; a few pay a hundred times as much, none of them held back.
+        if number % 40 < 20 {
+            let total = if number % 97 == 5 { 3_000 } else { 20 + number % 7 };
+            let order = json!({"orderId": format!("o{number}"), "total": total, "currency": "EUR"});
+            events.push(event(&user(number), "Order Completed", hour(1), &order));
+        }
+    }
+    publish(&workspace, &all).await;
+    track(&workspace, &events, events.len()).await;
+    let report_of = async || report(&workspace, id, "stats").await["uplift"].clone();
+    let uplift = report_of().await;
+    let number = |of: &Value, name: &str| of[name].as_f64().unwrap();
+    let raw = &uplift["incrementalRevenue"];
+    assert!(
+        number(raw, "lower") < number(raw, "value") && number(raw, "value") < number(raw, "upper")
+    );
+    // With so few payers held back, none of the great amounts among them says nothing.
+    assert!(number(raw, "pValue") > 0.05, "{raw}");
+    assert_eq!(report_of().await, uplift, "equal data have equal results");
+    assert!(number(&uplift["incrementalRevenueCapped"], "value") <= number(raw, "value"));
+    let variants = report(&workspace, id, "variant-stats").await;
+    assert_eq!(variants["method"], "two_proportion_z_test", "by conversions");
+}
+
+#[tokio::test]
+async fn revenue_of_few_payers_is_not_called_significant() {
+    let workspace = in_euros().await;
+    let tracking = json!({"primaryConversion": {"eventName": "Order Completed"}});
+    let test = json!({"enabled": true, "testPercentage": 100, "winnerMetric": "revenue_per_recipient", "minSamplePerVariant": 10});
+    let fields =
+        json!({"variants": two_variants(), "conversionTracking": tracking, "abTestConfig": test});
+    let id = campaign(&workspace, fields).await;
+    let (mut all, mut events) = (Vec::new(), Vec::new());
+    for number in 0..80 {
+        let variant = if number < 40 { "a" } else { "b" };
+        all.push(message_event(id, &user(number), K::Sent, hour(0)).of(variant));
+        // 30 of `a` pay, and nine of `b`.
+        if number < 30 || (40..49).contains(&number) {
+            let order = json!({"orderId": format!("o{number}"), "total": 10 + number % 3, "currency": "EUR"});
+            events.push(event(&user(number), "Order Completed", hour(1), &order));
+        }
+    }
+    publish(&workspace, &all).await;
+    track(&workspace, &events, 39).await;
+    let variants = report(&workspace, id, "variant-stats").await;
+    assert_eq!(
+        (&variants["method"], &variants["metric"]),
+        (&json!("re_randomisation"), &json!("revenue_per_recipient"))
+    );
+    let comparison = &variants["variants"][1]["comparison"];
+    assert_eq!(codes(&comparison["warnings"]), ["few_payers"]);
+    assert_eq!(comparison["isSignificant"], false);
+    let tenth = json!({"orderId": "o79", "total": 10, "currency": "EUR"});
+    track(&workspace, &[event(&user(79), "Order Completed", hour(1), &tenth)], 40).await;
+    let variants = report(&workspace, id, "variant-stats").await;
+    let comparison = &variants["variants"][1]["comparison"];
+    assert_eq!(codes(&comparison["warnings"]), [""; 0]);
+    assert_eq!(comparison["isSignificant"], true, "{comparison}");
+    assert!(comparison["adjustedInterval"]["upper"].as_f64().unwrap() < 0.0, "{comparison}");
 }

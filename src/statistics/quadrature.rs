@@ -24,8 +24,7 @@ const fn point(distance: f64, weight: f64) -> Point {
 }
 
 /// Standard deviations around a mean at which pieces end.
-const DEVIATIONS: [f64; 14] =
-    [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 18.0, 27.0];
+const DEVIATIONS: [f64; 7] = [0.0, 1.5, 3.0, 4.5, 6.5, 10.0, 27.0];
 
 /// Where pieces end for a distribution of this mean and standard deviation.
 pub(crate) fn ends(mean: f64, deviation: f64) -> impl Iterator<Item = f64> {

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use statistics::beta::{Beta, Draws, probabilities_to_be_best, value_remaining};
 use utoipa::ToSchema;
 
-use super::{Campaign, Status, settings::plain, variant::Variant};
+use super::{Campaign, CampaignKind, Status, settings::plain, variant::Variant};
 
 /// Fewest variants to learn from.
 pub const ARMS_MIN: usize = 2;
@@ -45,6 +45,7 @@ pub enum Objective {
     Click,
     /// The primary conversion happens.
     Conversion,
+    /// An order follows; its amount does not count.
     Revenue,
 }
 
@@ -191,8 +192,12 @@ pub struct Learning {
     pub last_updated_at: Timestamp,
     /// Its variants without the control group.
     pub arms: Vec<Arm>,
-    /// The shares over time, oldest first.
+    /// The shares over time, oldest first; messages are drawn by the last.
     pub timeline: Vec<Shares>,
+    /// Whether the campaign is sent once, so that nothing is explored after it has converged.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub is_one_time: bool,
 }
 
 /// The estimates of one variant.
@@ -228,14 +233,9 @@ impl Learning {
             last_updated_at: now,
             arms,
             timeline: Vec::new(),
+            is_one_time: false,
         };
-        let allocations = learning
-            .arms
-            .iter()
-            .zip(learning.estimates())
-            .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
-        let first = Shares { at: now, allocations: allocations.collect() };
-        learning.timeline.push(first);
+        learning.divide(now);
         Some(learning)
     }
 
@@ -254,14 +254,35 @@ impl Learning {
         } else {
             Stage::Optimizing
         };
-        let allocations = self
-            .arms
-            .iter()
-            .zip(self.estimates())
-            .map(|(arm, it)| (arm.variant_id.clone(), it.allocation));
-        self.timeline.push(Shares { at: now, allocations: allocations.collect() });
+        self.divide(now);
         let old = self.timeline.len().saturating_sub(TIMELINE_MAX);
         self.timeline.drain(..old);
+    }
+
+    /// Sets the shares of the variants from now on: `floor + (1 - variants * floor) * P(best)`, where `floor` is the
+    /// minimum share (Russo et al., arXiv:1707.02038, section 3). Once it has converged the best has all the rest, and
+    /// all of it if the campaign is sent once.
+    fn divide(&mut self, now: Timestamp) {
+        let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
+        let is_settled = self.status == Stage::Converged;
+        let best =
+            if is_settled { only_greatest(&rates) } else { probabilities_to_be_best(&rates) };
+        let floor =
+            if is_settled && self.is_one_time { 0.0 } else { self.min_exploration_percent / 100.0 };
+        #[expect(clippy::cast_precision_loss, reason = "at most eight")]
+        let free = (1.0 - floor * rates.len() as f64).max(0.0);
+        let shares = best.iter().map(|best| floor + free * best);
+        let allocations = self.arms.iter().map(|arm| arm.variant_id.clone()).zip(shares).collect();
+        self.timeline.push(Shares { at: now, allocations });
+    }
+
+    /// The share of each variant, in the order of [`Self::arms`]: what messages are drawn by.
+    pub fn shares(&self) -> Vec<f64> {
+        let last = self.timeline.last();
+        let share = |arm: &Arm| {
+            last.and_then(|shares| shares.allocations.get(&arm.variant_id)).copied().unwrap_or(0.0)
+        };
+        self.arms.iter().map(share).collect()
     }
 
     /// Whether the minimum shares of all variants fit into 100 percent.
@@ -273,7 +294,9 @@ impl Learning {
 
     /// The learning state of a campaign, if it learns.
     pub fn of(campaign: &Campaign) -> Option<Self> {
-        campaign.state.rl.clone().and_then(|kept| serde_json::from_value(kept).ok())
+        let learning: Self = serde_json::from_value(campaign.state.rl.clone()?).ok()?;
+        let is_one_time = campaign.definition.kind() == CampaignKind::OneTime;
+        Some(Self { is_one_time, ..learning })
     }
 
     /// The progress, including pauses.
@@ -281,12 +304,11 @@ impl Learning {
         if status == Status::Paused { Stage::Paused } else { self.status }
     }
 
-    /// The estimates of each variant. By Thompson sampling its share of messages is the probability that it
-    /// is the best (Russo et al., arXiv:1707.02038, §3), but at least the minimum share.
+    /// The estimates of each variant, and its current share.
     pub fn estimates(&self) -> Vec<Estimate> {
         let rates: Vec<Beta> = self.arms.iter().map(Arm::rate).collect();
         let best = probabilities_to_be_best(&rates);
-        let allocations = floored(&best, self.min_exploration_percent / 100.0);
+        let allocations = self.shares();
         let tail = (1.0 - CREDIBILITY) / 2.0;
         let estimates = |((rate, best), allocation): ((Beta, f64), f64)| Estimate {
             interval: (rate.quantile(tail), rate.quantile(1.0 - tail)),
@@ -330,20 +352,11 @@ fn plain_share<S: serde::Serializer>(share: &f64, serializer: S) -> Result<S::Ok
     plain(&Some(*share), serializer)
 }
 
-/// Raises shares below `floor` to it, and reduces the others in proportion.
-fn floored(shares: &[f64], floor: f64) -> Vec<f64> {
-    let mut fixed = vec![false; shares.len()];
-    loop {
-        let raised = fixed.iter().filter(|is_fixed| **is_fixed).count();
-        #[expect(clippy::cast_precision_loss, reason = "at most eight")]
-        let left = 1.0 - floor * raised as f64;
-        let free: f64 = shares.iter().zip(&fixed).filter(|(_, it)| !**it).map(|(s, _)| s).sum();
-        let share = |at: usize| if fixed[at] { floor } else { shares[at] * left / free };
-        let Some(below) = (0..shares.len()).find(|at| !fixed[*at] && share(*at) < floor) else {
-            return (0..shares.len()).map(share).collect();
-        };
-        fixed[below] = true;
-    }
+/// 1 for the rate with the greatest mean, the first of equals; 0 for the others.
+fn only_greatest(rates: &[Beta]) -> Vec<f64> {
+    let greatest = rates.iter().map(|rate| rate.mean()).fold(0.0, f64::max);
+    let first = rates.iter().position(|rate| rate.mean() >= greatest);
+    (0..rates.len()).map(|at| if Some(at) == first { 1.0 } else { 0.0 }).collect()
 }
 
 #[cfg(test)]
@@ -388,20 +401,41 @@ mod tests {
         assert_eq!(serde_json::from_value::<Learning>(kept).unwrap(), learning);
     }
 
+    fn observed(sends: u64, rewards: u64) -> Observed {
+        Observed { sends, rewards }
+    }
+
     #[test]
     fn better_variants_get_more_and_the_others_their_minimum() {
+        let id = CampaignId::new(uuid::Uuid::nil());
+        let now = Timestamp::from_millis(0);
+        for (is_one_time, rest) in [(false, 0.05), (true, 0.0)] {
+            let mut learning = Learning { is_one_time, ..begun() };
+            learning.learn(&[observed(1000, 100), observed(1000, 200)], id, now);
+            assert_eq!(learning.status, Stage::Converged);
+            let estimates = learning.estimates();
+            assert!(estimates[1].probability_to_be_best > 0.999_9);
+            assert!((estimates[0].allocation - rest).abs() < 1e-9);
+            assert!((estimates[1].allocation - (1.0 - rest)).abs() < 1e-9);
+            assert!(learning.value_remaining(id) < 0.001);
+        }
         let mut learning = begun();
-        (learning.arms[0].sends, learning.arms[0].rewards) = (1000, 100);
-        (learning.arms[1].sends, learning.arms[1].rewards) = (1000, 200);
-        let estimates = learning.estimates();
-        assert!(estimates[1].probability_to_be_best > 0.999_9);
-        assert!(
-            (estimates[0].allocation - 0.05).abs() < 1e-9
-                && (estimates[1].allocation - 0.95).abs() < 1e-9
-        );
+        learning.learn(&[observed(1000, 100), observed(1000, 200)], id, now);
         // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
         assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
-        assert!(learning.value_remaining(CampaignId::new(uuid::Uuid::nil())) < 0.001);
+    }
+
+    #[test]
+    fn shares_are_the_minimum_and_a_part_by_probability() {
+        let id = CampaignId::new(uuid::Uuid::nil());
+        let mut learning = Learning { min_exploration_percent: 10.0, ..begun() };
+        learning.learn(&[observed(200, 20), observed(200, 26)], id, Timestamp::from_millis(0));
+        assert_eq!(learning.status, Stage::Optimizing);
+        for (estimate, share) in learning.estimates().iter().zip(learning.shares()) {
+            let expected = 0.1 + 0.8 * estimate.probability_to_be_best;
+            assert!((share - expected).abs() < 1e-12, "{share} {expected}");
+        }
+        assert!((learning.shares().iter().sum::<f64>() - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -468,14 +502,22 @@ mod tests {
     }
 
     proptest! {
+        // Each integrates over the posteriors of all variants.
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn shares_add_up_and_respect_the_minimum(raw in prop::collection::vec(0.0..1.0_f64, 2..=8), floor in 0.0..=0.1_f64) {
-            let sum: f64 = raw.iter().sum();
-            prop_assume!(sum > 0.0);
-            let shares: Vec<f64> = raw.iter().map(|share| share / sum).collect();
-            let found = floored(&shares, floor);
-            prop_assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-            prop_assert!(found.iter().all(|share| *share >= floor - 1e-12));
+        fn shares_add_up_and_respect_the_minimum(
+            raw in prop::collection::vec((0_u64..2000, 0_u64..2000), 2..=8), percent in 0.0..=12.5_f64,
+        ) {
+            let variants: Vec<Variant> =
+                (0..raw.len()).map(|at| variant(&format!("v{at}"), false)).collect();
+            let plan = Plan { min_exploration_percent: percent, ..Plan::default() };
+            let mut learning = Learning::begin(plan, &variants, Timestamp::from_millis(0)).unwrap();
+            let seen: Vec<Observed> =
+                raw.iter().map(|(sends, rewards)| observed(*sends, *rewards.min(sends))).collect();
+            learning.learn(&seen, CampaignId::new(uuid::Uuid::nil()), Timestamp::from_millis(0));
+            let shares = learning.shares();
+            prop_assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            prop_assert!(shares.iter().all(|share| *share >= percent / 100.0 - 1e-12));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Campaigns with reinforcement learning.
 
+use campaigns::model::learning::{Learning, Observed};
+use kernel::{CampaignId, Clock};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -76,22 +78,28 @@ async fn rl_stats_follow_recorded_outcomes() {
     let workspace = Workspace::new().await;
     let campaign = made(&workspace.api, &choices()).await;
     launch(&workspace.api, &campaign, json!({}), 200).await;
-    // As delivery will: outcomes put on the row.
+    // As delivery does: outcomes are learnt, and the state is stored.
     let id: uuid::Uuid = id(&campaign).parse().unwrap();
     let (db, owner) = (server().db(), workspace.id.uuid());
     server()
         .on(async move {
-            sqlx::query(
-                r"update campaign set rl = jsonb_set(jsonb_set(jsonb_set(jsonb_set(rl,
-                       '{arms,0,sends}', '1000'), '{arms,0,rewards}', '200'),
-                       '{arms,1,sends}', '1000'), '{arms,1,rewards}', '250')
-                   where workspace_id = $1 and id = $2",
-            )
-            .bind(owner)
-            .bind(id)
-            .execute(&db)
-            .await
-            .unwrap();
+            let found: Value =
+                sqlx::query_scalar("select rl from campaign where workspace_id = $1 and id = $2")
+                    .bind(owner)
+                    .bind(id)
+                    .fetch_one(&db)
+                    .await
+                    .unwrap();
+            let mut learning: Learning = serde_json::from_value(found).unwrap();
+            let observed = [200, 250].map(|rewards| Observed { sends: 1000, rewards });
+            learning.learn(&observed, CampaignId::new(id), Clock::system().now());
+            sqlx::query("update campaign set rl = $3 where workspace_id = $1 and id = $2")
+                .bind(owner)
+                .bind(id)
+                .bind(serde_json::to_value(&learning).unwrap())
+                .execute(&db)
+                .await
+                .unwrap();
         })
         .await;
     let stats = stats(&workspace.api, &campaign).await;
@@ -100,7 +108,10 @@ async fn rl_stats_follow_recorded_outcomes() {
     let (worse, better) = (&stats["arms"][0], &stats["arms"][1]);
     // The closed form says 0.9963.
     assert!((better["probabilityToBeBest"].as_f64().unwrap() - 0.9963).abs() < 5e-5, "{better}");
+    // No improvement of note remains, so that the better has all but the minimum share of the other.
+    assert_eq!(stats["status"], "converged");
     assert!(near(&better["allocation"], 0.95) && near(&worse["allocation"], 0.05));
+    assert_eq!(stats["timeline"][1]["allocations"]["b"], better["allocation"]);
     assert!(stats["estimatedLiftVsUniform"].as_f64().unwrap() > 0.05);
 
     let asked = json!({"pathIds": ["p"], "variantIds": ["a", "unknown"]});

@@ -63,6 +63,12 @@ impl Redaction {
             Value::Object(fields) => {
                 let redacted = |name: &str, field: &Value| match field {
                     Value::Number(_) if DRAWN.contains(&name) => json!("[drawn]"),
+                    // By random draws of which the campaign's id is the seed.
+                    Value::Object(_)
+                        if name.starts_with("incrementalRevenue") || name == "incremental" =>
+                    {
+                        json!({"value": self.value(&field["value"]), "others": "[drawn]"})
+                    }
                     _ => self.value(field),
                 };
                 fields.iter().map(|(name, field)| (name.clone(), redacted(name, field))).collect()

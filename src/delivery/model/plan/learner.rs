@@ -1,15 +1,11 @@
-//! Thompson sampling in batches: the variant of a message is drawn with the rates at the beginning of its epoch
+//! Thompson sampling in batches: the variant of a message is drawn by the shares at the beginning of its epoch
 //! (Chapelle & Li, NIPS 2011).
 
 use std::time::Duration;
 
-use campaigns::model::{
-    CampaignKind,
-    learning::{Arm, Learning, SENDS_MIN, Stage},
-};
+use campaigns::model::{CampaignKind, learning::Learning};
 use kernel::{CampaignId, Timestamp, UserId, time::millis};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
-use statistics::beta::Beta;
 
 use super::split::{BUCKETS, hashed, salted};
 
@@ -40,15 +36,16 @@ fn epochs(from: Timestamp, to: Timestamp) -> i64 {
 pub struct Learner {
     campaign: CampaignId,
     learning: Learning,
-    rates: Vec<Beta>,
+    /// The share of each variant, as reports show it.
+    shares: Vec<f64>,
     has_waves: bool,
 }
 
 impl Learner {
-    /// Draws with the learnt rates of a campaign.
+    /// Draws by the shares that a campaign has learnt.
     pub fn of(campaign: CampaignId, learning: Learning, kind: CampaignKind) -> Self {
-        let rates = learning.arms.iter().map(Arm::rate).collect();
-        Self { campaign, learning, rates, has_waves: kind == CampaignKind::OneTime }
+        let shares = learning.shares();
+        Self { campaign, learning, shares, has_waves: kind == CampaignKind::OneTime }
     }
 
     /// The send time of a profile's message.
@@ -78,41 +75,14 @@ impl Learner {
     pub(super) fn draw(&self, user: UserId, now: Timestamp) -> &str {
         let epoch = epochs(Timestamp::from_millis(0), now);
         let seed = hashed(&format!("{}:{user}:{epoch}", self.campaign));
-        let mut random = StdRng::seed_from_u64(seed);
-        let arms = &self.learning.arms;
-        let is_settled = self.learning.status == Stage::Converged;
-        let at = if self.explores(&mut random, is_settled) {
-            self.explored(&mut random)
-        } else if is_settled {
-            greatest(self.rates.iter().map(|rate| rate.mean()))
-        } else {
-            greatest(self.rates.iter().map(|rate| rate.draw(&mut random)))
-        };
-        arms.get(at).map_or("", |arm| arm.variant_id.as_str())
+        let drawn: f64 = StdRng::seed_from_u64(seed).random();
+        let mut end = 0.0;
+        let at = self.shares.iter().position(|share| {
+            end += share;
+            drawn < end
+        });
+        // Rounding may leave a gap below 1.
+        let at = at.or(self.shares.iter().rposition(|share| *share > 0.0)).unwrap_or(0);
+        self.learning.arms.get(at).map_or("", |arm| arm.variant_id.as_str())
     }
-
-    /// Whether this message explores: each variant has its minimum share. The converged waves of a one-time campaign do not
-    /// explore, because no later message would use the result.
-    fn explores(&self, random: &mut StdRng, is_settled: bool) -> bool {
-        if is_settled && self.has_waves {
-            return false;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "at most eight variants")]
-        let kept = self.learning.min_exploration_percent / 100.0 * self.learning.arms.len() as f64;
-        random.random::<f64>() < kept
-    }
-
-    /// A variant with few sends while there is one, else any.
-    fn explored(&self, random: &mut StdRng) -> usize {
-        let arms = &self.learning.arms;
-        let unknown: Vec<usize> =
-            (0..arms.len()).filter(|at| arms[*at].sends < SENDS_MIN).collect();
-        let choice = if unknown.is_empty() { (0..arms.len()).collect() } else { unknown };
-        choice[random.random_range(0..choice.len())]
-    }
-}
-
-fn greatest(numbers: impl Iterator<Item = f64>) -> usize {
-    let best = numbers.enumerate().max_by(|one, other| one.1.total_cmp(&other.1));
-    best.map_or(0, |(at, _)| at)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use campaigns::model::{Campaign, Edit, State, Status};
+use campaigns::model::{Campaign, Edit, State, Status, learning::Observed};
 use serde_json::{Value, json};
 
 use super::*;
@@ -137,9 +137,8 @@ fn learning(sends: [u64; 2], rewards: [u64; 2]) -> Campaign {
         at(BEGINS),
     )
     .unwrap();
-    for (at, arm) in learning.arms.iter_mut().enumerate() {
-        (arm.sends, arm.rewards) = (sends[at], rewards[at]);
-    }
+    let observed = [0, 1].map(|at| Observed { sends: sends[at], rewards: rewards[at] });
+    learning.learn(&observed, campaign.id, at(BEGINS));
     campaign.state.rl = Some(serde_json::to_value(learning).unwrap());
     campaign
 }
@@ -167,14 +166,21 @@ fn learning_sends_in_waves_and_draws_by_what_it_knows() {
     assert_eq!(even, drawn(&plan, "2026-07-10T10:29:59.999Z"), "an epoch is 15 minutes");
     assert_ne!(even, drawn(&plan, "2026-07-10T10:30:00Z"));
 
-    // b is surely better: a keeps what is kept for exploring, half of twice 5 %.
-    let plan = Plan::of(&learning([2000, 2000], [20, 200]), at(BEGINS));
-    let counts = drawn(&plan, BEGINS);
-    assert!(is_about(counts.get("a"), 225), "{counts:?}");
-    // Of a nothing much is known yet, so that all exploring is for it.
-    let plan = Plan::of(&learning([99, 2000], [0, 1000]), at(BEGINS));
-    let counts = drawn(&plan, BEGINS);
-    assert!(is_about(counts.get("a"), 450), "{counts:?}");
+    // Each is drawn as often as its share says, within two and a half standard errors.
+    for (sends, rewards) in
+        [([2000, 2000], [20, 200]), ([99, 2000], [0, 1000]), ([300, 300], [60, 70])]
+    {
+        let campaign = learning(sends, rewards);
+        let learnt = Learning::of(&campaign).unwrap();
+        let counts = drawn(&Plan::of(&campaign, at(BEGINS)), BEGINS);
+        for (arm, share) in learnt.arms.iter().zip(learnt.shares()) {
+            let found = f64::from(counts.get(&arm.variant_id).copied().unwrap_or(0));
+            let all: u32 = counts.values().sum();
+            let error = (share * (1.0 - share) / f64::from(all)).sqrt();
+            let off = found / f64::from(all) - share;
+            assert!(off.abs() <= 2.5 * error, "{} {share} {counts:?}", arm.variant_id);
+        }
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Beta {
         self.alpha / (self.alpha + self.beta)
     }
 
-    /// Its standard deviation.
+    /// The square root of its variance.
     fn deviation(self) -> f64 {
         let sum = self.alpha + self.beta;
         (self.alpha / sum * (self.beta / sum) / (sum + 1.0)).sqrt()

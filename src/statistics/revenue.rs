@@ -66,7 +66,7 @@ impl Draws {
 pub struct Difference {
     /// Own mean less that of the base.
     pub value: f64,
-    /// Where it lies.
+    /// Where the difference lies with the confidence asked for.
     pub interval: Interval,
     /// How probable so great a difference, either way, would be if assignment changed nothing.
     pub p_value: f64,

@@ -162,7 +162,7 @@ impl Measure {
 /// How two measures are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compare {
-    /// Of intervals.
+    /// The confidence of intervals, below 1.
     pub confidence: f64,
     /// Of random draws: the same seed gives the same result.
     pub seed: u64,

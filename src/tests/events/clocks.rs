@@ -97,3 +97,76 @@ async fn a_cluster_that_clickhouse_does_not_know_refuses_to_start() {
     let refusal = refusal(settings, Clock::system()).await;
     assert!(refusal.contains("knows no cluster \"nowhere\""), "{refusal}");
 }
+
+/// Events of two months that carry their time, so that their ids are theirs for ever; every tenth is an order.
+fn batch(numbers: std::ops::Range<u32>) -> Value {
+    let event = |number: u32| {
+        let month = if number.is_multiple_of(2) { "02-27" } else { "03-02" };
+        let mut event = json!({
+            "userId": format!("user-{}", number % 7), "eventName": "Viewed",
+            "clientEventId": format!("event-{number}"), "timestamp": format!("2026-{month}T10:00:00Z"),
+        });
+        if number.is_multiple_of(10) {
+            event["eventName"] = json!("Order Completed");
+            event["properties"] =
+                json!({"orderId": format!("order-{number}"), "total": 2, "currency": "EUR"});
+        }
+        event
+    };
+    numbers.map(event).collect()
+}
+
+/// Events of a name, and the sum of their `total`, over all days.
+#[derive(Debug, PartialEq, Eq)]
+struct Counted {
+    events: u64,
+    total: u64,
+}
+
+async fn counted(client: &Client, name: &str) -> Counted {
+    let question = json!({"eventName": name, "metrics": ["count", "sum"], "sumField": "total"});
+    let answer = client.post("/events/aggregate", &question, 200).await.json();
+    let days = answer["data"]["results"].as_array().unwrap().clone();
+    let sum = |field: &str| days.iter().filter_map(|day| day[field].as_u64()).sum();
+    Counted { events: sum("count"), total: sum("sum_value") }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_nodes_with_different_clocks_count_each_event_once() {
+    const EVENTS: u32 = 200;
+    const BATCH: u32 = 20;
+    let database = unique("three").replace('-', "_");
+    let fast = node("three-fast", &database, HOUR_MS).await;
+    let slow = node("three-slow", &database, -HOUR_MS).await;
+    let even = node("three-even", &database, 0).await;
+    let (token, _) = kit::server().key(&unique("workspace"), "*").await;
+    let clients = [&fast, &slow, &even].map(|node| Client::new(&node.url, Some(&token)));
+    // Each node gets every batch, at the same time as the others and in another order, and then once more.
+    let posts = clients.iter().enumerate().map(|(at, client)| {
+        let (client, first) = (client.clone(), u32::try_from(at).unwrap() * 60);
+        tokio::spawn(async move {
+            for start in (0..2 * EVENTS).step_by(BATCH as usize) {
+                let start = (start + first) % EVENTS;
+                client.post("/events/track", &batch(start..start + BATCH), 200).await;
+            }
+        })
+    });
+    for post in posts.collect::<Vec<_>>() {
+        post.await.unwrap();
+    }
+    // What each node got before its marker is there when the marker is.
+    for (at, client) in clients.iter().enumerate() {
+        landed(
+            client,
+            &json!({"userId": "m", "eventName": "Last", "clientEventId": format!("last-{at}")}),
+        )
+        .await;
+    }
+    let orders = u64::from(EVENTS / 10);
+    for client in &clients {
+        let viewed = Counted { events: u64::from(EVENTS) - orders, total: 0 };
+        assert_eq!(counted(client, "Viewed").await, viewed);
+        let ordered = Counted { events: orders, total: 2 * orders };
+        assert_eq!(counted(client, "Order Completed").await, ordered);
+    }
+}

@@ -235,7 +235,7 @@ mod tests {
         Reads::new(ReadLimits { time_max: Duration::from_secs(15), queries_max, waiting_max })
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_question_beyond_those_in_flight_and_waiting_is_refused_at_once() {
         let reads = reads(2, 1);
         let mut left = [Duration::from_secs(15); 4];
@@ -251,15 +251,16 @@ mod tests {
         assert_eq!(reads.in_flight_and_waiting().1, 0);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn waiting_for_a_place_ends_when_the_time_is_over() {
+        const TIME_MAX: Duration = Duration::from_millis(50);
         let reads = reads(1, 1);
-        let mut left = Duration::from_secs(15);
+        let mut left = TIME_MAX;
         let _held = reads.place(&mut left).await.unwrap();
-        let began = tokio::time::Instant::now();
+        let began = Instant::now();
         let refused = reads.place(&mut left).await;
         assert!(matches!(refused, Err(AnalyticsError::Late)));
-        assert_eq!(began.elapsed(), Duration::from_secs(15));
+        assert!(began.elapsed() >= TIME_MAX);
         assert_eq!(reads.in_flight_and_waiting(), (1, 0), "who gave up does not wait any more");
     }
 }

@@ -11,6 +11,7 @@ mod conditions;
 mod crates;
 mod cycles;
 mod documents;
+mod features;
 mod imports;
 mod paths;
 mod planted;

@@ -91,8 +91,8 @@ impl Signer {
     }
 }
 
-/// For tests, in other crates too.
-#[cfg(any(test, feature = "test-util"))]
+/// For tests, in other crates too. Not behind a feature: with one, this crate and those above it would be built twice.
+#[doc(hidden)]
 impl Signer {
     /// A signer with a fixed key. Panics for an invalid address.
     pub fn of_test(public_url: &str, now: Timestamp) -> Self {

@@ -5,6 +5,7 @@
 //! | [`normal`] | quantiles of the normal distribution |
 //! | [`gamma`] | tails of the normal and the chi-square distribution |
 //! | [`beta`] | posterior of a rate: distribution, draws, probability to be the best |
+//! | [`delay`] | delays of rewards, and messages that are too young for them |
 //! | [`proportion`] | rates, their intervals, and the comparison of two |
 //! | [`mean`] | means of amounts, and the comparison of two |
 //! | [`ratio`] | rates of messages, of people with several each |
@@ -16,6 +17,7 @@
 #![warn(missing_docs)]
 
 pub mod beta;
+pub mod delay;
 pub mod gamma;
 pub mod mean;
 pub mod multiplicity;

@@ -11,7 +11,10 @@ use utoipa::{
 };
 use web::http::openapi;
 
-use crate::model::{self, Definition, Status, learning::Learning};
+use crate::model::{
+    self, Definition, Status,
+    learning::{self, Learning},
+};
 
 /// A campaign: its writable fields, and its state.
 #[derive(Debug, Serialize, ToSchema)]
@@ -78,7 +81,7 @@ impl From<model::Campaign> for Campaign {
             completed_at: state.completed_at,
             cancelled_at: state.cancelled_at,
             archived_at: state.archived_at,
-            rl: state.rl,
+            rl: state.rl.map(learning::shown),
             created_by: campaign.created_by,
             updated_by: campaign.updated_by,
             created_at: campaign.created_at,

@@ -1,8 +1,9 @@
 //! Campaigns that learn which variants earn rewards: launch, pause, and observations.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
-use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId};
+use kernel::{CampaignId, Error, Result, Timestamp, WorkspaceId, time::HOUR};
+use statistics::delay::DelayDistribution;
 use web::Services;
 
 use super::{Step, Who, change, find, lifecycle::refuse_unsendable};
@@ -10,7 +11,7 @@ use crate::{
     CampaignState,
     model::{
         Action, Call, Campaign, Change,
-        learning::{ARMS_MIN, Learning, Plan},
+        learning::{self, ARMS_MIN, Learning, Objective, Plan, WAVE_GAP_MIN},
     },
     store,
 };
@@ -120,6 +121,35 @@ pub async fn observations(
 /// If the store fails.
 pub async fn learners(app: &Services) -> Result<Vec<(WorkspaceId, Campaign)>> {
     store::active_learners(app.db()).await
+}
+
+/// How long rewards took in the workspace's other campaigns with this objective and the same channel. None if they had
+/// too few.
+///
+/// # Errors
+/// If the store fails.
+pub async fn usual_delays(
+    app: &Services,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    objective: Objective,
+) -> Result<Option<DelayDistribution>> {
+    let learnt = store::delays(app.db(), workspace, campaign, objective).await?;
+    Ok(learning::usual_delays(&learnt))
+}
+
+/// Time between two waves of a learning campaign that is sent once.
+///
+/// # Errors
+/// If the store fails.
+pub async fn wave_gap(
+    app: &Services,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+) -> Result<Duration> {
+    let Some(learning) = Learning::of(campaign) else { return Ok(WAVE_GAP_MIN) };
+    let usual = usual_delays(app, workspace, campaign, learning.objective).await?;
+    Ok(learning::wave_gap(usual.as_ref(), HOUR.saturating_mul(learning.reward_window_hours)))
 }
 
 /// Stores what a campaign learnt; false if it changed meanwhile.

@@ -1,13 +1,16 @@
 //! The state of learning and of A/B tests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kernel::{CampaignId, Result, WorkspaceId};
 use serde_json::Value;
 use sqlx::PgPool;
 
 use super::campaigns::find;
-use crate::model::Campaign;
+use crate::model::{Campaign, learning::Objective};
+
+/// Earlier campaigns whose delays are read.
+const EARLIER_MAX: i64 = 50;
 
 /// Messages with a known outcome for each of these variants, in all learning campaigns.
 pub(crate) async fn observations(
@@ -16,7 +19,8 @@ pub(crate) async fn observations(
     variants: &[String],
 ) -> Result<HashMap<String, u64>> {
     let rows = sqlx::query!(
-        r#"select arm->>'variantId' as "variant_id!", sum((arm->>'sends')::bigint)::bigint as "sends!"
+        r#"select arm->>'variantId' as "variant_id!",
+             sum(floor(coalesce(arm->>'mature', arm->>'sends')::float8))::bigint as "sends!"
          from campaign c
          cross join lateral jsonb_array_elements(c.rl->'arms') as arm
          where c.workspace_id = $1 and c.rl is not null and arm->>'variantId' = any($2)
@@ -27,6 +31,31 @@ pub(crate) async fn observations(
     .fetch_all(db)
     .await?;
     Ok(rows.into_iter().map(|row| (row.variant_id, row.sends.unsigned_abs())).collect())
+}
+
+/// Rewards by interval of their delay ([`Learning::delays`](crate::model::learning::Learning::delays)) of the newest other
+/// campaigns with this objective and the same channel.
+pub(crate) async fn delays(
+    db: &PgPool,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    objective: Objective,
+) -> Result<Vec<BTreeMap<u8, u64>>> {
+    let rows = sqlx::query_scalar!(
+        r#"select rl->'delays' as "delays!"
+         from campaign
+         where workspace_id = $1 and id <> $2 and rl->>'objective' = $3 and rl ? 'delays' and channel = $4
+         order by created_at desc
+         limit $5"#,
+        workspace.uuid(),
+        campaign.id.uuid(),
+        objective.as_str(),
+        campaign.definition.channel.as_str(),
+        EARLIER_MAX,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(rows.into_iter().filter_map(|delays| serde_json::from_value(delays).ok()).collect())
 }
 
 /// Active campaigns with an A/B test, of every workspace.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use campaigns::{
     model::{
         Campaign, SendType,
-        learning::{Learning, Observed},
+        learning::Learning,
         settings::ab_test::{AbTestConfig, IfInconclusive, WinnerSelection},
         trial::{Phase, Trial},
     },
@@ -119,10 +119,9 @@ async fn learn_of(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campai
     if !is_behind(&learning, now) {
         return Ok(());
     }
-    let earned = rewards(app, workspace, campaign, &learning).await?;
-    let observed: Vec<Observed> =
-        earned.iter().map(|arm| Observed { sends: arm.sends, rewards: arm.rewards }).collect();
-    learning.learn(&observed, campaign.id, now);
+    let observed = rewards(app, workspace, campaign, &learning).await?;
+    let usual = campaigns::ops::usual_delays(app, workspace, campaign, learning.objective).await?;
+    learning.learn(&observed, usual.as_ref(), campaign.id, now);
     // If the campaign changed meanwhile, the next pass updates it.
     campaigns::ops::store_learning(app, workspace, campaign, &learning).await.map(drop)
 }

@@ -7,7 +7,7 @@ use campaigns::model::{
 };
 use kernel::{CampaignId, Timestamp};
 use serde::Serialize;
-use statistics::proportion::share;
+use statistics::proportion::{real, share};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -16,7 +16,10 @@ use web::{
     http::{ApiResult, DateRange, PathOf},
 };
 
-use crate::ops::{self, ArmReward, ReportScope};
+use crate::{
+    model::warning::{Warning, WarningAnswer},
+    ops::{self, ArmReward, ReportScope},
+};
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
     OpenApiRouter::new().routes(routes!(rl_stats))
@@ -44,7 +47,13 @@ pub(super) struct RlStats {
     total_sends: u64,
     /// Sends with a reward so far.
     total_rewards: u64,
+    /// The event that counts as a reward. Of the objective `revenue` it is a purchase, whatever its amount.
+    reward_is: Reward,
     reward_rate: f64,
+    /// The messages that rates and intervals are of.
+    interval_of: IntervalOf,
+    /// Rates count rewards up to this delay, as messages are too young for longer ones. Null if they count all.
+    rates_within_seconds: Option<i64>,
     arms: Vec<ArmStats>,
     /// How much better than the variant with the best estimate the best variant could be, at the 95th
     /// percentile, relative to its rate.
@@ -54,6 +63,37 @@ pub(super) struct RlStats {
     estimated_lift_vs_uniform: f64,
     /// Shares of the variants over time, oldest first.
     timeline: Vec<Shares>,
+    warnings: Vec<WarningAnswer>,
+}
+
+/// The event that counts as a reward.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Reward {
+    Open,
+    Click,
+    Conversion,
+    /// An order, whatever its amount.
+    Purchase,
+}
+
+impl From<Objective> for Reward {
+    fn from(objective: Objective) -> Self {
+        match objective {
+            Objective::Open => Self::Open,
+            Objective::Click => Self::Click,
+            Objective::Conversion => Self::Conversion,
+            Objective::Revenue => Self::Purchase,
+        }
+    }
+}
+
+/// The messages that rates are of.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum IntervalOf {
+    /// Each message counts by the share of rewards that come by its age.
+    Mature,
 }
 
 /// The estimate of a variant.
@@ -66,12 +106,16 @@ struct ArmStats {
     sends: u64,
     /// Sends with a reward so far.
     rewards: u64,
+    /// Messages that count as tried when it was last learnt: each by the share of rewards that come by its age.
+    mature_sends: f64,
+    /// The others that had been sent then: their rewards are still to come.
+    pending_sends: f64,
     reward_rate: f64,
     /// The interval that contains its rate with a probability of 95 %.
     interval: Interval,
     /// One more than the rewards learnt from; learning happens once an epoch.
     alpha: f64,
-    /// One more than the messages without a reward whose reward window is over.
+    /// One more than the mature sends without a reward.
     beta: f64,
     probability_to_be_best: f64,
     /// Its share of the messages.
@@ -91,11 +135,16 @@ impl RlStats {
         let total_sends = sent.iter().map(|arm| arm.sends).sum();
         let total_rewards = sent.iter().map(|arm| arm.rewards).sum();
         let known = learning.arms.iter().zip(learning.estimates()).zip(sent);
+        let is_pending = learning.arms.iter().any(|arm| arm.tried() < real(arm.sends));
+        let is_open = is_pending || learning.rates_within_seconds.is_some();
+        let warnings = is_open.then_some(Warning::FasterVariantsLookBetter);
         let arms = known.map(|((arm, known), sent)| ArmStats {
             variant_id: arm.variant_id.clone(),
             name: arm.name.clone(),
             sends: sent.sends,
             rewards: sent.rewards,
+            mature_sends: arm.tried(),
+            pending_sends: (real(arm.sends) - arm.tried()).max(0.0),
             reward_rate: share(sent.rewards, sent.sends),
             interval: Interval { lower: known.interval.0, upper: known.interval.1 },
             alpha: arm.rate().alpha,
@@ -112,11 +161,15 @@ impl RlStats {
             last_updated_at: learning.last_updated_at,
             total_sends,
             total_rewards,
+            reward_is: learning.objective.into(),
+            interval_of: IntervalOf::Mature,
+            rates_within_seconds: learning.rates_within_seconds,
             reward_rate: share(total_rewards, total_sends),
             arms: arms.collect(),
             value_remaining: learning.value_remaining(campaign.id),
             estimated_lift_vs_uniform: learning.lift_vs_uniform(),
             timeline: learning.timeline,
+            warnings: warnings.iter().map(WarningAnswer::from).collect(),
         }
     }
 }

@@ -26,6 +26,8 @@ pub enum Warning {
     MixedCurrencies(String),
     /// The shares of failed messages differ between variants; the p-value of that.
     DifferentialFailure(f64),
+    /// Rewards are still to come, so that variants with quick rewards look better than they are.
+    FasterVariantsLookBetter,
 }
 
 impl Warning {
@@ -42,6 +44,7 @@ impl Warning {
             Self::WindowsOpen(_) => "windows_open",
             Self::MixedCurrencies(_) => "mixed_currencies",
             Self::DifferentialFailure(_) => "differential_failure",
+            Self::FasterVariantsLookBetter => "faster_variants_look_better",
         }
     }
 
@@ -81,6 +84,11 @@ impl Warning {
             Self::DifferentialFailure(_) => {
                 "More messages fail in one variant than in another, so those who received them are no \
                  longer comparable. Compare by all who were assigned."
+                    .to_owned()
+            }
+            Self::FasterVariantsLookBetter => {
+                "Rewards are still to come: a variant whose rewards come sooner looks better than it is \
+                 until the reward windows are over."
                     .to_owned()
             }
         }

@@ -1,6 +1,8 @@
 //! Rewards of learning campaigns.
 
-use analytics::messages::{self, RewardFilter};
+use std::collections::HashMap;
+
+use analytics::messages::{self, RewardFilter, Rewarded};
 use campaigns::model::{
     Campaign,
     learning::{Learning, Objective},
@@ -9,6 +11,7 @@ use kernel::{
     Result, WorkspaceId,
     time::{HOUR, millis},
 };
+use statistics::delay::{self, AgeGroup, CLOSED, interval_of};
 use web::{Services, http::DateRange};
 
 use super::{
@@ -17,18 +20,17 @@ use super::{
 };
 use crate::model::outcome::{Credit, Goal, sum};
 
-/// The rewards of a variant.
+/// The messages and rewards of a variant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArmReward {
     pub variant_id: String,
-    /// Messages with a known outcome: those whose window is over, and those with a reward.
+    /// Messages sent with it.
     pub sends: u64,
-    /// Those of them with a reward.
+    /// Those of them with a reward so far.
     pub rewards: u64,
 }
 
-/// The known rewards of each variant of a learning campaign, in the order of its arms. A reward counts at
-/// once; a message without one counts when its window is over.
+/// The messages of each variant of a learning campaign by age and delay of their reward, in the order of its arms.
 ///
 /// # Errors
 /// If a store fails.
@@ -37,12 +39,12 @@ pub async fn rewards(
     workspace: WorkspaceId,
     campaign: &Campaign,
     learning: &Learning,
-) -> Result<Vec<ArmReward>> {
+) -> Result<Vec<Vec<AgeGroup>>> {
     let scope = ReportScope::new(workspace, campaign.clone(), DateRange::default());
-    known_rewards(app, &scope, learning).await
+    rewarded_messages(app, &scope, learning).await
 }
 
-/// Sends and rewards of each arm so far, including messages whose window is still open.
+/// Messages and rewards of each arm so far.
 ///
 /// # Errors
 /// If a store fails.
@@ -51,75 +53,107 @@ pub async fn sent_by_arm(
     scope: &ReportScope,
     learning: &Learning,
 ) -> Result<Vec<ArmReward>> {
-    let (counts, known) = (scope.counts(app).await?, known_rewards(app, scope, learning).await?);
-    let sent = |arm: &ArmReward| {
-        let place = scope.variants().iter().position(|id| *id == arm.variant_id);
-        let its =
-            counts.iter().filter(|it| place.is_some_and(|at| usize::from(it.variant) == at + 1));
-        sum(its).sent
-    };
-    let learnt = learning.arms.iter();
-    let arms = known.into_iter().zip(learnt).map(|(arm, learnt)| ArmReward {
-        // Reports may have forgotten messages that were learnt from.
-        sends: sent(&arm).max(learnt.sends),
-        rewards: arm.rewards.max(learnt.rewards),
-        ..arm
+    let (counts, groups) =
+        (scope.counts(app).await?, rewarded_messages(app, scope, learning).await?);
+    let arms = learning.arms.iter().zip(groups).map(|(arm, groups)| {
+        let number = number_of(scope, &arm.variant_id);
+        let sent = sum(counts.iter().filter(|count| Some(count.variant) == number)).sent;
+        ArmReward {
+            variant_id: arm.variant_id.clone(),
+            // Reports may have forgotten messages that were learnt from.
+            sends: sent.max(arm.sends),
+            rewards: delay::rewards(&groups).max(arm.rewards),
+        }
     });
     Ok(arms.collect())
 }
 
-async fn known_rewards(
+/// The number of a variant in reports, from 1.
+fn number_of(scope: &ReportScope, variant_id: &str) -> Option<u8> {
+    let at = scope.variants().iter().position(|id| *id == variant_id)?;
+    u8::try_from(at + 1).ok()
+}
+
+async fn rewarded_messages(
     app: &Services,
     scope: &ReportScope,
     learning: &Learning,
-) -> Result<Vec<ArmReward>> {
-    let window_ms = millis(HOUR * learning.reward_window_hours);
-    let settled_ms = app.clock().now().millis() - window_ms;
-    let filter =
-        RewardFilter { by_clicks: learning.objective != Objective::Open, window_ms, settled_ms };
-    let counted = match learning.objective {
-        Objective::Open | Objective::Click => {
-            messages::rewards(app.analytics(), &scope.cohort(), &filter).await?
-        }
-        Objective::Conversion | Objective::Revenue => {
-            // Messages whose window is over, none of them rewarded yet.
-            let none = RewardFilter { window_ms: -1, ..filter };
-            let mut settled = messages::rewards(app.analytics(), &scope.cohort(), &none).await?;
-            let is_reward = |goal: &Goal| match goal {
-                Goal::Conversion(place) => {
-                    learning.objective == Objective::Conversion && *place == 0
-                }
-                Goal::Order { .. } => learning.objective == Objective::Revenue,
-            };
-            let currency = reporting_currency(app, scope.workspace).await?;
-            let earned = credits(app, scope, currency.as_deref(), &CreditFilter::default()).await?;
-            let earned = earned.credited;
-            let mut rewarded: std::collections::HashMap<u128, &Credit> =
-                std::collections::HashMap::new();
-            for credit in &earned {
-                if is_reward(&credit.goal) && credit.at_ms - credit.sent_ms <= window_ms {
-                    rewarded.insert(credit.message, credit);
-                }
-            }
-            for credit in rewarded.values().filter(|credit| !credit.group.is_control()) {
-                if let Some(arm) =
-                    settled.iter_mut().find(|arm| arm.variant == credit.group.variant)
-                {
-                    arm.rewards += 1;
-                    arm.sends += u64::from(credit.sent_ms > settled_ms);
-                }
-            }
-            settled
-        }
+) -> Result<Vec<Vec<AgeGroup>>> {
+    let filter = RewardFilter {
+        rewarded: match learning.objective {
+            Objective::Open => Rewarded::Open,
+            Objective::Click => Rewarded::Click,
+            Objective::Conversion | Objective::Revenue => Rewarded::Elsewhere,
+        },
+        window_ms: millis(HOUR * learning.reward_window_hours),
+        now_ms: app.clock().now().millis(),
+        first_interval_ms: delay::FIRST_INTERVAL_MS,
+        intervals_a_doubling: delay::INTERVALS_A_DOUBLING,
+        intervals: delay::INTERVALS,
     };
-    let reward = |variant_id: &String| {
-        let place = scope.variants().iter().position(|id| id == variant_id).map(|at| at + 1);
-        let found = counted.iter().find(|it| Some(usize::from(it.variant)) == place);
-        ArmReward {
-            variant_id: variant_id.clone(),
-            sends: found.map_or(0, |it| it.sends),
-            rewards: found.map_or(0, |it| it.rewards),
-        }
+    let found = messages::rewards(app.analytics(), &scope.cohort(), &filter).await?;
+    let mut groups: HashMap<GroupKey, u64> = found
+        .iter()
+        .map(|it| {
+            let delay = u8::try_from(it.delay).ok();
+            (GroupKey { variant: it.variant, age: it.age, delay }, it.messages)
+        })
+        .collect();
+    if filter.rewarded == Rewarded::Elsewhere {
+        add_rewards(&mut groups, &earned(app, scope, learning.objective).await?, &filter);
+    }
+    let of_arm = |variant_id: &String| {
+        let number = number_of(scope, variant_id);
+        let own = groups.iter().filter(|(key, _)| Some(key.variant) == number);
+        let group =
+            |key: &GroupKey, messages| AgeGroup { age: key.age, delay: key.delay, messages };
+        own.map(|(key, messages)| group(key, *messages)).collect()
     };
-    Ok(learning.arms.iter().map(|arm| reward(&arm.variant_id)).collect())
+    Ok(learning.arms.iter().map(|arm| of_arm(&arm.variant_id)).collect())
+}
+
+/// The first reward of each message that is a conversion or an order.
+async fn earned(app: &Services, scope: &ReportScope, objective: Objective) -> Result<Vec<Credit>> {
+    let is_reward = |goal: &Goal| match goal {
+        Goal::Conversion(number) => objective == Objective::Conversion && *number == 0,
+        Goal::Order { .. } => objective == Objective::Revenue,
+    };
+    let currency = reporting_currency(app, scope.workspace).await?;
+    let all = credits(app, scope, currency.as_deref(), &CreditFilter::default()).await?.credited;
+    let mut first = HashMap::<u128, Credit>::new();
+    let rewards = all.into_iter().filter(|it| is_reward(&it.goal) && !it.group.is_control());
+    for credit in rewards {
+        let known = first.get(&credit.message);
+        if known.is_none_or(|known| credit.at_ms < known.at_ms) {
+            first.insert(credit.message, credit);
+        }
+    }
+    Ok(first.into_values().collect())
+}
+
+/// Messages of a variant that are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct GroupKey {
+    variant: u8,
+    age: u8,
+    /// The interval of the delay; none without a reward.
+    delay: Option<u8>,
+}
+
+/// Moves messages from those without a reward to those with one.
+fn add_rewards(groups: &mut HashMap<GroupKey, u64>, rewards: &[Credit], filter: &RewardFilter) {
+    for credit in rewards {
+        let delay_ms = credit.at_ms - credit.sent_ms;
+        if delay_ms > filter.window_ms {
+            continue;
+        }
+        let age_ms = (filter.now_ms - credit.sent_ms).max(0);
+        let age = if age_ms >= filter.window_ms { CLOSED } else { interval_of(age_ms) };
+        let unrewarded = GroupKey { variant: credit.group.variant, age, delay: None };
+        if let Some(count) = groups.get_mut(&unrewarded) {
+            *count = count.saturating_sub(1);
+        }
+        let rewarded = GroupKey { delay: Some(interval_of(delay_ms)), ..unrewarded };
+        *groups.entry(rewarded).or_default() += 1;
+    }
 }

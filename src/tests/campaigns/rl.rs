@@ -1,9 +1,10 @@
 //! Campaigns with reinforcement learning.
 
-use campaigns::model::learning::{Learning, Observed};
+use campaigns::model::learning::Learning;
 use kernel::{CampaignId, Clock};
 use reqwest::Method;
 use serde_json::{Value, json};
+use statistics::delay::{AgeGroup, CLOSED};
 
 use super::{call, id, made, read, triggered};
 use crate::kit::{Answer, Client, Workspace, server};
@@ -60,6 +61,7 @@ async fn a_learning_campaign_starts_without_results() {
     assert_eq!(ids, ["a", "b"], "the control group is not to choose from");
     for arm in arms {
         assert_eq!((&arm["sends"], &arm["rewards"]), (&json!(0), &json!(0)));
+        assert_eq!((&arm["matureSends"], &arm["pendingSends"]), (&json!(0.0), &json!(0.0)));
         assert!(near(&arm["alpha"], 1.0) && near(&arm["beta"], 1.0));
         assert!(near(&arm["probabilityToBeBest"], 0.5) && near(&arm["allocation"], 0.5));
         assert!(near(&arm["interval"]["lower"], 0.025) && near(&arm["interval"]["upper"], 0.975));
@@ -91,8 +93,12 @@ async fn rl_stats_follow_recorded_outcomes() {
                     .await
                     .unwrap();
             let mut learning: Learning = serde_json::from_value(found).unwrap();
-            let observed = [200, 250].map(|rewards| Observed { sends: 1000, rewards });
-            learning.learn(&observed, CampaignId::new(id), Clock::system().now());
+            let group = |delay, messages| AgeGroup { age: CLOSED, delay, messages };
+            let observed = [200, 250]
+                .map(|rewards| vec![group(Some(0), rewards), group(None, 1000 - rewards)]);
+            for _ in 0..3 {
+                learning.learn(&observed, None, CampaignId::new(id), Clock::system().now());
+            }
             sqlx::query("update campaign set rl = $3 where workspace_id = $1 and id = $2")
                 .bind(owner)
                 .bind(id)
@@ -111,7 +117,11 @@ async fn rl_stats_follow_recorded_outcomes() {
     // No improvement of note remains, so that the better has all but the minimum share of the other.
     assert_eq!(stats["status"], "converged");
     assert!(near(&better["allocation"], 0.95) && near(&worse["allocation"], 0.05));
-    assert_eq!(stats["timeline"][1]["allocations"]["b"], better["allocation"]);
+    assert_eq!(stats["timeline"][3]["allocations"]["b"], better["allocation"]);
+    assert_eq!((&better["matureSends"], &better["pendingSends"]), (&json!(1000.0), &json!(0.0)));
+    assert_eq!((&stats["intervalOf"], &stats["rewardIs"]), (&json!("mature"), &json!("click")));
+    assert_eq!((&stats["ratesWithinSeconds"], &stats["warnings"]), (&Value::Null, &json!([])));
+    assert!(read(&workspace.api, &campaign).await["rl"]["delays"].is_null());
     assert!(stats["estimatedLiftVsUniform"].as_f64().unwrap() > 0.05);
 
     let asked = json!({"pathIds": ["p"], "variantIds": ["a", "unknown"]});

@@ -202,8 +202,8 @@ async fn learning_state(clocked: &Clocked, id: &str) -> Value {
     .await
 }
 
-/// What a variant came to: messages that left, those of them that were rewarded, and those others whose time
-/// was over when that was last learnt.
+/// What a variant came to: messages that left, those of them that were rewarded, and those others that had left
+/// when that was last learnt.
 #[derive(Debug, Clone, Copy)]
 struct Earned {
     sends: usize,
@@ -211,8 +211,8 @@ struct Earned {
     misses: usize,
 }
 
-/// What the two variants came to: of these messages, `b`'s so many were rewarded; of the first so many in all it
-/// is known.
+/// What the two variants came to: of these messages, `b`'s so many were rewarded; the first so many in all were learnt
+/// from.
 fn earned(calls: &[Call], rewards: usize, known: usize) -> [Earned; 2] {
     let count = |calls: &[Call], of: &str| calls.iter().filter(|it| it.variant == of).count();
     let arm = |of: &str, rewards: usize| Earned {
@@ -311,16 +311,16 @@ async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
     let good = of_second.iter().filter(|call| call.variant == "b").count();
     assert!(good * 4 > of_second.len() * 3, "{good} of {} get the better", of_second.len());
     let known = arms(&clocked, id).await;
-    adds_up(&known, earned(&second, won, 0));
+    adds_up(&known, earned(&second, won, first.len()));
 
-    halted(&clocked, (id, &known), &second, won).await;
+    halted(&clocked, (id, &known), &second, earned(&second, won, first.len())).await;
     // It goes on just as another epoch begins, and learns at once; no reward window has ended.
     looks.push(json!(clocked.now().to_string()));
     learning_state(&clocked, id).await;
     clocked.pass(MINUTE).await;
     let third = wave(second.len()).await;
-    adds_up(&arms(&clocked, id).await, earned(&third, won, 0));
-    // When the window is over, what earned nothing counts as well. An epoch just begins: its messages wait for that.
+    adds_up(&arms(&clocked, id).await, earned(&third, won, second.len()));
+    // When the window is over nothing more is to come. An epoch just begins: its messages wait for that.
     clocked.pass(2 * HOUR - MINUTE).await;
     looks.push(json!(clocked.now().to_string()));
     learning_state(&clocked, id).await;
@@ -333,9 +333,47 @@ async fn reinforcement_learning_shifts_later_sends_to_the_better_variant() {
     assert_eq!(moments(&stats), looks, "once an epoch, and not while it was halted");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn equal_variants_stay_uncertain_while_reward_windows_are_open() {
+    let clocked = clocked().await;
+    let cohort = Cohort::new(&clocked.api, 2 * ALL, "equal").await;
+    let body = cohort.campaign(&json!({"variants": two(), "sendType": "ai_optimized"}));
+    let made = clocked.api.post("/campaigns", &body, 201).await.json();
+    let id = made["id"].as_str().unwrap();
+    let plan = json!({"objective": "click", "rewardWindowHours": 24});
+    clocked.api.post(&format!("/campaigns/{id}/launch-rl"), &plan, 200).await;
+    eventually("the first wave leaves", async || (!clocked.log.of(id).is_empty()).then_some(()))
+        .await;
+    clocked.drain().await;
+    let first = reported_calls(&clocked, id, 2 * ALL).await;
+    // Half of each variant is clicked.
+    let mut half = Vec::new();
+    for variant in ["a", "b"] {
+        let own: Vec<Call> = first.iter().filter(|it| it.variant == variant).cloned().collect();
+        half.extend_from_slice(&own[..own.len() / 2]);
+    }
+    click(&clocked, id, &half, half.len()).await;
+    clocked.pass(15 * MINUTE).await;
+    let stats = learning_state(&clocked, id).await;
+    assert_ne!(stats["status"], "converged");
+    for arm in stats["arms"].as_array().unwrap() {
+        let end = |end: &str| arm["interval"][end].as_f64().unwrap();
+        assert!(end("lower") < 0.45 && end("upper") > 0.55 && end("upper") < 0.75, "{arm}");
+        assert_eq!(arm["matureSends"].as_f64(), arm["sends"].as_f64(), "{arm}");
+        let share = arm["allocation"].as_f64().unwrap();
+        assert!((0.35..=0.65).contains(&share), "{arm}");
+    }
+    assert!(stats["valueRemaining"].as_f64().unwrap() > 0.05, "{stats}");
+}
+
 /// Pauses a learning campaign until an epoch begins, and resumes it: meanwhile it forgets nothing, and nothing
 /// leaves.
-async fn halted(clocked: &Clocked, (id, known): (&str, &Value), left: &[Call], won: usize) {
+async fn halted(
+    clocked: &Clocked,
+    (id, known): (&str, &Value),
+    left: &[Call],
+    expected: [Earned; 2],
+) {
     call(&clocked.api, id, "pause-rl").await;
     clocked.pass(14 * MINUTE).await;
     clocked.process_due().await;
@@ -346,7 +384,7 @@ async fn halted(clocked: &Clocked, (id, known): (&str, &Value), left: &[Call], w
     {
         assert_eq!(stats[field], known[field], "{field}");
     }
-    adds_up(&stats, earned(left, won, 0));
+    adds_up(&stats, expected);
     for (arm, before) in [0, 1].map(|at| (&stats["arms"][at], &known["arms"][at])) {
         for field in ["alpha", "beta", "interval", "allocation", "probabilityToBeBest"] {
             assert_eq!(arm[field], before[field], "{field}");

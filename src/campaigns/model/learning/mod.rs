@@ -1,4 +1,7 @@
 //! The learning state of a campaign: rewards by variant, and the estimates from them.
+
+use std::{collections::BTreeMap, time::Duration};
+
 use kernel::fields::describe::described;
 use kernel::{
     CampaignId, Timestamp,
@@ -6,7 +9,11 @@ use kernel::{
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use statistics::beta::{Beta, Draws, probabilities_to_be_best, value_remaining};
+use statistics::{
+    beta::{Beta, Draws, probabilities_to_be_best, value_remaining},
+    delay::{AgeGroup, DelayDistribution, INTERVALS, closed_delays, messages, rewards},
+    proportion::real,
+};
 use utoipa::ToSchema;
 
 use super::{Campaign, CampaignKind, Status, settings::plain, variant::Variant};
@@ -23,9 +30,15 @@ pub const EXPLORATION_PERCENT_DEFAULT: f64 = 5.0;
 pub const EXPLORATION_PERCENT_MAX: f64 = 50.0;
 /// Entries of the timeline; the oldest are removed first.
 pub const TIMELINE_MAX: usize = 500;
-/// A variant with fewer messages whose outcome is known is still being explored.
+/// A variant with fewer messages that count as tried is still being explored.
 pub const SENDS_MIN: u64 = 100;
-/// Learning has converged when the value remaining, relative to the best variant's rate, is below this.
+/// Learning has converged only if so many of the messages of each variant count as tried.
+const TRIED_SHARE_MIN: f64 = 0.8;
+/// Learning has converged when hardly any value has remained in so many epochs in a row.
+const SETTLED_EPOCHS: u32 = 3;
+/// Shortest time between two waves of a one-time campaign.
+pub const WAVE_GAP_MIN: Duration = Duration::from_mins(15);
+/// Hardly any value remains below this, relative to the best variant's rate.
 const CONVERGED_BELOW: f64 = 0.01;
 /// Credibility of the interval of a rate.
 const CREDIBILITY: f64 = 0.95;
@@ -138,31 +151,38 @@ pub enum Stage {
 }
 
 /// The observations of a variant.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Arm {
     pub variant_id: String,
     pub name: String,
-    /// Messages with a known outcome.
+    /// Messages sent with it.
     pub sends: u64,
-    /// Those of them with a reward.
+    /// Those of them with a reward so far.
     pub rewards: u64,
+    /// Messages that count as tried: each by the share of rewards that come by its age. None in what older versions
+    /// stored, which counted messages with a known outcome only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mature: Option<f64>,
 }
 
 impl Arm {
-    /// The posterior of its reward rate, with the prior Beta(1, 1).
-    pub fn rate(&self) -> Beta {
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let (sends, rewards) = (self.sends as f64, self.rewards as f64);
-        Beta { alpha: 1.0 + rewards, beta: 1.0 + (sends - rewards).max(0.0) }
+    /// Messages that count as tried.
+    pub fn tried(&self) -> f64 {
+        self.mature.unwrap_or(real(self.sends))
     }
-}
 
-/// Messages of a variant with a known outcome, and those of them with a reward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Observed {
-    pub sends: u64,
-    pub rewards: u64,
+    /// The posterior of its reward rate, with the prior Beta(1, 1): 1 + rewards, and 1 + the messages that count as
+    /// tried without a reward.
+    pub fn rate(&self) -> Beta {
+        let rewards = real(self.rewards);
+        Beta { alpha: 1.0 + rewards, beta: 1.0 + (self.tried() - rewards).max(0.0) }
+    }
+
+    /// Whether enough of its messages count as tried for learning to have converged.
+    fn is_mature(&self) -> bool {
+        self.tried() >= (TRIED_SHARE_MIN * real(self.sends)).max(real(SENDS_MIN))
+    }
 }
 
 /// The shares of the variants from a time on.
@@ -171,7 +191,7 @@ pub struct Observed {
 pub struct Shares {
     pub at: Timestamp,
     /// The share of each variant by its id; they add up to 1.
-    pub allocations: std::collections::BTreeMap<String, f64>,
+    pub allocations: BTreeMap<String, f64>,
 }
 
 /// The learning state of a campaign, as it is stored and as the API shows it.
@@ -194,6 +214,17 @@ pub struct Learning {
     pub arms: Vec<Arm>,
     /// The shares over time, oldest first; messages are drawn by the last.
     pub timeline: Vec<Shares>,
+    /// Epochs in a row in which hardly any value remained.
+    #[serde(default)]
+    pub settled_epochs: u32,
+    /// The rates count rewards up to this delay: messages are too young for longer ones. None if they count all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates_within_seconds: Option<i64>,
+    /// Rewards by interval of their delay, of messages whose window is over: what later campaigns begin with. Not in
+    /// the API.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(ignore)]
+    pub delays: BTreeMap<u8, u64>,
     /// Whether the campaign is sent once, so that nothing is explored after it has converged.
     #[serde(skip)]
     #[schema(ignore)]
@@ -219,6 +250,7 @@ impl Learning {
             name: variant.name.clone(),
             sends: 0,
             rewards: 0,
+            mature: None,
         };
         let arms: Vec<Arm> = variants.iter().filter(|it| !it.is_control()).map(arm).collect();
         if arms.len() < ARMS_MIN {
@@ -233,30 +265,56 @@ impl Learning {
             last_updated_at: now,
             arms,
             timeline: Vec::new(),
+            settled_epochs: 0,
+            rates_within_seconds: None,
+            delays: BTreeMap::new(),
             is_one_time: false,
         };
         learning.divide(now);
         Some(learning)
     }
 
-    /// Updates the observations of each variant, in the order of [`Self::arms`], and the shares that follow
-    /// from them.
-    pub fn learn(&mut self, observed: &[Observed], campaign: CampaignId, now: Timestamp) {
-        for (arm, observed) in self.arms.iter_mut().zip(observed) {
-            (arm.sends, arm.rewards) = (observed.sends, observed.rewards);
+    /// Updates the observations of each variant, in the order of [`Self::arms`], and the shares that follow from them.
+    /// `usual` is how long rewards took in earlier campaigns.
+    pub fn learn(
+        &mut self,
+        observed: &[Vec<AgeGroup>],
+        usual: Option<&DelayDistribution>,
+        campaign: CampaignId,
+        now: Timestamp,
+    ) {
+        let all = observed.concat();
+        let delays = delays(observed, &all, usual);
+        for (at, (arm, own)) in self.arms.iter_mut().zip(observed).enumerate() {
+            (arm.sends, arm.rewards) = (messages(own), rewards(own));
+            let of_arm = delays.get(at).or(delays.first());
+            arm.mature = Some(of_arm.map_or(real(arm.sends), |delays| delays.tried(own)));
         }
+        let reach = delays.iter().filter_map(DelayDistribution::reach_ms).min();
+        self.rates_within_seconds = reach
+            .map(|reach_ms| reach_ms / 1000)
+            .filter(|reach| *reach < i64::from(self.reward_window_hours) * 3600);
+        let closed = (0_u8..).zip(closed_delays(&all));
+        self.delays = closed.filter(|(_, rewards)| *rewards > 0).collect();
         self.last_updated_at = now;
-        let is_known = self.arms.iter().all(|arm| arm.sends >= SENDS_MIN);
-        self.status = if !is_known {
-            Stage::Learning
-        } else if self.value_remaining(campaign) < CONVERGED_BELOW {
-            Stage::Converged
-        } else {
-            Stage::Optimizing
-        };
+        self.advance(campaign);
         self.divide(now);
         let old = self.timeline.len().saturating_sub(TIMELINE_MAX);
         self.timeline.drain(..old);
+    }
+
+    /// Sets the progress. One epoch with little value remaining may be chance, and messages that are still to be rewarded
+    /// could change the order.
+    fn advance(&mut self, campaign: CampaignId) {
+        let is_settled = self.value_remaining(campaign) < CONVERGED_BELOW;
+        self.settled_epochs = if is_settled { self.settled_epochs.saturating_add(1) } else { 0 };
+        let is_known = self.arms.iter().all(|arm| arm.tried() >= real(SENDS_MIN));
+        let is_mature = self.arms.iter().all(Arm::is_mature);
+        self.status = match (is_known, is_mature && self.settled_epochs >= SETTLED_EPOCHS) {
+            (_, true) => Stage::Converged,
+            (true, false) => Stage::Optimizing,
+            (false, false) => Stage::Learning,
+        };
     }
 
     /// Sets the shares of the variants from now on: `floor + (1 - variants * floor) * P(best)`, where `floor` is the
@@ -347,6 +405,54 @@ impl Learning {
     }
 }
 
+/// How long rewards take: one distribution for all variants, or one for each, where each has enough rewards and they
+/// differ; the usual one where there are not enough rewards yet. Empty where nothing is known.
+fn delays(
+    observed: &[Vec<AgeGroup>],
+    all: &[AgeGroup],
+    usual: Option<&DelayDistribution>,
+) -> Vec<DelayDistribution> {
+    let Some(of_all) = DelayDistribution::of_young(all) else {
+        return usual.cloned().into_iter().collect();
+    };
+    let of_each: Option<Vec<DelayDistribution>> =
+        observed.iter().map(|own| DelayDistribution::of_young(own)).collect();
+    let is_different = |of_arm: &DelayDistribution| !of_arm.agrees_with(&of_all);
+    match of_each.filter(|of_each| of_each.iter().any(is_different)) {
+        Some(of_each) => of_each.into_iter().map(|it| it.extended_by(usual)).collect(),
+        None => vec![of_all.extended_by(usual)],
+    }
+}
+
+/// How long rewards took in campaigns, of which these are [`Learning::delays`]. None for too few rewards.
+pub fn usual_delays<'l>(
+    learnt: impl IntoIterator<Item = &'l BTreeMap<u8, u64>>,
+) -> Option<DelayDistribution> {
+    let mut counts = vec![0; usize::from(INTERVALS)];
+    for (interval, rewards) in learnt.into_iter().flatten() {
+        if let Some(count) = counts.get_mut(usize::from(*interval)) {
+            *count += rewards;
+        }
+    }
+    DelayDistribution::of_counts(&counts)
+}
+
+/// What the API shows of a stored state: all but the delays.
+pub fn shown(mut stored: serde_json::Value) -> serde_json::Value {
+    if let Some(fields) = stored.as_object_mut() {
+        fields.remove("delays");
+    }
+    stored
+}
+
+/// Time between two waves of a one-time campaign: long enough for half of the rewards, in whole epochs.
+pub fn wave_gap(usual: Option<&DelayDistribution>, reward_window: Duration) -> Duration {
+    let median = usual.map_or(0, DelayDistribution::median_ms);
+    let median = Duration::from_millis(median.unsigned_abs()).min(reward_window);
+    let epochs = median.as_secs().div_ceil(WAVE_GAP_MIN.as_secs()).max(1);
+    WAVE_GAP_MIN.saturating_mul(u32::try_from(epochs).unwrap_or(1))
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]
 fn plain_share<S: serde::Serializer>(share: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     plain(&Some(*share), serializer)
@@ -360,164 +466,6 @@ fn only_greatest(rates: &[Beta]) -> Vec<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    fn variant(id: &str, is_control: bool) -> Variant {
-        Variant {
-            id: id.to_owned(),
-            name: id.to_uppercase(),
-            weight: 50.0,
-            message: None,
-            custom_content: None,
-            is_control_group: Some(is_control),
-        }
-    }
-
-    fn begun() -> Learning {
-        let variants = [variant("a", false), variant("c", true), variant("b", false)];
-        Learning::begin(Plan::default(), &variants, Timestamp::from_millis(0)).unwrap()
-    }
-
-    #[test]
-    fn initially_all_variants_get_the_same_share() {
-        let learning = begun();
-        assert_eq!(learning.arms.len(), 2, "the control group is not to choose from");
-        assert!(learning.keeps_enough());
-        for estimates in learning.estimates() {
-            assert!((estimates.probability_to_be_best - 0.5).abs() < 1e-9);
-            assert!((estimates.allocation - 0.5).abs() < 1e-9);
-            assert!(
-                (estimates.interval.0 - 0.025).abs() < 1e-9
-                    && (estimates.interval.1 - 0.975).abs() < 1e-9
-            );
-        }
-        assert!(learning.lift_vs_uniform().abs() < 1e-9);
-        assert_eq!(learning.timeline.len(), 1);
-        let kept = serde_json::to_value(&learning).unwrap();
-        assert_eq!(serde_json::from_value::<Learning>(kept).unwrap(), learning);
-    }
-
-    fn observed(sends: u64, rewards: u64) -> Observed {
-        Observed { sends, rewards }
-    }
-
-    #[test]
-    fn better_variants_get_more_and_the_others_their_minimum() {
-        let id = CampaignId::new(uuid::Uuid::nil());
-        let now = Timestamp::from_millis(0);
-        for (is_one_time, rest) in [(false, 0.05), (true, 0.0)] {
-            let mut learning = Learning { is_one_time, ..begun() };
-            learning.learn(&[observed(1000, 100), observed(1000, 200)], id, now);
-            assert_eq!(learning.status, Stage::Converged);
-            let estimates = learning.estimates();
-            assert!(estimates[1].probability_to_be_best > 0.999_9);
-            assert!((estimates[0].allocation - rest).abs() < 1e-9);
-            assert!((estimates[1].allocation - (1.0 - rest)).abs() < 1e-9);
-            assert!(learning.value_remaining(id) < 0.001);
-        }
-        let mut learning = begun();
-        learning.learn(&[observed(1000, 100), observed(1000, 200)], id, now);
-        // 0.95 × 0.2 + 0.05 × 0.1 is 30 % more than 0.15.
-        assert!((learning.lift_vs_uniform() - 0.3).abs() < 0.01);
-    }
-
-    #[test]
-    fn shares_are_the_minimum_and_a_part_by_probability() {
-        let id = CampaignId::new(uuid::Uuid::nil());
-        let mut learning = Learning { min_exploration_percent: 10.0, ..begun() };
-        learning.learn(&[observed(200, 20), observed(200, 26)], id, Timestamp::from_millis(0));
-        assert_eq!(learning.status, Stage::Optimizing);
-        for (estimate, share) in learning.estimates().iter().zip(learning.shares()) {
-            let expected = 0.1 + 0.8 * estimate.probability_to_be_best;
-            assert!((share - expected).abs() < 1e-12, "{share} {expected}");
-        }
-        assert!((learning.shares().iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_stage_follows_from_observations() {
-        let of = |sends, rewards| Observed { sends, rewards };
-        let mut learning = begun();
-        let id = CampaignId::new(uuid::Uuid::nil());
-        for (minute, observed, stage) in [
-            (15, [of(1000, 100), of(99, 10)], Stage::Learning),
-            (30, [of(1000, 100), of(1000, 110)], Stage::Optimizing),
-            (45, [of(1000, 100), of(1000, 200)], Stage::Converged),
-        ] {
-            let now = Timestamp::from_millis(minute * 60_000);
-            learning.learn(&observed, id, now);
-            assert_eq!(learning.status, stage);
-            assert_eq!(
-                (learning.last_updated_at, learning.arms[1].rewards),
-                (now, observed[1].rewards)
-            );
-        }
-        assert_eq!(learning.timeline.len(), 4);
-        assert!((learning.timeline[3].allocations["b"] - 0.95).abs() < 1e-9);
-        for _ in 0..TIMELINE_MAX {
-            learning.learn(&[of(0, 0), of(0, 0)], id, Timestamp::from_millis(0));
-        }
-        assert_eq!(learning.timeline.len(), TIMELINE_MAX);
-    }
-
-    #[test]
-    fn learning_needs_two_variants_besides_the_control_group() {
-        let variants = [variant("a", false), variant("c", true)];
-        assert_eq!(Learning::begin(Plan::default(), &variants, Timestamp::from_millis(0)), None);
-    }
-
-    #[test]
-    fn a_plan_has_its_bounds() {
-        let read = |sent: serde_json::Value| {
-            kernel::fields::read_object::<Plan>(sent.as_object().unwrap())
-                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())
-        };
-        assert_eq!(read(json!({})), Ok(Plan::default()));
-        let full = read(
-            json!({"objective": "revenue", "rewardWindowHours": 720, "minExplorationPercent": 50}),
-        );
-        assert_eq!(full.unwrap().objective, Objective::Revenue);
-        for (sent, complaint) in [
-            (
-                json!({"objective": "fame"}),
-                "objective must be one of: open, click, conversion, revenue",
-            ),
-            (json!({"rewardWindowHours": 0}), "rewardWindowHours must be between 1 and 720"),
-            (json!({"rewardWindowHours": 721}), "rewardWindowHours must be between 1 and 720"),
-            (
-                json!({"minExplorationPercent": 50.1}),
-                "minExplorationPercent must be between 0 and 50",
-            ),
-            (
-                json!({"minExplorationPercent": -1}),
-                "minExplorationPercent must be between 0 and 50",
-            ),
-        ] {
-            assert_eq!(read(sent), Err(vec![complaint.to_owned()]));
-        }
-    }
-
-    proptest! {
-        // Each integrates over the posteriors of all variants.
-        #![proptest_config(ProptestConfig::with_cases(32))]
-        #[test]
-        fn shares_add_up_and_respect_the_minimum(
-            raw in prop::collection::vec((0_u64..2000, 0_u64..2000), 2..=8), percent in 0.0..=12.5_f64,
-        ) {
-            let variants: Vec<Variant> =
-                (0..raw.len()).map(|at| variant(&format!("v{at}"), false)).collect();
-            let plan = Plan { min_exploration_percent: percent, ..Plan::default() };
-            let mut learning = Learning::begin(plan, &variants, Timestamp::from_millis(0)).unwrap();
-            let seen: Vec<Observed> =
-                raw.iter().map(|(sends, rewards)| observed(*sends, *rewards.min(sends))).collect();
-            learning.learn(&seen, CampaignId::new(uuid::Uuid::nil()), Timestamp::from_millis(0));
-            let shares = learning.shares();
-            prop_assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-            prop_assert!(shares.iter().all(|share| *share >= percent / 100.0 - 1e-12));
-        }
-    }
-}
+mod simulation;
+#[cfg(test)]
+mod tests;

@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
-use campaigns::model::{CampaignKind, learning::Learning};
+use campaigns::model::{
+    CampaignKind,
+    learning::{Learning, WAVE_GAP_MIN},
+};
 use kernel::{CampaignId, Timestamp, UserId, time::millis};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use super::split::{BUCKETS, hashed, salted};
 
-/// Shares of a one-time audience in percent, sent an epoch apart, so that later waves use the results of earlier ones.
+/// Shares of a one-time audience in percent, sent one after the other, so that later waves use the results of earlier ones.
 pub const WAVES: [u64; 4] = [10, 20, 30, 40];
 /// The salt of a profile's wave.
 const WAVE_SALT: &str = "wave";
@@ -39,13 +42,23 @@ pub struct Learner {
     /// The share of each variant, as reports show it.
     shares: Vec<f64>,
     has_waves: bool,
+    wave_gap: Duration,
 }
 
 impl Learner {
     /// Draws by the shares that a campaign has learnt.
     pub fn of(campaign: CampaignId, learning: Learning, kind: CampaignKind) -> Self {
         let shares = learning.shares();
-        Self { campaign, learning, shares, has_waves: kind == CampaignKind::OneTime }
+        let has_waves = kind == CampaignKind::OneTime;
+        Self { campaign, learning, shares, has_waves, wave_gap: WAVE_GAP_MIN }
+    }
+
+    pub(super) const fn has_waves(&self) -> bool {
+        self.has_waves
+    }
+
+    pub(super) const fn set_wave_gap(&mut self, gap: Duration) {
+        self.wave_gap = gap;
     }
 
     /// The send time of a profile's message.
@@ -59,7 +72,7 @@ impl Learner {
             end += share;
             percent < end
         });
-        begins.after(EPOCH * u32::try_from(wave.unwrap_or(0)).unwrap_or(0))
+        begins.after(self.wave_gap * u32::try_from(wave.unwrap_or(0)).unwrap_or(0))
     }
 
     /// When to check again, if the results of the last wave are still to come.

@@ -136,6 +136,18 @@ impl Plan {
         }
     }
 
+    /// Whether a learning campaign is sent in waves.
+    pub fn has_waves(&self) -> bool {
+        self.learner.as_ref().is_some_and(Learner::has_waves)
+    }
+
+    /// Sets the time between two waves.
+    pub const fn set_wave_gap(&mut self, gap: Duration) {
+        if let Some(learner) = &mut self.learner {
+            learner.set_wave_gap(gap);
+        }
+    }
+
     /// Which profiles the run leaves out because of an earlier one.
     pub const fn left_out(&self) -> LeftOut {
         self.left_out

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use campaigns::model::{Campaign, Edit, State, Status, learning::Observed};
+use campaigns::model::{Campaign, Edit, State, Status};
 use serde_json::{Value, json};
+use statistics::delay::{AgeGroup, CLOSED};
 
 use super::*;
 
@@ -137,8 +138,10 @@ fn learning(sends: [u64; 2], rewards: [u64; 2]) -> Campaign {
         at(BEGINS),
     )
     .unwrap();
-    let observed = [0, 1].map(|at| Observed { sends: sends[at], rewards: rewards[at] });
-    learning.learn(&observed, campaign.id, at(BEGINS));
+    let group = |delay, messages| AgeGroup { age: CLOSED, delay, messages };
+    let observed =
+        [0, 1].map(|at| vec![group(Some(0), rewards[at]), group(None, sends[at] - rewards[at])]);
+    learning.learn(&observed, None, campaign.id, at(BEGINS));
     campaign.state.rl = Some(serde_json::to_value(learning).unwrap());
     campaign
 }

@@ -161,6 +161,9 @@ impl Writer<'_> {
         } else {
             None
         };
+        if plan.has_waves() {
+            plan.set_wave_gap(campaigns::ops::wave_gap(app, run.workspace, campaign).await?);
+        }
         let placing = Placing { campaign, plan: &plan, clocks: clocks.as_ref() };
         let mut audience = Audience::open(app.contacts(), run.workspace, &query).await?;
         let mut after = run.after;

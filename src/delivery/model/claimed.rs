@@ -25,6 +25,8 @@ pub struct Claimed {
     pub expires: Option<Timestamp>,
     /// How often it was sent to a provider.
     pub attempts: i16,
+    /// Whether its recipient is in the control group: nothing is sent.
+    pub is_control: bool,
 }
 
 /// The new status of a message.

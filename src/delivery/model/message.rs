@@ -74,8 +74,8 @@ pub enum Start {
     },
     /// Not sent, because of a rule.
     Skipped(Skip),
-    /// Not sent, because the recipient is in the control group.
-    Control,
+    /// Not sent, because the recipient is in the control group: it is settled when it would have been sent.
+    Control { due: Timestamp },
 }
 
 /// A message to be stored.

@@ -125,6 +125,9 @@ impl LifecycleEvent {
 /// The event of a message that gets this status; none if no report counts it.
 pub(crate) fn of_status(message: &Claimed, status: &MessageStatus) -> Option<LifecycleEvent> {
     let event = |kind| LifecycleEvent::new(message.into(), kind);
+    if message.is_control && *status != MessageStatus::Control {
+        return None;
+    }
     Some(match status {
         MessageStatus::Sending { .. } | MessageStatus::Released { .. } => return None,
         MessageStatus::Held { until, skip } => {
@@ -157,7 +160,7 @@ pub(crate) fn of_new(workspace: WorkspaceId, message: &NewMessage) -> Vec<Lifecy
                 .because(skip.reason.code(), &skip.detail);
             vec![LifecycleEvent::new(identity, MessageKind::Queued), skipped]
         }
-        Start::Control => vec![LifecycleEvent::new(identity, MessageKind::Control)],
+        Start::Control { .. } => Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use campaigns::model::variant::Variant;
 use kernel::{CampaignId, Result, Timestamp, WorkspaceId};
 
 use super::{lifecycle, send::channel_fault};
@@ -38,11 +39,13 @@ pub(crate) async fn lapse(app: &DeliveryState) -> Result<()> {
             return Ok(());
         }
         tracing::warn!(messages = lapsed.len(), "the outcome of messages in flight is unknown");
-        settle(app, tx, &lapsed, &status, now).await?;
+        settle(app, &mut tx, &lapsed, &status, now).await?;
+        tx.commit().await?;
     }
 }
 
-/// Settles the messages of a cancelled campaign.
+/// Settles the messages of a cancelled campaign. Its control group counts as one from then on, as the others count where
+/// they were assigned.
 ///
 /// # Errors
 /// When a store is unavailable.
@@ -51,6 +54,8 @@ pub(crate) async fn cancel(
     workspace: WorkspaceId,
     campaign: CampaignId,
 ) -> Result<()> {
+    let variants = campaigns::ops::find(app, workspace, campaign).await?.definition.variants;
+    let control = variants.into_iter().find(Variant::is_control).map(|variant| variant.id);
     loop {
         let now = app.clock().now();
         let mut tx = app.db().begin().await?;
@@ -59,13 +64,20 @@ pub(crate) async fn cancel(
         if waiting.is_empty() {
             return Ok(());
         }
-        settle(app, tx, &waiting, &MessageStatus::Cancelled, now).await?;
+        let (mut held_back, others): (Vec<Claimed>, Vec<Claimed>) =
+            waiting.into_iter().partition(|message| message.is_control);
+        for message in &mut held_back {
+            message.variant.clone_from(&control);
+        }
+        settle(app, &mut tx, &held_back, &MessageStatus::Control, now).await?;
+        settle(app, &mut tx, &others, &MessageStatus::Cancelled, now).await?;
+        tx.commit().await?;
     }
 }
 
 async fn settle(
     app: &DeliveryState,
-    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
+    connection: &mut sqlx::PgConnection,
     messages: &[Claimed],
     status: &MessageStatus,
     now: Timestamp,
@@ -73,8 +85,7 @@ async fn settle(
     let events = messages.iter().filter_map(|message| lifecycle::of_status(message, status));
     lifecycle::publish(app, &events.collect::<Vec<_>>(), now).await?;
     let marks: Vec<Mark<'_>> = messages.iter().map(|message| Mark { message, status }).collect();
-    claims::update_statuses(&mut tx, &marks).await?;
-    Ok(tx.commit().await?)
+    claims::update_statuses(connection, &marks).await
 }
 
 /// Completes runs whose messages are all settled, and campaigns without another run.

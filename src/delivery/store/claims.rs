@@ -25,6 +25,7 @@ struct Row {
     context: Option<serde_json::Value>,
     expires_at: Option<chrono::DateTime<chrono::Utc>>,
     attempts: i16,
+    is_control: bool,
 }
 
 impl TryFrom<Row> for Claimed {
@@ -45,6 +46,7 @@ impl TryFrom<Row> for Claimed {
             context: row.context,
             expires: row.expires_at.map(Timestamp::from),
             attempts: row.attempts,
+            is_control: row.is_control,
         })
     }
 }
@@ -64,7 +66,7 @@ pub(crate) async fn of_campaign(
     let rows = sqlx::query_as!(
         Row,
         "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
-             context, expires_at, attempts
+             context, expires_at, attempts, is_control
          from message
          where workspace_id = $1 and campaign_id = $2 and due_at <= $3 and status = 'queued'
              and ($5::integer is null or occurrence = $5)
@@ -93,7 +95,7 @@ pub(crate) async fn of_outbox(
     let rows = sqlx::query_as!(
         Row,
         "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
-             context, expires_at, attempts
+             context, expires_at, attempts, is_control
          from message
          where due_at <= $1 and campaign_id is null and status = 'queued' and channel = any($3)
          order by due_at
@@ -116,7 +118,7 @@ pub(crate) async fn lapsed(
     let rows = sqlx::query_as!(
         Row,
         "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
-             context, expires_at, attempts
+             context, expires_at, attempts, is_control
          from message
          where status = 'sending' and due_at <= $1
          order by due_at
@@ -139,7 +141,7 @@ pub(crate) async fn waiting(
     let rows = sqlx::query_as!(
         Row,
         "select workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id,
-             context, expires_at, attempts
+             context, expires_at, attempts, is_control
          from message
          where workspace_id = $1 and campaign_id = $2 and due_at is not null and status = 'queued'
              and ($4::integer is null or occurrence = $4)

@@ -9,8 +9,8 @@ use crate::model::message::{NewMessage, Start, channel_name};
 /// Inserts messages; returns how many are new. A message that exists already, by its id or by campaign, recipient and
 /// occurrence, is left as it is.
 ///
-/// Each caller publishes the first events of the messages before: `queued`, and `skipped` or `control` of those that
-/// start with this status.
+/// Each caller publishes the first events of the messages before: `queued`, and `skipped` of those that start with this
+/// status.
 ///
 /// # Errors
 /// When the store fails.
@@ -24,14 +24,14 @@ pub async fn insert(
     let done = sqlx::query!(
         "insert into message
              (workspace_id, id, purpose, campaign_id, occurrence, user_id, channel, variant_id, context,
-              status, due_at, expires_at, code, reason, created_at)
+              status, due_at, expires_at, code, reason, is_control, created_at)
          select $1, m.id, m.purpose, m.campaign_id, m.occurrence, m.user_id, m.channel, m.variant_id,
-             m.context, m.status, m.due_at, m.expires_at, m.code, m.reason, $14
+             m.context, m.status, m.due_at, m.expires_at, m.code, m.reason, m.is_control, $14
          from unnest($2::uuid[], $3::text[], $4::uuid[], $5::integer[], $6::bytea[], $7::text[],
                  $8::text[], $9::jsonb[], $10::text[], $11::timestamptz[], $12::timestamptz[],
-                 $13::text[], $15::text[])
+                 $13::text[], $15::text[], $16::boolean[])
              as m (id, purpose, campaign_id, occurrence, user_id, channel, variant_id, context, status,
-                 due_at, expires_at, code, reason)
+                 due_at, expires_at, code, reason, is_control)
          on conflict do nothing",
         workspace.uuid(),
         &column.ids,
@@ -48,6 +48,7 @@ pub async fn insert(
         &column.codes as _,
         now.utc(),
         &column.reasons as _,
+        &column.are_control,
     )
     .execute(connection)
     .await?;
@@ -95,6 +96,7 @@ struct Columns<'a> {
     expiries: Vec<Option<chrono::DateTime<chrono::Utc>>>,
     codes: Vec<Option<&'a str>>,
     reasons: Vec<Option<&'a str>>,
+    are_control: Vec<bool>,
 }
 
 impl<'a> Columns<'a> {
@@ -107,7 +109,10 @@ impl<'a> Columns<'a> {
             all.occurrences.push(message.occurrence);
             all.users.push(message.user.as_ref().map(|user: &UserId| user.bytes().as_slice()));
             all.channels.push(channel_name(message.channel));
-            all.variants.push(message.variant.as_deref());
+            // Drawn again when it is due, so that it is handled like a message whose variant waits for its time.
+            let is_control = matches!(message.start, Start::Control { .. });
+            all.variants.push(message.variant.as_deref().filter(|_| !is_control));
+            all.are_control.push(is_control);
             all.contexts.push(message.context.as_ref());
             all.begin(&message.start);
         }
@@ -118,7 +123,7 @@ impl<'a> Columns<'a> {
         let (status, due, expires, skip) = match start {
             Start::Queued { due, expires } => ("queued", Some(due.utc()), *expires, None),
             Start::Skipped(skip) => ("skipped", None, None, Some(skip)),
-            Start::Control => ("control", None, None, None),
+            Start::Control { due } => ("queued", Some(due.utc()), None, None),
         };
         self.statuses.push(status);
         self.dues.push(due);

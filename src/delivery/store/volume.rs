@@ -215,7 +215,7 @@ pub(crate) async fn first_beyond(
     let id = sqlx::query_scalar!(
         "select id from message
          where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and purpose = 'campaign'
-             and status = 'queued' and reserved_from is null
+             and status = 'queued' and reserved_from is null and not is_control
          order by id
          offset $4
          limit 1",
@@ -229,7 +229,7 @@ pub(crate) async fn first_beyond(
     Ok(id)
 }
 
-/// Moves up to `limit` queued messages of a run to the reserve, from `first` on in the order of ids; returns how many.
+/// Moves up to `limit` queued messages of a run, the control group excepted, to the reserve, from `first` on in the order of ids; returns how many.
 pub(crate) async fn move_to_reserve(
     connection: &mut PgConnection,
     RunKey { workspace, campaign, occurrence }: RunKey,
@@ -245,6 +245,7 @@ pub(crate) async fn move_to_reserve(
              select id from message
              where workspace_id = $1 and campaign_id = $2 and occurrence = $3 and id >= $4
                  and purpose = 'campaign' and status = 'queued' and reserved_from is null
+                 and not is_control
              limit $5
              for update skip locked)",
         workspace.uuid(),

@@ -4,6 +4,7 @@ mod bounces;
 mod caps;
 mod channel_availability;
 mod clocked;
+mod control_groups;
 mod deferred;
 mod fixture;
 mod late_opt_outs;

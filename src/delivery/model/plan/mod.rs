@@ -53,8 +53,8 @@ pub struct Candidate<'a> {
 /// The plan for one recipient when the audience is materialised.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Placement<'p> {
-    /// Nothing is sent: the recipient is in the control group.
-    Control(&'p Variant),
+    /// Nothing is sent at this time: the recipient is in the control group.
+    Control(&'p Variant, Timestamp),
     /// A message of this variant at this time; without a variant, it is drawn when the message is sent.
     Send(Option<&'p Variant>, Timestamp),
     /// Nothing is sent, because of this rule.
@@ -163,9 +163,19 @@ impl Plan {
         let Some(own) = self.own(who.user, who.exposure) else {
             return Placement::Send(None, self.begins);
         };
-        if own.is_control() {
-            return Placement::Control(own);
+        let placement = self.place_treated(who, own);
+        if !own.is_control() {
+            return placement;
         }
+        // Reports compare both sides over the same time.
+        match placement {
+            Placement::Send(_, due) => Placement::Control(own, due),
+            Placement::Control(..) | Placement::Skip(_) => Placement::Control(own, self.begins),
+        }
+    }
+
+    /// Places a recipient as if none were held back.
+    fn place_treated<'p>(&'p self, who: &Candidate<'_>, own: &'p Variant) -> Placement<'p> {
         let moment = |begins| self.hours.as_ref().map_or(begins, |hours| hours.moment(who, begins));
         if let Some(learner) = &self.learner {
             return Placement::Send(None, moment(learner.wave(who.user, self.begins)));
@@ -187,6 +197,11 @@ impl Plan {
             }
             Some(RunningTrial::Stopped) => Placement::Skip(SkipReason::AbInconclusive),
         }
+    }
+
+    /// The variant of the control group, if there is one.
+    pub fn control(&self) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.is_control())
     }
 
     /// Draws the variant of a message; none if the campaign has no variants.

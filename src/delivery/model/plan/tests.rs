@@ -54,7 +54,7 @@ const fn of(user: UserId) -> Candidate<'static> {
 
 fn name(placement: &Placement<'_>) -> String {
     match placement {
-        Placement::Control(variant) => format!("control {}", variant.id),
+        Placement::Control(variant, at) => format!("control {} {at}", variant.id),
         Placement::Send(Some(variant), at) => format!("{} {at}", variant.id),
         Placement::Send(None, at) => format!("drawn {at}"),
         Placement::Skip(reason) => reason.code().to_owned(),
@@ -79,7 +79,7 @@ fn everyone_gets_a_variant_at_once_and_the_control_group_nothing() {
     let plan = Plan::of(&campaign(&json!({})), at(BEGINS));
     let counts = counted(&plan, 10_000);
     assert_eq!(counts.len(), 3, "{counts:?}");
-    assert!(is_about(counts.get("control c"), 1000), "{counts:?}");
+    assert!(is_about(counts.get("control c 2026-07-10T10:20:00.000Z"), 1000), "{counts:?}");
     assert!(is_about(counts.get("a 2026-07-10T10:20:00.000Z"), 4500), "{counts:?}");
     assert_eq!(counts, counted(&plan, 10_000));
 }
@@ -88,7 +88,9 @@ fn everyone_gets_a_variant_at_once_and_the_control_group_nothing() {
 fn who_was_given_a_variant_keeps_it_while_it_is_there() {
     let plan = Plan::of(&campaign(&json!({})), at(BEGINS));
     for user in users(100) {
-        for (exposure, expected) in [("a", "a 2026-07-10T10:20:00.000Z"), ("c", "control c")] {
+        for (exposure, expected) in
+            [("a", "a 2026-07-10T10:20:00.000Z"), ("c", "control c 2026-07-10T10:20:00.000Z")]
+        {
             let who = Candidate { exposure: Some(exposure), ..of(user) };
             assert_eq!(name(&plan.place(&who)), expected);
         }
@@ -103,7 +105,9 @@ fn a_trial_lets_the_others_wait_for_its_winner() {
         campaign(&json!({"abTestConfig": {"testPercentage": 30, "testDurationHours": 2}}));
     let plan = Plan::of(&tried, at(BEGINS));
     let counts = counted(&plan, 10_000);
-    assert!(is_about(counts.get("control c"), 1000), "{counts:?}");
+    // The control group is divided like the others.
+    assert!(is_about(counts.get("control c 2026-07-10T10:20:00.000Z"), 300), "{counts:?}");
+    assert!(is_about(counts.get("control c 2026-07-10T12:20:00.000Z"), 700), "{counts:?}");
     assert!(is_about(counts.get("b 2026-07-10T10:20:00.000Z"), 1350), "{counts:?}");
     assert!(is_about(counts.get("drawn 2026-07-10T12:20:00.000Z"), 6300), "{counts:?}");
 
@@ -118,7 +122,7 @@ fn a_trial_lets_the_others_wait_for_its_winner() {
     // From now on the winner goes to all but the control group.
     assert_eq!(
         counted(&plan, 1000).keys().collect::<Vec<_>>(),
-        ["b 2026-07-10T10:20:00.000Z", "control c"]
+        ["b 2026-07-10T10:20:00.000Z", "control c 2026-07-10T10:20:00.000Z"]
     );
     tried.state.ab = Some(json!({"phase": "inconclusive", "winnerVariantId": null, "round": 1}));
     let plan = Plan::of(&tried, at(BEGINS));
@@ -162,6 +166,8 @@ fn learning_sends_in_waves_and_draws_by_what_it_knows() {
     for (moment, part) in [("10:20", 900), ("10:35", 1800), ("10:50", 2700), ("11:05", 3600)] {
         let key = format!("drawn 2026-07-10T{moment}:00.000Z");
         assert!(is_about(counts.get(&key), part), "{counts:?}");
+        let of_control = format!("control c 2026-07-10T{moment}:00.000Z");
+        assert!(is_about(counts.get(&of_control), part / 9), "{counts:?}");
     }
     let even = drawn(&plan, BEGINS);
     assert!(is_about(even.get("a"), 2250), "{even:?}");

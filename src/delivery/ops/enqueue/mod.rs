@@ -339,7 +339,7 @@ impl Known {
             (None, Start::Skipped(Skip::new(SkipReason::ResendPolicy, detail)))
         } else {
             match plan.place(&candidate) {
-                Placement::Control(variant) => (Some(variant), Start::Control),
+                Placement::Control(variant, due) => (Some(variant), Start::Control { due }),
                 Placement::Skip(reason) => (None, Start::Skipped(Skip::plain(reason))),
                 Placement::Send(variant, due) => {
                     let expires = due.after(DEFERRED_MAX);

@@ -214,7 +214,7 @@ impl<'a> Launch<'a> {
             let exposure = exposures.get(&recipient.user).map(String::as_str);
             let candidate = clocks.candidate(recipient, exposure);
             let (variant, at) = match self.plan.place(&candidate) {
-                Placement::Control(_) => {
+                Placement::Control(..) => {
                     placed.control += 1;
                     continue;
                 }

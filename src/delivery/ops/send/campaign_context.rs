@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::{
     DeliveryState,
-    model::{plan::Plan, retry::ATTEMPTS_MAX},
+    model::{claimed::Claimed, plan::Plan, retry::ATTEMPTS_MAX},
     render::{Prepared, RenderFault},
     store::{recipients, runs},
 };
@@ -115,6 +115,12 @@ impl CampaignContext {
         let mut faults = self.prepared.values().map(|prepared| prepared.as_ref().err());
         let first = self.prepared.values().find_map(|prepared| prepared.as_ref().err())?;
         faults.all(|fault| fault.is_some()).then(|| format!("the message cannot be read: {first}"))
+    }
+
+    /// A message of the control group with its variant, as it is settled.
+    pub(crate) fn control_of(&self, message: Claimed) -> Claimed {
+        let variant = self.plan.control().map(|control| control.id.clone());
+        Claimed { variant, ..message }
     }
 
     pub(crate) fn keeps_exposures(&self) -> bool {

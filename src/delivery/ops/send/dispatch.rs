@@ -210,14 +210,14 @@ async fn prepare(
         signer,
         now,
     };
-    let CheckedBatch { ready, settled, waits } = check.check(claimed).await?;
+    let CheckedBatch { ready, settled, waits, held_back } = check.check(claimed).await?;
     if is_counted {
         let sent: Vec<i32> = ready.iter().map(|it| it.message.occurrence).collect();
         store::volume::reserve(&mut tx, workspace, id, &sent).await?;
     }
     update_statuses(app, &mut tx, &ready, &settled, now).await?;
     if let Some(pace) = pace {
-        limits::use_pace(&mut tx, workspace, id, pace, ready.len()).await?;
+        limits::use_pace(&mut tx, workspace, id, pace, ready.len() + held_back).await?;
     }
     tx.commit().await?;
     // Waiting messages are not claimed while others are released.
@@ -247,7 +247,14 @@ async fn skip_beyond_limit(
     let status = volume::beyond(campaign_context);
     let settled: Vec<SettledMessage> = beyond
         .into_iter()
-        .map(|message| SettledMessage { message, status: status.clone() })
+        .map(|message| {
+            if message.is_control {
+                let message = campaign_context.control_of(message);
+                SettledMessage { message, status: MessageStatus::Control }
+            } else {
+                SettledMessage { message, status: status.clone() }
+            }
+        })
         .collect();
     update_statuses(app, &mut tx, &[], &settled, app.clock().now()).await?;
     tx.commit().await?;

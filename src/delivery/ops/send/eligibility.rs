@@ -40,6 +40,8 @@ pub(crate) struct CheckedBatch {
     pub(crate) settled: Vec<SettledMessage>,
     /// When to check the messages again that wait for the end of an A/B test; they are unchanged.
     pub(crate) waits: Option<Timestamp>,
+    /// Messages of the control group that were settled: they count like sent ones against the rate of the campaign.
+    pub(crate) held_back: usize,
 }
 
 /// The context of the checks: messages of one workspace, and of one campaign or none.
@@ -70,6 +72,8 @@ impl Eligibility<'_> {
         let mut checked = CheckedBatch::default();
         let batch = self.in_time(batch, &mut checked);
         let batch = self.draw(batch, &mut checked).await?;
+        let (control, batch) = batch.into_iter().partition(|message| message.is_control);
+        self.hold_back(control, &mut checked).await?;
         let batch = self.enabled(batch, &mut checked);
         self.lock_tallies(&batch).await?;
         let mut by_channel = Vec::<(MessageChannel, Vec<Claimed>)>::new();
@@ -117,7 +121,7 @@ impl Eligibility<'_> {
         let Some(campaign_context) = self.campaign_context else { return Ok(batch) };
         let undrawn: Vec<UserId> = batch
             .iter()
-            .filter(|message| message.variant.is_none())
+            .filter(|message| message.variant.is_none() && !message.is_control)
             .filter_map(|message| message.user)
             .collect();
         if undrawn.is_empty() {
@@ -132,7 +136,8 @@ impl Eligibility<'_> {
         let mut left = Vec::with_capacity(batch.len());
         let mut given = Vec::new();
         for mut message in batch {
-            let (None, Some(user)) = (&message.variant, message.user) else {
+            let (None, Some(user), false) = (&message.variant, message.user, message.is_control)
+            else {
                 left.push(message);
                 continue;
             };
@@ -145,8 +150,9 @@ impl Eligibility<'_> {
                     left.push(message);
                 }
                 Some(Draw::Control(variant)) => {
-                    message.variant = Some(variant.id.clone());
-                    checked.settle(message, MessageStatus::Control);
+                    message.is_control = true;
+                    given.push(Exposure { user, variant: variant.id.as_str() });
+                    left.push(message);
                 }
                 Some(Draw::Wait(until)) => {
                     checked.waits = Some(checked.waits.map_or(until, |waits| waits.min(until)));
@@ -161,6 +167,38 @@ impl Eligibility<'_> {
             recipients::expose(self.connection, self.workspace, id, &given).await?;
         }
         Ok(left)
+    }
+
+    /// Settles messages of the control group, in quiet hours later. No other rule applies to them: a treated recipient
+    /// whom a rule excludes counts where they were assigned, too.
+    async fn hold_back(
+        &mut self,
+        messages: Vec<Claimed>,
+        checked: &mut CheckedBatch,
+    ) -> Result<()> {
+        let Some(campaign_context) = self.campaign_context else { return Ok(()) };
+        let users: Vec<UserId> = messages.iter().filter_map(|message| message.user).collect();
+        let clocks = match &campaign_context.quiet {
+            Some(_) => recipients::clocks(self.connection, self.workspace, &users).await?,
+            None => HashMap::new(),
+        };
+        for message in messages {
+            let recipient = message.user.and_then(|user| clocks.get(&user));
+            let quiet = recipient.map_or(Quiet::Loud, |of| {
+                self.quiet(&message, of.timezone.as_deref(), of.country.as_deref())
+            });
+            match quiet {
+                Quiet::Until(until, skip) => {
+                    checked.settle(message, MessageStatus::Held { until, skip });
+                }
+                Quiet::Never(_) | Quiet::Loud => {
+                    checked.held_back += 1;
+                    let message = campaign_context.control_of(message);
+                    checked.settle(message, MessageStatus::Control);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Releases messages to other processes whose variant is on a channel without a provider here.
@@ -206,7 +244,7 @@ impl Eligibility<'_> {
             };
             self.redirect(&message, &mut known).await?;
             let address = eligibility::admit(&known, self.rules(&message));
-            match address.map(|to| (to, self.quiet(&message, &known))) {
+            match address.map(|to| (to, self.quiet_of(&message, &known.recipient))) {
                 Err(skip) | Ok((_, Quiet::Never(skip))) => {
                     checked.settle(message, MessageStatus::Skipped(skip));
                 }
@@ -248,17 +286,16 @@ impl Eligibility<'_> {
         }
     }
 
-    fn quiet(&self, message: &Claimed, facts: &Facts) -> Quiet {
+    fn quiet(&self, message: &Claimed, timezone: Option<&str>, country: Option<&str>) -> Quiet {
         let Some(campaign_context) = self.campaign_context else { return Quiet::Loud };
         let Some(hours) = &campaign_context.quiet else { return Quiet::Loud };
-        let recipient = &facts.recipient;
-        let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
-        let clock = RecipientClock {
-            timezone: recipient.timezone.as_deref(),
-            country,
-            workspace_zone: campaign_context.zone,
-        };
+        let clock = RecipientClock { timezone, country, workspace_zone: campaign_context.zone };
         eligibility::quiet(hours, clock, message.id, self.now)
+    }
+
+    fn quiet_of(&self, message: &Claimed, recipient: &Recipient) -> Quiet {
+        let country = recipient.attributes.get("country").and_then(serde_json::Value::as_str);
+        self.quiet(message, recipient.timezone.as_deref(), country)
     }
 
     /// Locks the counts of the recipients of a batch, of all its channels at once.

@@ -12,6 +12,7 @@
 //! | [`multiplicity`] | p-values of several comparisons |
 //! | [`revenue`] | revenue of two groups, by re-randomisation |
 //! | [`score`] | intervals of the difference and the ratio of two rates |
+//! | [`sequential`] | comparisons that are looked at again and again |
 //! | [`sample_ratio`] | chi-square tests of divisions and of several rates |
 
 #![warn(missing_docs)]
@@ -28,6 +29,7 @@ pub mod ratio;
 pub mod revenue;
 pub mod sample_ratio;
 pub mod score;
+pub mod sequential;
 
 #[cfg(test)]
 mod comparison;

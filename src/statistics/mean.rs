@@ -27,7 +27,7 @@ impl Mean {
     }
 
     /// The variance of the mean; 0 of fewer than two.
-    pub(crate) fn variance(self) -> f64 {
+    pub fn variance(self) -> f64 {
         if self.count < 2 {
             return 0.0;
         }

@@ -39,6 +39,29 @@ pub(crate) fn integral(low: f64, high: f64, ends: &[f64], f: impl Fn(f64) -> f64
     all.windows(2).map(|piece| integral_of_piece(piece[0], piece[1], &f)).sum()
 }
 
+/// A point of a rule over an interval, and what its value counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    pub(crate) at: f64,
+    pub(crate) weight: f64,
+}
+
+/// The rule over an interval that is divided into so many equal pieces.
+pub(crate) fn nodes(low: f64, high: f64, pieces: u32) -> Vec<Node> {
+    let half = (high - low) / f64::from(pieces) / 2.0;
+    let of_piece = |piece: u32| {
+        let middle = low + half * f64::from(2 * piece + 1);
+        let both = move |point: &Point| {
+            [-1.0, 1.0].map(|side| Node {
+                at: middle + side * point.distance * half,
+                weight: point.weight * half,
+            })
+        };
+        POINTS.iter().flat_map(both)
+    };
+    (0..pieces).flat_map(of_piece).collect()
+}
+
 fn integral_of_piece(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
     let at = |Point { distance, weight }: &Point| {

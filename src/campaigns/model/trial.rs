@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use kernel::Timestamp;
+use kernel::{
+    Timestamp,
+    time::{HOUR, millis},
+};
 use serde::{Deserialize, Serialize};
+use statistics::sequential::group;
 use utoipa::ToSchema;
 
 use super::{Campaign, Status, settings::ab_test::AbTestConfig};
@@ -61,6 +65,40 @@ pub struct TrialVerdict {
     pub p_values: BTreeMap<String, f64>,
 }
 
+/// A look at an A/B test while it runs: how its variants compared with the baseline then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TrialLook)]
+pub struct TrialLook {
+    pub at: Timestamp,
+    /// Share of the test's time that was over, above 0 and at most 1.
+    pub time: f64,
+    /// By the id of the variant; those whose samples were too small for a comparison are absent.
+    pub variants: BTreeMap<String, LookResult>,
+}
+
+/// How a variant compared with the baseline at a look.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = TrialLookResult)]
+pub struct LookResult {
+    /// The difference in standard deviations.
+    pub z: f64,
+    /// What was seen so far, in a unit of its own that only grows.
+    pub information: f64,
+    /// The difference is significant where `z` reaches this on either side, adjusted for the number of comparisons
+    /// (Bonferroni).
+    pub boundary: f64,
+    /// The smallest error at which a boundary would have been reached at this look or before, for one comparison.
+    pub p_value: f64,
+    /// The lower end of the lift's interval, which holds at all looks together; absent where nothing can be said yet.
+    #[serde(default)]
+    pub lift_lower: Option<f64>,
+    /// The upper end of the lift's interval.
+    #[serde(default)]
+    pub lift_upper: Option<f64>,
+}
+
 /// Progress of an A/B test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -79,6 +117,9 @@ pub struct Trial {
     /// The last occurrence before it.
     #[serde(default)]
     pub after_occurrence: i32,
+    /// The looks at it so far, at most one for each sixteenth of its time.
+    #[serde(default)]
+    pub looks: Vec<TrialLook>,
     /// How it ended; absent while it runs, and of tests that ended before verdicts were kept.
     #[serde(default)]
     pub verdict: Option<TrialVerdict>,
@@ -103,6 +144,7 @@ impl Trial {
                 previous_winner_variant_id: None,
                 began_at: None,
                 after_occurrence: 0,
+                looks: Vec::new(),
                 verdict: None,
             }
         }))
@@ -118,7 +160,33 @@ impl Trial {
             previous_winner_variant_id: self.winner_variant_id.clone(),
             began_at: None,
             after_occurrence: occurrence,
+            looks: Vec::new(),
             verdict: None,
         }
+    }
+
+    /// The share of its time that is over, at most 1; none before its first messages were sent.
+    pub fn share_of_time(&self, config: &AbTestConfig, now: Timestamp) -> Option<f64> {
+        let passed = now.millis().saturating_sub(self.began_at?.millis()).max(0);
+        let whole = millis(HOUR * config.test_duration_hours());
+        #[expect(clippy::cast_precision_loss, reason = "a month of milliseconds is exact")]
+        let share = passed as f64 / whole as f64;
+        Some(share.min(1.0))
+    }
+
+    /// Whether so much of its time is over since the last look that another is taken.
+    pub fn is_look_due(&self, share_of_time: f64) -> bool {
+        self.is_running() && group::is_due(self.looks.last().map(|look| look.time), share_of_time)
+    }
+
+    /// Whether it has ended, or its time is over.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::WinnerSent | Phase::Inconclusive)
+            || self.looks.last().is_some_and(|look| look.time >= 1.0)
+    }
+
+    /// Whether its variants are still being tested.
+    pub fn is_running(&self) -> bool {
+        self.phase == Phase::Testing
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     CampaignState,
     model::{
         Action, Campaign, Change, Status,
-        trial::{Decision, Phase, Trial, TrialVerdict},
+        trial::{Decision, Phase, Trial, TrialLook, TrialVerdict},
     },
     store,
 };
@@ -97,6 +97,8 @@ pub struct Conclusion {
     /// The number of the test.
     pub round: u32,
     pub ending: Ending,
+    /// The look at its end, if variants can be compared.
+    pub look: Option<TrialLook>,
     /// The p-value of the best variant against each other one, by the id of the other, adjusted for their number.
     pub p_values: BTreeMap<String, f64>,
 }
@@ -120,7 +122,11 @@ pub async fn conclude(
             Ending::Stop => Decision::Stopped,
         };
         let verdict = TrialVerdict { at: now, decision, p_values: conclusion.p_values.clone() };
-        running.map(|trial| concluded(campaign, trial, &conclusion.ending, verdict)).transpose()
+        let concluded = |mut trial: Trial| {
+            trial.looks.extend(conclusion.look.clone());
+            concluded(campaign, trial, &conclusion.ending, verdict)
+        };
+        running.map(concluded).transpose()
     })
     .await
 }
@@ -166,8 +172,30 @@ pub async fn store_beginning(
     campaign: &Campaign,
     began_at: Timestamp,
 ) -> Result<()> {
+    store_progress(app, workspace, campaign, |trial| trial.began_at = Some(began_at)).await
+}
+
+/// Stores a look at a test. If the campaign changed meanwhile, the next run takes another.
+///
+/// # Errors
+/// If the store fails.
+pub async fn store_look(
+    app: &CampaignState,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    look: TrialLook,
+) -> Result<()> {
+    store_progress(app, workspace, campaign, |trial| trial.looks.push(look)).await
+}
+
+async fn store_progress(
+    app: &CampaignState,
+    workspace: WorkspaceId,
+    campaign: &Campaign,
+    change: impl FnOnce(&mut Trial),
+) -> Result<()> {
     let Some(mut trial) = Trial::of(campaign) else { return Ok(()) };
-    trial.began_at = Some(began_at);
+    change(&mut trial);
     let trial = serde_json::to_value(&trial).map_err(anyhow::Error::from)?;
     store::store_trial(app.db(), workspace, campaign, &trial).await
 }

@@ -1,6 +1,4 @@
-//! Ends A/B tests whose time is over, and updates learning campaigns.
-
-use std::time::Duration;
+//! Looks at A/B tests, ends those whose time is over, and updates learning campaigns.
 
 use campaigns::{
     model::{
@@ -11,7 +9,7 @@ use campaigns::{
     },
     ops::{Conclusion, Ending},
 };
-use kernel::{Result, Timestamp, WorkspaceId};
+use kernel::{Result, WorkspaceId};
 use stats::ops::{Verdict, rewards, verdict};
 
 use crate::{
@@ -23,7 +21,7 @@ use crate::{
 /// Messages brought forward in one statement.
 const PAGE: i64 = 5_000;
 
-/// Ends the A/B tests whose time is over, and brings forward the messages that waited for ended ones. An error of one
+/// Looks at A/B tests, ends those whose time is over, and brings forward the messages that waited for ended ones. An error of one
 /// test does not delay the others.
 ///
 /// # Errors
@@ -49,24 +47,28 @@ async fn end_trial(app: &DeliveryState, workspace: WorkspaceId, campaign: &Campa
     else {
         return Ok(());
     };
-    let now = app.clock().now();
-    let is_over = |began: Timestamp| {
-        began.after(Duration::from_hours(u64::from(config.test_duration_hours()))) <= now
-    };
-    if trial.began_at.is_some_and(|began| !is_over(began)) {
-        return Ok(());
-    }
-    if trial.began_at.is_some() && config.winner_selection() == WinnerSelection::Manual {
+    let share_of_time = trial.share_of_time(config, app.clock().now());
+    let ends = share_of_time.is_some_and(|share| share >= 1.0)
+        && config.winner_selection() == WinnerSelection::Automatic;
+    if !ends && share_of_time.is_some_and(|share| !trial.is_look_due(share)) {
         return Ok(());
     }
     let verdict = verdict(app, workspace, campaign).await?;
-    let Some(began) = trial.began_at.or(verdict.began_at) else { return Ok(()) };
-    if trial.began_at.is_none() {
-        return campaigns::ops::store_beginning(app, workspace, campaign, began).await;
+    if !ends {
+        return match (share_of_time, verdict.began_at, verdict.look) {
+            (None, Some(began), _) => {
+                campaigns::ops::store_beginning(app, workspace, campaign, began).await
+            }
+            (Some(_), _, Some(look)) => {
+                campaigns::ops::store_look(app, workspace, campaign, look).await
+            }
+            _ => Ok(()),
+        };
     }
     let conclusion = Conclusion {
         round: trial.round,
         ending: ending(config, &verdict),
+        look: verdict.look,
         p_values: verdict.p_values,
     };
     campaigns::ops::conclude(app, workspace, campaign.id, &conclusion).await?;
@@ -145,6 +147,7 @@ mod tests {
             is_enough: true,
             p_values: BTreeMap::new(),
             began_at: None,
+            look: None,
         };
         let stop =
             AbTestConfig { if_inconclusive: Some(IfInconclusive::Stop), ..AbTestConfig::default() };

@@ -7,11 +7,7 @@ use campaigns::model::{
 };
 use kernel::CampaignId;
 use serde::Serialize;
-use statistics::{
-    proportion::share,
-    revenue::PAYERS_MAX,
-    sample_ratio::{ChiSquare, MISMATCH_BELOW},
-};
+use statistics::{proportion::share, revenue::PAYERS_MAX, sample_ratio::MISMATCH_BELOW};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{
@@ -26,8 +22,12 @@ use super::{
     uplift::{Analysis, MaturityAnswer, Unit},
 };
 use crate::{
-    model::{comparison::Measure, warning::WarningAnswer},
-    ops::{self, ReportScope, Rollout, VariantReport, VariantResult},
+    model::{
+        comparison::Measure,
+        sequential_result::{Sequential, SequentialMethod},
+        warning::WarningAnswer,
+    },
+    ops::{self, ReportScope, Rollout, SampleRatio, VariantReport, VariantResult},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -77,7 +77,7 @@ pub(super) struct VariantStats {
     maturity: MaturityAnswer,
     /// What concerns all variants.
     warnings: Vec<WarningAnswer>,
-    sample_ratio_mismatch: SampleRatio,
+    sample_ratio_mismatch: SampleRatioAnswer,
     /// Whether all variants perform the same: a chi-square test of their rates.
     omnibus: Option<Omnibus>,
     variants: Vec<VariantStat>,
@@ -110,10 +110,15 @@ struct RolloutStats {
 /// Whether the audience was divided by the weights.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct SampleRatio {
-    /// Null if the weights do not apply.
+#[schema(as = SampleRatio)]
+struct SampleRatioAnswer {
+    /// Chi-square, of one look. Null if the weights do not apply.
     #[schema(value_type = Option<f64>)]
     p_value: Option<Number>,
+    /// Of all looks together (Lindon and Malek, arXiv:2011.03567).
+    #[schema(value_type = Option<f64>)]
+    sequential_p_value: Option<Number>,
+    /// `sequentialPValue` is below 0.001.
     detected: bool,
 }
 
@@ -198,12 +203,52 @@ struct Compared {
     /// 1 minus the p-value; not a probability that the variant is better.
     #[schema(value_type = Option<f64>)]
     confidence: Option<Number>,
-    /// By the adjusted p-value, and only with large enough samples.
+    /// Only with large enough samples: by the adjusted p-value where `sequential.final`, until then that of `sequential`.
     is_significant: bool,
     #[schema(value_type = Option<f64>)]
     probability_to_be_best: Option<Number>,
+    /// The comparison by all looks together; null where nothing is compared.
+    sequential: Option<SequentialAnswer>,
     /// Why the comparison is not conclusive, if so.
     warnings: Vec<WarningAnswer>,
+}
+
+/// A comparison that may be looked at again and again: all looks together find a difference between equal variants as
+/// rarely as a single look would.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = SequentialComparison)]
+struct SequentialAnswer {
+    method: SequentialMethod,
+    /// Adjusted for the number of comparisons (Bonferroni); null before the first look.
+    #[schema(value_type = Option<f64>)]
+    p_value: Option<Number>,
+    /// Of the lift, at all looks together; null where nothing can be said yet.
+    interval: Option<Bounds>,
+    is_significant: bool,
+    /// Of an A/B test: the share of its time that was over at the last look, by which the error is spent.
+    #[schema(value_type = Option<f64>)]
+    information_fraction: Option<Number>,
+    /// What the difference, in standard deviations, has to reach.
+    #[schema(value_type = Option<f64>)]
+    boundary: Option<Number>,
+    /// Whether no more is expected: `isSignificant` of the comparison is that of a single look then.
+    #[serde(rename = "final")]
+    is_final: bool,
+}
+
+impl From<Sequential> for SequentialAnswer {
+    fn from(found: Sequential) -> Self {
+        Self {
+            method: found.method,
+            p_value: found.p_value.map(Number::of),
+            interval: found.interval.map(Bounds::from),
+            is_significant: found.is_significant,
+            information_fraction: found.information_fraction.map(Number::of),
+            boundary: found.boundary.map(Number::of),
+            is_final: found.is_final,
+        }
+    }
 }
 
 impl Method {
@@ -237,11 +282,12 @@ impl From<&Rollout> for RolloutStats {
     }
 }
 
-impl SampleRatio {
-    fn new(found: Option<ChiSquare>) -> Self {
+impl SampleRatioAnswer {
+    fn new(found: SampleRatio) -> Self {
         Self {
-            p_value: found.map(|found| Number::of(found.p_value)),
-            detected: found.is_some_and(|found| found.p_value < MISMATCH_BELOW),
+            p_value: found.test.map(|test| Number::of(test.p_value)),
+            sequential_p_value: found.sequential_p.map(Number::of),
+            detected: found.sequential_p.is_some_and(|p| p < MISMATCH_BELOW),
         }
     }
 }
@@ -259,6 +305,7 @@ fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
         confidence: found.p_value.map(|p| Number::of(1.0 - p)),
         is_significant: found.is_significant(adjusted, confidence),
         probability_to_be_best: variant.probability_to_be_best.map(Number::of),
+        sequential: found.sequential.map(SequentialAnswer::from),
         warnings: found.warnings.iter().map(WarningAnswer::from).collect(),
     })
 }
@@ -318,7 +365,7 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
         rollout: report.rollout.as_ref().map(RolloutStats::from),
         maturity: MaturityAnswer::new(scope, &report.maturity),
         warnings: report.warnings.iter().map(WarningAnswer::from).collect(),
-        sample_ratio_mismatch: SampleRatio::new(report.sample_ratio),
+        sample_ratio_mismatch: SampleRatioAnswer::new(report.sample_ratio),
         omnibus: report.omnibus.map(|found| Omnibus {
             chi_square: Number::of(found.statistic),
             degrees_of_freedom: found.degrees,

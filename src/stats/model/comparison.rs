@@ -11,7 +11,7 @@ use statistics::{
     score,
 };
 
-use super::{outcome::Earned, warning::Warning};
+use super::{outcome::Earned, sequential_result::Sequential, warning::Warning};
 
 /// The measured metric of a variant.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +90,33 @@ impl Measure {
         }
     }
 
+    /// The variance of the value.
+    pub fn variance(&self) -> f64 {
+        match self {
+            Self::Rate(rate) if rate.trials == 0 => 0.0,
+            Self::Rate(rate) => rate.rate() * (1.0 - rate.rate()) / real(rate.trials),
+            Self::Ratio(ratio) => ratio.variance(),
+            Self::Money(revenue) => revenue.mean.variance(),
+        }
+    }
+
+    /// How many independent trials it is of, and how many of them succeeded. Of revenue a payment is a success.
+    pub(super) fn trials(&self) -> Trials {
+        match self {
+            Self::Rate(rate) => {
+                Trials { count: real(rate.trials), successes: real(rate.successes) }
+            }
+            Self::Ratio(ratio) => {
+                let count = ratio.effective_trials();
+                Trials { count, successes: count * ratio.rate() }
+            }
+            Self::Money(revenue) => Trials {
+                count: real(revenue.mean.count),
+                successes: real(revenue.by_payer.len() as u64),
+            },
+        }
+    }
+
     /// Successes and trials, if each person counts once.
     pub fn proportion(&self) -> Option<Proportion> {
         match self {
@@ -111,6 +138,7 @@ impl Measure {
                 p_value: own.p_value(*base),
                 warnings: too_small(*own, *base).into_iter().collect(),
                 is_mature: true,
+                sequential: None,
             },
             (Self::Money(own), Self::Money(base)) => own.against(base, rules),
             _ => match (self.by_person(), base.by_person()) {
@@ -127,6 +155,7 @@ impl Measure {
                             .into_iter()
                             .collect(),
                         is_mature: true,
+                        sequential: None,
                     }
                 }
                 _ => Comparison::default(),
@@ -157,6 +186,13 @@ impl Measure {
             Self::Money(_) => None,
         }
     }
+}
+
+/// Independent trials, and how many of them succeeded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trials {
+    pub(super) count: f64,
+    pub(super) successes: f64,
 }
 
 /// How two measures are compared.
@@ -206,6 +242,7 @@ impl Revenue {
             p_value: found.map(|found| found.p_value),
             warnings: few_payers(self, base).into_iter().collect(),
             is_mature: true,
+            sequential: None,
         }
     }
 }
@@ -240,6 +277,8 @@ pub struct Comparison {
     pub is_mature: bool,
     /// Why the comparison is not conclusive.
     pub warnings: Vec<Warning>,
+    /// The comparison by all looks together.
+    pub sequential: Option<Sequential>,
 }
 
 impl Comparison {
@@ -248,15 +287,19 @@ impl Comparison {
     pub fn without_result(mut self, why: Warning) -> Self {
         self.p_value = None;
         self.z_score = None;
+        self.sequential = self.sequential.map(Sequential::without_result);
         self.warnings.push(why);
         self
     }
 
-    /// Whether the difference is significant, by a p-value adjusted for the number of comparisons.
+    /// Whether the difference is significant: while more is to come by all looks together, at the end by a p-value
+    /// adjusted for the number of comparisons.
     pub fn is_significant(&self, adjusted_p: Option<f64>, confidence: f64) -> bool {
-        self.warnings.is_empty()
-            && self.is_mature
-            && adjusted_p.is_some_and(|p| p < 1.0 - confidence)
+        let by_value = match self.sequential.filter(|sequential| !sequential.is_final) {
+            Some(sequential) => sequential.is_significant,
+            None => adjusted_p.is_some_and(|p| p < 1.0 - confidence),
+        };
+        self.warnings.is_empty() && self.is_mature && by_value
     }
 }
 

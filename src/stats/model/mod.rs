@@ -4,4 +4,6 @@ pub mod attribution;
 pub mod comparison;
 pub mod goal;
 pub mod outcome;
+pub mod sequential;
+pub mod sequential_result;
 pub mod warning;

@@ -50,6 +50,11 @@ impl ReportScope {
         self.campaign.id.uuid().as_u64_pair().1
     }
 
+    /// The seed of random draws of the variant at an index.
+    pub(super) fn variant_seed(&self, at: usize) -> u64 {
+        self.seed() ^ at as u64
+    }
+
     /// The id of a variant by its number.
     pub fn variant(&self, place: u8) -> Option<&str> {
         self.variants.get(usize::from(place).checked_sub(1)?).map(String::as_str)

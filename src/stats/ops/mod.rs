@@ -5,7 +5,9 @@ mod conversion_scan;
 mod in_app;
 mod learning;
 mod lists;
+mod looks;
 mod maturity;
+mod measures;
 mod occurrences;
 mod recipients;
 mod report;
@@ -24,6 +26,7 @@ pub use self::{
     occurrences::*,
     recipients::*,
     report::*,
+    sample_ratio::SampleRatio,
     uplift::*,
     variants::{Rollout, VariantReport, VariantResult, variant_report},
     verdict::*,

@@ -3,10 +3,37 @@
 use analytics::messages::{Cohort, Count, assignments};
 use campaigns::model::trial::Trial;
 use kernel::Result;
-use statistics::sample_ratio::ChiSquare;
+use statistics::{
+    sample_ratio::ChiSquare,
+    sequential::division::{self, Division},
+};
 use web::Services;
 
 use super::ReportScope;
+
+/// Whether an audience was divided by the weights, if they apply.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SampleRatio {
+    /// As the counts are now.
+    pub test: Option<ChiSquare>,
+    /// The p-value that holds at all looks together.
+    pub sequential_p: Option<f64>,
+}
+
+/// People by variant who were assigned while these weights were in force.
+struct Epoch {
+    counts: Vec<u64>,
+    weights: Vec<f64>,
+}
+
+impl SampleRatio {
+    fn of(epochs: &[Epoch]) -> Self {
+        let each = epochs.iter().map(|epoch| (&epoch.counts[..], &epoch.weights[..]));
+        let all: Vec<Division<'_>> =
+            each.clone().map(|(counts, weights)| Division { counts, weights }).collect();
+        Self { test: ChiSquare::of_divisions(each), sequential_p: division::p_value(&all) }
+    }
+}
 
 /// Whether people were divided by the weights that were in force when they were assigned first. Not tested once a winner
 /// got the rest if the messages of the test are not known apart, nor if learning sets the shares.
@@ -15,7 +42,7 @@ pub(super) async fn sample_ratio(
     scope: &ReportScope,
     cohort: &Cohort<'_>,
     counts: &[Count],
-) -> Result<Option<ChiSquare>> {
+) -> Result<SampleRatio> {
     let variants = &scope.campaign.definition.variants;
     let has_winner =
         Trial::of(&scope.campaign).is_some_and(|trial| trial.winner_variant_id.is_some());
@@ -23,7 +50,7 @@ pub(super) async fn sample_ratio(
         || variants.len() < 2
         || has_winner && cohort.trial.is_none()
     {
-        return Ok(None);
+        return Ok(SampleRatio::default());
     }
     let epochs = campaigns::ops::weight_epochs(app.db(), scope.workspace, &scope.campaign).await?;
     let weights = |at: usize| -> Vec<f64> {
@@ -39,7 +66,7 @@ pub(super) async fn sample_ratio(
             own.map(|count| count.queued + count.control).sum::<u64>()
         };
         let counts: Vec<u64> = (1_u8..).take(variants.len()).map(people).collect();
-        return Ok(ChiSquare::of_division(&counts, &weights(0)));
+        return Ok(SampleRatio::of(&[Epoch { counts, weights: weights(0) }]));
     }
     let starts: Vec<i64> = epochs.iter().map(|epoch| epoch.since.millis()).collect();
     let found = assignments(app.analytics(), cohort, &starts).await?;
@@ -50,10 +77,7 @@ pub(super) async fn sample_ratio(
             own.map(|it| it.people).sum::<u64>()
         };
         let counts: Vec<u64> = (1_u8..).take(variants.len()).map(people).collect();
-        (counts, weights(at))
+        Epoch { counts, weights: weights(at) }
     });
-    let divisions: Vec<(Vec<u64>, Vec<f64>)> = divisions.collect();
-    Ok(ChiSquare::of_divisions(
-        divisions.iter().map(|(counts, weights)| (&counts[..], &weights[..])),
-    ))
+    Ok(SampleRatio::of(&divisions.collect::<Vec<_>>()))
 }

@@ -16,13 +16,16 @@ use web::Services;
 use super::{
     Maturity, ReportScope,
     conversion_scan::{CreditFilter, Credits, credits},
+    looks::{Looking, looking},
     maturity::maturity,
+    measures::{Results, is_by_assignment, measure, people_of},
     report::main_currency,
-    sample_ratio::sample_ratio,
+    sample_ratio::{SampleRatio, sample_ratio},
 };
 use crate::model::{
     comparison::{Compare, Comparison, Measure, expected_losses, probabilities},
     outcome::{Converted, Credit, Earned, MessageGroup, Outcomes, Treatment, sum},
+    sequential::SequentialRules,
     warning::Warning,
 };
 
@@ -41,8 +44,7 @@ pub struct VariantReport {
     pub rollout: Option<Rollout>,
     /// The currency of revenue.
     pub currency: Option<String>,
-    /// Whether the audience was divided by the weights, if they apply.
-    pub sample_ratio: Option<ChiSquare>,
+    pub sample_ratio: SampleRatio,
     /// Whether all variants perform the same, if that can be tested.
     pub omnibus: Option<ChiSquare>,
     pub maturity: Maturity,
@@ -83,42 +85,6 @@ pub struct VariantResult {
     pub probability_to_be_best: Option<f64>,
     /// How much of the metric is lost on average if it is chosen and another is better.
     pub expected_loss: Option<f64>,
-}
-
-/// Outcomes and the reporting currency, if there is one.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Results<'a> {
-    /// By assignment, as comparisons count.
-    pub(super) outcomes: &'a Outcomes,
-    pub(super) currency: Option<&'a str>,
-}
-
-/// Whether a group belongs to a variant.
-pub(super) type BelongsTo<'a> = &'a dyn Fn(&MessageGroup) -> bool;
-
-/// The measured metric of a variant. Opens and clicks are of the messages that were sent and did not bounce; conversions
-/// and revenue are of all people who were assigned to it.
-pub(super) fn measure(
-    metric: WinnerMetric,
-    people: &PeopleSums,
-    results: &Results<'_>,
-    belongs: BelongsTo<'_>,
-) -> Measure {
-    let Results { outcomes, currency } = *results;
-    let assigned = people.assigned + people.control;
-    match metric {
-        WinnerMetric::OpenRate => Measure::of_opens(people),
-        WinnerMetric::ClickRate => Measure::of_clicks(people),
-        WinnerMetric::ConversionRate => {
-            let successes = outcomes.converted(0, belongs).people.min(assigned);
-            Measure::Rate(Proportion { successes, trials: assigned })
-        }
-        WinnerMetric::RevenuePerRecipient => {
-            let currency = main_currency(outcomes, currency);
-            let earned = currency.map(|of| outcomes.earned(&of, belongs)).unwrap_or_default();
-            Measure::money(&earned, assigned)
-        }
-    }
 }
 
 /// The messages that variants are compared by, with their outcomes.
@@ -167,9 +133,10 @@ pub async fn variant_report(
     let min_sample = config.as_ref().map_or(0, |config| u64::from(config.min_sample_per_variant()));
     let rules = Rules {
         confidence,
-        seed: scope.seed(),
+        scope,
         min_sample,
         is_mature: is_mature(metric, &maturity),
+        looking: looking(app, scope, metric, confidence, &maturity).await?,
     };
     // Thousands of random draws take a tenth of a second.
     tokio::task::block_in_place(|| compare(&mut variants, baseline, &rules, &is_measured));
@@ -208,11 +175,6 @@ pub async fn variant_report(
         trial,
         variants,
     })
-}
-
-/// Whether a metric counts all who were assigned, and not only messages that were sent.
-pub(super) fn is_by_assignment(metric: WinnerMetric) -> bool {
-    matches!(metric, WinnerMetric::ConversionRate | WinnerMetric::RevenuePerRecipient)
 }
 
 fn is_mature(metric: WinnerMetric, maturity: &Maturity) -> bool {
@@ -278,8 +240,7 @@ fn of_variant(
     results: &Results<'_>,
 ) -> VariantResult {
     let count = sum(compared.counts.iter().filter(|count| count.variant == number));
-    let people = compared.people.iter().find(|people| people.variant == number).copied();
-    let people = people.unwrap_or(PeopleSums { variant: number, ..PeopleSums::default() });
+    let people = people_of(&compared.people, number);
     let belongs = |of: &MessageGroup| of.variant == number;
     let left = |of: &MessageGroup| of.variant == number && of.treatment != Treatment::Unsent;
     let earned = results.currency.map(|of| compared.outcomes.earned(of, left));
@@ -298,19 +259,19 @@ fn of_variant(
 }
 
 /// When comparisons may be shown, and called significant.
-struct Rules {
+struct Rules<'r> {
     confidence: f64,
-    /// Of random draws, with the number of the variant.
-    seed: u64,
+    scope: &'r ReportScope,
     /// Recipients that each variant must have.
     min_sample: u64,
     is_mature: bool,
+    looking: Looking,
 }
 
 fn compare(
     variants: &mut [VariantResult],
     baseline: Option<usize>,
-    rules: &Rules,
+    rules: &Rules<'_>,
     is_measured: &dyn Fn(usize) -> bool,
 ) {
     let Some(baseline) = baseline else { return };
@@ -323,10 +284,16 @@ fn compare(
     for (at, variant) in variants.iter_mut().enumerate().filter(|(at, _)| *at != baseline) {
         let mut comparison = if is_measured(baseline) {
             let confidence = simultaneous_confidence(rules.confidence, comparisons);
-            let own = Compare { confidence: rules.confidence, seed: rules.seed ^ at as u64 };
+            let seed = rules.scope.variant_seed(at);
+            let own = Compare { confidence: rules.confidence, seed };
             let mut comparison = variant.measure.against(&base, own);
             let adjusted = variant.measure.against(&base, Compare { confidence, ..own });
             comparison.adjusted_interval = adjusted.lift_interval;
+            let id = rules.scope.variants().get(at).map_or("", String::as_str);
+            let rules_of_looks = SequentialRules { compare: own, comparisons };
+            let found = rules.looking.compare(id, &variant.measure, &base, &rules_of_looks);
+            comparison.sequential =
+                Some(if comparison.warnings.is_empty() { found } else { found.without_result() });
             comparison
         } else {
             let warnings = vec![Warning::ControlHasNoMessages];

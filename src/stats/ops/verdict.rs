@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use analytics::messages::PeopleSums;
-use campaigns::model::{Campaign, settings::ab_test::AbTestConfig};
+use campaigns::model::{Campaign, settings::ab_test::AbTestConfig, trial::TrialLook};
 use kernel::{Result, Timestamp, WorkspaceId};
 use web::{Services, http::DateRange};
 
 use super::{
     ReportScope,
     conversion_scan::{CreditFilter, Credits, credits, reporting_currency},
+    looks::look,
     maturity::maturity,
-    variants::{Compared, Results, compared, is_by_assignment, measure},
+    measures::{Results, is_by_assignment, measure, people_of},
+    variants::{Compared, compared},
 };
 use crate::model::{
     comparison::{Compare, contest},
@@ -44,6 +45,8 @@ pub struct Verdict {
     pub p_values: BTreeMap<String, f64>,
     /// When the first message of the test was sent, if one was.
     pub began_at: Option<Timestamp>,
+    /// How its variants compare with the baseline now.
+    pub look: Option<TrialLook>,
 }
 
 /// The state of a campaign's A/B test by its metric, over the messages of occurrences since the test began.
@@ -75,7 +78,13 @@ pub async fn verdict(
     let maturity = maturity(app, &scope, &scope.cohort_of(trial)).await?;
     let compared = compared(app, &scope, trial, &credits, &maturity).await?;
     let began_at = spans.iter().map(|span| Timestamp::from_millis(span.first_ms)).min();
-    Ok(state_of(&scope, &config, &compared, currency.as_deref(), began_at))
+    let now = app.clock().now();
+    tokio::task::block_in_place(|| {
+        let results = Results { outcomes: &compared.by_assignment, currency: currency.as_deref() };
+        let look = look(&scope, &config, &compared.people, &results, now);
+        let verdict = state_of(&scope, &config, &compared, currency.as_deref());
+        Ok(Verdict { began_at, look, ..verdict })
+    })
 }
 
 fn state_of(
@@ -83,7 +92,6 @@ fn state_of(
     config: &AbTestConfig,
     compared: &Compared,
     currency: Option<&str>,
-    began_at: Option<Timestamp>,
 ) -> Verdict {
     let results = Results { outcomes: &compared.by_assignment, currency };
     let (mut variants, mut measures) = (Vec::new(), Vec::new());
@@ -91,8 +99,7 @@ fn state_of(
         if variant.is_control() {
             continue;
         }
-        let people = compared.people.iter().find(|people| people.variant == number).copied();
-        let people = people.unwrap_or(PeopleSums { variant: number, ..PeopleSums::default() });
+        let people = people_of(&compared.people, number);
         let is_its = |of: &MessageGroup| of.variant == number && !of.is_control();
         let measure = measure(config.winner_metric(), &people, &results, &is_its);
         variants.push(TrialVariant {
@@ -106,7 +113,7 @@ fn state_of(
     let is_enough = variants.iter().all(|variant| variant.recipients >= least);
     let id_of = |at: usize| variants[at].variant_id.clone();
     let rules = Compare { confidence: config.confidence_level(), seed: scope.seed() };
-    let found = tokio::task::block_in_place(|| contest(&measures, rules));
+    let found = contest(&measures, rules);
     let won = found.as_ref().filter(|contest| contest.is_won && is_enough);
     Verdict {
         winner: won.map(|contest| id_of(contest.best)),
@@ -117,7 +124,8 @@ fn state_of(
             .map(|(at, p)| (id_of(*at), *p))
             .collect(),
         is_enough,
-        began_at,
+        began_at: None,
+        look: None,
         variants,
     }
 }

@@ -74,6 +74,16 @@ async fn phase(clocked: &Clocked, id: &str, phase: &str) -> Value {
     .await
 }
 
+/// The comparison of the second variant, once it was looked at when so much of the trial was over.
+async fn look(clocked: &Clocked, id: &str, time: f64) -> Value {
+    eventually(&format!("a look at {time} of the time"), async || {
+        let stats = clocked.api.get(format!("/campaigns/{id}/variant-stats"), 200).await.json();
+        let sequential = stats["variants"][1]["comparison"]["sequential"].clone();
+        (sequential["informationFraction"].as_f64() >= Some(time)).then_some(sequential)
+    })
+    .await
+}
+
 /// Waits until a report has all the messages that left, of so many who are meant.
 async fn reported_calls(clocked: &Clocked, id: &str, people: usize) -> Vec<Call> {
     let calls = clocked.log.of(id);
@@ -112,13 +122,27 @@ async fn a_trial_ends_at_its_deadline_and_the_winner_goes_to_the_rest() {
         trial_campaign.iter().filter(|call| call.variant == "b").cloned().collect();
     click(&clocked, &id, &better, better.len()).await;
 
-    clocked.pass(4 * HOUR - SECOND).await;
+    clocked.pass(HOUR).await;
+    let looked = look(&clocked, &id, 0.25).await;
+    assert_eq!(
+        (&looked["method"], &looked["isSignificant"], &looked["final"]),
+        (&json!("group_sequential"), &json!(true), &json!(false)),
+        "all of one variant have clicked, and none of the other: {looked}"
+    );
+    assert!(looked["boundary"].as_f64() > Some(4.0), "{looked}");
+    clocked.process_due().await;
+    assert_eq!(look(&clocked, &id, 0.25).await, looked, "looking again changes nothing");
+
+    clocked.pass(3 * HOUR - SECOND).await;
     clocked.process_due().await;
     assert_eq!(phase(&clocked, &id, "testing").await["winnerVariantId"], json!(null));
     assert_eq!(clocked.log.of(&id).len(), trial_campaign.len(), "the others wait");
     clocked.pass(SECOND).await;
     assert_eq!(phase(&clocked, &id, "winner_sent").await["winnerVariantId"], "b");
     phase(&clocked, &none, "inconclusive").await;
+    let last = look(&clocked, &id, 1.0).await;
+    assert_eq!((&last["isSignificant"], &last["final"]), (&json!(true), &json!(true)), "{last}");
+    assert!((1.95..2.5).contains(&last["boundary"].as_f64().unwrap()), "{last}");
     clocked.pass(MINUTE).await;
     until(&clocked.api, &id, "completed").await;
     until(&clocked.api, &none, "completed").await;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::fixture::{
-    H, TestMessageEvent, campaign, hour, in_euros, iso, message_event, near, publish, report,
-    track, variant,
+    H, TestMessageEvent, campaign, conclude, hour, in_euros, iso, message_event, near, publish,
+    report, track, variant,
 };
 use crate::kit::Workspace;
 
@@ -37,6 +37,14 @@ fn event(user: &str, name: &str, at_ms: i64, properties: &Value) -> Value {
 fn codes(warnings: &Value) -> Vec<&str> {
     let all = warnings.as_array().unwrap();
     all.iter().map(|warning| warning["code"].as_str().unwrap()).collect()
+}
+
+/// An A/B test that ended without a winner.
+fn ended() -> Value {
+    json!({
+        "phase": "inconclusive", "winnerVariantId": null, "round": 1, "beganAt": iso(hour(0)),
+        "verdict": {"at": iso(hour(80)), "decision": "stopped", "pValues": {}},
+    })
 }
 
 /// Messages of a variant: so many, of which the first are opened.
@@ -362,6 +370,7 @@ async fn below_the_minimum_sample_no_result_is_shown() {
     let workspace = Workspace::new().await;
     let test = json!({"enabled": true, "testPercentage": 100, "winnerMetric": "open_rate", "minSamplePerVariant": 40});
     let id = campaign(&workspace, json!({"variants": two_variants(), "abTestConfig": test})).await;
+    conclude(&workspace, id, ended()).await;
     let mut all = opened(id, "a", 0, 40, 5);
     all.extend(opened(id, "b", 100, 39, 35));
     publish(&workspace, &all).await;
@@ -470,6 +479,7 @@ async fn revenue_of_few_payers_is_not_called_significant() {
     let fields =
         json!({"variants": two_variants(), "conversionTracking": tracking, "abTestConfig": test});
     let id = campaign(&workspace, fields).await;
+    conclude(&workspace, id, ended()).await;
     let (mut all, mut events) = (Vec::new(), Vec::new());
     for number in 0..80 {
         let variant = if number < 40 { "a" } else { "b" };

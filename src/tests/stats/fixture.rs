@@ -235,6 +235,22 @@ pub(super) async fn campaign(workspace: &Workspace, fields: Value) -> Uuid {
     campaign
 }
 
+/// Stores the end of an A/B test, whose messages the test itself has made.
+pub(super) async fn conclude(workspace: &Workspace, campaign: Uuid, ab: Value) {
+    let (db, workspace) = (server().db(), workspace.id.uuid());
+    server()
+        .on(async move {
+            sqlx::query("update campaign set ab = $3 where workspace_id = $1 and id = $2")
+                .bind(workspace)
+                .bind(campaign)
+                .bind(ab)
+                .execute(&db)
+                .await
+                .unwrap();
+        })
+        .await;
+}
+
 /// Tracks events, and waits until the workspace has so many.
 pub(super) async fn track(workspace: &Workspace, events: &[Value], total: usize) {
     for some in events.chunks(500) {

@@ -39,7 +39,10 @@ async fn a_campaign_without_events_reports_zeros_in_every_field() {
     assert_eq!((&variants["phase"], &variants["baselineVariantId"]), (&json!("none"), &json!("c")));
     assert_eq!(variants["variants"][0]["comparison"]["pValue"], Value::Null);
     assert_eq!(variants["variants"][0]["interval"], json!({"lower": 0, "upper": 1}));
-    assert_eq!(variants["sampleRatioMismatch"], json!({"pValue": null, "detected": false}));
+    assert_eq!(
+        variants["sampleRatioMismatch"],
+        json!({"pValue": null, "sequentialPValue": null, "detected": false})
+    );
 
     let links = report(&workspace, id, "links").await;
     assert_eq!(

@@ -262,7 +262,10 @@ async fn uplift_matches_reference_values() {
     let comparison = &variants["variants"][1]["comparison"];
     assert!(near(&comparison["zScore"], 1.1528), "{comparison}");
     assert!(near(&comparison["probabilityToBeBest"], 0.8684), "{comparison}");
-    assert_eq!(variants["sampleRatioMismatch"], json!({"pValue": 1, "detected": false}));
+    assert_eq!(
+        variants["sampleRatioMismatch"],
+        json!({"pValue": 1, "sequentialPValue": 1, "detected": false})
+    );
 }
 
 #[tokio::test]

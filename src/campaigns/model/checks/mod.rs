@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 pub use self::{
     content::content,
-    settings::{lacking_provider, no_provider, sample_size, sender, settings},
+    settings::{lacking_provider, no_provider, sample_needed, sample_size, sender, settings},
 };
 use super::Definition;
 

@@ -151,7 +151,7 @@ fn in_app(definition: &Definition, now: Timestamp) -> Check {
 /// Recipients that each of two variants needs for detecting a difference from 20 % to 25 % with a power of 80
 /// % by a two-sided test at this confidence: Fleiss, Levin and Paik, Statistical Methods for Rates and
 /// Proportions (3rd ed., 2003), equation 4.14 (the normal approximation, without correction).
-fn sample_needed(confidence: f64) -> u64 {
+pub fn sample_needed(confidence: f64) -> u64 {
     let (p1, p2) = (BASE_RATE, BASE_RATE + DIFFERENCE);
     let mean = f64::midpoint(p1, p2);
     let alike = quantile(f64::midpoint(1.0, confidence)) * (2.0 * mean * (1.0 - mean)).sqrt();

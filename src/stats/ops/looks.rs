@@ -1,0 +1,152 @@
+//! Looks at comparisons while messages are still answered.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use analytics::messages::PeopleSums;
+use campaigns::model::{
+    SendType, Status, checks,
+    settings::ab_test::{AbTestConfig, WinnerMetric},
+    trial::{Trial, TrialLook},
+};
+use kernel::{Result, Timestamp};
+use statistics::sequential::group::InterimLook;
+use web::Services;
+
+use super::{
+    Maturity, ReportScope,
+    measures::{Results, is_by_assignment, measure, people_of},
+};
+use crate::model::{
+    comparison::{Compare, Measure},
+    outcome::MessageGroup,
+    sequential::{self, SequentialRules, by_looks, by_sequence},
+    sequential_result::Sequential,
+};
+
+/// How long after a message opens and clicks are expected: three days, after which less than one in a hundred follows.
+const RESPONSE_TIME: Duration = Duration::from_hours(72);
+
+/// What the looks at a campaign's comparisons depend on.
+#[derive(Debug, Clone)]
+pub(super) enum Looking {
+    /// The looks at its A/B test.
+    Trial(Trial),
+    /// It has no A/B test, and so no end that is known before.
+    Open {
+        /// Number of people at which an interval is narrowest.
+        planned: u64,
+        is_final: bool,
+    },
+}
+
+impl Looking {
+    /// The comparison of a variant with the baseline by all looks together.
+    pub(super) fn compare(
+        &self,
+        variant: &str,
+        own: &Measure,
+        base: &Measure,
+        rules: &SequentialRules,
+    ) -> Sequential {
+        match self {
+            Self::Trial(trial) => by_looks(trial, variant, rules),
+            Self::Open { planned, is_final } => {
+                Sequential { is_final: *is_final, ..by_sequence(own, base, *planned, rules) }
+            }
+        }
+    }
+}
+
+/// How the comparisons of a campaign are looked at.
+///
+/// # Errors
+/// When ClickHouse is away.
+pub(super) async fn looking(
+    app: &Services,
+    scope: &ReportScope,
+    metric: WinnerMetric,
+    confidence: f64,
+    maturity: &Maturity,
+) -> Result<Looking> {
+    Ok(match Trial::of(&scope.campaign) {
+        Some(trial) => Looking::Trial(trial),
+        None => Looking::Open {
+            planned: 2 * checks::sample_needed(confidence),
+            is_final: is_final(app, scope, metric, maturity).await?,
+        },
+    })
+}
+
+/// Whether no more messages and no more answers are expected.
+async fn is_final(
+    app: &Services,
+    scope: &ReportScope,
+    metric: WinnerMetric,
+    maturity: &Maturity,
+) -> Result<bool> {
+    let goes_on =
+        matches!(scope.campaign.definition.send_type, SendType::Triggered | SendType::Recurring);
+    let is_ended = matches!(
+        scope.campaign.state.status,
+        Status::Completed | Status::Cancelled | Status::Archived | Status::Failed
+    );
+    if goes_on && !is_ended {
+        return Ok(false);
+    }
+    if is_by_assignment(metric) {
+        return Ok(maturity.opens_until.is_none());
+    }
+    let last = scope.spans(app).await?.iter().map(|span| span.last_ms).max();
+    let now = app.clock().now();
+    Ok(last.is_none_or(|last| Timestamp::from_millis(last).after(RESPONSE_TIME) <= now))
+}
+
+/// A look at a running A/B test. None before its first message, and where its variants have nothing to be compared with.
+pub(super) fn look(
+    scope: &ReportScope,
+    config: &AbTestConfig,
+    people: &[PeopleSums],
+    results: &Results<'_>,
+    now: Timestamp,
+) -> Option<TrialLook> {
+    let trial = Trial::of(&scope.campaign).filter(Trial::is_running)?;
+    let time = trial.share_of_time(config, now).filter(|time| *time > 0.0)?;
+    let variants = &scope.campaign.definition.variants;
+    let baseline = scope.control().map_or(0, |control| usize::from(control) - 1);
+    let metric = config.winner_metric();
+    if variants.get(baseline)?.is_control() && !is_by_assignment(metric) {
+        return None;
+    }
+    let measures: Vec<Measure> = (1_u8..)
+        .take(variants.len())
+        .map(|number| {
+            let belongs = |of: &MessageGroup| of.variant == number;
+            measure(metric, &people_of(people, number), results, &belongs)
+        })
+        .collect();
+    let least = u64::from(config.min_sample_per_variant());
+    if measures.iter().any(|measure| measure.sample() < least) {
+        return None;
+    }
+    let base = &measures[baseline];
+    let mut found = BTreeMap::new();
+    for (at, variant) in variants.iter().enumerate().filter(|(at, _)| *at != baseline) {
+        let compare =
+            Compare { confidence: config.confidence_level(), seed: scope.variant_seed(at) };
+        let rules = SequentialRules { compare, comparisons: variants.len() - 1 };
+        let before = looks_at(&trial, &variant.id);
+        if let Some(result) = sequential::look(&measures[at], base, &before, time, &rules) {
+            found.insert(variant.id.clone(), result);
+        }
+    }
+    Some(TrialLook { at: now, time, variants: found })
+}
+
+/// The earlier looks at a variant.
+fn looks_at(trial: &Trial, variant: &str) -> Vec<InterimLook> {
+    let of = |look: &TrialLook| {
+        let result = look.variants.get(variant)?;
+        Some(InterimLook { time: look.time, information: result.information, z: result.z })
+    };
+    trial.looks.iter().filter_map(of).collect()
+}

@@ -1,6 +1,6 @@
 //! Looks at comparisons while messages are still answered.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use analytics::messages::PeopleSums;
 use campaigns::model::{
@@ -101,7 +101,7 @@ async fn is_final(
     Ok(last.is_none_or(|last| Timestamp::from_millis(last).after(RESPONSE_TIME) <= now))
 }
 
-/// A look at a running A/B test. None before its first message, and where its variants have nothing to be compared with.
+/// A look at a running A/B test. None before its first message.
 pub(super) fn look(
     scope: &ReportScope,
     config: &AbTestConfig,
@@ -111,35 +111,42 @@ pub(super) fn look(
 ) -> Option<TrialLook> {
     let trial = Trial::of(&scope.campaign).filter(Trial::is_running)?;
     let time = trial.share_of_time(config, now).filter(|time| *time > 0.0)?;
-    let variants = &scope.campaign.definition.variants;
-    let baseline = scope.control().map_or(0, |control| usize::from(control) - 1);
-    let metric = config.winner_metric();
-    if variants.get(baseline)?.is_control() && !is_by_assignment(metric) {
-        return None;
-    }
     let measures: Vec<Measure> = (1_u8..)
-        .take(variants.len())
+        .take(scope.variants().len())
         .map(|number| {
             let belongs = |of: &MessageGroup| of.variant == number;
-            measure(metric, &people_of(people, number), results, &belongs)
+            measure(config.winner_metric(), &people_of(people, number), results, &belongs)
         })
         .collect();
+    let baseline = comparable_baseline(scope, config, &measures);
+    let variants = baseline.map(|baseline| {
+        let others = scope.variants().iter().enumerate().filter(|(at, _)| *at != baseline);
+        let looked_at = others.filter_map(|(at, variant)| {
+            let compare =
+                Compare { confidence: config.confidence_level(), seed: scope.variant_seed(at) };
+            let rules = SequentialRules { compare, comparisons: measures.len() - 1 };
+            let before = looks_at(&trial, variant);
+            let (own, base) = (&measures[at], &measures[baseline]);
+            let result = sequential::look(own, base, &before, time, &rules)?;
+            Some((variant.clone(), result))
+        });
+        looked_at.collect()
+    });
+    Some(TrialLook { at: now, time, variants: variants.unwrap_or_default() })
+}
+
+/// The index of the variant that others are compared with. None where it has nothing to be compared by, or a variant has
+/// fewer recipients than the test asks for.
+fn comparable_baseline(
+    scope: &ReportScope,
+    config: &AbTestConfig,
+    measures: &[Measure],
+) -> Option<usize> {
+    let control = scope.control().map(|control| usize::from(control) - 1);
+    let is_measured = control.is_none() || is_by_assignment(config.winner_metric());
     let least = u64::from(config.min_sample_per_variant());
-    if measures.iter().any(|measure| measure.sample() < least) {
-        return None;
-    }
-    let base = &measures[baseline];
-    let mut found = BTreeMap::new();
-    for (at, variant) in variants.iter().enumerate().filter(|(at, _)| *at != baseline) {
-        let compare =
-            Compare { confidence: config.confidence_level(), seed: scope.variant_seed(at) };
-        let rules = SequentialRules { compare, comparisons: variants.len() - 1 };
-        let before = looks_at(&trial, &variant.id);
-        if let Some(result) = sequential::look(&measures[at], base, &before, time, &rules) {
-            found.insert(variant.id.clone(), result);
-        }
-    }
-    Some(TrialLook { at: now, time, variants: found })
+    let is_enough = measures.iter().all(|measure| measure.sample() >= least);
+    (is_measured && is_enough && !measures.is_empty()).then_some(control.unwrap_or(0))
 }
 
 /// The earlier looks at a variant.

@@ -1,5 +1,6 @@
 //! The HTTP side of reports.
 
+mod beside;
 mod in_app;
 mod learning;
 mod lists;

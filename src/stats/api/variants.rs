@@ -22,12 +22,13 @@ use web::{
 
 use super::{
     Range,
+    beside::{AdjustedStats, GuardrailStats, TrendStats},
     number::{Bounds, Number, RateBase},
     uplift::{Analysis, MaturityAnswer, Unit},
 };
 use crate::{
     model::{comparison::Measure, warning::WarningAnswer},
-    ops::{self, ReportScope, Rollout, VariantReport, VariantResult},
+    ops::{self, ReportScope, Rollout, VariantReport},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -58,6 +59,8 @@ pub(super) struct VariantStats {
     confidence_level: f64,
     /// The control group, else the first variant.
     baseline_variant_id: Option<String>,
+    /// The first variant with messages; null of fewer than two. `guardrails` are compared with it.
+    guardrail_baseline_variant_id: Option<String>,
     phase: Phase,
     winner_variant_id: Option<String>,
     /// Which messages are compared.
@@ -177,6 +180,8 @@ struct VariantStat {
     expected_loss: Option<Number>,
     /// Null for the baseline.
     comparison: Option<Compared>,
+    /// Whether it does more harm than `guardrailBaselineVariantId`; of that and of the control group there are none.
+    guardrails: Vec<GuardrailStats>,
 }
 
 /// The comparison of a variant with the baseline.
@@ -202,6 +207,11 @@ struct Compared {
     is_significant: bool,
     #[schema(value_type = Option<f64>)]
     probability_to_be_best: Option<Number>,
+    /// The same comparison, adjusted by what the people did in the 90 days before they were assigned; null where nothing is
+    /// known of that, without a result, and with `startDate` or `endDate`.
+    adjusted: Option<AdjustedStats>,
+    /// The effect from sending to sending; null with one of them, or without a result.
+    trend: Option<TrendStats>,
     /// Why the comparison is not conclusive, if so.
     warnings: Vec<WarningAnswer>,
 }
@@ -246,7 +256,8 @@ impl SampleRatio {
     }
 }
 
-fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
+fn compared(report: &VariantReport, at: usize) -> Option<Compared> {
+    let (variant, confidence) = (&report.variants[at], report.confidence);
     let found = variant.comparison.as_ref()?;
     let adjusted = variant.adjusted_p;
     Some(Compared {
@@ -259,13 +270,21 @@ fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
         confidence: found.p_value.map(|p| Number::of(1.0 - p)),
         is_significant: found.is_significant(adjusted, confidence),
         probability_to_be_best: variant.probability_to_be_best.map(Number::of),
+        adjusted: report.beside.adjusted[at].as_ref().map(AdjustedStats::from),
+        trend: trend_of(report, at),
         warnings: found.warnings.iter().map(WarningAnswer::from).collect(),
     })
 }
 
+fn trend_of(report: &VariantReport, at: usize) -> Option<TrendStats> {
+    let trend = report.beside.trends.get(at)?.as_ref()?;
+    Some(TrendStats::new(trend, report.confidence))
+}
+
 fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     let definition = &scope.campaign.definition;
-    let stat = |(variant, of): (&campaigns::model::Variant, &VariantResult)| {
+    let stat = |(at, variant): (usize, &campaigns::model::Variant)| {
+        let of = &report.variants[at];
         let count = &of.count;
         VariantStat {
             variant_id: variant.id.clone(),
@@ -291,18 +310,19 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
             interval: of.measure.interval(report.confidence).into(),
             probability_to_be_best: of.probability_to_be_best.map(Number::of),
             expected_loss: of.expected_loss.map(Number::of),
-            comparison: compared(of, report.confidence),
+            comparison: compared(report, at),
+            guardrails: report.beside.guardrails.by_variant[at].iter().map(Into::into).collect(),
         }
     };
-    let variants: Vec<VariantStat> =
-        definition.variants.iter().zip(&report.variants).map(stat).collect();
-    let baseline = report.baseline.and_then(|place| definition.variants.get(place));
+    let variants: Vec<VariantStat> = definition.variants.iter().enumerate().map(stat).collect();
+    let id_of = |place: usize| definition.variants.get(place).map(|variant| variant.id.clone());
     VariantStats {
         campaign_id: scope.campaign.id,
         metric: report.metric,
         method: Method::of(report),
         confidence_level: report.confidence,
-        baseline_variant_id: baseline.map(|variant| variant.id.clone()),
+        baseline_variant_id: report.baseline.and_then(id_of),
+        guardrail_baseline_variant_id: report.beside.guardrails.baseline.and_then(id_of),
         phase: report.trial.as_ref().map_or(Phase::None, |trial| trial.phase),
         winner_variant_id: report.trial.as_ref().and_then(|it| it.winner_variant_id.clone()),
         scope: if report.is_of_trial {
@@ -317,7 +337,7 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
         verdict: report.trial.as_ref().and_then(|it| it.verdict.clone()),
         rollout: report.rollout.as_ref().map(RolloutStats::from),
         maturity: MaturityAnswer::new(scope, &report.maturity),
-        warnings: report.warnings.iter().map(WarningAnswer::from).collect(),
+        warnings: report.warnings.iter().chain(&report.beside.warnings).map(Into::into).collect(),
         sample_ratio_mismatch: SampleRatio::new(report.sample_ratio),
         omnibus: report.omnibus.map(|found| Omnibus {
             chi_square: Number::of(found.statistic),

@@ -1,7 +1,10 @@
 //! The rules of counting and comparing, without I/O.
 
+pub mod adjusted;
 pub mod attribution;
 pub mod comparison;
 pub mod goal;
+pub mod guardrail;
 pub mod outcome;
+pub mod trend;
 pub mod warning;

@@ -93,6 +93,13 @@ pub fn difference(own: Proportion, base: Proportion, confidence: f64) -> Option<
     })
 }
 
+/// How far the difference of two rates lies above a given one, in standard deviations as they were if that were the true
+/// one (Farrington and Manning, Stat. Med. 9, 1990, 1447-1454). None where one has no trials.
+pub fn z_above(own: Proportion, base: Proportion, difference: f64) -> Option<f64> {
+    let is_tried = own.trials > 0 && base.trials > 0;
+    is_tried.then(|| Sides::new(own, base).deviation(1.0, difference))
+}
+
 /// Where the ratio of two rates lies. None where one has no trials, or the base has no successes, so that the ratio has no
 /// upper end.
 pub fn ratio(own: Proportion, base: Proportion, confidence: f64) -> Option<Interval> {

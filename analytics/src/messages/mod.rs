@@ -7,6 +7,8 @@ mod conversions;
 mod counts;
 mod delays;
 mod failures;
+mod harms;
+mod history;
 mod in_app;
 mod links;
 mod outcomes;
@@ -19,6 +21,6 @@ mod touches;
 mod units;
 
 pub use self::{
-    conversions::*, counts::*, delays::*, failures::*, in_app::*, links::*, outcomes::*, people::*,
-    recipients::*, rewards::*, spans::*, timeline::*, touches::*, units::*,
+    conversions::*, counts::*, delays::*, failures::*, harms::*, history::*, in_app::*, links::*,
+    outcomes::*, people::*, recipients::*, rewards::*, spans::*, timeline::*, touches::*, units::*,
 };

@@ -33,7 +33,7 @@ pub(super) mod happened {
     /// Reported as spam by the recipient.
     pub(in super::super) const COMPLAINED: u32 = 256;
     /// Unsubscribed by the recipient.
-    const UNSUBSCRIBED: u32 = 512;
+    pub(in super::super) const UNSUBSCRIBED: u32 = 512;
     /// Bounced after the provider had accepted it.
     pub(in super::super) const BOUNCED: u32 = 1024;
     /// Refused by the provider.

@@ -1,11 +1,13 @@
 //! The HTTP side of reports.
 
+mod beside;
 mod in_app;
 mod learning;
 mod lists;
 mod number;
 mod occurrences;
 mod recipients;
+mod sequential;
 mod stats;
 mod timeline;
 mod uplift;

@@ -18,16 +18,14 @@ use web::{
 
 use super::{
     Range,
+    beside::{AdjustedStats, GuardrailStats, TrendStats},
     number::{Bounds, Number, RateBase},
+    sequential::SequentialAnswer,
     uplift::{Analysis, MaturityAnswer, Unit},
 };
 use crate::{
-    model::{
-        comparison::Measure,
-        sequential_result::{Sequential, SequentialMethod},
-        warning::WarningAnswer,
-    },
-    ops::{self, ReportScope, Rollout, SampleRatio, VariantReport, VariantResult},
+    model::{comparison::Measure, warning::WarningAnswer},
+    ops::{self, ReportScope, Rollout, SampleRatio, VariantReport},
 };
 
 pub(super) fn routes() -> OpenApiRouter<Services> {
@@ -58,6 +56,8 @@ pub(super) struct VariantStats {
     confidence_level: f64,
     /// The control group, else the first variant.
     baseline_variant_id: Option<String>,
+    /// The first variant with messages; null of fewer than two. `guardrails` are compared with it.
+    guardrail_baseline_variant_id: Option<String>,
     phase: Phase,
     winner_variant_id: Option<String>,
     /// Which messages are compared.
@@ -182,6 +182,8 @@ struct VariantStat {
     expected_loss: Option<Number>,
     /// Null for the baseline.
     comparison: Option<Compared>,
+    /// Whether it does more harm than `guardrailBaselineVariantId`; of that and of the control group there are none.
+    guardrails: Vec<GuardrailStats>,
 }
 
 /// The comparison of a variant with the baseline.
@@ -209,46 +211,13 @@ struct Compared {
     probability_to_be_best: Option<Number>,
     /// The comparison by all looks together; null where nothing is compared.
     sequential: Option<SequentialAnswer>,
+    /// The same comparison, adjusted by what the people did in the 90 days before they were assigned; null where nothing is
+    /// known of that, without a result, and with `startDate` or `endDate`.
+    adjusted: Option<AdjustedStats>,
+    /// The effect from sending to sending; null with one of them, or without a result.
+    trend: Option<TrendStats>,
     /// Why the comparison is not conclusive, if so.
     warnings: Vec<WarningAnswer>,
-}
-
-/// A comparison that may be looked at again and again: all looks together find a difference between equal variants as
-/// rarely as a single look would.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = SequentialComparison)]
-struct SequentialAnswer {
-    method: SequentialMethod,
-    /// Adjusted for the number of comparisons (Bonferroni); null before the first look.
-    #[schema(value_type = Option<f64>)]
-    p_value: Option<Number>,
-    /// Of the lift, at all looks together; null where nothing can be said yet.
-    interval: Option<Bounds>,
-    is_significant: bool,
-    /// Of an A/B test: the share of its time that was over at the last look, by which the error is spent.
-    #[schema(value_type = Option<f64>)]
-    information_fraction: Option<Number>,
-    /// What the difference, in standard deviations, has to reach.
-    #[schema(value_type = Option<f64>)]
-    boundary: Option<Number>,
-    /// Whether no more is expected: `isSignificant` of the comparison is that of a single look then.
-    #[serde(rename = "final")]
-    is_final: bool,
-}
-
-impl From<Sequential> for SequentialAnswer {
-    fn from(found: Sequential) -> Self {
-        Self {
-            method: found.method,
-            p_value: found.p_value.map(Number::of),
-            interval: found.interval.map(Bounds::from),
-            is_significant: found.is_significant,
-            information_fraction: found.information_fraction.map(Number::of),
-            boundary: found.boundary.map(Number::of),
-            is_final: found.is_final,
-        }
-    }
 }
 
 impl Method {
@@ -292,7 +261,8 @@ impl SampleRatioAnswer {
     }
 }
 
-fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
+fn compared(report: &VariantReport, at: usize) -> Option<Compared> {
+    let (variant, confidence) = (&report.variants[at], report.confidence);
     let found = variant.comparison.as_ref()?;
     let adjusted = variant.adjusted_p;
     Some(Compared {
@@ -306,13 +276,21 @@ fn compared(variant: &VariantResult, confidence: f64) -> Option<Compared> {
         is_significant: found.is_significant(adjusted, confidence),
         probability_to_be_best: variant.probability_to_be_best.map(Number::of),
         sequential: found.sequential.map(SequentialAnswer::from),
+        adjusted: report.beside.adjusted[at].as_ref().map(AdjustedStats::from),
+        trend: trend_of(report, at),
         warnings: found.warnings.iter().map(WarningAnswer::from).collect(),
     })
 }
 
+fn trend_of(report: &VariantReport, at: usize) -> Option<TrendStats> {
+    let trend = report.beside.trends.get(at)?.as_ref()?;
+    Some(TrendStats::new(trend, report.confidence))
+}
+
 fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
     let definition = &scope.campaign.definition;
-    let stat = |(variant, of): (&campaigns::model::Variant, &VariantResult)| {
+    let stat = |(at, variant): (usize, &campaigns::model::Variant)| {
+        let of = &report.variants[at];
         let count = &of.count;
         VariantStat {
             variant_id: variant.id.clone(),
@@ -338,18 +316,19 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
             interval: of.measure.interval(report.confidence).into(),
             probability_to_be_best: of.probability_to_be_best.map(Number::of),
             expected_loss: of.expected_loss.map(Number::of),
-            comparison: compared(of, report.confidence),
+            comparison: compared(report, at),
+            guardrails: report.beside.guardrails.by_variant[at].iter().map(Into::into).collect(),
         }
     };
-    let variants: Vec<VariantStat> =
-        definition.variants.iter().zip(&report.variants).map(stat).collect();
-    let baseline = report.baseline.and_then(|place| definition.variants.get(place));
+    let variants: Vec<VariantStat> = definition.variants.iter().enumerate().map(stat).collect();
+    let id_of = |place: usize| definition.variants.get(place).map(|variant| variant.id.clone());
     VariantStats {
         campaign_id: scope.campaign.id,
         metric: report.metric,
         method: Method::of(report),
         confidence_level: report.confidence,
-        baseline_variant_id: baseline.map(|variant| variant.id.clone()),
+        baseline_variant_id: report.baseline.and_then(id_of),
+        guardrail_baseline_variant_id: report.beside.guardrails.baseline.and_then(id_of),
         phase: report.trial.as_ref().map_or(Phase::None, |trial| trial.phase),
         winner_variant_id: report.trial.as_ref().and_then(|it| it.winner_variant_id.clone()),
         scope: if report.is_of_trial {
@@ -364,8 +343,8 @@ fn answer(scope: &ReportScope, report: &VariantReport) -> VariantStats {
         verdict: report.trial.as_ref().and_then(|it| it.verdict.clone()),
         rollout: report.rollout.as_ref().map(RolloutStats::from),
         maturity: MaturityAnswer::new(scope, &report.maturity),
-        warnings: report.warnings.iter().map(WarningAnswer::from).collect(),
         sample_ratio_mismatch: SampleRatioAnswer::new(report.sample_ratio),
+        warnings: report.warnings.iter().chain(&report.beside.warnings).map(Into::into).collect(),
         omnibus: report.omnibus.map(|found| Omnibus {
             chi_square: Number::of(found.statistic),
             degrees_of_freedom: found.degrees,

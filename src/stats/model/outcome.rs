@@ -176,6 +176,34 @@ impl Outcomes {
         Converted { conversions, people: people.len() as u64 }
     }
 
+    /// The people with a conversion of a goal in groups that `is_included` selects.
+    pub fn converters(
+        &self,
+        goal: usize,
+        is_included: impl Fn(&MessageGroup) -> bool,
+    ) -> HashSet<PersonId> {
+        let groups =
+            self.conversions.iter().filter(|((of, group), _)| *of == goal && is_included(group));
+        groups.flat_map(|(_, parts)| parts.keys().copied()).collect()
+    }
+
+    /// What each person paid in a currency, in ten thousandths, in groups that `is_included` selects.
+    pub fn earned_by_person(
+        &self,
+        currency: &str,
+        is_included: impl Fn(&MessageGroup) -> bool,
+    ) -> HashMap<PersonId, f64> {
+        let mut by_person: HashMap<PersonId, f64> = HashMap::new();
+        for ((of, group), payments) in &self.payments {
+            if of == currency && is_included(group) {
+                for (person, payment) in payments {
+                    *by_person.entry(*person).or_default() += payment.amount;
+                }
+            }
+        }
+        by_person
+    }
+
     /// Revenue in a currency in all groups that `is_included` selects.
     pub fn earned(&self, currency: &str, is_included: impl Fn(&MessageGroup) -> bool) -> Earned {
         let mut by_person: HashMap<PersonId, f64> = HashMap::new();

@@ -26,6 +26,10 @@ pub enum Warning {
     MixedCurrencies(String),
     /// The shares of failed messages differ between variants; the p-value of that.
     DifferentialFailure(f64),
+    /// The effect of these variants becomes smaller from sending to sending.
+    EffectFades(String),
+    /// People did too much before for comparisons to be adjusted by it.
+    HistoryTooLarge,
     /// Rewards are still to come, so that variants with quick rewards look better than they are.
     FasterVariantsLookBetter,
 }
@@ -44,6 +48,8 @@ impl Warning {
             Self::WindowsOpen(_) => "windows_open",
             Self::MixedCurrencies(_) => "mixed_currencies",
             Self::DifferentialFailure(_) => "differential_failure",
+            Self::EffectFades(_) => "effect_fades",
+            Self::HistoryTooLarge => "history_too_large",
             Self::FasterVariantsLookBetter => "faster_variants_look_better",
         }
     }
@@ -84,6 +90,15 @@ impl Warning {
             Self::DifferentialFailure(_) => {
                 "More messages fail in one variant than in another, so those who received them are no \
                  longer comparable. Compare by all who were assigned."
+                    .to_owned()
+            }
+            Self::EffectFades(variants) => format!(
+                "The effect of {variants} becomes smaller from sending to sending: what all of them show \
+                 together promises too much for the next."
+            ),
+            Self::HistoryTooLarge => {
+                "The campaign is too large, or people did too much in the 90 days before it, for an adjusted \
+                 comparison to be computed with the report."
                     .to_owned()
             }
             Self::FasterVariantsLookBetter => {

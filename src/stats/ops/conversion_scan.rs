@@ -106,10 +106,7 @@ pub(super) async fn credits(
     if filter.primary_only {
         names.retain(|name| *name == own.tracking.primary_conversion.event_name);
     }
-    let triggering = store::trackers::triggering(app.db(), scope.workspace).await?;
-    let is_untrusted = |name: &str| {
-        !app.sdk_trusted_events().contains(name) && triggering.iter().any(|it| it == name)
-    };
+    let untrusted = untrusted_names(app, scope.workspace).await?;
     let mut found = Credits::default();
     for name in names {
         let scan = ConversionScan {
@@ -118,7 +115,7 @@ pub(super) async fn credits(
             own: &own,
             others: &others,
             name,
-            without_apps: is_untrusted(name),
+            without_apps: untrusted.iter().any(|it| it == name),
             currency,
             filter,
         };
@@ -127,11 +124,18 @@ pub(super) async fn credits(
     Ok(found)
 }
 
+/// The names of events that do not count from apps: those that trigger a campaign, unless they are trusted.
+pub(super) async fn untrusted_names(app: &Services, workspace: WorkspaceId) -> Result<Vec<String>> {
+    let mut names = store::trackers::triggering(app.db(), workspace).await?;
+    names.retain(|name| !app.sdk_trusted_events().contains(name));
+    Ok(names)
+}
+
 /// An event that matches a goal and is not yet credited.
-struct MatchedEvent {
-    identifiers: [String; 2],
-    at_ms: i64,
-    goals: Vec<Goal>,
+pub(super) struct MatchedEvent {
+    pub(super) identifiers: [String; 2],
+    pub(super) at_ms: i64,
+    pub(super) goals: Vec<Goal>,
     /// Indexes of the other campaigns that do not count the event.
     not_counted_by: Vec<u16>,
     /// Indexes of the other campaigns that do not count its revenue.
@@ -139,16 +143,16 @@ struct MatchedEvent {
 }
 
 /// A scan of all events of one name.
-struct ConversionScan<'a> {
-    app: &'a Services,
-    scope: &'a ReportScope,
-    own: &'a Tracker,
-    others: &'a [Tracker],
-    name: &'a str,
+pub(super) struct ConversionScan<'a> {
+    pub(super) app: &'a Services,
+    pub(super) scope: &'a ReportScope,
+    pub(super) own: &'a Tracker,
+    pub(super) others: &'a [Tracker],
+    pub(super) name: &'a str,
     /// Whether events of this name from public keys are ignored.
-    without_apps: bool,
-    currency: Option<&'a str>,
-    filter: &'a CreditFilter,
+    pub(super) without_apps: bool,
+    pub(super) currency: Option<&'a str>,
+    pub(super) filter: &'a CreditFilter,
 }
 
 impl ConversionScan<'_> {
@@ -192,7 +196,7 @@ impl ConversionScan<'_> {
         Ok(Some(std::iter::once(user.to_string()).chain(external_id).collect()))
     }
 
-    fn match_goals(&self, event: Conversion) -> Option<MatchedEvent> {
+    pub(super) fn match_goals(&self, event: Conversion) -> Option<MatchedEvent> {
         let properties: Map<String, Value> =
             serde_json::from_str(&event.properties).unwrap_or_default();
         let at = Timestamp::from_millis(event.at_ms);
@@ -254,7 +258,10 @@ impl ConversionScan<'_> {
     }
 
     /// Finds the profiles of the identifiers in the events.
-    async fn people(&self, met: &[MatchedEvent]) -> Result<HashMap<String, Vec<UserId>>> {
+    pub(super) async fn people(
+        &self,
+        met: &[MatchedEvent],
+    ) -> Result<HashMap<String, Vec<UserId>>> {
         let mut people: HashMap<String, Vec<UserId>> = HashMap::new();
         let identifiers: HashSet<&String> =
             met.iter().flat_map(|event| &event.identifiers).filter(|id| !id.is_empty()).collect();

@@ -1,7 +1,12 @@
 //! The computation of reports.
 
+mod adjusted;
+mod beside;
 mod cohort;
+mod comparison_input;
 mod conversion_scan;
+mod earlier;
+mod guardrails;
 mod in_app;
 mod learning;
 mod lists;
@@ -12,13 +17,16 @@ mod occurrences;
 mod recipients;
 mod report;
 mod sample_ratio;
+mod trend;
 mod uplift;
 mod variants;
 mod verdict;
 
 pub use self::{
+    beside::Beside,
     cohort::*,
     conversion_scan::*,
+    guardrails::Guardrails,
     in_app::*,
     learning::*,
     lists::*,

@@ -15,6 +15,8 @@ use web::Services;
 
 use super::{
     Maturity, ReportScope,
+    beside::{Beside, beside},
+    comparison_input::ComparisonInput,
     conversion_scan::{CreditFilter, Credits, credits},
     looks::{Looking, looking},
     maturity::maturity,
@@ -52,6 +54,7 @@ pub struct VariantReport {
     pub warnings: Vec<Warning>,
     /// In the order of the campaign.
     pub variants: Vec<VariantResult>,
+    pub beside: Beside,
 }
 
 /// Messages to the rest of the audience after an A/B test.
@@ -140,27 +143,22 @@ pub async fn variant_report(
     };
     // Thousands of random draws take a tenth of a second.
     tokio::task::block_in_place(|| compare(&mut variants, baseline, &rules, &is_measured));
-    let trial = Trial::of(&scope.campaign);
-    let rollout = match filter.filter(|filter| filter.concluded_ms.is_some()) {
-        Some(filter) => Some(
-            rollout(
-                app,
-                scope,
-                TrialFilter { is_trial: false, ..filter },
-                &credits,
-                main.as_deref(),
-            )
-            .await?,
-        ),
-        None => None,
+    let input = ComparisonInput {
+        metric,
+        is_by_assignment: is_by_assignment(metric),
+        confidence,
+        trial: filter,
+        counts: &compared.counts,
+        people: &compared.people,
+        credits: counted(&credits, filter, &maturity).collect(),
+        currency: main.as_deref(),
+        baseline,
+        has_result: variants.iter().map(VariantResult::has_result).collect(),
     };
-    let measured = variants.iter().enumerate().filter(|(at, _)| is_measured(*at));
-    let rates: Vec<Proportion> =
-        measured.filter_map(|(_, variant)| variant.measure.proportion()).collect();
-    let all_measured = variants
-        .iter()
-        .enumerate()
-        .all(|(at, variant)| !is_measured(at) || variant.measure.proportion().is_some());
+    let beside = beside(app, scope, &cohort, &input).await?;
+    let trial = Trial::of(&scope.campaign);
+    let rollout = rollout(app, scope, filter, &credits, main.as_deref()).await?;
+    let omnibus = omnibus(&variants, &is_measured);
     Ok(VariantReport {
         metric,
         confidence,
@@ -168,12 +166,13 @@ pub async fn variant_report(
         is_of_trial: filter.is_some(),
         rollout,
         sample_ratio: sample_ratio(app, scope, &cohort, &compared.counts).await?,
-        omnibus: if all_measured { ChiSquare::of_rates(&rates) } else { None },
+        omnibus,
         warnings: warnings(metric, &compared, &maturity, main.as_deref(), currency),
         currency: main,
         maturity,
         trial,
         variants,
+        beside,
     })
 }
 
@@ -198,6 +197,16 @@ fn is_among(trial: Option<TrialFilter>, credit: &Credit) -> bool {
     })
 }
 
+/// What comparisons count, by assignment.
+fn counted<'c>(
+    credits: &'c Credits,
+    trial: Option<TrialFilter>,
+    maturity: &Maturity,
+) -> impl Iterator<Item = &'c Credit> {
+    let all = credits.by_assignment.iter();
+    all.filter(move |credit| is_among(trial, credit) && maturity.includes(credit))
+}
+
 /// The messages of an A/B test, or all, and their outcomes.
 pub(super) async fn compared(
     app: &Services,
@@ -209,28 +218,38 @@ pub(super) async fn compared(
     let cohort = scope.cohort_of(trial);
     let counts = counts(app.analytics(), &cohort).await?;
     let own = |credit: &&Credit| is_among(trial, credit);
-    let by_age = |credit: &&Credit| maturity.includes(credit);
     Ok(Compared {
         people: ReportScope::people(app, &cohort, &counts).await?,
         counts,
         outcomes: Outcomes::of(credits.credited.iter().filter(own)),
-        by_assignment: Outcomes::of(credits.by_assignment.iter().filter(own).filter(by_age)),
+        by_assignment: Outcomes::of(counted(credits, trial, maturity)),
     })
 }
 
+/// The messages to the rest of the audience, if the test has ended.
 async fn rollout(
     app: &Services,
     scope: &ReportScope,
-    after: TrialFilter,
+    trial: Option<TrialFilter>,
     credits: &Credits,
     currency: Option<&str>,
-) -> Result<Rollout> {
+) -> Result<Option<Rollout>> {
+    let Some(ended) = trial.filter(|trial| trial.concluded_ms.is_some()) else { return Ok(None) };
+    let after = TrialFilter { is_trial: false, ..ended };
     let count = sum(&counts(app.analytics(), &scope.cohort_of(Some(after))).await?);
     let own = credits.credited.iter().filter(|credit| is_among(Some(after), credit));
     let outcomes = Outcomes::of(own);
     let earned = currency.map(|of| outcomes.earned(of, MessageGroup::is_sent)).unwrap_or_default();
     let converted = outcomes.converted(0, MessageGroup::is_sent).people;
-    Ok(Rollout { count, converted, revenue: earned.amount / 1e4 })
+    Ok(Some(Rollout { count, converted, revenue: earned.amount / 1e4 }))
+}
+
+/// Whether all measured variants perform the same; none unless each person counts once in all of them.
+fn omnibus(variants: &[VariantResult], is_measured: &dyn Fn(usize) -> bool) -> Option<ChiSquare> {
+    let measured = variants.iter().enumerate().filter(|(at, _)| is_measured(*at));
+    let rates: Option<Vec<Proportion>> =
+        measured.map(|(_, variant)| variant.measure.proportion()).collect();
+    ChiSquare::of_rates(&rates?)
 }
 
 fn of_variant(
@@ -356,6 +375,11 @@ fn warnings(
 }
 
 impl VariantResult {
+    /// Whether it is compared with the baseline, and on enough recipients.
+    fn has_result(&self) -> bool {
+        self.comparison.as_ref().is_some_and(|it| it.p_value.is_some())
+    }
+
     /// Share of the people who were sent a message, or held back as the control group, who converted.
     pub fn conversion_rate(&self) -> f64 {
         share(self.converted.people, self.people.sent + self.people.control)

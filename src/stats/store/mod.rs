@@ -1,5 +1,6 @@
-//! The SQL of reports: profiles, runs and campaigns with goals.
+//! The SQL of reports: profiles, runs, earlier campaigns, and campaigns with goals.
 
+pub(super) mod history;
 pub(super) mod people;
 pub(super) mod runs;
 pub(super) mod trackers;

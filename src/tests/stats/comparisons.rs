@@ -14,11 +14,11 @@ use super::fixture::{
 use crate::kit::Workspace;
 
 /// The internal id of person number so; events are matched by it, without a profile.
-fn user(number: usize) -> String {
+pub(super) fn user(number: usize) -> String {
     format!("{:024x}", 0x7000_0000 + number)
 }
 
-fn two_variants() -> Value {
+pub(super) fn two_variants() -> Value {
     json!([variant("a", 50, false), variant("b", 50, false)])
 }
 
@@ -26,15 +26,15 @@ fn with_control() -> Value {
     json!([variant("a", 50, false), variant("c", 50, true)])
 }
 
-fn bought() -> Value {
+pub(super) fn bought() -> Value {
     json!({"primaryConversion": {"eventName": "Bought"}, "conversionWindowHours": 72})
 }
 
-fn event(user: &str, name: &str, at_ms: i64, properties: &Value) -> Value {
+pub(super) fn event(user: &str, name: &str, at_ms: i64, properties: &Value) -> Value {
     json!({"eventName": name, "userId": user, "timestamp": iso(at_ms), "properties": properties})
 }
 
-fn codes(warnings: &Value) -> Vec<&str> {
+pub(super) fn codes(warnings: &Value) -> Vec<&str> {
     let all = warnings.as_array().unwrap();
     all.iter().map(|warning| warning["code"].as_str().unwrap()).collect()
 }

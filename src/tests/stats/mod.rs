@@ -1,8 +1,10 @@
 //! Reports of campaigns, over HTTP on the real engines.
 
+mod adjusted;
 mod comparisons;
 mod false_alarms;
 mod fixture;
+mod guardrails;
 mod model;
 mod random;
 mod rates;
@@ -10,3 +12,4 @@ mod reports;
 mod rules;
 mod sequential;
 mod snapshots;
+mod trend;

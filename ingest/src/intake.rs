@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::{
     admit::{Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape},
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
+    rejected::{EventSource, RejectedEvents},
     spool::{AppendError, Entry, Spool},
     window::{EventKey, Window},
 };
@@ -90,6 +91,7 @@ struct Inner {
     window: Window,
     window_entries: usize,
     sequence: Sequence,
+    rejected: RejectedEvents,
     counters: Counters,
     validate_seconds: Histogram,
 }
@@ -141,6 +143,7 @@ impl Intake {
             window: Window::with_capacity(options.window_entries),
             window_entries: options.window_entries,
             sequence: Sequence::after(options.last_arrival_number),
+            rejected: RejectedEvents::default(),
             counters: Counters::register(),
             validate_seconds: metrics_catalogue::INGEST_STAGE_DURATION_SECONDS.with(["validate"]),
         }))
@@ -156,6 +159,11 @@ impl Intake {
         &self.0.sequence
     }
 
+    /// Takes the events that are refused; those of this handle's requests are in it already.
+    pub fn rejected(&self) -> &RejectedEvents {
+        &self.0.rejected
+    }
+
     /// Remembers a server-stamped event that was recorded before this process started.
     pub fn remember(&self, key: EventKey<'_>, timestamp_ms: i64) {
         self.0.window.seed(key, timestamp_ms);
@@ -168,11 +176,11 @@ impl Intake {
     /// spool cannot take it. Nothing of the request is recorded then.
     pub async fn track(
         &self,
-        workspace_id: Uuid,
+        source: EventSource<'_>,
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
-        self.track_from(Sender::Server, workspace_id, body, received_at_ms).await
+        self.track_from(Sender::Server, source, body, received_at_ms).await
     }
 
     /// Like [`Self::track`], for a request that came with the key of this sender.
@@ -182,7 +190,7 @@ impl Intake {
     pub async fn track_from(
         &self,
         sender: Sender<'_>,
-        workspace_id: Uuid,
+        source: EventSource<'_>,
         body: Vec<u8>,
         received_at_ms: i64,
     ) -> Result<Answer, TrackError> {
@@ -190,13 +198,19 @@ impl Intake {
         let start = Instant::now();
         let admitted = ADMITTER.with_borrow_mut(|admitter| {
             let (window, sequence) = (&inner.window, &inner.sequence);
+            let workspace_id = source.workspace_id;
             let context = Context { workspace_id, received_at_ms, window, sequence, sender };
             admitter.admit(&body, &context)
         });
         inner.validate_seconds.record(start.elapsed());
-        let admitted = admitted?;
-        drop(body);
-        let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted;
+        let Admitted { shape, processed, accepted, event_id, rejected, batch, claims } = admitted?;
+        // Reported once the spool has the accepted events: before that the sender may have to send all of them again.
+        let body = if rejected.is_empty() {
+            drop(body);
+            Vec::new()
+        } else {
+            body
+        };
         inner.counters.rejected.increment(rejected.len() as u64);
         if let Some(batch) = batch {
             let entry = Entry {
@@ -209,6 +223,9 @@ impl Intake {
                 saturated_or_broken(error)
             })?;
             inner.window.confirm(&claims);
+        }
+        if !rejected.is_empty() {
+            inner.rejected.report_elements(source, received_at_ms, &body, &rejected);
         }
         inner.counters.accepted.increment(accepted as u64);
         match (shape, event_id) {
@@ -323,7 +340,7 @@ mod tests {
     async fn arrival_numbers_continue_after_a_restart_with_an_earlier_clock() {
         const NOON_MS: i64 = 1_772_366_400_000;
         let dir = tempfile::tempdir().unwrap();
-        let workspace = Uuid::from_u128(7);
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "" };
         let body = br#"{"userId":"ann","eventName":"A"}"#;
         let mut seqs = Vec::new();
         // At each start the clock is an hour behind the previous start's.
@@ -334,7 +351,7 @@ mod tests {
             let options = IntakeOptions { window_entries: 16, last_arrival_number };
             let intake = Intake::new(spool.clone(), options);
             for _ in 0..20 {
-                intake.track(workspace, body.to_vec(), NOON_MS - start * 3_600_000).await.unwrap();
+                intake.track(source, body.to_vec(), NOON_MS - start * 3_600_000).await.unwrap();
             }
             spool.close().await;
         }
@@ -346,6 +363,32 @@ mod tests {
         }
         assert_eq!(seqs.len(), 60);
         assert!(seqs.is_sorted_by(|one, next| one < next), "{seqs:?}");
+    }
+
+    #[tokio::test]
+    async fn refused_events_are_reported_with_their_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(options(dir.path())).unwrap();
+        let intake = Intake::new(
+            spool.clone(),
+            IntakeOptions { window_entries: 16, last_arrival_number: 0 },
+        );
+        let source = EventSource { workspace_id: Uuid::from_u128(7), key_id: "key" };
+        let track = async |body: &str| intake.track(source, body.into(), 1_000).await;
+        track(r#"[{"userId":"u","eventName":"A"},{ "eventName":"B" },{},[7]]"#).await.unwrap();
+        track(r#" {"userId":"ann"} "#).await.unwrap_err();
+        track("{}").await.unwrap_err();
+        track("[]").await.unwrap_err();
+        let batch = intake.rejected().take();
+        let texts: Vec<_> = batch.events.iter().map(|event| event.body.as_str()).collect();
+        let whole = [r#"{ "eventName":"B" }"#, "{}", "[7]", r#"{"userId":"ann"}"#, "{}"];
+        assert_eq!(texts, whole);
+        assert_eq!(batch.events[0].name.as_deref(), Some("B"));
+        assert_eq!(batch.events[3].reason, "eventName is required");
+        // What could not be stored is sent again, so it is not reported yet.
+        spool.close().await;
+        track(r#"[{"userId":"u","eventName":"A"},{}]"#).await.unwrap_err();
+        assert!(intake.rejected().take().is_empty());
     }
 
     #[tokio::test]

@@ -53,6 +53,8 @@ catalogue! {
         "events acknowledged as durable";
     INGEST_EVENTS_REJECTED: Counter["reason"] = "millrace_ingest_events_rejected_total", Count,
         "events that failed validation, by reason";
+    INGEST_EVENTS_REJECTED_UNLISTED: Counter[] = "millrace_ingest_events_rejected_unlisted_total", Count,
+        "events that failed validation and are counted, but not listed, because too many came at once";
     INGEST_MESSAGE_EVENTS: Counter[] = "millrace_ingest_message_events_total", Count,
         "message lifecycle events recorded as durable";
     INGEST_REQUESTS_REFUSED: Counter["reason"] = "millrace_ingest_requests_refused_total", Count,

@@ -93,8 +93,14 @@ pub struct Admitted {
 pub struct Rejected {
     /// Zero-based position in the array; 0 for a single event.
     pub index: usize,
+    /// Where its text begins in the body; none where that is not known.
+    pub begin: Option<usize>,
     /// Its `eventName` where that is a string, cut after 255 characters.
     pub name: Option<String>,
+    /// Its `userId` likewise.
+    pub user_id: Option<String>,
+    /// Its `clientEventId` likewise.
+    pub event_id: Option<String>,
     /// One message per failed field, the field first, in the order of the specification's table.
     pub errors: Vec<String>,
 }
@@ -176,6 +182,8 @@ struct Indexed<T> {
 /// What becomes of one request, while its body is being read.
 struct Request<'c> {
     context: &'c Context<'c>,
+    /// Where the element begins that is being read, once its body is taken apart.
+    piece_begin: Option<usize>,
     builder: BatchBuilder,
     accepted: usize,
     event_id: Option<String>,
@@ -183,12 +191,20 @@ struct Request<'c> {
 }
 
 impl Request<'_> {
-    fn reject(&mut self, index: usize, name: Option<String>, errors: Vec<String>) {
-        self.rejected.push(Rejected { index, name, errors });
+    /// Refuses an element of which no field can be read.
+    fn reject_unread(&mut self, index: usize, error: &str) {
+        self.rejected.push(Rejected {
+            index,
+            begin: self.piece_begin,
+            name: None,
+            user_id: None,
+            event_id: None,
+            errors: vec![error.to_owned()],
+        });
     }
 
     fn reject_as_no_object(&mut self, index: usize) {
-        self.reject(index, None, vec!["event must be an object".to_owned()]);
+        self.reject_unread(index, "event must be an object");
     }
 }
 
@@ -203,6 +219,7 @@ impl Admitter {
         processor.begin(context.received_at_ms);
         let mut request = Request {
             context,
+            piece_begin: None,
             // A record is about as long as its JSON, names of fields against lengths; half as much
             // again, untouched and so never resident, is cheaper than to move a batch that grows.
             builder: BatchBuilder::with_capacity(body.len() + body.len() / 2),
@@ -244,6 +261,7 @@ impl Admitter {
             pieces::elements(text, |element| {
                 // Those past the limit are only counted.
                 if count < EVENTS_PER_REQUEST_MAX {
+                    request.piece_begin = offset_in(body, element);
                     self.piece(count, element, request);
                 }
                 count += 1;
@@ -255,6 +273,7 @@ impl Admitter {
         if !value.starts_with('{') {
             return Err(BodyError::NotEventOrArray);
         }
+        request.piece_begin = offset_in(body, value);
         request.event_id = self.piece(0, value, request);
         Ok((Shape::One, 1))
     }
@@ -284,10 +303,15 @@ impl Admitter {
             processor.validate(Indexed { index, value: &element }, source, request)
         });
         admitted.unwrap_or_else(|| {
-            request.reject(index, None, vec!["event cannot be read".to_owned()]);
+            request.reject_unread(index, "event cannot be read");
             None
         })
     }
+}
+
+/// Where a part of a body begins.
+fn offset_in(body: &[u8], part: &str) -> Option<usize> {
+    part.as_ptr().addr().checked_sub(body.as_ptr().addr()).filter(|at| *at < body.len())
 }
 
 impl ElementProcessor {
@@ -352,7 +376,15 @@ impl ElementProcessor {
                 self.encode(&valid, element.property_nodes(), request)
             }
             Err(errors) => {
-                request.reject(index, element.shown_name(), errors);
+                let first_key = element.first_key.and_then(|key| source.object_before(key));
+                request.rejected.push(Rejected {
+                    index,
+                    begin: request.piece_begin.or(first_key),
+                    name: element.event_name.shown(),
+                    user_id: element.user_id.shown(),
+                    event_id: element.client_event_id.shown(),
+                    errors,
+                });
                 None
             }
         }

@@ -4,7 +4,7 @@
 use axum::{Json, extract::State};
 use contacts::events::{
     api::{TrackBody, Tracked},
-    ops,
+    ops::{self, track::TrackKey},
 };
 use ingest::admit::Sender;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -37,6 +37,7 @@ async fn track_from_app(
     body: JsonBytes<APP_TRACK_BODY_BYTES_MAX>,
 ) -> ApiResult<Json<Tracked>> {
     let sender = Sender::App { trusted_events: app.sdk_trusted_events() };
-    let answer = ops::track::track(&app, sender, caller.workspace(), body).await?;
+    let key = TrackKey { workspace: caller.workspace(), id: caller.key() };
+    let answer = ops::track::track(&app, sender, key, body).await?;
     Ok(Json(Tracked::from(answer)))
 }

@@ -1,0 +1,51 @@
+//! The refused elements of a body that was admitted.
+
+use std::collections::HashMap;
+
+use super::{EventSource, RejectedEvent, RejectedEvents};
+use crate::{admit::Rejected, parse::pieces};
+
+impl RejectedEvents {
+    /// [`RejectedEvents::report`] of elements of this body.
+    #[cold]
+    pub(crate) fn report_elements(
+        &self,
+        source: EventSource<'_>,
+        at_ms: i64,
+        body: &[u8],
+        rejected: &[Rejected],
+    ) {
+        let begins = begins_of_others(body, rejected);
+        let begin = |one: &Rejected| one.begin.or_else(|| begins.get(&one.index).copied());
+        let events: Vec<RejectedEvent<'_>> = rejected
+            .iter()
+            .map(|one| RejectedEvent {
+                name: one.name.as_deref(),
+                user_id: one.user_id.as_deref(),
+                event_id: one.event_id.as_deref(),
+                reason: one.errors.join("; ").into(),
+                body: begin(one).and_then(|begin| body.get(begin..)).unwrap_or_default(),
+            })
+            .collect();
+        self.report(source, at_ms, &events);
+    }
+}
+
+/// Where the refused elements begin for which admission does not know it, by their index: those without a key.
+fn begins_of_others(body: &[u8], rejected: &[Rejected]) -> HashMap<usize, usize> {
+    let unknown = rejected.iter().filter(|one| one.begin.is_none());
+    let mut begins: HashMap<usize, usize> = unknown.map(|one| (one.index, 0)).collect();
+    if begins.is_empty() || body.trim_ascii_start().first() != Some(&b'[') {
+        return begins;
+    }
+    let Ok(text) = str::from_utf8(body) else { return HashMap::new() };
+    let mut index = 0;
+    let taken = pieces::elements(text, |element| {
+        if let Some(begin) = begins.get_mut(&index) {
+            *begin = element.as_ptr().addr() - text.as_ptr().addr();
+        }
+        index += 1;
+    });
+    debug_assert!(taken.is_ok(), "the body was read as an array before");
+    begins
+}

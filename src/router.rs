@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::FromRef as _;
-use contacts::{consent, events, lists, suppressions, users};
+use contacts::{consent, events, identity, lists, suppressions, users};
 use recipient_pages::{hosted_page, tracking};
 use sdk::Origins;
 use utoipa::openapi::OpenApi;
@@ -48,6 +48,7 @@ fn routes(
     OpenApiRouter::new()
         .merge(with_state(events::api::routes(), services))
         .merge(with_state(users::api::routes(), services))
+        .merge(with_state(identity::api::routes(), services))
         .merge(managed(&limits.management, app))
         .merge(rate::limited(campaigns, &limits.campaigns))
         .merge(rate::limited(transactional, &limits.transactional))

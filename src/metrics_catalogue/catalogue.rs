@@ -115,6 +115,10 @@ catalogue! {
         "profiles created or updated by POST /users, by outcome";
     USERS_UPSERT_CONFLICTS: Counter[] = "millrace_users_upsert_conflicts_total", Count,
         "transactions of POST /users retried after a conflict";
+    IDENTITY_LINKS: Counter["outcome"] = "millrace_identity_links_total", Count,
+        "anonymous ids to be linked to profiles, by outcome";
+    IDENTITY_MERGES: Counter[] = "millrace_identity_merges_total", Count,
+        "profiles merged into others";
     CAMPAIGN_TRANSITIONS: Counter["call"] = "millrace_campaign_transitions_total", Count,
         "campaign state transitions, by call";
     CAMPAIGN_DUE_LAG_SECONDS: Histogram[] = "millrace_campaign_due_lag_seconds", Seconds,

@@ -34,6 +34,7 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ),
     ("events", &[]),
     ("hosted_page", &["consent", "delivery"]),
+    ("identity", &["consent", "users"]),
     ("lists", &["consent"]),
     // Apps may do what callers of the API may do, by the same functions.
     ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),

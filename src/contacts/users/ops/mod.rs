@@ -2,6 +2,7 @@
 
 pub mod change;
 pub mod inline;
+pub mod merge;
 pub mod phone_numbers;
 pub mod upsert;
 

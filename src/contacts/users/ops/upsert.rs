@@ -161,6 +161,11 @@ impl ResolvedUpsert<'_> {
             .chain(found.and_then(|found| found.email.as_deref()).map(Name::Email))
     }
 
+    /// Whether the external id is a further one of the profile.
+    fn is_merged(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.is_merged)
+    }
+
     /// Whether it creates a profile.
     fn creates(&self) -> bool {
         self.found.is_none() && self.upsert.internal_id().is_none()
@@ -258,7 +263,7 @@ async fn change(
     let mut changes = Vec::with_capacity(wave.len());
     for (one, id) in wave.iter().zip(&ids) {
         match locked.get(id) {
-            Some(row) if still_means(one, row) => changes.push(change_of(one.upsert, *id)),
+            Some(row) if still_means(one, row) => changes.push(change_of(one, *id)),
             _ => return Ok(None),
         }
     }
@@ -277,6 +282,10 @@ async fn change(
 /// Whether the locked profile is still the one that the element selects.
 fn still_means(one: &ResolvedUpsert<'_>, row: &LockedUser) -> bool {
     let is_adopted = one.found.as_ref().is_some_and(|found| found.is_adopted);
+    if one.is_merged() {
+        // Ids of merged profiles stand for their survivor as long as it is active.
+        return true;
+    }
     match &one.upsert.key {
         Key::Internal(_) => true,
         Key::External(_) if is_adopted => {
@@ -287,13 +296,14 @@ fn still_means(one: &ResolvedUpsert<'_>, row: &LockedUser) -> bool {
     }
 }
 
-fn change_of(upsert: &Upsert, id: UserId) -> Change<'_> {
+fn change_of<'u>(one: &ResolvedUpsert<'u>, id: UserId) -> Change<'u> {
     fn sent<T>(value: Option<T>) -> Patch<T> {
         value.map_or(Patch::Absent, Patch::Value)
     }
+    let upsert = one.upsert;
     Change {
         id,
-        external_id: upsert.external_id(),
+        external_id: upsert.external_id().filter(|_| !one.is_merged()),
         email: sent(upsert.email()),
         phone: sent(upsert.phone.as_deref()),
         attributes: upsert.attributes.as_ref().map_or(attributes::NONE, |sent| sent.as_str()),

@@ -1,0 +1,11 @@
+//! The SQL of identities.
+
+pub(super) mod links;
+pub(super) mod merge;
+pub(super) mod read;
+
+use kernel::{Result, UserId};
+
+fn user_id(bytes: &[u8]) -> Result<UserId> {
+    Ok(UserId::from_bytes(bytes.try_into().map_err(anyhow::Error::from)?))
+}

@@ -16,7 +16,10 @@ use metrics_catalogue::handle::{Counter, Histogram};
 use uuid::Uuid;
 
 use crate::{
-    admit::{Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape},
+    admit::{
+        Admitted, Admitter, BodyError, Context, Rejected, Sender, Shape,
+        calls::{Adjustments, AdmittedCalls, CallRules},
+    },
     record::{Batch, MessageBatchBuilder, MessageEvent, Sequence},
     rejected::{EventSource, RejectedEvents},
     spool::{AppendError, Entry, Spool},
@@ -65,6 +68,26 @@ pub enum Answer {
     },
 }
 
+/// Where calls of an event SDK come from, and how they are read.
+#[derive(Debug, Clone, Copy)]
+pub struct CallOrigin<'a> {
+    /// Whose key they came with.
+    pub sender: Sender<'a>,
+    /// The key, and its workspace.
+    pub source: EventSource<'a>,
+    /// How they are read.
+    pub rules: CallRules,
+}
+
+/// Result of a request of an event SDK.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallsAnswer {
+    /// Calls accepted, repeats of recorded ones included.
+    pub accepted: usize,
+    /// Calls that were rejected; they are reported.
+    pub rejected: usize,
+}
+
 /// Why nothing of a request was recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum TrackError {
@@ -100,6 +123,10 @@ struct Counters {
     accepted: Counter,
     rejected: Counter,
     message_events: Counter,
+    profile_calls: Counter,
+    renamed: Counter,
+    cut: Counter,
+    dropped: Counter,
     refused_queue: Counter,
     refused_disk: Counter,
     refused_storage: Counter,
@@ -114,14 +141,25 @@ impl std::fmt::Debug for Intake {
 impl Counters {
     fn register() -> Self {
         let refused = |reason| metrics_catalogue::INGEST_REQUESTS_REFUSED.with([reason]);
+        let adjusted = |how| metrics_catalogue::INGEST_CALLS_ADJUSTED.with([how]);
         Self {
             accepted: metrics_catalogue::INGEST_EVENTS_ACCEPTED.handle(),
             rejected: metrics_catalogue::INGEST_EVENTS_REJECTED.with(["invalid"]),
             message_events: metrics_catalogue::INGEST_MESSAGE_EVENTS.handle(),
+            profile_calls: metrics_catalogue::INGEST_PROFILE_CALLS.handle(),
+            renamed: adjusted("renamed"),
+            cut: adjusted("cut"),
+            dropped: adjusted("dropped"),
             refused_queue: refused("queue_full"),
             refused_disk: refused("spool_full"),
             refused_storage: refused("storage"),
         }
+    }
+
+    fn adjust(&self, Adjustments { renamed, cut, dropped }: Adjustments) {
+        self.renamed.increment(renamed);
+        self.cut.increment(cut);
+        self.dropped.increment(dropped);
     }
 
     fn refuse(&self, error: &AppendError) {
@@ -213,15 +251,7 @@ impl Intake {
         };
         inner.counters.rejected.increment(rejected.len() as u64);
         if let Some(batch) = batch {
-            let entry = Entry {
-                payload: batch.as_bytes().clone(),
-                events: batch.header().count,
-                at_ms: received_at_ms.unsigned_abs(),
-            };
-            inner.spool.append(entry).await.map_err(|error| {
-                inner.counters.refuse(&error);
-                saturated_or_broken(error)
-            })?;
+            self.append_or_refuse(&batch, batch.header().count).await?;
             inner.window.confirm(&claims);
         }
         if !rejected.is_empty() {
@@ -235,6 +265,80 @@ impl Intake {
             }
             (Shape::Many, _) => Ok(Answer::Many { processed, accepted, rejected }),
         }
+    }
+
+    /// Records the calls of a request of an event SDK; returns once all that is valid is durable.
+    ///
+    /// # Errors
+    /// When the body has no call, or when the spool cannot take it. Some may be recorded in the second case: a
+    /// repeat is recorded once.
+    pub async fn track_calls(
+        &self,
+        origin: CallOrigin<'_>,
+        body: Vec<u8>,
+        received_at_ms: i64,
+    ) -> Result<CallsAnswer, TrackError> {
+        let CallOrigin { sender, source, rules } = origin;
+        let inner = &*self.0;
+        let start = Instant::now();
+        let admitted = ADMITTER.with_borrow_mut(|admitter| {
+            let (window, sequence) = (&inner.window, &inner.sequence);
+            let workspace_id = source.workspace_id;
+            let context = Context { workspace_id, received_at_ms, window, sequence, sender };
+            admitter.admit_calls(&body, rules, &context)
+        });
+        inner.validate_seconds.record(start.elapsed());
+        let AdmittedCalls {
+            accepted,
+            rejected,
+            rejected_count,
+            adjusted,
+            events,
+            profiles,
+            claims,
+            ..
+        } = admitted?;
+        // As for tracked events, what was refused is reported once the others are durable.
+        let body = if rejected.is_empty() {
+            drop(body);
+            Vec::new()
+        } else {
+            body
+        };
+        inner.counters.rejected.increment(rejected_count as u64);
+        let events_durable = async {
+            let Some(batch) = events else { return Ok(()) };
+            self.append_or_refuse(&batch, batch.header().count).await?;
+            inner.window.confirm(&claims);
+            Ok(())
+        };
+        let profiles_durable = async {
+            let Some(batch) = profiles else { return Ok(()) };
+            self.append_or_refuse(&batch, 0).await?;
+            inner.counters.profile_calls.increment(u64::from(batch.header().count));
+            Ok::<(), TrackError>(())
+        };
+        futures_util::future::try_join(events_durable, profiles_durable).await?;
+        if !rejected.is_empty() {
+            inner.rejected.report_calls(source, received_at_ms, &body, &rejected);
+        }
+        inner.counters.accepted.increment(accepted as u64);
+        inner.counters.adjust(adjusted);
+        Ok(CallsAnswer { accepted, rejected: rejected_count })
+    }
+
+    /// Appends a batch that a caller waits for, and counts it where there is no room.
+    async fn append_or_refuse(&self, batch: &Batch, events: u32) -> Result<(), TrackError> {
+        let entry = Entry {
+            payload: batch.as_bytes().clone(),
+            events,
+            at_ms: batch.header().received_at_ms.unsigned_abs(),
+        };
+        let appended = self.0.spool.append(entry).await.map(drop);
+        appended.map_err(|error| {
+            self.0.counters.refuse(&error);
+            saturated_or_broken(error)
+        })
     }
 
     /// Appends message lifecycle events to the spool, in no order; returns once they are durable. Appending is

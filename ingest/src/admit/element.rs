@@ -129,7 +129,7 @@ impl<'t, 'a> Element<'t, 'a> {
 }
 
 #[inline]
-fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
+pub(super) fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
     match value.first() {
         Some(Node::String(text)) => Field::Text(text),
         Some(Node::Static(StaticNode::Null)) => Field::Absent,
@@ -138,7 +138,7 @@ fn field<'a>(value: &[Node<'a>]) -> Field<'a> {
     }
 }
 
-fn sent<'t, 'a>(key: &'a str, value: &'t [Node<'a>]) -> Sent<'t, 'a> {
+pub(super) fn sent<'t, 'a>(key: &'a str, value: &'t [Node<'a>]) -> Sent<'t, 'a> {
     match value.first() {
         Some(Node::Object { .. }) => Sent::Object { key, nodes: value },
         Some(Node::Static(StaticNode::Null)) => Sent::Absent,

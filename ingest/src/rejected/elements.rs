@@ -17,17 +17,34 @@ impl RejectedEvents {
     ) {
         let begins = begins_of_others(body, rejected);
         let begin = |one: &Rejected| one.begin.or_else(|| begins.get(&one.index).copied());
-        let events: Vec<RejectedEvent<'_>> = rejected
-            .iter()
-            .map(|one| RejectedEvent {
-                name: one.name.as_deref(),
-                user_id: one.user_id.as_deref(),
-                event_id: one.event_id.as_deref(),
-                reason: one.errors.join("; ").into(),
-                body: begin(one).and_then(|begin| body.get(begin..)).unwrap_or_default(),
-            })
-            .collect();
+        let events: Vec<RejectedEvent<'_>> =
+            rejected.iter().map(|one| event(one, body, begin(one))).collect();
         self.report(source, at_ms, &events);
+    }
+
+    /// [`RejectedEvents::report`] of calls in this body. The text of one without a key is not kept.
+    #[cold]
+    pub(crate) fn report_calls(
+        &self,
+        source: EventSource<'_>,
+        at_ms: i64,
+        body: &[u8],
+        rejected: &[Rejected],
+    ) {
+        let events: Vec<RejectedEvent<'_>> =
+            rejected.iter().map(|one| event(one, body, one.begin)).collect();
+        self.report(source, at_ms, &events);
+    }
+}
+
+/// A refused element whose text begins there in the body.
+fn event<'r>(rejected: &'r Rejected, body: &'r [u8], begin: Option<usize>) -> RejectedEvent<'r> {
+    RejectedEvent {
+        name: rejected.name.as_deref(),
+        user_id: rejected.user_id.as_deref(),
+        event_id: rejected.event_id.as_deref(),
+        reason: rejected.errors.join("; ").into(),
+        body: begin.and_then(|begin| body.get(begin..)).unwrap_or_default(),
     }
 }
 

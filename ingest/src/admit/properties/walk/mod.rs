@@ -1,5 +1,9 @@
 //! One walk over an object of properties.
 
+mod compose;
+
+pub(in super::super) use compose::{Member, Optional};
+
 use std::{collections::HashMap, mem};
 
 use simd_json::{Node, StaticNode};
@@ -54,6 +58,11 @@ pub(super) struct Walk {
     /// Open containers, the root included.
     depth: usize,
     open_arrays: usize,
+}
+
+/// Where the last value of each key is. The standard `HashMap` is keyed, so that chosen keys cost nothing special.
+fn last_places<'a>(object: &[Node<'a>]) -> HashMap<&'a str, usize> {
+    members(object).enumerate().map(|(index, (key, _))| (key, index)).collect()
 }
 
 impl Walk {
@@ -128,12 +137,10 @@ impl Walk {
         count
     }
 
-    /// Walks an object, leaving out each value whose key comes again. The standard `HashMap` is
-    /// keyed, so that chosen keys cost nothing special.
+    /// Walks an object, leaving out each value whose key comes again.
     #[cold]
     fn object_of_last_values(&mut self, object: &[Node<'_>]) -> usize {
-        let last: HashMap<&str, usize> =
-            members(object).enumerate().map(|(index, (key, _))| (key, index)).collect();
+        let last = last_places(object);
         let mut is_first = true;
         self.depth += 1;
         self.text.push('{');

@@ -6,6 +6,7 @@ pub mod events;
 pub mod identity;
 pub mod lists;
 pub mod page;
+pub mod profile_calls;
 mod state;
 pub mod suppressions;
 pub mod users;

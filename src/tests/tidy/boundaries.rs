@@ -36,8 +36,22 @@ const SIDEWAYS: &[(&str, &[&str])] = &[
     ("hosted_page", &["consent", "delivery"]),
     ("identity", &["consent", "users"]),
     ("lists", &["consent"]),
+    // Calls of event SDKs become changes of profiles and links.
+    ("profile_calls", &["identity", "users"]),
     // Apps may do what callers of the API may do, by the same functions.
-    ("sdk", &["audience", "campaigns", "consent", "delivery", "events", "lists", "users"]),
+    (
+        "sdk",
+        &[
+            "audience",
+            "campaigns",
+            "consent",
+            "delivery",
+            "events",
+            "lists",
+            "profile_calls",
+            "users",
+        ],
+    ),
     ("sender_domains", &[]),
     ("stats", &["campaigns"]),
     ("suppressions", &[]),

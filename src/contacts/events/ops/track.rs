@@ -1,14 +1,18 @@
 //! Recording events: the server's side of the write path.
 
 use ingest::{
-    admit::Sender,
-    intake::{Answer, TrackError},
+    admit::{Sender, calls::CallRules},
+    intake::{Answer, CallOrigin, TrackError},
     rejected::EventSource,
 };
 use kernel::{Error, KeyId, Result, Severity, UserId, WorkspaceId};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use web::{Services, http::JsonBytes, spool};
+use web::{
+    Services,
+    http::{JsonBytes, RawBytes},
+    spool,
+};
 
 /// The key that a request came with, and its workspace.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +44,26 @@ pub async fn track<const MAX_BYTES: usize>(
     // The memory stays accounted for until the write path has released the body.
     drop(held);
     answer.map_err(refusal)
+}
+
+/// Records the calls of a request of an event SDK; returns once all that is valid is durable. Faulty ones are counted
+/// and reported, and are no error.
+///
+/// # Errors
+/// 400 for a body without a call or a batch of calls; 503 when the spool has no room.
+pub async fn track_calls<const MAX_BYTES: usize>(
+    app: &Services,
+    sender: Sender<'_>,
+    key: TrackKey,
+    rules: CallRules,
+    body: RawBytes<MAX_BYTES>,
+) -> Result<()> {
+    let RawBytes { bytes, held } = body;
+    let received_at_ms = app.clock().now().millis();
+    let origin = CallOrigin { sender, source: key.source(), rules };
+    let answer = app.intake().track_calls(origin, bytes, received_at_ms).await;
+    drop(held);
+    answer.map(drop).map_err(refusal)
 }
 
 /// An event sent together with its user, with its fields as they were sent. It serialises to the body that

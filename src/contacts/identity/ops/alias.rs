@@ -16,7 +16,7 @@ use crate::{
         },
     },
     users::{
-        model::{Key, Upsert},
+        model::{Key, Manner, Upsert},
         ops::upsert::{WriteContext, upsert},
     },
 };
@@ -134,7 +134,8 @@ async fn linked(
 
 async fn created(context: WriteContext<'_>, external_id: &str) -> Result<UserId> {
     let key = Key::External(external_id.to_owned());
-    let new = Upsert { key, email: None, phone: None, attributes: None };
+    let manner = Manner::default();
+    let new = Upsert { key, email: None, phone: None, attributes: None, manner };
     let outcome = upsert(context, std::slice::from_ref(&new)).await?.into_iter().next();
     Ok(outcome.ok_or_else(|| Error::internal("an upsert without an outcome"))??.id)
 }

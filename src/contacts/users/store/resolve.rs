@@ -36,7 +36,7 @@ pub(in crate::users) async fn find(
     let ids: Vec<Option<Vec<u8>>> =
         upserts.iter().map(|one| one.internal_id().map(|id| id.bytes().to_vec())).collect();
     let external_ids: Vec<Option<&str>> = upserts.iter().map(|one| one.external_id()).collect();
-    let emails: Vec<Option<&str>> = upserts.iter().map(|one| one.email()).collect();
+    let emails: Vec<Option<&str>> = upserts.iter().map(|one| one.adopting_email()).collect();
     let rows = sqlx::query!(
         r#"select wish.place as "place!", coalesce(by_id.id, by_external.id, by_email.id) as "id!",
              coalesce(by_id.email, by_external.email, by_email.email) as email,

@@ -2,6 +2,7 @@
 //! it; a user token, signed by the workspace's backend, proves who the person is.
 
 pub mod api;
+mod event_sdks;
 pub mod model;
 pub mod ops;
 mod origins;

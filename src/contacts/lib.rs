@@ -1,9 +1,8 @@
-//! Contacts: their events, profiles and identifiers, consent, lists and suppressions, and audiences of profiles.
+//! Contacts: their events, profiles, consent, lists and suppressions, and audiences of profiles.
 
 pub mod audience;
 pub mod consent;
 pub mod events;
-pub mod identity;
 pub mod lists;
 pub mod page;
 mod state;

@@ -20,6 +20,7 @@ use contacts::{ContactState, suppressions::ops::census, users::ops::phone_number
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
+use identity::ops::mirror;
 use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
@@ -281,6 +282,10 @@ impl Server {
         let app = self.app.clone();
         self.keep("phone-numbers", move |heartbeat| {
             phone_numbers::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("identity-mirror", move |heartbeat| {
+            mirror::watch(app.services().clone(), heartbeat)
         });
         let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));

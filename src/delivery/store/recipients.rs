@@ -136,7 +136,7 @@ pub(crate) async fn clocks(
         .collect()
 }
 
-/// The variants that these users were first assigned in a campaign.
+/// The variants that these users were first assigned in a campaign, themselves or as a profile that was merged into them.
 pub(crate) async fn exposures(
     connection: &mut PgConnection,
     workspace: WorkspaceId,
@@ -145,8 +145,15 @@ pub(crate) async fn exposures(
 ) -> Result<HashMap<UserId, String>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
-        "select user_id, variant_id from campaign_exposure
-         where workspace_id = $1 and campaign_id = $2 and user_id = any($3)",
+        r#"select distinct on (p.survivor) p.survivor as "user_id!", e.variant_id
+         from (
+             select id, id as survivor from unnest($3::bytea[]) as id
+             union all
+             select id, merged_into from users where workspace_id = $1 and merged_into = any($3)
+         ) p
+         join campaign_exposure e
+             on e.workspace_id = $1 and e.campaign_id = $2 and e.user_id = p.id
+         order by p.survivor, p.id <> p.survivor, p.id"#,
         workspace.uuid(),
         campaign.uuid(),
         &ids as _,

@@ -1,23 +1,21 @@
 //! Aliases: two ids of one person, of which either may have a profile.
 
+use contacts::users::{
+    model::{Key, Upsert},
+    ops::upsert::{WriteContext, upsert},
+};
 use kernel::{Error, Result, UserId, store::StoreFault};
 use web::audit::Origin;
 
 use super::{link, locked::locked, merge, merge::room_for};
 use crate::{
-    identity::{
-        model::{
-            Alias, AliasRefusal, Aliased, IdentifierType, Link, LinkSource, Linked, ProfilePair,
-            Trust, is_usable,
-        },
-        store::{
-            links::{self, NewIdentity, NewName},
-            read,
-        },
+    model::{
+        Alias, AliasRefusal, Aliased, IdentifierType, Link, LinkSource, Linked, ProfilePair, Trust,
+        is_usable,
     },
-    users::{
-        model::{Key, Upsert},
-        ops::upsert::{WriteContext, upsert},
+    store::{
+        links::{self, NewIdentity, NewName},
+        read,
     },
 };
 

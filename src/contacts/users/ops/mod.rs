@@ -2,7 +2,6 @@
 
 pub mod change;
 pub mod inline;
-pub mod merge;
 pub mod phone_numbers;
 pub mod upsert;
 

@@ -1,7 +1,6 @@
 //! The SQL of profiles.
 
 pub(super) mod bin;
-pub(super) mod merge;
 pub(super) mod phone_numbers;
 pub(super) mod read;
 pub(super) mod resolve;

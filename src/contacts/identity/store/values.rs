@@ -4,13 +4,44 @@ use chrono::{DateTime, Utc};
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
-/// The attributes of a survivor after a merge: their text and their number of keys.
-pub(in crate::users) async fn attributes(
+use crate::model::ProfilePair;
+
+/// Ids and addresses that a locked profile has.
+#[derive(Debug)]
+pub(crate) struct OwnValues {
+    pub(crate) external_id: Option<String>,
+    pub(crate) email: Option<String>,
+}
+
+pub(crate) async fn own(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
-    from: UserId,
-    into: UserId,
-) -> Result<(String, usize)> {
+    user: UserId,
+) -> Result<OwnValues> {
+    let row = sqlx::query_as!(
+        OwnValues,
+        "select external_id, email from users where workspace_id = $1 and id = $2",
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_one(tx)
+    .await?;
+    Ok(row)
+}
+
+/// Attributes as they would be stored.
+#[derive(Debug)]
+pub(crate) struct MergedAttributes {
+    pub(crate) printed: String,
+    pub(crate) keys: usize,
+}
+
+/// The attributes of a survivor after a merge.
+pub(crate) async fn attributes(
+    tx: &mut PgConnection,
+    workspace: WorkspaceId,
+    pair: ProfilePair,
+) -> Result<MergedAttributes> {
     let row = sqlx::query!(
         r#"select merged::text as "printed!",
              (select count(*) from jsonb_object_keys(merged)) as "keys!"
@@ -21,27 +52,27 @@ pub(in crate::users) async fn attributes(
              where f.workspace_id = $1 and f.id = $2
          ) both_profiles"#,
         workspace.uuid(),
-        &from.bytes()[..],
-        &into.bytes()[..],
+        &pair.from.bytes()[..],
+        &pair.into.bytes()[..],
     )
     .fetch_one(tx)
     .await?;
-    Ok((row.printed, usize::try_from(row.keys).unwrap_or(usize::MAX)))
+    let keys = usize::try_from(row.keys).unwrap_or(usize::MAX);
+    Ok(MergedAttributes { printed: row.printed, keys })
 }
 
 /// A profile that is merged into another.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::users) struct EndedProfile<'e> {
-    pub(in crate::users) from: UserId,
-    pub(in crate::users) into: UserId,
+pub(crate) struct EndedProfile<'e> {
+    pub(crate) pair: ProfilePair,
     /// Whether its external id stays with it; otherwise it is removed, so that the survivor can have it.
-    pub(in crate::users) keeps_external_id: bool,
-    pub(in crate::users) at: DateTime<Utc>,
-    pub(in crate::users) actor: &'e str,
+    pub(crate) keeps_external_id: bool,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) actor: &'e str,
 }
 
 /// Ends a locked profile, and lets the profiles that were merged into it stand for the survivor.
-pub(in crate::users) async fn end(
+pub(crate) async fn end(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ended: &EndedProfile<'_>,
@@ -53,8 +84,8 @@ pub(in crate::users) async fn end(
              external_id = case when $6 then external_id end
          where workspace_id = $1 and id = $2",
         workspace.uuid(),
-        &ended.from.bytes()[..],
-        &ended.into.bytes()[..],
+        &ended.pair.from.bytes()[..],
+        &ended.pair.into.bytes()[..],
         ended.at,
         ended.actor,
         ended.keeps_external_id,
@@ -64,8 +95,8 @@ pub(in crate::users) async fn end(
     sqlx::query!(
         "update users set merged_into = $3 where workspace_id = $1 and merged_into = $2",
         workspace.uuid(),
-        &ended.from.bytes()[..],
-        &ended.into.bytes()[..],
+        &ended.pair.from.bytes()[..],
+        &ended.pair.into.bytes()[..],
     )
     .execute(tx)
     .await?;
@@ -73,7 +104,7 @@ pub(in crate::users) async fn end(
 }
 
 /// Gives a locked survivor the values of the ended profile that it has none of.
-pub(in crate::users) async fn complete(
+pub(crate) async fn complete(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     ended: &EndedProfile<'_>,
@@ -91,8 +122,8 @@ pub(in crate::users) async fn complete(
          from users f
          where u.workspace_id = $1 and u.id = $3 and f.workspace_id = $1 and f.id = $2",
         workspace.uuid(),
-        &ended.from.bytes()[..],
-        &ended.into.bytes()[..],
+        &ended.pair.from.bytes()[..],
+        &ended.pair.into.bytes()[..],
         external_id,
         ended.at,
     )

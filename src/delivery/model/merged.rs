@@ -3,7 +3,7 @@
 /// How far another message to the same person came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SentState {
-    /// It waits.
+    /// It is queued, due or not.
     Waiting,
     /// It is on its way to the provider.
     Leaving,

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use kernel::{CampaignId, Error, Result, UserId, WorkspaceId};
+use kernel::{CampaignId, Error, MessageId, Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::runs::user_id;
 use crate::model::merged::SentState;
@@ -64,6 +65,7 @@ pub(crate) async fn lock(
 /// A message of a campaign to one of several profiles.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SiblingMessage {
+    pub(crate) id: MessageId,
     pub(crate) user: UserId,
     pub(crate) occurrence: i32,
     pub(crate) state: SentState,
@@ -78,7 +80,7 @@ pub(crate) async fn messages(
 ) -> Result<Vec<SiblingMessage>> {
     let ids: Vec<&[u8]> = users.iter().map(|user| user.bytes().as_slice()).collect();
     let rows = sqlx::query!(
-        r#"select user_id as "user_id!", occurrence, status
+        r#"select id, user_id as "user_id!", occurrence, status
            from message
            where workspace_id = $1 and campaign_id = $2 and user_id = any($3) and purpose = 'campaign'"#,
         workspace.uuid(),
@@ -91,7 +93,44 @@ pub(crate) async fn messages(
         .map(|row| {
             let state = SentState::of_status(&row.status)
                 .ok_or_else(|| Error::internal("a message of no known status"))?;
-            Ok(SiblingMessage { user: user_id(&row.user_id)?, occurrence: row.occurrence, state })
+            let (id, user) = (MessageId::new(row.id), user_id(&row.user_id)?);
+            Ok(SiblingMessage { id, user, occurrence: row.occurrence, state })
         })
         .collect()
+}
+
+/// A message of a merged profile that is sent to its survivor.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Redirected {
+    pub(crate) message: MessageId,
+    pub(crate) survivor: UserId,
+}
+
+/// Gives claimed messages to survivors, so that reports of providers are about their addresses. Not where the survivor has
+/// a message of that occurrence, which was settled.
+pub(crate) async fn redirect(
+    connection: &mut PgConnection,
+    workspace: WorkspaceId,
+    redirected: &[Redirected],
+) -> Result<()> {
+    if redirected.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<Uuid> = redirected.iter().map(|it| it.message.uuid()).collect();
+    let users: Vec<&[u8]> = redirected.iter().map(|it| it.survivor.bytes().as_slice()).collect();
+    sqlx::query!(
+        "update message m
+         set user_id = r.user_id
+         from unnest($2::uuid[], $3::bytea[]) as r (id, user_id)
+         where m.workspace_id = $1 and m.id = r.id and (m.purpose <> 'campaign' or not exists (
+             select from message o
+             where o.workspace_id = $1 and o.campaign_id = m.campaign_id and o.user_id = r.user_id
+                 and o.occurrence = m.occurrence and o.purpose = 'campaign'))",
+        workspace.uuid(),
+        &ids,
+        &users as _,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }

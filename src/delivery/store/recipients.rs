@@ -23,6 +23,8 @@ pub(crate) async fn facts(
         r#"select u.id, u.external_id, u.email, u.phone, u.phone_normal,
                u.attributes as "attributes: Json<Map<String, Value>>",
                u.deleted_at is not null as "is_deleted!",
+               exists (select from users f where f.workspace_id = $1 and f.merged_into = u.id)
+                   as "is_survivor!",
                c.status as "consent?", coalesce(not c.is_valid, false) as "is_invalid!",
                coalesce(o.status = 'unsubscribed', false) as "has_left_list!",
                array(
@@ -63,6 +65,7 @@ pub(crate) async fn facts(
                 },
                 phone_normal: row.phone_normal,
                 is_deleted: row.is_deleted,
+                is_survivor: row.is_survivor,
                 consent: row.consent.as_deref().and_then(ChannelStatus::named),
                 is_invalid: row.is_invalid,
                 has_left_list: row.has_left_list,

@@ -117,3 +117,15 @@ pub(crate) async fn merged(
     }
     Ok(found)
 }
+
+/// The profile that an internal id stands for.
+pub(crate) async fn survivor(db: &PgPool, workspace: WorkspaceId, user: UserId) -> Result<UserId> {
+    let found = sqlx::query_scalar!(
+        r#"select survivor_of($1, $2) as "survivor!""#,
+        workspace.uuid(),
+        &user.bytes()[..],
+    )
+    .fetch_one(db)
+    .await?;
+    user_id(&found)
+}

@@ -183,7 +183,7 @@ pub enum Aliased {
     Merged(UserId),
     /// Both ids were of one profile before.
     Known(UserId),
-    /// Nothing was changed.
+    /// Nothing was changed, for this reason.
     Refused(AliasRefusal),
 }
 

@@ -16,9 +16,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub async fn watch(services: Services, heartbeat: Heartbeat) {
     loop {
         heartbeat.waiting(tokio::time::sleep(LOOK_EVERY)).await;
-        if services.readiness().check().is_err() {
-            continue;
-        }
         while let Some(copied) = copy(&services).await {
             heartbeat.beat();
             if copied < ROWS_MAX {

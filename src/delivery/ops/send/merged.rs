@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use campaigns::model::settings::trigger::ReEntry;
-use kernel::{Result, UserId};
+use kernel::{CampaignId, Result, UserId, WorkspaceId};
+use sqlx::PgConnection;
 
 use super::eligibility::{CheckedBatch, Eligibility};
 use crate::{
@@ -16,12 +16,12 @@ use crate::{
         message::Purpose,
         skip::{Skip, SkipReason},
     },
-    store::merged::{self, SiblingMessage},
+    store::merged::{self, Redirected, SiblingMessage},
 };
 
 /// How long a message waits for the outcome of another to the same person.
 const WAIT: Duration = Duration::from_secs(5);
-const DETAIL: &str =
+pub(super) const DETAIL: &str =
     "the person got the campaign as another profile, which is merged with this one";
 
 impl Eligibility<'_> {
@@ -44,16 +44,19 @@ impl Eligibility<'_> {
         let people: Vec<UserId> = people.into_iter().collect();
         merged::lock(self.connection, self.workspace, &people).await?;
         let mut siblings = self.siblings(&survivors).await?;
-        let mut left = Vec::with_capacity(batch.len());
+        let (mut left, mut redirected) = (Vec::with_capacity(batch.len()), Vec::new());
         for mut message in batch {
             let Some(user) = message.user else {
                 left.push(message);
                 continue;
             };
             let survivor = survivors.get(&user).copied().unwrap_or(user);
-            match decide(user == survivor, &siblings.of(survivor, &message)) {
+            match decide(user == survivor, &siblings.besides(survivor, &message)) {
                 MergedDecision::Send => {
                     siblings.leaving.insert((survivor, message.occurrence));
+                    if user != survivor {
+                        redirected.push(Redirected { message: message.id, survivor });
+                    }
                     message.user = Some(survivor);
                     left.push(message);
                 }
@@ -69,50 +72,57 @@ impl Eligibility<'_> {
                 }
             }
         }
+        merged::redirect(self.connection, self.workspace, &redirected).await?;
         Ok(left)
     }
 
-    /// The messages of the campaign to these people. Where each event is to have a message, none counts as another's.
+    /// The messages of the campaign to these people.
     async fn siblings(&mut self, survivors: &HashMap<UserId, UserId>) -> Result<Siblings> {
-        let Some(campaign_context) = self.campaign_context else { return Ok(Siblings::default()) };
-        let campaign = &campaign_context.campaign;
-        let trigger = campaign.definition.trigger_config.as_ref();
-        if trigger.is_some_and(|trigger| trigger.re_entry() == ReEntry::Always) {
-            return Ok(Siblings::default());
+        match self.campaign_context.filter(|it| it.sends_one_to_a_person()) {
+            Some(it) => {
+                Siblings::of(self.connection, self.workspace, it.campaign.id, survivors).await
+            }
+            None => Ok(Siblings::default()),
         }
-        let people: BTreeSet<UserId> =
-            survivors.iter().flat_map(|(merged, survivor)| [*merged, *survivor]).collect();
-        let people: Vec<UserId> = people.into_iter().collect();
-        let found = merged::messages(self.connection, self.workspace, campaign.id, &people).await?;
-        let mut siblings = Siblings { counts: true, ..Siblings::default() };
-        for message in found {
-            let survivor = survivors.get(&message.user).copied().unwrap_or(message.user);
-            siblings.of_person.entry((survivor, message.occurrence)).or_default().push(message);
-        }
-        Ok(siblings)
     }
 }
 
-/// The messages of one campaign, by person and occurrence.
+/// The messages of one campaign to people with merged profiles, by person and occurrence.
 #[derive(Debug, Default)]
-struct Siblings {
-    /// Whether a person gets one message only.
-    counts: bool,
+pub(super) struct Siblings {
     of_person: HashMap<(UserId, i32), Vec<SiblingMessage>>,
     /// Those that leave with this batch.
     leaving: HashSet<(UserId, i32)>,
 }
 
 impl Siblings {
+    /// Reads them; `survivors` has the survivor of each merged profile.
+    pub(super) async fn of(
+        connection: &mut PgConnection,
+        workspace: WorkspaceId,
+        campaign: CampaignId,
+        survivors: &HashMap<UserId, UserId>,
+    ) -> Result<Self> {
+        let people: BTreeSet<UserId> =
+            survivors.iter().flat_map(|(merged, survivor)| [*merged, *survivor]).collect();
+        let people: Vec<UserId> = people.into_iter().collect();
+        let mut siblings = Self::default();
+        for message in merged::messages(connection, workspace, campaign, &people).await? {
+            let survivor = survivors.get(&message.user).copied().unwrap_or(message.user);
+            siblings.of_person.entry((survivor, message.occurrence)).or_default().push(message);
+        }
+        Ok(siblings)
+    }
+
     /// The messages to the person besides this one.
-    fn of(&self, survivor: UserId, message: &Claimed) -> Vec<Sibling> {
-        if !self.counts || message.purpose != Purpose::Campaign {
+    pub(super) fn besides(&self, survivor: UserId, message: &Claimed) -> Vec<Sibling> {
+        if message.purpose != Purpose::Campaign {
             return Vec::new();
         }
         let key = (survivor, message.occurrence);
         let stored = self.of_person.get(&key).into_iter().flatten();
-        let others = stored.filter(|other| Some(other.user) != message.user);
-        let mut siblings: Vec<Sibling> = others
+        let mut siblings: Vec<Sibling> = stored
+            .filter(|other| other.id != message.id)
             .map(|other| Sibling { is_of_survivor: other.user == survivor, state: other.state })
             .collect();
         if self.leaving.contains(&key) {

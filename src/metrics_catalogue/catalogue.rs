@@ -127,6 +127,8 @@ catalogue! {
         "anonymous ids to be linked to profiles, by outcome";
     IDENTITY_MERGES: Counter[] = "millrace_identity_merges_total", Count,
         "profiles merged into others";
+    IDENTITY_MIRROR_LAG_SECONDS: Gauge[] = "millrace_identity_mirror_lag_seconds", Seconds,
+        "how long the oldest link or merge waits to be copied to ClickHouse";
     CAMPAIGN_TRANSITIONS: Counter["call"] = "millrace_campaign_transitions_total", Count,
         "campaign state transitions, by call";
     CAMPAIGN_DUE_LAG_SECONDS: Histogram[] = "millrace_campaign_due_lag_seconds", Seconds,

@@ -6,6 +6,7 @@ mod event_sdks;
 pub mod model;
 pub mod ops;
 mod origins;
+pub mod profile_calls;
 mod store;
 
 pub use self::origins::Origins;

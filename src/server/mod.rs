@@ -16,12 +16,11 @@ use anyhow::Context as _;
 use callbacks::{CallbackSources, CallbackState};
 use campaigns::{CampaignParts, CampaignState, due_signal::DueSignal};
 use config::{Role, Settings};
-use contacts::{
-    ContactState, profile_calls::ProfileCalls, suppressions::ops::census, users::ops::phone_numbers,
-};
+use contacts::{ContactState, suppressions::ops::census, users::ops::phone_numbers};
 use content::spam::Spamd;
 use delivery::{DeliveryParts, DeliveryState, ops::worker, triggers::Triggers};
 use engines::{DataDir, DataDirLock, EngineOptions, Engines, vault::Vault};
+use identity::ops::mirror;
 use ingest::{
     intake::{self, Intake, IntakeOptions},
     pipeline::{self, Pipeline},
@@ -35,6 +34,7 @@ use recipient_pages::{PageState, tracking::StoredRate};
 use sdk::{
     Origins, SdkParts, SdkState,
     ops::{LiveCampaigns, UserTokens},
+    profile_calls::ProfileCalls,
 };
 use sender_domains::{SenderDomainState, dns::Dns};
 use supervisor::{Heartbeat, Panicked, Workers};
@@ -290,6 +290,10 @@ impl Server {
         let app = self.app.clone();
         self.keep("phone-numbers", move |heartbeat| {
             phone_numbers::watch(app.services().clone(), heartbeat)
+        });
+        let app = self.app.clone();
+        self.keep("identity-mirror", move |heartbeat| {
+            mirror::watch(app.services().clone(), heartbeat)
         });
         let app = self.app.clone();
         self.keep("clock-watch", move |heartbeat| arrivals::watch(app.clone(), heartbeat));

@@ -4,10 +4,7 @@ use axum::{
     extract::{FromRequest as _, Request},
     http::request::Parts,
 };
-use contacts::{
-    events::ops::track::{TrackKey, track_calls},
-    profile_calls,
-};
+use contacts::events::ops::track::{TrackKey, track_calls};
 use http::HeaderMap;
 use ingest::admit::{
     Sender,
@@ -22,7 +19,7 @@ use web::{
 };
 
 use super::body::{self, CALLS_BODY_BYTES_MAX};
-use crate::SdkState;
+use crate::{SdkState, profile_calls};
 
 /// The query parameter with the key.
 pub(super) const WRITE_KEY: &str = "writeKey";

@@ -2,6 +2,7 @@
 
 mod comparisons;
 mod fixture;
+mod merged_people;
 mod model;
 mod random;
 mod rates;

@@ -11,7 +11,7 @@ use web::{
     http::{ApiResult, Path},
 };
 
-use crate::identity::{
+use crate::{
     model::{IdentifierType, Identity, LinkSource},
     ops,
 };

@@ -1,6 +1,7 @@
 //! `POST /users/merge`: merges a profile into another.
 
 use axum::{Json, extract::State};
+use contacts::users::ops::upsert::WriteContext;
 use kernel::{
     UserId,
     fields::{Fields, FromFields, describe::described},
@@ -15,10 +16,7 @@ use web::{
     http::{ApiResult, Body, Requester},
 };
 
-use crate::{
-    identity::{model::IDENTIFIER_CHARS_MAX, ops},
-    users::ops::upsert::WriteContext,
-};
+use crate::{model::IDENTIFIER_CHARS_MAX, ops};
 
 /// Where the changes of this endpoint come from, as the history names it.
 const SOURCE: &str = "api";

@@ -183,7 +183,7 @@ pub enum Aliased {
     Merged(UserId),
     /// Both ids were of one profile before.
     Known(UserId),
-    /// Nothing was changed.
+    /// Nothing was changed, for this reason.
     Refused(AliasRefusal),
 }
 
@@ -216,9 +216,9 @@ impl fmt::Display for AliasRefusal {
 /// Two profiles that are to become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProfilePair {
-    /// Ends.
+    /// The profile that ends.
     pub from: UserId,
-    /// Stays: the survivor.
+    /// The profile that stays, the survivor.
     pub into: UserId,
 }
 

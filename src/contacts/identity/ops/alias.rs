@@ -1,23 +1,21 @@
 //! Aliases: two ids of one person, of which either may have a profile.
 
+use contacts::users::{
+    model::{Key, Manner, Upsert},
+    ops::upsert::{WriteContext, upsert},
+};
 use kernel::{Error, Result, UserId, store::StoreFault};
 use web::audit::Origin;
 
 use super::{link, locked::locked, merge, merge::room_for};
 use crate::{
-    identity::{
-        model::{
-            Alias, AliasRefusal, Aliased, IdentifierType, Link, LinkSource, Linked, ProfilePair,
-            Trust, is_usable,
-        },
-        store::{
-            links::{self, NewIdentity, NewName},
-            read,
-        },
+    model::{
+        Alias, AliasRefusal, Aliased, IdentifierType, Link, LinkSource, Linked, ProfilePair, Trust,
+        is_usable,
     },
-    users::{
-        model::{Key, Manner, Upsert},
-        ops::upsert::{WriteContext, upsert},
+    store::{
+        links::{self, NewIdentity, NewName},
+        read,
     },
 };
 
@@ -112,17 +110,16 @@ async fn linked(
     user: Option<UserId>,
 ) -> Result<Aliased> {
     let workspace = context.tenant.workspace;
-    let user = match user {
-        Some(user) => user,
-        None => {
-            let owners = links::owners(context.db, workspace, &[alias.previous]).await?;
-            if let Some(owner) = owners.get(alias.previous) {
-                // The link stays where it is, so nothing asks for a profile of `user`.
-                let linked = Linked::OfAnother(*owner);
-                return Ok(Aliased::Linked { user: *owner, linked });
-            }
-            created(context, alias.user).await?
+    let user = if let Some(user) = user {
+        user
+    } else {
+        let owners = links::owners(context.db, workspace, &[alias.previous]).await?;
+        if let Some(owner) = owners.get(alias.previous) {
+            // The link stays where it is, so a profile of `user` is not needed.
+            let linked = Linked::OfAnother(*owner);
+            return Ok(Aliased::Linked { user: *owner, linked });
         }
+        created(context, alias.user).await?
     };
     let (source, at) = (LinkSource::Alias, context.now);
     let link = Link { anonymous_id: alias.previous, user, source, at };

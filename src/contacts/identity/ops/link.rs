@@ -2,16 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use contacts::users::ops::upsert::WriteContext;
 use kernel::{Error, Result, UserId};
 use web::db;
 
 use super::locked::locked;
 use crate::{
-    identity::{
-        model::{LINKS_MAX, Link, Linked, is_usable},
-        store::links,
-    },
-    users::ops::upsert::WriteContext,
+    model::{LINKS_MAX, Link, Linked, is_usable},
+    store::links,
 };
 
 /// Links anonymous ids to profiles, in their order, and returns the outcome of each. The first link of an anonymous id

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kernel::{Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
 
-use crate::identity::store::links;
+use crate::store::links;
 
 /// Times that profiles are looked up again because they were merged while the lock was awaited.
 const TRIES_MAX: u32 = 5;

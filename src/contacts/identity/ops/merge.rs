@@ -1,5 +1,9 @@
 //! Merges a profile into another, in one transaction.
 
+use contacts::{
+    consent::ops::{ContactMerge, merge_contacts},
+    users::{model::attributes, ops::upsert::WriteContext},
+};
 use kernel::{Error, FieldError, Result, UserId, WorkspaceId};
 use sqlx::PgConnection;
 use web::{
@@ -9,17 +13,11 @@ use web::{
 
 use super::locked::locked;
 use crate::{
-    consent::ops::{ContactMerge, merge_contacts},
-    identity::{
-        model::{IDENTIFIERS_MAX, IdentifierType, LinkSource, Merged, ProfilePair},
-        store::{
-            links::{self, NewIdentity},
-            merge as moves, read,
-        },
-    },
-    users::ops::{
-        merge::{ProfileMerge, merge_values},
-        upsert::WriteContext,
+    model::{IDENTIFIERS_MAX, IdentifierType, LinkSource, Merged, ProfilePair},
+    store::{
+        links::{self, NewIdentity},
+        merge as moves, read,
+        values::{self, EndedProfile},
     },
 };
 
@@ -78,8 +76,7 @@ async fn attempt(
     let pair = ProfilePair { from, into };
     // The internal id of `from` joins the identifiers; its external id is one of both already.
     room_for(&mut tx, workspace, &[from, into], 0).await?;
-    let merge = ProfileMerge { from, into, actor: &origin.actor };
-    let values = merge_values(&mut tx, context, &merge).await?;
+    let values = merge_values(&mut tx, context, origin, pair).await?;
     moves::identifiers(&mut tx, workspace, pair).await?;
     let from_text = from.to_string();
     let further = values.kept_external_id.as_deref().map(|id| (IdentifierType::External, id));
@@ -96,6 +93,46 @@ async fn attempt(
     audit::count(&entries);
     metrics_catalogue::IDENTITY_MERGES.increment(1);
     Ok(Merged { survivor: into, is_new: true })
+}
+
+/// What became of the values of two profiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MergedValues {
+    /// The external id under which the ended profile goes on answering as the survivor.
+    kept_external_id: Option<String>,
+    /// Whether the survivor has the email address of the ended profile now.
+    took_email: bool,
+}
+
+/// Ends a locked profile and gives the survivor those of its values that it has none of, attributes key by key. Every id of
+/// the ended profile stands for the survivor from then on.
+async fn merge_values(
+    tx: &mut PgConnection,
+    context: WriteContext<'_>,
+    origin: &Origin,
+    pair: ProfilePair,
+) -> Result<MergedValues> {
+    let (workspace, at) = (context.tenant.workspace, context.now.utc());
+    let merged = values::attributes(tx, workspace, pair).await?;
+    attributes::check_stored(&merged.printed, merged.keys).map_err(|fault| {
+        Error::invalid("attributes", format!("{fault} after merging those of both profiles"))
+    })?;
+    let from = values::own(tx, workspace, pair.from).await?;
+    let into = values::own(tx, workspace, pair.into).await?;
+    let moves_external_id = into.external_id.is_none();
+    let ended = EndedProfile {
+        pair,
+        keeps_external_id: !moves_external_id && from.external_id.is_some(),
+        at,
+        actor: &origin.actor,
+    };
+    values::end(tx, workspace, &ended).await?;
+    let external_id = from.external_id.as_deref().filter(|_| moves_external_id);
+    values::complete(tx, workspace, &ended, external_id).await?;
+    Ok(MergedValues {
+        kept_external_id: from.external_id.filter(|_| !moves_external_id),
+        took_email: into.email.is_none() && from.email.is_some(),
+    })
 }
 
 /// Checks that the identifiers of these profiles and `more` are few enough for one.

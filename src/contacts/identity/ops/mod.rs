@@ -4,13 +4,14 @@ mod alias;
 mod link;
 mod locked;
 mod merge;
+pub mod mirror;
 
 pub use self::{alias::alias, link::link, merge::merge};
 
 use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
-use crate::identity::{model::Identity, store};
+use crate::{model::Identity, store};
 
 /// The active profile that an external id, otherwise an internal id, stands for. Ids of merged profiles stand for
 /// their survivors.

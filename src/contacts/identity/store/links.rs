@@ -6,10 +6,10 @@ use kernel::{Result, Timestamp, UserId, WorkspaceId};
 use sqlx::{PgConnection, PgExecutor};
 
 use super::user_id;
-use crate::identity::model::{IDENTIFIERS_MAX, IdentifierType, Link, LinkSource};
+use crate::model::{IDENTIFIERS_MAX, IdentifierType, Link, LinkSource};
 
 /// The profiles to which these anonymous ids are linked. A link to a deleted profile counts as none.
-pub(in crate::identity) async fn owners(
+pub(crate) async fn owners(
     db: impl PgExecutor<'_>,
     workspace: WorkspaceId,
     anonymous_ids: &[&str],
@@ -29,7 +29,7 @@ pub(in crate::identity) async fn owners(
 
 /// Locks the profiles that these ids stand for, in the order of their ids. Returns the profile of each id; one that
 /// was merged or deleted meanwhile is missing.
-pub(in crate::identity) async fn lock(
+pub(crate) async fn lock(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
@@ -52,7 +52,7 @@ pub(in crate::identity) async fn lock(
 
 /// Links anonymous ids to locked profiles, the first link of each, as far as the profiles have room. Returns the
 /// anonymous ids that were linked. A link to a deleted profile is replaced.
-pub(in crate::identity) async fn insert(
+pub(crate) async fn insert(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     links: &[Link<'_>],
@@ -108,7 +108,7 @@ pub(in crate::identity) async fn insert(
 }
 
 /// How many identifiers these profiles have together.
-pub(in crate::identity) async fn count(
+pub(crate) async fn count(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     users: &[UserId],
@@ -129,16 +129,16 @@ pub(in crate::identity) async fn count(
 
 /// Identifiers that a profile is to have, of one source and time.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::identity) struct NewIdentity<'i> {
-    pub(in crate::identity) kind: IdentifierType,
-    pub(in crate::identity) id: &'i str,
-    pub(in crate::identity) user: UserId,
-    pub(in crate::identity) source: LinkSource,
-    pub(in crate::identity) at: Timestamp,
+pub(crate) struct NewIdentity<'i> {
+    pub(crate) kind: IdentifierType,
+    pub(crate) id: &'i str,
+    pub(crate) user: UserId,
+    pub(crate) source: LinkSource,
+    pub(crate) at: Timestamp,
 }
 
 /// Adds an identifier to a locked profile. An identifier of a deleted profile moves.
-pub(in crate::identity) async fn add(
+pub(crate) async fn add(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     new: NewIdentity<'_>,
@@ -164,12 +164,12 @@ pub(in crate::identity) async fn add(
 /// A further external id of a profile: `stands_in` is a profile without anything but this id, merged from the
 /// beginning, so that no other profile can be created with it.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::identity) struct NewName<'n> {
-    pub(in crate::identity) external_id: &'n str,
-    pub(in crate::identity) user: UserId,
-    pub(in crate::identity) stands_in: UserId,
-    pub(in crate::identity) at: Timestamp,
-    pub(in crate::identity) actor: &'n str,
+pub(crate) struct NewName<'n> {
+    pub(crate) external_id: &'n str,
+    pub(crate) user: UserId,
+    pub(crate) stands_in: UserId,
+    pub(crate) at: Timestamp,
+    pub(crate) actor: &'n str,
 }
 
 /// Gives a locked profile an external id: as its own where it has none, else as a further one. Returns whether it is
@@ -177,7 +177,7 @@ pub(in crate::identity) struct NewName<'n> {
 ///
 /// # Errors
 /// A duplicate when another profile has just taken the id.
-pub(in crate::identity) async fn name(
+pub(crate) async fn name(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     new: NewName<'_>,

@@ -3,10 +3,10 @@
 use kernel::{Result, WorkspaceId};
 use sqlx::PgConnection;
 
-use crate::identity::model::ProfilePair;
+use crate::model::ProfilePair;
 
 /// Moves the identifiers of a merged profile.
-pub(in crate::identity) async fn identifiers(
+pub(crate) async fn identifiers(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     pair: ProfilePair,
@@ -25,7 +25,7 @@ pub(in crate::identity) async fn identifiers(
 }
 
 /// Moves devices, messages that apps show, and what frequency caps count.
-pub(in crate::identity) async fn devices_and_tallies(
+pub(crate) async fn devices_and_tallies(
     tx: &mut PgConnection,
     workspace: WorkspaceId,
     pair: ProfilePair,

@@ -2,7 +2,9 @@
 
 pub(super) mod links;
 pub(super) mod merge;
+pub(super) mod mirror;
 pub(super) mod read;
+pub(super) mod values;
 
 use kernel::{Result, UserId};
 

@@ -4,10 +4,10 @@ use kernel::{Error, Result, UserId, WorkspaceId};
 use sqlx::PgPool;
 
 use super::user_id;
-use crate::identity::model::{IDENTIFIERS_MAX, IdentifierType, Identity, LinkSource};
+use crate::model::{IDENTIFIERS_MAX, IdentifierType, Identity, LinkSource};
 
 /// The profile that an external id, otherwise an internal id, stands for.
-pub(in crate::identity) async fn profile(
+pub(crate) async fn profile(
     db: &PgPool,
     workspace: WorkspaceId,
     text: &str,
@@ -34,14 +34,14 @@ pub(in crate::identity) async fn profile(
 
 /// An active profile that an id stands for.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::identity) struct ResolvedProfile {
-    pub(in crate::identity) user: UserId,
+pub(crate) struct ResolvedProfile {
+    pub(crate) user: UserId,
     /// Whether the id is that of a profile that was merged into it.
-    pub(in crate::identity) is_merged: bool,
+    pub(crate) is_merged: bool,
 }
 
 /// The identifiers of an active profile: its own, then the others by the time of their link.
-pub(in crate::identity) async fn of_profile(
+pub(crate) async fn of_profile(
     db: &PgPool,
     workspace: WorkspaceId,
     user: UserId,

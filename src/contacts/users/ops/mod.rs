@@ -3,7 +3,6 @@
 pub mod calls;
 pub mod change;
 pub mod inline;
-pub mod merge;
 pub mod phone_numbers;
 pub mod upsert;
 

@@ -2,7 +2,6 @@
 
 pub(super) mod bin;
 pub(super) mod calls;
-pub(super) mod merge;
 pub(super) mod phone_numbers;
 pub(super) mod read;
 pub(super) mod resolve;

@@ -16,7 +16,7 @@ use web::http::{ApiResult, RawBytes};
 
 use super::{
     body::CALLS_BODY_BYTES_MAX,
-    receive::{CallRoute, WRITE_KEY, caller_of_head, record},
+    receive::{CallRoute, MISSING, WRITE_KEY, caller_of_head, record},
 };
 use crate::SdkState;
 
@@ -62,8 +62,8 @@ async fn call(app: &SdkState, request: Request, kind: CallKind) -> ApiResult<Res
     let RawBytes { held, .. } =
         RawBytes::<CALLS_BODY_BYTES_MAX>::from_request(request, app).await?;
     let bytes = serde_json::to_vec(&fields(&query)?).map_err(Error::internal)?;
-    let route = CallRoute { protocol: Protocol::Segment, kind: Some(kind) };
-    record(app, &key, route, RawBytes { bytes, held }).await?;
+    let route = CallRoute { protocol: Protocol::Segment, kind: Some(kind), missing: MISSING };
+    record(app, &key, &route, RawBytes { bytes, held }).await?;
     Ok(([(CONTENT_TYPE, "image/gif"), (CACHE_CONTROL, "no-store")], IMAGE).into_response())
 }
 

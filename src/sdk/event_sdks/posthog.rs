@@ -9,7 +9,7 @@ use ingest::admit::calls::Protocol;
 use serde_json::{Value, json};
 use web::http::ApiResult;
 
-use super::receive::{CallRoute, caller_of_posthog, receive};
+use super::receive::{CallRoute, MISSING, caller_of_posthog, receive};
 use crate::SdkState;
 
 /// The routes, as SDKs write them.
@@ -40,7 +40,8 @@ pub(super) fn routes() -> Router<SdkState> {
 }
 
 async fn calls(app: &SdkState, request: Request) -> ApiResult<()> {
-    receive(app, request, CallRoute { protocol: Protocol::PostHog, kind: None }).await
+    let route = CallRoute { protocol: Protocol::PostHog, kind: None, missing: MISSING };
+    receive(app, request, route).await
 }
 
 async fn capture(State(app): State<SdkState>, request: Request) -> ApiResult<Json<Value>> {

@@ -25,7 +25,8 @@ use crate::{SdkState, profile_calls};
 pub(super) const WRITE_KEY: &str = "writeKey";
 /// The header of the routes for apps.
 const X_SDK_KEY: &str = "x-sdk-key";
-const MISSING: Error = Error::Unauthenticated("Missing write key");
+/// The refusal of a request without a key.
+pub(super) const MISSING: &str = "Missing write key";
 
 /// How the calls of a route are read.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,8 @@ pub(super) struct CallRoute {
     pub(super) protocol: Protocol,
     /// The type of its calls, where the route says it.
     pub(super) kind: Option<CallKind>,
+    /// The answer to a request without a key.
+    pub(super) missing: &'static str,
 }
 
 /// Whether a request is one of an event SDK, on a route that apps use as well.
@@ -52,16 +55,16 @@ pub(super) async fn receive(app: &SdkState, request: Request, route: CallRoute) 
     let body = body::json(body).await?;
     let key = match key {
         Some(key) => key,
-        None => of_body(app, &mut head, &body.bytes, route.protocol).await?,
+        None => of_body(app, &mut head, &body.bytes, &route).await?,
     };
-    record(app, &key, route, body).await
+    record(app, &key, &route, body).await
 }
 
 /// Records the calls of a body that came with this key.
 pub(super) async fn record(
     app: &SdkState,
     key: &WriteKey,
-    route: CallRoute,
+    route: &CallRoute,
     body: RawBytes<CALLS_BODY_BYTES_MAX>,
 ) -> ApiResult<()> {
     let sender = if key.is_public() {
@@ -86,11 +89,12 @@ async fn of_body(
     app: &SdkState,
     head: &mut Parts,
     body: &[u8],
-    protocol: Protocol,
+    route: &CallRoute,
 ) -> Result<WriteKey> {
-    let found = calls::write_key(body, protocol);
+    let found = calls::write_key(body, route.protocol);
     let found = found.map_err(|error| Error::bad_request(error.to_string()))?;
-    let text = SecretString::from(found.ok_or(MISSING)?.into_owned());
+    let missing = || Error::Unauthenticated(route.missing);
+    let text = SecretString::from(found.ok_or_else(missing)?.into_owned());
     WriteKey::verify(&text, head, app).await
 }
 
@@ -107,7 +111,7 @@ pub(super) fn of_head(head: &Parts) -> Result<Option<SecretString>> {
 
 /// The caller of a request without a body.
 pub(super) async fn caller_of_head(app: &SdkState, head: &mut Parts) -> Result<WriteKey> {
-    let text = of_head(head)?.ok_or(MISSING)?;
+    let text = of_head(head)?.ok_or(Error::Unauthenticated(MISSING))?;
     WriteKey::verify(&text, head, app).await
 }
 
@@ -117,5 +121,6 @@ pub(super) async fn caller_of_posthog(app: &SdkState, request: Request) -> ApiRe
     let request = Request::from_parts(head.clone(), body);
     let body = RawBytes::<CALLS_BODY_BYTES_MAX>::from_request(request, app).await?;
     let body = body::json(body).await?;
-    Ok(of_body(app, &mut head, &body.bytes, Protocol::PostHog).await?)
+    let route = CallRoute { protocol: Protocol::PostHog, kind: None, missing: MISSING };
+    Ok(of_body(app, &mut head, &body.bytes, &route).await?)
 }

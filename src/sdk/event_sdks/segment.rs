@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use web::http::ApiResult;
 
-use super::receive::{CallRoute, receive};
+use super::receive::{CallRoute, MISSING, receive};
 use crate::SdkState;
 
 /// The telemetry of analytics.js.
@@ -74,8 +74,10 @@ pub(super) fn routes() -> Router<SdkState> {
 
 /// Records one event that came with a write key to the route that apps use as well.
 pub(crate) async fn track(app: &SdkState, request: Request) -> ApiResult<Received> {
-    let Json(received) = calls(app, request, Some(CallKind::Track)).await?;
-    Ok(received)
+    // As apps are answered that send no key.
+    let (kind, missing) = (Some(CallKind::Track), "Missing SDK key");
+    receive(app, request, CallRoute { protocol: Protocol::Segment, kind, missing }).await?;
+    Ok(Received { success: true })
 }
 
 async fn calls(
@@ -83,6 +85,7 @@ async fn calls(
     request: Request,
     kind: Option<CallKind>,
 ) -> ApiResult<Json<Received>> {
-    receive(app, request, CallRoute { protocol: Protocol::Segment, kind }).await?;
+    let route = CallRoute { protocol: Protocol::Segment, kind, missing: MISSING };
+    receive(app, request, route).await?;
     Ok(Json(Received { success: true }))
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use url::Url;
 use web::{auth::WriteKey, http::ApiResult};
 
+use super::receive::MISSING;
 use crate::SdkState;
 
 pub(super) const PATH: &str = "/v1/projects/{key}/settings";
@@ -23,7 +24,7 @@ pub(super) fn routes() -> Router<SdkState> {
 
 async fn settings(State(app): State<SdkState>, request: Request) -> ApiResult<Json<Value>> {
     let (mut head, _) = request.into_parts();
-    let key = key(head.uri.path()).ok_or(Error::Unauthenticated("Missing write key"))?;
+    let key = key(head.uri.path()).ok_or(Error::Unauthenticated(MISSING))?;
     WriteKey::verify(&SecretString::from(key.as_str()), &mut head, &app).await?;
     let ServerAddress { protocol, host } = address(app.links().public_url());
     Ok(Json(json!({

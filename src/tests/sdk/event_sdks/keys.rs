@@ -28,11 +28,16 @@ async fn a_request_without_a_valid_key_is_refused_with_a_code() {
     let workspace = Workspace::new().await;
     let body = json!({"batch": [{"type": "track", "event": "E", "userId": "ann"}]});
     let http = Client::anonymous();
-    for path in ["/v1/batch", "/v1/track", "/batch/", "/v1/i"] {
+    for (path, message) in [
+        ("/v1/batch", "Missing write key"),
+        ("/v1/track", "Missing SDK key"),
+        ("/batch/", "Missing write key"),
+        ("/v1/i", "Missing write key"),
+    ] {
         let refused = http.send(http.request(Method::POST, path).json(&body), 401).await.json();
         assert_eq!(
             (&refused["code"], &refused["message"]),
-            (&json!(401), &json!("Missing write key")),
+            (&json!(401), &json!(message)),
             "{path}"
         );
     }

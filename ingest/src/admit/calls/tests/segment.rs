@@ -143,10 +143,8 @@ fn a_public_key_has_ids_of_its_own_and_gives_no_consent() {
     assert_eq!(calls[0].attributes, r#"{"plan":1}"#);
     assert_eq!(admitted.adjusted.dropped, 2);
     let admitted = Node::default().admit(rules(Protocol::Segment), &body.to_string()).unwrap();
-    assert_eq!(
-        profiles(&admitted)[0].attributes,
-        r#"{"consent":true,"unsubscribed":false,"plan":1}"#
-    );
+    let attributes: Value = serde_json::from_str(profiles(&admitted)[0].attributes).unwrap();
+    assert_eq!(attributes, json!({"consent": true, "unsubscribed": false, "plan": 1}));
 }
 
 #[test]
